@@ -1,0 +1,3 @@
+#include "base/version.h"
+
+const char *version_string(void) { return TSSA_VERSION; }
