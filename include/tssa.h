@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tssa: run and rewrite imperative ONNX models.
+ *
+ * Objects, from the outside in:
+ *
+ *   tssa_context   allocator, limits and the thread team; create one per process or per subsystem
+ *   tssa_model     one loaded ONNX model (an SSA graph)
+ *   tssa_session   a model compiled to a plan; immutable, may be run from many threads at once
+ *   tssa_value     what goes in and comes out: tensor, sequence, map, or an empty optional
+ *
+ * Errors: every function that can fail returns a tssa_status *. NULL means success; otherwise the
+ * caller owns the status and frees it with tssa_status_free(). Out parameters are written on success
+ * only. Nothing in the library prints, exits or aborts.
+ *
+ * Ownership: *_create and *_load give the caller a reference that the matching *_free ends. A session
+ * keeps its model's graph alive, a value keeps its storage alive; the order of frees does not matter,
+ * except that the context must be freed last.
+ *
+ * Threads: functions on different objects may run at the same time. tssa_session_run() may be called on
+ * one session from many threads. A context, a finished model and a value are safe to share for reading.
+ */
+#ifndef TSSA_H
+#define TSSA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define TSSA_API __attribute__((visibility("default")))
+#else
+#define TSSA_API
+#endif
+
+#define TSSA_VERSION "0.1.0"
+
+/* The highest tensor rank that any value may have. */
+#define TSSA_MAX_RANK 16
+
+/* ---- Errors ------------------------------------------------------------------------------------- */
+
+typedef enum tssa_code {
+    TSSA_OK = 0,
+    TSSA_INVALID_ARGUMENT = 1, /* the caller broke this interface's contract */
+    TSSA_IO = 2,               /* the operating system refused a file */
+    TSSA_MALFORMED = 3,        /* the bytes are not a valid ONNX model, tensor or IR text */
+    TSSA_UNSUPPORTED = 4,      /* valid, but tssa cannot run it (an operator it does not know, say) */
+    TSSA_SHAPE_MISMATCH = 5,   /* an input's type or shape is not what the model declares */
+    TSSA_OUT_OF_MEMORY = 6,    /* the allocator returned NULL */
+    TSSA_LIMIT = 7,            /* a limit on nesting, size or work was reached */
+    TSSA_RUNTIME = 8,          /* a run failed: an index out of range, a negative size, ... */
+    TSSA_INTERNAL = 9          /* a bug in tssa: a verifier or an invariant failed */
+} tssa_code;
+
+typedef struct tssa_status tssa_status;
+
+/* NULL is accepted everywhere and means success. */
+TSSA_API tssa_code tssa_status_code(const tssa_status *status);
+/* One line without a newline: what, where, why. Valid until the status is freed. */
+TSSA_API const char *tssa_status_message(const tssa_status *status);
+/* Where in tssa the error arose, as "file:line"; for bug reports. */
+TSSA_API const char *tssa_status_location(const tssa_status *status);
+TSSA_API void tssa_status_free(tssa_status *status);
+
+/* ---- Element types: the numbers of onnx.TensorProto.DataType ------------------------------------- */
+
+typedef enum tssa_dtype {
+    TSSA_UNDEFINED = 0,
+    TSSA_FLOAT = 1,
+    TSSA_UINT8 = 2,
+    TSSA_INT8 = 3,
+    TSSA_UINT16 = 4,
+    TSSA_INT16 = 5,
+    TSSA_INT32 = 6,
+    TSSA_INT64 = 7,
+    TSSA_STRING = 8,
+    TSSA_BOOL = 9,
+    TSSA_FLOAT16 = 10,
+    TSSA_DOUBLE = 11,
+    TSSA_UINT32 = 12,
+    TSSA_UINT64 = 13,
+    TSSA_COMPLEX64 = 14,
+    TSSA_COMPLEX128 = 15,
+    TSSA_BFLOAT16 = 16,
+    TSSA_FLOAT8E4M3FN = 17,
+    TSSA_FLOAT8E4M3FNUZ = 18,
+    TSSA_FLOAT8E5M2 = 19,
+    TSSA_FLOAT8E5M2FNUZ = 20,
+    TSSA_UINT4 = 21,
+    TSSA_INT4 = 22,
+    TSSA_FLOAT4E2M1 = 23,
+    TSSA_FLOAT8E8M0 = 24,
+    TSSA_UINT2 = 25,
+    TSSA_INT2 = 26
+} tssa_dtype;
+
+#define TSSA_DTYPE_COUNT 27
+
+/* "FLOAT", "INT64", ...; "UNDEFINED" for a number outside the enum. */
+TSSA_API const char *tssa_dtype_name(tssa_dtype dtype);
+/*
+ * Bytes of one element in memory. Sub-byte types (INT4, UINT2, FLOAT4E2M1, ...) take one byte per
+ * element in memory and are packed only in files; STRING is a tssa_string; 0 for UNDEFINED.
+ */
+TSSA_API size_t tssa_dtype_size(tssa_dtype dtype);
+
+/* One element of a STRING tensor: UTF-8 bytes, NULs allowed, no terminator promised. */
+typedef struct tssa_string {
+    const char *data;
+    size_t size;
+} tssa_string;
+
+/* ---- Context ------------------------------------------------------------------------------------- */
+
+/*
+ * A custom allocator. allocate() returns NULL when it cannot; alignment is a power of two up to 4096.
+ * Both functions may be called from any thread that uses the context.
+ */
+typedef struct tssa_allocator {
+    void *user;
+    void *(*allocate)(void *user, size_t size, size_t alignment);
+    void (*release)(void *user, void *memory);
+} tssa_allocator;
+
+typedef struct tssa_context tssa_context;
+
+typedef struct tssa_context_options {
+    const tssa_allocator *allocator; /* NULL: aligned_alloc and free; copied */
+    int threads;                     /* workers per parallel kernel; 0: one per core; 1: none but the caller */
+} tssa_context_options;
+
+/* options may be NULL for the defaults. */
+TSSA_API tssa_status *tssa_context_create(const tssa_context_options *options, tssa_context **context);
+TSSA_API void tssa_context_free(tssa_context *context);
+
+/* ---- Values -------------------------------------------------------------------------------------- */
+
+typedef enum tssa_kind {
+    TSSA_KIND_NONE = 0, /* an empty optional */
+    TSSA_KIND_TENSOR = 1,
+    TSSA_KIND_SEQUENCE = 2,
+    TSSA_KIND_MAP = 3
+} tssa_kind;
+
+typedef struct tssa_value tssa_value;
+
+/* A tensor that owns zeroed memory of its own. Row-major, contiguous. */
+TSSA_API tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype, int rank,
+                                         const int64_t *dims, tssa_value **value);
+/* A tensor over the caller's memory, which must be aligned to its element size, hold the whole tensor,
+ * and outlive the value. `size` is in bytes and is checked. */
+TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int rank,
+                                         const int64_t *dims, void *data, size_t size,
+                                         tssa_value **value);
+/* A STRING tensor that copies `strings` (as many as dims say). */
+TSSA_API tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank, const int64_t *dims,
+                                                 const tssa_string *strings, tssa_value **value);
+/* A sequence of `count` values, of which it takes copies of the handles (storage is shared). `dtype` is
+ * the element type of its tensors and is what an empty sequence has. */
+TSSA_API tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_t count,
+                                           tssa_value *const *elements, tssa_value **value);
+/* A map from a 1-D tensor of integer or STRING keys to a value with one entry per key. */
+TSSA_API tssa_status *tssa_map_create(tssa_context *context, tssa_value *keys, tssa_value *values,
+                                      tssa_value **value);
+/* An empty optional. */
+TSSA_API tssa_status *tssa_none_create(tssa_context *context, tssa_value **value);
+TSSA_API void tssa_value_free(tssa_value *value);
+
+TSSA_API tssa_kind tssa_value_kind(const tssa_value *value);
+/* The element type of a tensor or of a sequence's tensors; UNDEFINED otherwise. */
+TSSA_API tssa_dtype tssa_value_dtype(const tssa_value *value);
+/* Tensors only; 0, NULL and NULL for other kinds. */
+TSSA_API int tssa_tensor_rank(const tssa_value *value);
+TSSA_API const int64_t *tssa_tensor_dims(const tssa_value *value);
+TSSA_API void *tssa_tensor_data(const tssa_value *value);
+/* The number of elements of a tensor, sequence or map; 0 for none. */
+TSSA_API size_t tssa_value_count(const tssa_value *value);
+/* A new handle on element `index` of a sequence; or on the keys (0) or the values (1) of a map. */
+TSSA_API tssa_status *tssa_value_element(const tssa_value *value, size_t index, tssa_value **element);
+
+/* ---- Models -------------------------------------------------------------------------------------- */
+
+typedef struct tssa_model tssa_model;
+
+typedef struct tssa_load_options {
+    /* Read external data through links too. Off, only plain files inside the model's folder that have
+     * one name are read, as the ONNX checker demands. */
+    int allow_external_links;
+    /* Folder of external data for a model read from memory; NULL: such a model may have none. */
+    const char *external_data_folder;
+} tssa_load_options;
+
+/* The file is mapped, and large weights stay in the mapping, until the model and its sessions are freed. */
+TSSA_API tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
+                                           const tssa_load_options *options, tssa_model **model);
+/* `data` is borrowed and must outlive the model and its sessions. */
+TSSA_API tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, size_t size,
+                                             const tssa_load_options *options, tssa_model **model);
+TSSA_API void tssa_model_free(tssa_model *model);
+
+typedef struct tssa_optimize_options {
+    int level;               /* 0: nothing; 1: everything that cannot change a result's bits */
+    int verify_after_passes; /* run the verifier after every pass, not only in debug builds */
+    /* Called with the IR text after each pass whose name matches (NULL name: all); may be NULL. */
+    const char *dump_pass;
+    void (*dump)(void *user, const char *pass, const char *text, size_t size);
+    void *dump_user;
+} tssa_optimize_options;
+
+/* Rewrites the model in place; must not run while a session is being created from it. */
+TSSA_API tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options *options);
+
+/* Fix the value of a symbolic dim ("N") before sessions are made, as if the model declared it. */
+TSSA_API tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value);
+
+typedef struct tssa_value_info {
+    const char *name;
+    tssa_kind kind; /* an optional shows what it may hold */
+    int is_optional;
+    tssa_dtype dtype;
+    int rank;                           /* -1: unknown */
+    int64_t dims[TSSA_MAX_RANK];        /* -1: symbolic or unknown */
+    const char *symbols[TSSA_MAX_RANK]; /* the text of a symbolic dim, else NULL */
+    int has_default;                    /* an input that the caller may leave out */
+} tssa_value_info;
+
+TSSA_API size_t tssa_model_input_count(const tssa_model *model);
+TSSA_API size_t tssa_model_output_count(const tssa_model *model);
+/* Strings live as long as the model. */
+TSSA_API tssa_status *tssa_model_input(const tssa_model *model, size_t index, tssa_value_info *info);
+TSSA_API tssa_status *tssa_model_output(const tssa_model *model, size_t index, tssa_value_info *info);
+
+typedef struct tssa_op_count {
+    const char *domain; /* "" is ai.onnx */
+    const char *name;
+    size_t count;
+    int supported; /* 0: tssa carries it through but cannot run it */
+} tssa_op_count;
+
+typedef struct tssa_model_info {
+    const char *graph_name;
+    const char *producer;
+    int64_t ir_version;
+    int64_t opset; /* of ai.onnx; 0 when it is not imported */
+    size_t initializer_count;
+    size_t initializer_bytes;
+} tssa_model_info;
+
+TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info);
+/* Operator counts, subgraphs included, most frequent first: up to `capacity` rows are written, *count
+ * is how many there are. */
+TSSA_API tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows,
+                                           size_t capacity, size_t *count);
+/* The text of the IR through `write`, in pieces. */
+TSSA_API tssa_status *tssa_model_print(const tssa_model *model,
+                                       void (*write)(void *user, const char *text, size_t size),
+                                       void *user);
+
+/* ---- Sessions ------------------------------------------------------------------------------------ */
+
+typedef struct tssa_session tssa_session;
+
+typedef struct tssa_session_options {
+    const char *device; /* NULL or "cpu" */
+    int profile;        /* record a duration and a count per step; see tssa_session_profile */
+} tssa_session_options;
+
+/* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */
+TSSA_API tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options,
+                                          tssa_session **session);
+TSSA_API void tssa_session_free(tssa_session *session);
+
+/*
+ * Runs the model once. inputs[i] belongs to the model's i-th input; NULL takes its default.
+ * On entry, outputs[i] is NULL, or a tensor of the right type and shape that the result is written
+ * into. On success every NULL entry holds a new value that the caller frees; on failure none does.
+ */
+TSSA_API tssa_status *tssa_session_run(tssa_session *session, size_t input_count,
+                                       tssa_value *const *inputs, size_t output_count,
+                                       tssa_value **outputs);
+
+/* The profile since the session was made, as Chrome trace events (a JSON array). */
+TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
+                                           void (*write)(void *user, const char *text, size_t size),
+                                           void *user);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

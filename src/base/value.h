@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What flows through a run: tensors, sequences, maps, empty optionals.
+ *
+ * A `struct value` is a small handle. Copying one (value_copy) shares storage and counts a reference;
+ * value_release ends it. Tensors are row-major and contiguous. A tensor's `owner` is the counted buffer
+ * that holds its memory, or NULL when the memory is somebody else's and outlives the handle (the
+ * caller's, a mapped file's, the run's slab).
+ *
+ * The bytes of STRING elements are not counted: they live in the arena of the run, of the model, or at
+ * the end of an owning buffer (value_detach makes such a one).
+ *
+ * Threads: reference counts are atomic, contents are not guarded. A sequence's append shares its
+ * backing array (see sequence_append).
+ */
+#ifndef TSSA_BASE_VALUE_H
+#define TSSA_BASE_VALUE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "base/dtype.h"
+#include "base/status.h"
+
+struct pool;
+
+struct buffer {
+    atomic_uint references;
+    void *data;
+    size_t size; /* usable bytes */
+    const tssa_allocator *allocator;
+    struct pool *pool; /* takes the memory back when the count reaches 0; NULL: the allocator does */
+};
+
+struct tensor {
+    tssa_dtype dtype;
+    int rank;
+    int64_t dims[TSSA_MAX_RANK];
+    void *data;
+    struct buffer *owner;
+};
+
+struct sequence;
+struct value_map;
+
+struct value {
+    tssa_kind kind;
+    union {
+        struct tensor tensor;
+        struct sequence *sequence;
+        struct value_map *map;
+    };
+};
+
+/* ---- Buffers -------------------------------------------------------------------------------------- */
+
+/* One reference, TENSOR_ALIGNMENT-aligned, not zeroed; NULL when memory runs out. */
+struct buffer *buffer_create(const tssa_allocator *allocator, size_t size);
+static inline void buffer_retain(struct buffer *buffer)
+{
+    if (buffer)
+        atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
+}
+void buffer_release(struct buffer *buffer); /* NULL is accepted */
+
+/* ---- Tensors -------------------------------------------------------------------------------------- */
+
+/* The number of elements: the product of the dims, which were checked when the tensor was made. */
+size_t tensor_count(const struct tensor *tensor);
+size_t tensor_bytes(const struct tensor *tensor);
+/* Checks rank, signs and overflow, and returns the byte count; the first error names the dims. */
+tssa_status *tensor_layout(tssa_dtype dtype, int rank, const int64_t *dims, size_t *count, size_t *bytes);
+/* A tensor with a buffer of its own, not zeroed. */
+tssa_status *tensor_create(const tssa_allocator *allocator, tssa_dtype dtype, int rank,
+                           const int64_t *dims, struct tensor *tensor);
+bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
+/* "f32[2, 3]" into text; always terminated. */
+void tensor_describe(const struct tensor *tensor, char *text, size_t size);
+
+/* Row-major strides in elements. */
+static inline void tensor_strides(int rank, const int64_t *dims, int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        strides[i] = stride;
+        stride *= dims[i];
+    }
+}
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+/* `from` and `to` may not alias; `to`'s old contents are not released. */
+void value_copy(struct value *to, const struct value *from);
+void value_release(struct value *value); /* leaves TSSA_KIND_NONE */
+static inline void value_move(struct value *to, struct value *from)
+{
+    *to = *from;
+    from->kind = TSSA_KIND_NONE;
+}
+/* A deep copy whose every byte is owned, strings included: what may leave a run. Buffers that are
+ * already owned and not of a pool are shared, not copied. */
+tssa_status *value_detach(const tssa_allocator *allocator, const struct value *from, struct value *to);
+
+/* ---- Sequences ------------------------------------------------------------------------------------ */
+
+/* An empty sequence; `dtype` is that of its tensors. */
+tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out);
+size_t sequence_length(const struct sequence *sequence);
+tssa_dtype sequence_dtype(const struct sequence *sequence);
+/* Borrowed; index < length. */
+const struct value *sequence_element(const struct sequence *sequence, size_t index);
+/*
+ * out = in with `element` inserted before `position` (== length: append). The old sequence stays valid.
+ * Appending to the newest sequence of a backing array is O(1) amortised: the array is shared and grows
+ * behind the older handles' backs, which never look past their own length. Other positions copy handles.
+ * Sequences of a frozen backing array (sequence_freeze) are copied first.
+ */
+tssa_status *sequence_insert(const struct value *in, size_t position, const struct value *element,
+                             struct value *out);
+tssa_status *sequence_erase(const struct value *in, size_t position, struct value *out);
+/* From now on the backing array is never appended to: the sequence may be shared between threads. */
+void sequence_freeze(struct value *sequence);
+
+/* ---- Maps ----------------------------------------------------------------------------------------- */
+
+/* Keys: a 1-D integer or STRING tensor; values: a tensor or sequence with one entry per key. Handles
+ * are copied. */
+tssa_status *value_map_create(const tssa_allocator *allocator, const struct value *keys,
+                              const struct value *values, struct value *out);
+const struct value *value_map_keys(const struct value_map *map);
+const struct value *value_map_values(const struct value_map *map);
+
+#endif
