@@ -1,0 +1,1 @@
+"""Shared infrastructure of the model builders."""

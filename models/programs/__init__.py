@@ -1,0 +1,1 @@
+"""One module per workload; see models/README.md for the contract."""

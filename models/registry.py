@@ -1,0 +1,68 @@
+"""The table of all models."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One model: the Program class and its options.
+
+    `module` is relative to models.programs.  `standard` models are built by
+    default; `committed` ones are also kept in the repository under models/NAME.
+    """
+
+    module: str
+    cls: str
+    options: dict[str, Any] = field(default_factory=dict)
+    standard: bool = True
+    committed: bool = False
+
+    def program(self) -> Any:
+        """An instance of the Program (imports its module)."""
+        module = importlib.import_module(f"models.programs.{self.module}")
+        return getattr(module, self.cls)(**self.options)
+
+
+def _extra(module: str, cls: str, **options: Any) -> Entry:
+    """A model that is built only by name or with --all."""
+    return Entry(module, cls, options, standard=False)
+
+
+def _small(module: str, cls: str, **options: Any) -> Entry:
+    """A small model that is committed to the repository."""
+    return Entry(module, cls, options, standard=False, committed=True)
+
+
+MODELS: dict[str, Entry] = {
+    # Micro programs.
+    "get_started": Entry("get_started", "GetStarted"),
+    "get_started_small": _small("get_started", "GetStarted", rows=16, columns=8),
+}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A model name resolved to a table entry and sizes (None: the default)."""
+
+    base: str
+    batch: int | None
+    length: int | None
+
+    @property
+    def entry(self) -> Entry:
+        return MODELS[self.base]
+
+
+def parse_name(name: str) -> Spec:
+    """Resolve NAME, NAME_b8, NAME_l300 or NAME_b4_l100."""
+    if name in MODELS:
+        return Spec(name, None, None)
+    m = re.fullmatch(r"(.+?)(?:_b([1-9]\d*))?(?:_l([1-9]\d*))?", name)
+    if m is None or m[1] not in MODELS:
+        raise KeyError(name)
+    return Spec(m[1], int(m[2]) if m[2] else None, int(m[3]) if m[3] else None)
