@@ -16,8 +16,8 @@ if(TSSA_WERROR)
 endif()
 # One result for one operation: no fused multiply-add across operators. Nobody reads errno of sqrt.
 add_compile_options(-ffp-contract=off -fno-math-errno)
-# Messages name files from the project root.
-add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/=)
+# Messages name files from the project root, also where ccache has made the path relative.
+add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=../../=)
 
 if(TSSA_SANITIZE)
   add_compile_options(-fsanitize=${TSSA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

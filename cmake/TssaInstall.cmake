@@ -1,9 +1,7 @@
 # cmake --install: the library in both forms, the public header, the tools, and tssa.pc.
 install(TARGETS tssa LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES ${CMAKE_BINARY_DIR}/libtssa.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
-if(EXISTS ${CMAKE_SOURCE_DIR}/include/tssa.h)
-  install(FILES include/tssa.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-endif()
+install(FILES include/tssa.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 # tssa.pc finds its prefix from where it lies, so that an installed tree can be moved.
 file(RELATIVE_PATH TSSA_PC_UP /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)
 string(REGEX REPLACE "/$" "" TSSA_PC_UP ${TSSA_PC_UP})

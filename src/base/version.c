@@ -1,3 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/version.h"
 
-const char *version_string(void) { return TSSA_VERSION; }
+#include "tssa.h"
+
+const char *version_string(void) {
+    return TSSA_VERSION;
+}

@@ -1,4 +1,5 @@
-// The version of the library, from CMakeLists.txt.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The version of the library: the public header's, as text. */
 #ifndef TSSA_BASE_VERSION_H
 #define TSSA_BASE_VERSION_H
 
