@@ -96,7 +96,7 @@ def build_model(spec: Spec, out: Path, crosscheck: bool) -> str:
     checker = data.Crosscheck(out / "model.onnx") if crosscheck else None
     reports = []
     for k in range(program.data_sets):
-        inputs = program.inputs(data.rng_for(name, "data", k), batch, length)
+        inputs = program.data_set(k, data.rng_for(name, "data", k), batch, length)
         outputs = program.reference(inputs, batch, length)
         data.save_data_set(model, out / f"test_data_set_{k}", inputs, outputs)
         if checker:

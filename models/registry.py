@@ -33,12 +33,26 @@ def _extra(module: str, cls: str, **options: Any) -> Entry:
     return Entry(module, cls, options, standard=False)
 
 
+def _detector(network: str, form: str, small: bool = False) -> Entry:
+    """A detection post-processor in Form L (loop) or Form U (unrolled)."""
+    options = {"network": network, "unrolled": form == "unrolled", "small": small}
+    return Entry("detection.program", "Detection", options, not small, small)
+
+
+_DETECTORS = [
+    (network, form) for network in ("ssd",) for form in ("loop", "unrolled")
+]
+
+
 def _small(module: str, cls: str, **options: Any) -> Entry:
     """A small model that is committed to the repository."""
     return Entry(module, cls, options, standard=False, committed=True)
 
 
 MODELS: dict[str, Entry] = {
+    # Detection post-processing.
+    **{f"{n}_{form}": _detector(n, form) for n, form in _DETECTORS},
+    **{f"{n}_{form}_small": _detector(n, form, small=True) for n, form in _DETECTORS},
     # Micro programs.
     "get_started": Entry("get_started", "GetStarted"),
     "get_started_small": _small("get_started", "GetStarted", rows=16, columns=8),

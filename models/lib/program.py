@@ -34,6 +34,12 @@ class Program(abc.ABC):
     ) -> list[Data]:
         """One data set: an array, or a list of arrays, per model input."""
 
+    def data_set(
+        self, k: int, rng: np.random.Generator, batch: int | None, length: int | None
+    ) -> list[Data]:
+        """The inputs of test_data_set_k, for programs whose sets differ in kind."""
+        return self.inputs(rng, batch, length)
+
     @abc.abstractmethod
     def reference(
         self, inputs: list[Data], batch: int | None, length: int | None
