@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a CPU kernel is: how one op is run on concrete values.
+ *
+ * A kernel is a constant table of functions. `prepare` runs once per op when a session is made and
+ * decodes attributes into a struct of its own in the session's arena; `run` runs many times, from many
+ * threads, and must not look up attributes by name, change its state or keep pointers.
+ *
+ * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
+ * memory with kernel_output, and fills it. It must check everything that inference cannot promise
+ * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs never alias outputs
+ * unless the kernel itself shares them (kernel_share).
+ */
+#ifndef TSSA_DEVICE_KERNEL_H
+#define TSSA_DEVICE_KERNEL_H
+
+#include "base/arena.h"
+#include "base/pool.h"
+#include "base/team.h"
+#include "base/value.h"
+#include "ir/ir.h"
+
+/* Where an output may be placed by the memory plan; data NULL: not planned. */
+struct kernel_place {
+    void *data;
+    size_t size;
+};
+
+/* What a run lends its kernels. */
+struct kernel_env {
+    struct pool *pool;
+    struct arena *strings; /* bytes of STRING elements; lives until the run's outputs are detached */
+    const struct team *team;
+};
+
+struct kernel_args {
+    struct kernel_env *env;
+    const void *state; /* what prepare made */
+    const struct ir_op *op; /* for messages and version; not for attributes */
+    uint32_t n_inputs, n_outputs;
+    const struct value *const *inputs;  /* NULL: absent */
+    struct value *const *outputs;       /* NULL: not wanted */
+    const struct kernel_place *places;  /* per output; NULL: none planned */
+};
+
+struct cpu_kernel {
+    /* May be NULL. *state stays NULL when there is nothing to keep. */
+    tssa_status *(*prepare)(const struct ir_op *op, struct arena *arena, const void **state);
+    tssa_status *(*run)(struct kernel_args *args);
+};
+
+/* Makes output `index` a tensor of this shape, in its planned place when that is large enough, else from
+ * the pool. Not zeroed. *tensor is NULL when the output is not wanted. */
+tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype dtype, int rank,
+                           const int64_t *dims, struct tensor **tensor);
+/* Makes output `index` share input `from`'s storage under new dims (as many elements). */
+tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank, const int64_t *dims);
+/* Scratch memory from the pool, released with buffer_release. */
+tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);
+
+/* Input `index` as a tensor: an error when it is absent or no tensor. */
+tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor);
+/* The same, NULL when absent. */
+tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor);
+/* An integer tensor's elements as int64: at most `capacity`, else an error. */
+tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t *values, size_t capacity, size_t *count);
+/* One integer or float from a tensor with exactly one element. */
+tssa_status *kernel_scalar_int(const struct kernel_args *args, uint32_t index, int64_t *value);
+tssa_status *kernel_scalar_double(const struct kernel_args *args, uint32_t index, double *value);
+/* Normalises an axis; rank 0 accepts 0 and -1 only where `allow_scalar`. */
+tssa_status *kernel_axis(int64_t axis, int rank, int *result);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Symbolic dims: integer expressions over symbols, hash-consed in one table per graph, so that equal
+ * expressions are the same pointer. Sums and products are kept in one canonical polynomial form
+ * (N + N is 2*N, (N+1)*2 is 2*N + 2, N*M is M*N), so == decides most equalities that hold.
+ *
+ * A symbol is a dim_param of the model (one global scope, "N") or fresh, for a size that only a run can
+ * tell. Values are non-negative unless the expression itself can be negative (a difference, a shape
+ * operand of Reshape). Arithmetic that would overflow int64 gives a fresh symbol, never a wrong number.
+ *
+ * Every maker returns NULL only when memory runs out. Not thread-safe.
+ */
+#ifndef TSSA_IR_DIM_H
+#define TSSA_IR_DIM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "base/text.h"
+
+enum dim_kind {
+    DIM_CONST,    /* value */
+    DIM_SYMBOL,   /* name, id */
+    DIM_SUM,      /* value + sum of coefficient[i] * term[i]; terms are not sums or constants */
+    DIM_PRODUCT,  /* product of terms, none of them a constant, a sum or a product */
+    DIM_FLOORDIV, /* term[0] / term[1], rounded towards -infinity */
+    DIM_CEILDIV,
+    DIM_MOD,      /* sign of the divisor, as Python's % */
+    DIM_MIN,
+    DIM_MAX
+};
+
+struct dim {
+    enum dim_kind kind;
+    uint32_t id; /* creation order: the canonical order of terms */
+    int64_t value;
+    const char *name;
+    uint32_t n_terms;
+    const struct dim *const *terms;
+    const int64_t *coefficients;
+};
+
+struct dim_table {
+    struct arena *arena;
+    struct map nodes; /* structural key -> struct dim */
+    uint32_t n_dims, n_fresh;
+};
+
+void dim_table_init(struct dim_table *table, struct arena *arena);
+void dim_table_free(struct dim_table *table);
+
+const struct dim *dim_const(struct dim_table *table, int64_t value);
+const struct dim *dim_symbol(struct dim_table *table, const char *name);
+/* A new symbol; `hint` becomes part of its printed name ("nonzero" -> "nonzero#3"), which no model's
+ * dim_param can equal because '#' is quoted there. */
+const struct dim *dim_fresh(struct dim_table *table, const char *hint);
+const struct dim *dim_add(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_sub(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_mul(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_floordiv(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_ceildiv(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_mod(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_min(struct dim_table *table, const struct dim *a, const struct dim *b);
+const struct dim *dim_max(struct dim_table *table, const struct dim *a, const struct dim *b);
+/* Replaces a symbol everywhere in `dim`. */
+const struct dim *dim_substitute(struct dim_table *table, const struct dim *dim,
+                                 const struct dim *symbol, const struct dim *by);
+
+/* true and *value when the dim is a constant. */
+static inline bool dim_is_const(const struct dim *dim, int64_t *value)
+{
+    if (!dim || dim->kind != DIM_CONST)
+        return false;
+    *value = dim->value;
+    return true;
+}
+
+/* The value under `lookup` (false for a symbol it does not know); false on overflow, division by 0. */
+typedef bool (*dim_lookup)(void *context, const struct dim *symbol, int64_t *value);
+bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);
+
+/* "2*N + 1", "ceildiv(N, 3)", "min(N, 1000)"; and back. Symbols that are not identifiers are quoted. */
+void dim_print(const struct dim *dim, struct text *text);
+
+#endif

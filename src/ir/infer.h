@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Type and shape inference. Each row of the op table names a rule of the form
+ *
+ *     tssa_status *infer_xxx(struct ir_graph *graph, struct ir_op *op)
+ *
+ * that reads the operands' types and known elements and sets the results' (infer_set). A rule is
+ * lenient: what it cannot tell stays unknown (unranked, fresh dims). It returns an error only when no
+ * run of the op could succeed, and then one line that names the operand and both shapes or types.
+ * Operands may have unknown types, and optional ones may be NULL.
+ */
+#ifndef TSSA_IR_INFER_H
+#define TSSA_IR_INFER_H
+
+#include "ir/ir.h"
+
+/* Infers every value of the graph, control flow included, in order. */
+tssa_status *ir_infer_graph(struct ir_graph *graph);
+tssa_status *ir_infer_block(struct ir_block *block);
+/* One op; its blocks too. Prefixes errors with the op's description. */
+tssa_status *ir_infer_op(struct ir_op *op);
+
+/* ---- For rules ------------------------------------------------------------------------------------ */
+
+#define INFER_RULE(name) tssa_status *infer_##name(struct ir_graph *graph, struct ir_op *op)
+
+/* The operand's type, or the unknown type when it is absent. */
+const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op, uint32_t index);
+/* dtype of operand `index`; UNDEFINED when unknown. */
+tssa_dtype infer_dtype(const struct ir_op *op, uint32_t index);
+/* Rank of a tensor operand; -1 when unknown. */
+int infer_rank(const struct ir_op *op, uint32_t index);
+/* The d-th dim of an operand of known rank. */
+const struct dim *infer_dim(const struct ir_op *op, uint32_t index, int d);
+/* Sets a result's type (NULL type: out of memory). Results beyond n_results or unwanted are ignored. */
+tssa_status *infer_set(struct ir_op *op, uint32_t index, const struct ir_type *type);
+tssa_status *infer_set_tensor(struct ir_op *op, uint32_t index, tssa_dtype dtype, int rank,
+                              const struct dim *const *dims);
+tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dtype);
+/* A fresh dim; never NULL unless memory runs out. */
+const struct dim *infer_fresh(struct ir_op *op);
+/* Normalises a possibly negative axis; error when out of range. */
+tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result);
+/* All known elements of an integer operand as constants: false when any is not. At most IR_KNOWN_MAX. */
+bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, size_t *count);
+/* The known elements of an operand, symbolic or not; NULL when untracked. */
+const struct ir_known *infer_known(const struct ir_op *op, uint32_t index);
+/* Records a result's elements (copied); elements may be NULL one by one. */
+tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count, const struct dim *const *elements);
+/* The numpy broadcast of two dims; error when both are constants that do not fit. */
+tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const struct dim *b, const struct dim **result);
+/* The numpy broadcast of operands [first, first + count) (absent ones skipped): sets *rank (-1: unknown)
+ * and dims[TSSA_MAX_RANK]. */
+tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, int *rank, const struct dim **dims);
+
+/* One declaration per row of the op table; repeated ones are harmless. */
+#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, kernel) \
+    INFER_RULE(infer);
+#define EW(...)
+#include "ir/ops.def"
+#undef OP
+#undef EW
+INFER_RULE(elementwise_EW_SAME);
+INFER_RULE(elementwise_EW_BOOL);
+
+#endif

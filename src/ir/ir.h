@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The IR: one SSA graph with nested blocks.
+ *
+ * A graph owns an arena in which everything else lives. A block has parameters and a list of ops, the
+ * last of which is `return`: its operands are the block's results. An op has operands (any may be absent:
+ * ONNX's "" inputs), results (any may be unused; an absent one has no uses and type unknown, and
+ * `wanted` is false), attributes and, for Loop, If, Scan and SequenceMap, blocks. A value used in an
+ * inner block may be defined in an outer one. There are no phi nodes.
+ *
+ * Operators keep their ONNX names and operand order, in the form of the newest opset that tssa knows:
+ * the importer turns older interfaces (axes as an attribute, say) into the new one. `version` is the
+ * since-version the node was bound to, for the operators whose meaning changed (Softmax before 13).
+ *
+ * Not thread-safe while it is being changed; readable from many threads afterwards.
+ * All makers return NULL only when memory runs out.
+ */
+#ifndef TSSA_IR_IR_H
+#define TSSA_IR_IR_H
+
+#include "base/arena.h"
+#include "base/intern.h"
+#include "base/value.h"
+#include "ir/dim.h"
+#include "ir/ops.h"
+#include "ir/type.h"
+
+struct ir_graph;
+struct ir_block;
+struct ir_op;
+struct ir_value;
+
+/* One operand slot of one op; a link in the used value's list. */
+struct ir_use {
+    struct ir_op *user;
+    struct ir_value *value; /* NULL: absent */
+    struct ir_use *next, *prev;
+};
+
+/* What is known of the elements of a small integer or bool tensor (rank 0 or 1): shape arithmetic. */
+struct ir_known {
+    size_t count;
+    const struct dim *const *elements; /* NULL where unknown */
+};
+
+#define IR_KNOWN_MAX 64 /* no more elements than this are tracked */
+
+struct ir_value {
+    uint32_t id;      /* index into per-graph tables; unique, dense, never reused */
+    uint32_t index;   /* which result or parameter */
+    const char *name; /* interned, unique in the graph after import; NULL: printed as %id */
+    const struct ir_type *type; /* never NULL */
+    const struct ir_type *declared; /* value_info of the model: a hint, may be NULL */
+    const struct ir_known *known;   /* may be NULL */
+    struct ir_op *op;       /* the defining op, or NULL for a parameter */
+    struct ir_block *block; /* the block whose parameter it is, or NULL */
+    struct ir_use *uses;    /* all operand slots that hold it */
+    bool wanted;            /* false: an omitted optional result, which must not be computed */
+};
+
+enum ir_attr_kind {
+    IR_ATTR_FLOAT,
+    IR_ATTR_INT,
+    IR_ATTR_STRING,
+    IR_ATTR_TENSOR,
+    IR_ATTR_TYPE,
+    IR_ATTR_FLOATS,
+    IR_ATTR_INTS,
+    IR_ATTR_STRINGS,
+    IR_ATTR_TENSORS,
+    IR_ATTR_TYPES
+};
+
+struct ir_attr {
+    const char *name; /* interned */
+    enum ir_attr_kind kind;
+    size_t count; /* of the plural kinds */
+    union {
+        float f;
+        int64_t i;
+        tssa_string s;
+        const struct tensor *tensor;
+        const struct ir_type *type;
+        const float *floats;
+        const int64_t *ints;
+        const tssa_string *strings;
+        const struct tensor *tensors;
+        const struct ir_type *const *types;
+    };
+};
+
+/* Domain, name and version of an op that has no row in the op table. */
+struct ir_opaque {
+    const char *domain, *name, *overload;
+    int64_t opset;
+};
+
+struct ir_op {
+    const struct ir_op_info *info; /* the op table's row; that of `opaque` for unknown operators */
+    const struct ir_opaque *opaque;
+    uint32_t id;
+    int version;            /* since-version it was bound to; 0 for tssa's own ops */
+    const char *name;       /* the ONNX node's name, for messages; may be NULL */
+    uint32_t n_operands, n_results, n_attrs, n_blocks;
+    struct ir_use *operands;
+    struct ir_value *results;
+    struct ir_attr *attrs;
+    struct ir_block **blocks;
+    const char **block_names; /* "body", "then_branch", ... */
+    struct ir_block *parent;
+    struct ir_op *prev, *next;
+};
+
+struct ir_block {
+    struct ir_graph *graph;
+    struct ir_op *owner; /* the op it belongs to; NULL for the graph's body */
+    uint32_t n_params;
+    struct ir_value **params;
+    struct ir_op *first, *last;
+};
+
+struct ir_opset {
+    const char *domain; /* "" is ai.onnx */
+    int64_t version;
+};
+
+struct ir_string_pair {
+    const char *key, *value;
+};
+
+struct ir_graph {
+    const tssa_allocator *allocator;
+    struct arena arena;
+    struct intern_table strings;
+    struct dim_table dims;
+    struct type_table types;
+    struct ir_block *body; /* params: the graph's inputs; return: its outputs */
+    const struct tensor **input_defaults; /* per input; NULL where the caller must give one */
+    const char **output_names;            /* as many as `return` of the body has operands */
+    uint32_t n_values, n_ops;
+
+    /* The model around the graph; strings may be NULL. */
+    const char *name, *doc, *producer_name, *producer_version, *domain;
+    int64_t ir_version, model_version;
+    struct ir_opset *opsets;
+    size_t n_opsets;
+    struct ir_string_pair *metadata;
+    size_t n_metadata;
+};
+
+/* ---- Making --------------------------------------------------------------------------------------- */
+
+struct ir_graph *ir_graph_create(const tssa_allocator *allocator);
+void ir_graph_free(struct ir_graph *graph);
+
+struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, uint32_t n_params);
+/* Adds one parameter at the end of a block. */
+struct ir_value *ir_block_add_param(struct ir_block *block);
+
+/* An op that is in no block yet. Operands start absent, results of unknown type and wanted. */
+struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info, uint32_t n_operands,
+                           uint32_t n_results);
+void ir_op_append(struct ir_block *block, struct ir_op *op);
+void ir_op_insert_before(struct ir_op *op, struct ir_op *before);
+/* Takes the op out of its block and drops its operands; its results must have no uses. */
+void ir_op_remove(struct ir_op *op);
+void ir_op_set_operand(struct ir_op *op, uint32_t index, struct ir_value *value);
+/* Gives the op room for n blocks; false when memory runs out. */
+bool ir_op_set_blocks(struct ir_op *op, uint32_t n_blocks);
+/* Adds or replaces; the attribute is copied, what it points to is not. */
+bool ir_op_set_attr(struct ir_op *op, const struct ir_attr *attr);
+bool ir_op_set_int(struct ir_op *op, const char *name, int64_t value);
+
+/* All uses of `from` become uses of `to`. */
+void ir_value_replace(struct ir_value *from, struct ir_value *to);
+
+/* A Constant op holding `tensor` (not copied), not yet in a block. */
+struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *tensor);
+struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count, const int64_t *values);
+
+/* ---- Reading -------------------------------------------------------------------------------------- */
+
+static inline struct ir_value *ir_operand(const struct ir_op *op, uint32_t index)
+{
+    return index < op->n_operands ? op->operands[index].value : NULL;
+}
+static inline struct ir_value *ir_result(const struct ir_op *op, uint32_t index)
+{
+    return index < op->n_results ? &op->results[index] : NULL;
+}
+/* A result that somebody asked for. */
+static inline bool ir_result_wanted(const struct ir_op *op, uint32_t index)
+{
+    return index < op->n_results && op->results[index].wanted;
+}
+/* The `return` of a block; NULL while it is being built. */
+static inline struct ir_op *ir_block_return(const struct ir_block *block)
+{
+    return block->last && block->last->info->id == IR_OP_return ? block->last : NULL;
+}
+static inline bool ir_op_is(const struct ir_op *op, enum ir_op_id id) { return op->info->id == id; }
+struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
+/* The Constant's tensor when the value is a Constant's result, else NULL. */
+const struct tensor *ir_value_constant(const struct ir_value *value);
+
+const struct ir_attr *ir_attr(const struct ir_op *op, const char *name); /* NULL when absent */
+int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback);
+float ir_attr_float(const struct ir_op *op, const char *name, float fallback);
+/* NUL-terminated (the loader guarantees it). */
+const char *ir_attr_str(const struct ir_op *op, const char *name, const char *fallback);
+const int64_t *ir_attr_ints(const struct ir_op *op, const char *name, size_t *count); /* NULL: absent */
+const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
+
+/* "Add (node \"conv1/add\")" or, unnamed, "Add (node 17)": how messages name an op. */
+void ir_op_describe(const struct ir_op *op, char *text, size_t size);
+
+/* Calls `visit` for every op of the block and, before an op's successors, of its inner blocks. */
+tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *context, struct ir_op *op),
+                           void *context);
+
+#endif

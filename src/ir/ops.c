@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/ops.h"
+
+#include <string.h>
+
+#include "ir/infer.h"
+
+#define ONNX ""
+#define ONNX_ML "ai.onnx.ml"
+#define TSSA "tssa"
+#define V(...) ((const uint8_t[]){__VA_ARGS__, 0})
+
+static const struct ir_op_info op_table[IR_OP_COUNT] = {
+#define OP(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,      \
+           rule_, kernel_)                                                                             \
+    [IR_OP_##id_] = {.id = IR_OP_##id_,                                                                 \
+                     .domain = domain_,                                                                 \
+                     .name = name_,                                                                     \
+                     .versions = versions_,                                                             \
+                     .min_operands = min_in,                                                            \
+                     .max_operands = max_in,                                                            \
+                     .min_results = min_out,                                                            \
+                     .max_results = max_out,                                                            \
+                     .cls = IR_CLASS_##class_,                                                          \
+                     .flags = flags_,                                                                   \
+                     .types = types_,                                                                   \
+                     .infer = infer_##rule_},
+#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                        \
+    OP(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,                   \
+       elementwise_##result_, id_)
+#include "ir/ops.def"
+#undef OP
+#undef EW
+};
+
+const struct ir_op_info *ir_op_info(enum ir_op_id id)
+{
+    return &op_table[id];
+}
+
+const struct ir_op_info *ir_op_lookup(const char *domain, const char *name)
+{
+    if (strcmp(domain, "ai.onnx") == 0)
+        domain = "";
+    for (size_t i = 0; i < IR_OP_COUNT; i++)
+        if (strcmp(op_table[i].name, name) == 0 && strcmp(op_table[i].domain, domain) == 0)
+            return &op_table[i];
+    return NULL;
+}
+
+int ir_op_bind(const struct ir_op_info *info, int64_t opset)
+{
+    int bound = 0;
+    for (const uint8_t *v = info->versions; *v != 0 && *v <= opset; v++)
+        bound = *v;
+    return bound;
+}

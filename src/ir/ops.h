@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The op table: everything that tssa knows about an operator stands in one row of ops.def.
+ * See docs/adding-an-operator.md.
+ */
+#ifndef TSSA_IR_OPS_H
+#define TSSA_IR_OPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "base/status.h"
+
+struct ir_graph;
+struct ir_op;
+
+enum ir_op_id {
+#define OP(id, ...) IR_OP_##id,
+#define EW(id, ...) IR_OP_##id,
+#include "ir/ops.def"
+#undef OP
+#undef EW
+    IR_OP_COUNT
+};
+
+enum ir_op_class {
+    IR_CLASS_INTERNAL,    /* return, opaque */
+    IR_CLASS_ELEMENTWISE,
+    IR_CLASS_REDUCTION,   /* reductions and scans along an axis */
+    IR_CLASS_MOVEMENT,    /* results are elements of the operands, rearranged: views, concat, pad, ... */
+    IR_CLASS_GENERATOR,   /* no tensor operand but shapes: Range, EyeLike, Constant, ... */
+    IR_CLASS_GATHER,
+    IR_CLASS_SCATTER,
+    IR_CLASS_CONTRACTION, /* many flops per byte: MatMul, Conv, ... */
+    IR_CLASS_WINDOW,      /* pooling and resampling */
+    IR_CLASS_NORMALIZATION,
+    IR_CLASS_RECURRENT,
+    IR_CLASS_SELECTION,   /* data-dependent choice: TopK, NonZero, NMS, Unique */
+    IR_CLASS_CONTROL,
+    IR_CLASS_SEQUENCE,    /* sequences and optionals */
+    IR_CLASS_QUANTIZATION,
+    IR_CLASS_STRING
+};
+
+enum ir_op_flags {
+    IR_PURE = 1,     /* same operands, same results; no effects */
+    IR_ALIAS = 2,    /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
+    IR_SHAPE = 4     /* reads its operand's shape only, never its elements */
+};
+
+#define IR_VARIADIC 255
+
+/* What element type an element-wise op's result has. */
+enum ew_result { EW_SAME, EW_BOOL };
+
+typedef tssa_status *(*ir_infer_fn)(struct ir_graph *graph, struct ir_op *op);
+
+struct ir_op_info {
+    enum ir_op_id id;
+    const char *domain;       /* "" is ai.onnx; "tssa" for our own */
+    const char *name;
+    const uint8_t *versions;  /* since-versions, ascending, 0-terminated */
+    uint8_t min_operands, max_operands; /* IR_VARIADIC: no limit */
+    uint8_t min_results, max_results;
+    enum ir_op_class cls;
+    uint8_t flags;
+    dtype_mask types;         /* legal element types of operand 0 (of operand 1 for Where) */
+    ir_infer_fn infer;
+};
+
+const struct ir_op_info *ir_op_info(enum ir_op_id id);
+/* NULL when tssa has no row for it. */
+const struct ir_op_info *ir_op_lookup(const char *domain, const char *name);
+/* The since-version that an import of `opset` binds to; 0 when the operator did not exist yet. */
+int ir_op_bind(const struct ir_op_info *info, int64_t opset);
+
+/* The newest opset of ai.onnx and IR version that tssa knows (ONNX 1.22.0). */
+#define IR_NEWEST_OPSET 27
+#define IR_NEWEST_ML_OPSET 5
+#define IR_NEWEST_IR_VERSION 13
+
+/* Sets of element types used by rows. */
+#define T_F32F64 (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
+#define T_FLOAT (T_F32F64 | DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16))
+#define T_SINT (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64))
+#define T_UINT (DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) | DTYPE_BIT(TSSA_UINT32) | DTYPE_BIT(TSSA_UINT64))
+#define T_INT (T_SINT | T_UINT)
+#define T_BOOL DTYPE_BIT(TSSA_BOOL)
+#define T_STRING DTYPE_BIT(TSSA_STRING)
+#define T_NUMERIC (T_FLOAT | T_INT)
+#define T_I64 DTYPE_BIT(TSSA_INT64)
+#define T_I32I64 (DTYPE_BIT(TSSA_INT32) | T_I64)
+#define T_ANY (((dtype_mask)1 << TSSA_DTYPE_COUNT) - 2)
+
+#endif
