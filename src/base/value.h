@@ -32,7 +32,7 @@ struct buffer {
     void *data;
     size_t size; /* usable bytes */
     const tssa_allocator *allocator;
-    struct pool *pool; /* takes the memory back when the count reaches 0; NULL: the allocator does */
+    struct pool *pool; /* takes the memory back at count 0; NULL: the allocator does */
 };
 
 struct tensor {

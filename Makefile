@@ -1,0 +1,54 @@
+# The front door. `make help` lists what it opens.
+BUILD := build/release
+MODEL := models/ssd_loop
+DIR   ?= ../shared/real-models
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help run build test models conformance test-real bench format lint clean setup setup-test setup-dev venv
+
+help: ## this list
+	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
+
+run: build ## build, then run an SSD detection post-processing model and print its boxes
+	$(BUILD)/tssa-run $(MODEL)/model.onnx $(MODEL)/test_data_set_0 --boxes
+
+build: setup ## build the library and the tools in build/release
+	@cmake --preset release --log-level=WARNING
+	@cmake --build --preset release
+
+test: setup-test build models ## run every test
+	@REAL_MODELS=$(DIR) scripts/test.sh
+
+models: setup-test venv ## write the workload models and their data to build/models
+	@build/venv/bin/python models/build.py --out build/models
+
+conformance: setup-test build venv ## run the official ONNX test cases
+	@scripts/conformance.sh $(BUILD)
+
+test-real: build ## run real exported models and compare (DIR=folder)
+	$(BUILD)/tssa-real $(DIR)
+
+bench: build ## run the benchmarks
+	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
+
+format: setup-dev ## format all C sources in place
+	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+
+lint: setup-dev build ## check format, layers, clang-tidy, cppcheck, shell scripts
+	@scripts/lint.sh
+
+clean: ## remove everything that was built
+	rm -rf build
+
+setup:
+	@scripts/setup.sh
+
+setup-test:
+	@scripts/setup.sh --test
+
+setup-dev:
+	@scripts/setup.sh --dev
+
+venv: setup-test
+	@scripts/venv.sh

@@ -1,0 +1,24 @@
+#!/usr/bin/env bash
+# Format, layers, clang-tidy, cppcheck and shellcheck over the whole tree. Needs a configured and built
+# build/release (for compile_commands.json and the generated headers).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/parts.sh
+. scripts/parts.sh
+
+mapfile -t sources < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')
+mapfile -t shells < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
+# What is compiled, without what protoc-c wrote.
+mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' build/release/compile_commands.json |
+    grep -v '^'"$PWD"'/build/' | sort -u)
+
+part lint-format clang-format-14 --dry-run --Werror "${sources[@]}"
+part lint-layers scripts/check_layers.sh
+part lint-shell shellcheck --external-sources "${shells[@]}"
+mkdir -p build/cppcheck
+part lint-cppcheck cppcheck --project=build/release/compile_commands.json -i build/release/gen \
+    --cppcheck-build-dir=build/cppcheck --enable=warning,performance,portability --inline-suppr \
+    --suppressions-list=scripts/cppcheck-suppressions.txt --error-exitcode=1 --quiet -j "$(nproc)"
+tidy() { printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 2 clang-tidy-14 -p build/release --quiet; }
+part lint-tidy tidy
+parts_end
