@@ -56,6 +56,49 @@ MODELS: dict[str, Entry] = {
     # Micro programs.
     "get_started": Entry("get_started", "GetStarted"),
     "get_started_small": _small("get_started", "GetStarted", rows=16, columns=8),
+    "if_partial_write": Entry("if_partial_write", "IfPartialWrite", committed=True),
+    "if_partial_write_fixed": _small(
+        "if_partial_write", "IfPartialWrite", rows=4, columns=6, fixed_rows=True
+    ),
+    "normalize": Entry("normalize", "Normalize"),
+    "normalize_small": _small(
+        "normalize", "Normalize", height=20, width=30, mean=0.45, scale=2.25
+    ),
+    "normalize_nd_small": _small(
+        "normalize", "Normalize", height=5, width=7, mean=0.5, scale=2.0, form="nd"
+    ),
+    "normalize_transpose_small": _small(
+        "normalize", "Normalize", height=5, width=7, mean=0.5, scale=2.0, form="transpose"
+    ),
+    "multiscale_bbox": Entry("multiscale_bbox", "MultiScaleBbox", committed=True),
+    "multiscale_bbox_levels": _small("multiscale_bbox", "MultiScaleBbox", form="levels"),
+    "multiscale_bbox_map": _small("multiscale_bbox", "MultiScaleBbox", form="map"),
+    "offset2bbox": Entry("offset2bbox", "Offset2Bbox", committed=True),
+    "bbox_expand": Entry("bbox_expand", "BboxExpand", committed=True),
+    "t_dataflow": Entry("aliasing", "Dataflow"),
+    "t_dataflow_small": _small("aliasing", "Dataflow", size=12),
+    "t_loop": Entry("aliasing", "RowLoop"),
+    "t_loop_small": _small("aliasing", "RowLoop", size=12),
+    "t_branch": Entry("aliasing", "Branch"),
+    "t_branch_small": _small("aliasing", "Branch", size=12, data_sets=3),
+    "t_branch_loop": Entry("aliasing", "BranchLoop"),
+    "t_branch_loop_small": _small("aliasing", "BranchLoop", size=12, data_sets=3),
+    "view_example": Entry("aliasing", "ViewExample", committed=True),
+    "op_select": _small("single_op", "Select"),
+    "op_select_assign": _small("single_op", "SelectAssign"),
+    "op_select_assign_nd": _small("single_op", "SelectAssign", form="nd", rows=30),
+    "op_select_assign_transpose": _small(
+        "single_op", "SelectAssign", form="transpose", rows=30
+    ),
+    "op_slice": _small("single_op", "Slice"),
+    "op_slice_assign": _small("single_op", "SliceAssign"),
+    "op_slice_assign_nd": _small(
+        "single_op", "SliceAssign", span=(1, 4, 2), form="nd", rows=30
+    ),
+    "op_slice_assign_concat": _small(
+        "single_op", "SliceAssign", span=(1, 3, 1), form="concat", rows=30
+    ),
+    "op_unsqueeze": _small("single_op", "Unsqueeze"),
 }
 
 

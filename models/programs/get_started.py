@@ -25,7 +25,7 @@ class GetStarted(Program):
         self.rows, self.columns, self.trips = rows, columns, trips
 
     def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
-        g = Builder("get_started", "for i in range(n): b[i] = b[i] + 1")
+        g = Builder("get_started")
         g.input("a", np.float32, ["rows", "columns"])
         b = g.input("b", np.float32, ["rows", "columns"])
         n = g.input("n", np.int64, [])
