@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making, linking and reading the pieces of the IR; see ir.h. */
+#include "ir/ir.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- Graphs --------------------------------------------------------------------------------------- */
+
+struct ir_graph *ir_graph_create(const tssa_allocator *allocator)
+{
+    struct ir_graph *graph = allocator_calloc(allocator, 1, sizeof *graph);
+    if (!graph)
+        return NULL;
+    graph->allocator = allocator;
+    arena_init(&graph->arena, allocator);
+    intern_init(&graph->strings, &graph->arena);
+    dim_table_init(&graph->dims, &graph->arena);
+    if (!type_table_init(&graph->types, &graph->arena, &graph->dims) ||
+        !(graph->body = ir_block_create(graph, NULL, 0))) {
+        ir_graph_free(graph);
+        return NULL;
+    }
+    return graph;
+}
+
+void ir_graph_free(struct ir_graph *graph)
+{
+    if (!graph)
+        return;
+    type_table_free(&graph->types);
+    dim_table_free(&graph->dims);
+    intern_free(&graph->strings);
+    arena_clear(&graph->arena);
+    allocator_free(graph->allocator, graph);
+}
+
+/* ---- Blocks and values ---------------------------------------------------------------------------- */
+
+static void value_init(struct ir_graph *graph, struct ir_value *value, uint32_t index)
+{
+    value->id = graph->n_values++;
+    value->index = index;
+    value->type = graph->types.unknown;
+    value->wanted = true;
+}
+
+struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, uint32_t n_params)
+{
+    struct ir_block *block = ARENA_NEW(&graph->arena, struct ir_block);
+    if (!block)
+        return NULL;
+    block->graph = graph;
+    block->owner = owner;
+    for (uint32_t i = 0; i < n_params; i++)
+        if (!ir_block_add_param(block))
+            return NULL;
+    return block;
+}
+
+/* Parameter arrays double in the arena when their count reaches a power of two. */
+static bool params_grow(struct ir_block *block)
+{
+    uint32_t n = block->n_params;
+    if (n != 0 && (n & (n - 1)) != 0)
+        return true;
+    struct ir_value **grown = ARENA_ARRAY(&block->graph->arena, struct ir_value *, n ? 2 * (size_t)n : 1);
+    if (!grown)
+        return false;
+    if (n)
+        memcpy(grown, block->params, n * sizeof *grown);
+    block->params = grown;
+    return true;
+}
+
+struct ir_value *ir_block_add_param(struct ir_block *block)
+{
+    struct ir_value *value = ARENA_NEW(&block->graph->arena, struct ir_value);
+    if (!value || !params_grow(block))
+        return NULL;
+    value_init(block->graph, value, block->n_params);
+    value->block = block;
+    block->params[block->n_params++] = value;
+    return value;
+}
+
+void ir_value_replace(struct ir_value *from, struct ir_value *to)
+{
+    while (from->uses)
+        ir_op_set_operand(from->uses->user, (uint32_t)(from->uses - from->uses->user->operands), to);
+}
+
+/* ---- Ops ------------------------------------------------------------------------------------------ */
+
+struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info, uint32_t n_operands,
+                           uint32_t n_results)
+{
+    struct ir_op *op = ARENA_NEW(&graph->arena, struct ir_op);
+    if (!op)
+        return NULL;
+    op->info = info;
+    op->id = graph->n_ops++;
+    op->n_operands = n_operands;
+    op->n_results = n_results;
+    op->operands = ARENA_ARRAY(&graph->arena, struct ir_use, n_operands);
+    op->results = ARENA_ARRAY(&graph->arena, struct ir_value, n_results);
+    if (!op->operands || !op->results)
+        return NULL;
+    for (uint32_t i = 0; i < n_operands; i++)
+        op->operands[i].user = op;
+    for (uint32_t i = 0; i < n_results; i++) {
+        value_init(graph, &op->results[i], i);
+        op->results[i].op = op;
+    }
+    return op;
+}
+
+void ir_op_append(struct ir_block *block, struct ir_op *op)
+{
+    op->parent = block;
+    op->prev = block->last;
+    op->next = NULL;
+    *(block->last ? &block->last->next : &block->first) = op;
+    block->last = op;
+}
+
+void ir_op_insert_before(struct ir_op *op, struct ir_op *before)
+{
+    struct ir_block *block = before->parent;
+    op->parent = block;
+    op->next = before;
+    op->prev = before->prev;
+    *(before->prev ? &before->prev->next : &block->first) = op;
+    before->prev = op;
+}
+
+void ir_op_remove(struct ir_op *op)
+{
+    struct ir_block *block = op->parent;
+    *(op->prev ? &op->prev->next : &block->first) = op->next;
+    *(op->next ? &op->next->prev : &block->last) = op->prev;
+    op->parent = NULL;
+    op->prev = op->next = NULL;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        ir_op_set_operand(op, i, NULL);
+}
+
+static void use_unlink(struct ir_use *use)
+{
+    if (!use->value)
+        return;
+    *(use->prev ? &use->prev->next : &use->value->uses) = use->next;
+    if (use->next)
+        use->next->prev = use->prev;
+}
+
+void ir_op_set_operand(struct ir_op *op, uint32_t index, struct ir_value *value)
+{
+    struct ir_use *use = &op->operands[index];
+    use_unlink(use);
+    use->value = value;
+    use->prev = NULL;
+    use->next = value ? value->uses : NULL;
+    if (use->next)
+        use->next->prev = use;
+    if (value)
+        value->uses = use;
+}
+
+bool ir_op_set_blocks(struct ir_graph *graph, struct ir_op *op, uint32_t n_blocks)
+{
+    struct arena *arena = &graph->arena;
+    op->blocks = ARENA_ARRAY(arena, struct ir_block *, n_blocks);
+    op->block_names = ARENA_ARRAY(arena, const char *, n_blocks);
+    op->n_blocks = n_blocks;
+    return op->blocks && op->block_names;
+}
+
+struct ir_block *ir_op_block(const struct ir_op *op, const char *name)
+{
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        if (strcmp(op->block_names[i], name) == 0)
+            return op->blocks[i];
+    return NULL;
+}
+
+tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *, struct ir_op *),
+                           void *context)
+{
+    struct ir_op *next;
+    for (struct ir_op *op = block->first; op; op = next) {
+        next = op->next; /* the visitor may remove the op */
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            TRY(ir_block_walk(op->blocks[i], visit, context));
+        TRY(visit(context, op));
+    }
+    return NULL;
+}
+
+void ir_op_describe(const struct ir_op *op, char *text, size_t size)
+{
+    const char *type = op->opaque ? op->opaque->name : op->info->name;
+    if (op->name && op->name[0])
+        snprintf(text, size, "%s (node \"%s\")", type, op->name);
+    else
+        snprintf(text, size, "%s (node %u)", type, (unsigned)op->id);
+}
+
+/* ---- Attributes ----------------------------------------------------------------------------------- */
+
+const struct ir_attr *ir_attr(const struct ir_op *op, const char *name)
+{
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        if (strcmp(op->attrs[i].name, name) == 0)
+            return &op->attrs[i];
+    return NULL;
+}
+
+bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_attr *attr)
+{
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        if (strcmp(op->attrs[i].name, attr->name) == 0) {
+            op->attrs[i] = *attr;
+            return true;
+        }
+    struct ir_attr *grown = ARENA_ARRAY(&graph->arena, struct ir_attr, (size_t)op->n_attrs + 1);
+    if (!grown)
+        return false;
+    if (op->n_attrs)
+        memcpy(grown, op->attrs, op->n_attrs * sizeof *grown);
+    grown[op->n_attrs++] = *attr;
+    op->attrs = grown;
+    return true;
+}
+
+bool ir_op_set_int(struct ir_graph *graph, struct ir_op *op, const char *name, int64_t value)
+{
+    struct ir_attr attr = {.name = intern_str(&graph->strings, name), .kind = IR_ATTR_INT, .i = value};
+    return attr.name && ir_op_set_attr(graph, op, &attr);
+}
+
+static const struct ir_attr *attr_of_kind(const struct ir_op *op, const char *name, enum ir_attr_kind kind)
+{
+    const struct ir_attr *attr = ir_attr(op, name);
+    return attr && attr->kind == kind ? attr : NULL;
+}
+
+int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback)
+{
+    const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_INT);
+    return attr ? attr->i : fallback;
+}
+
+float ir_attr_float(const struct ir_op *op, const char *name, float fallback)
+{
+    const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_FLOAT);
+    return attr ? attr->f : fallback;
+}
+
+const char *ir_attr_str(const struct ir_op *op, const char *name, const char *fallback)
+{
+    const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_STRING);
+    return attr ? attr->s.data : fallback;
+}
+
+const int64_t *ir_attr_ints(const struct ir_op *op, const char *name, size_t *count)
+{
+    const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_INTS);
+    *count = attr ? attr->count : 0;
+    return attr ? attr->ints : NULL;
+}
+
+const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name)
+{
+    const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_TENSOR);
+    return attr ? attr->tensor : NULL;
+}
+
+/* ---- Constants ------------------------------------------------------------------------------------ */
+
+struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *tensor)
+{
+    const struct ir_op_info *info = ir_op_info(IR_OP_Constant);
+    struct ir_op *op = ir_op_create(graph, info, 0, 1);
+    struct ir_attr attr = {.name = intern_str(&graph->strings, "value"), .kind = IR_ATTR_TENSOR,
+                           .tensor = tensor};
+    if (!op || !attr.name || !ir_op_set_attr(graph, op, &attr))
+        return NULL;
+    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
+    return op;
+}
+
+struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count, const int64_t *values)
+{
+    struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
+    int64_t *data = ARENA_ARRAY(&graph->arena, int64_t, count);
+    if (!tensor || !data)
+        return NULL;
+    if (count)
+        memcpy(data, values, count * sizeof *data);
+    tensor->dtype = TSSA_INT64;
+    tensor->rank = rank;
+    tensor->dims[0] = (int64_t)count;
+    tensor->data = data;
+    return ir_constant_create(graph, tensor);
+}
+
+const struct tensor *ir_value_constant(const struct ir_value *value)
+{
+    if (!value || !value->op || !ir_op_is(value->op, IR_OP_Constant))
+        return NULL;
+    return ir_attr_tensor(value->op, "value");
+}
