@@ -67,7 +67,7 @@ tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t
 /* One integer or float from a tensor with exactly one element. */
 tssa_status *kernel_scalar_int(const struct kernel_args *args, uint32_t index, int64_t *value);
 tssa_status *kernel_scalar_double(const struct kernel_args *args, uint32_t index, double *value);
-/* Normalises an axis; rank 0 accepts 0 and -1 only where `allow_scalar`. */
+/* Normalises an axis; an error when it is not in [-rank, rank), so always for a scalar. */
 tssa_status *kernel_axis(int64_t axis, int rank, int *result);
 
 #endif

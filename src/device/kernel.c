@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What every CPU kernel needs of its arguments: outputs placed, inputs checked. */
+#include "device/kernel.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static tssa_status *place_in_pool(struct kernel_args *args, size_t bytes, struct tensor *tensor)
+{
+    struct buffer *buffer = pool_alloc(args->env->pool, bytes);
+    TRY_ALLOC(buffer);
+    tensor->data = buffer->data;
+    tensor->owner = buffer;
+    return NULL;
+}
+
+tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype dtype, int rank,
+                           const int64_t *dims, struct tensor **tensor)
+{
+    *tensor = NULL;
+    if (index >= args->n_outputs || !args->outputs[index])
+        return NULL;
+
+    /* tensor_layout without the call and the message, for the common case. */
+    size_t bytes = dtype_info(dtype)->size;
+    bool fits = bytes > 0 && rank >= 0 && rank <= TSSA_MAX_RANK;
+    for (int i = 0; fits && i < rank; i++)
+        fits = dims[i] >= 0 && size_mul(bytes, (size_t)dims[i], &bytes);
+    if (__builtin_expect(!fits || bytes > PTRDIFF_MAX, 0)) {
+        size_t count;
+        TRY(tensor_layout(dtype, rank, dims, &count, &bytes));
+        if (bytes > PTRDIFF_MAX)
+            return ERROR(TSSA_RUNTIME, "output %" PRIu32 " is larger than memory can be", index);
+    }
+
+    struct value *value = args->outputs[index];
+    struct tensor *out = &value->tensor;
+    const struct kernel_place *place = args->places ? &args->places[index] : NULL;
+    if (place && place->data && bytes <= place->size) {
+        out->data = place->data;
+        out->owner = NULL;
+    } else {
+        TRY(place_in_pool(args, bytes, out));
+    }
+    value->kind = TSSA_KIND_TENSOR;
+    out->dtype = dtype;
+    out->rank = rank;
+    for (int i = 0; i < rank; i++)
+        out->dims[i] = dims[i];
+    *tensor = out;
+    return NULL;
+}
+
+tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank,
+                          const int64_t *dims)
+{
+    if (index >= args->n_outputs || !args->outputs[index])
+        return NULL;
+    const struct tensor *input;
+    TRY(kernel_tensor(args, from, &input));
+    size_t count, bytes;
+    TRY(tensor_layout(input->dtype, rank, dims, &count, &bytes));
+    if (count != tensor_count(input)) {
+        char text[160];
+        tensor_describe(input, text, sizeof text);
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) cannot take a shape of %zu elements", from,
+                     text, count);
+    }
+    struct value *value = args->outputs[index];
+    value_copy(value, args->inputs[from]);
+    value->tensor.rank = rank;
+    for (int i = 0; i < rank; i++)
+        value->tensor.dims[i] = dims[i];
+    return NULL;
+}
+
+tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer)
+{
+    *buffer = pool_alloc(args->env->pool, size);
+    TRY_ALLOC(*buffer);
+    return NULL;
+}
+
+tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor)
+{
+    TRY(kernel_optional_tensor(args, index, tensor));
+    if (!*tensor)
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is missing", index);
+    return NULL;
+}
+
+tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t index,
+                                    const struct tensor **tensor)
+{
+    const struct value *value = index < args->n_inputs ? args->inputs[index] : NULL;
+    *tensor = NULL;
+    if (!value)
+        return NULL;
+    if (value->kind != TSSA_KIND_TENSOR)
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is not a tensor", index);
+    *tensor = &value->tensor;
+    return NULL;
+}
+
+static tssa_status *element_error(const struct tensor *tensor, uint32_t index, const char *wanted)
+{
+    char text[160];
+    tensor_describe(tensor, text, sizeof text);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " must be %s, not %s", index, wanted, text);
+}
+
+tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
+                         size_t capacity, size_t *count)
+{
+    const struct tensor *tensor;
+    TRY(kernel_tensor(args, index, &tensor));
+    if (!dtype_is_integer(tensor->dtype))
+        return element_error(tensor, index, "an integer tensor");
+    size_t n = tensor_count(tensor);
+    if (n > capacity)
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " has %zu elements, at most %zu are allowed", index,
+                     n, capacity);
+    if (tensor->dtype == TSSA_INT64) {
+        if (n > 0)
+            memcpy(values, tensor->data, n * sizeof *values);
+    } else {
+        size_t size = dtype_info(tensor->dtype)->size;
+        for (size_t i = 0; i < n; i++)
+            values[i] = dtype_load_int64(tensor->dtype, (const char *)tensor->data + i * size);
+    }
+    *count = n;
+    return NULL;
+}
+
+tssa_status *kernel_scalar_int(const struct kernel_args *args, uint32_t index, int64_t *value)
+{
+    const struct tensor *tensor;
+    TRY(kernel_tensor(args, index, &tensor));
+    bool whole = dtype_is_integer(tensor->dtype) || tensor->dtype == TSSA_BOOL;
+    if (!whole || tensor_count(tensor) != 1)
+        return element_error(tensor, index, "one integer");
+    *value = dtype_load_int64(tensor->dtype, tensor->data);
+    return NULL;
+}
+
+tssa_status *kernel_scalar_double(const struct kernel_args *args, uint32_t index, double *value)
+{
+    const struct tensor *tensor;
+    TRY(kernel_tensor(args, index, &tensor));
+    if (!(dtype_is_float(tensor->dtype) || dtype_is_integer(tensor->dtype)) ||
+        tensor_count(tensor) != 1)
+        return element_error(tensor, index, "one number");
+    *value = dtype_load_double(tensor->dtype, tensor->data);
+    return NULL;
+}
+
+tssa_status *kernel_axis(int64_t axis, int rank, int *result)
+{
+    if (axis < -rank || axis >= rank)
+        return ERROR(TSSA_RUNTIME, "axis %" PRId64 " is outside a tensor of rank %d", axis, rank);
+    *result = (int)(axis < 0 ? axis + rank : axis);
+    return NULL;
+}
