@@ -33,14 +33,16 @@ def _extra(module: str, cls: str, **options: Any) -> Entry:
     return Entry(module, cls, options, standard=False)
 
 
-def _detector(network: str, form: str, small: bool = False) -> Entry:
+def _detector(network: str, form: str, small: bool = False, **changes: Any) -> Entry:
     """A detection post-processor in Form L (loop) or Form U (unrolled)."""
-    options = {"network": network, "unrolled": form == "unrolled", "small": small}
+    options = {"network": network, "unrolled": form == "unrolled", "small": small, **changes}
     return Entry("detection.program", "Detection", options, not small, small)
 
 
 _DETECTORS = [
-    (network, form) for network in ("ssd",) for form in ("loop", "unrolled")
+    (network, form)
+    for network in ("yolov3", "ssd", "yolact", "fcos")
+    for form in ("loop", "unrolled")
 ]
 
 
@@ -53,6 +55,8 @@ MODELS: dict[str, Entry] = {
     # Detection post-processing.
     **{f"{n}_{form}": _detector(n, form) for n, form in _DETECTORS},
     **{f"{n}_{form}_small": _detector(n, form, small=True) for n, form in _DETECTORS},
+    # The branch for very many candidates (suppression class by class), always taken.
+    "yolov3_by_class_small": _detector("yolov3", "loop", small=True, batched=0),
     # Micro programs.
     "get_started": Entry("get_started", "GetStarted"),
     "get_started_small": _small("get_started", "GetStarted", rows=16, columns=8),

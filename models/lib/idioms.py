@@ -122,10 +122,10 @@ def assign_select(
         return g.ScatterElements(x, index, update, axis=axis)
     axis %= rank
     if form == "transpose":
-        to_front = [axis] + [d for d in range(rank) if d != axis]
+        to_front, back = _to_front(axis, rank)
         front = permute(g, x, to_front)
         written = g.ScatterND(front, matrix(g, k), unsqueeze(g, v, 0))
-        return permute(g, written, [to_front.index(d) for d in range(rank)])
+        return permute(g, written, back)
     if form == "nd":
         shape = g.Shape(v)
         coords, free = [], iter(range(rank - 1))
@@ -171,8 +171,9 @@ def assign_slice(
     axis).  Forms:
       elements  ScatterElements, index Range(start, stop, step) expanded
       nd        ScatterND with an explicit coordinate for every element
+      transpose axis moved to the front, ScatterND of whole slices, moved back
       concat    Concat(x[:start], v, x[stop:]); step 1 only
-    `rank` is the rank of x; `elements` and `nd` need it.
+    `rank` is the rank of x.
     """
     axis %= rank
     if form == "concat":
@@ -181,6 +182,11 @@ def assign_slice(
         head = slice_(g, x, 0, start, axis=axis)
         tail = slice_(g, x, stop, None, axis=axis)
         return g.Concat(head, v, tail, axis=axis)
+    if form == "transpose":
+        to_front, back = _to_front(axis, rank)
+        places = unsqueeze(g, arange(g, stop, start, step), -1)
+        written = g.ScatterND(permute(g, x, to_front), places, permute(g, v, to_front))
+        return permute(g, written, back)
     span = reshape(g, arange(g, stop, start, step), _along(axis, rank))
     shape = g.Shape(v)
     if form == "elements":
@@ -259,6 +265,12 @@ def matrix(g: Builder, k: Index) -> Value:
 def _along(axis: int, rank: int) -> list[int]:
     """The Reshape target that lays a vector along `axis`: [1, .., -1, .., 1]."""
     return [-1 if d == axis else 1 for d in range(rank)]
+
+
+def _to_front(axis: int, rank: int) -> tuple[list[int], list[int]]:
+    """The permutation that moves `axis` to the front, and the one that undoes it."""
+    there = [axis] + [d for d in range(rank) if d != axis]
+    return there, [there.index(d) for d in range(rank)]
 
 
 def _axis_range(g: Builder, v: Value, axis: int, rank: int, shape: Value) -> Value:

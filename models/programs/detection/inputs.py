@@ -30,10 +30,15 @@ class Scene:
 
 
 def _objects(rng: np.random.Generator, count: int) -> Array:
-    """Random boxes (count, 4) of realistic sizes inside the image."""
+    """Random boxes (count, 4) of realistic sizes, some of them cut by the image border.
+
+    The first one covers the top left corner: its box needs clamping, and its mask is
+    not empty although masks are cropped without rescaling the box.
+    """
     side = np.exp(rng.uniform(np.log(30), np.log(220), (count, 2)))
     side[:, 1] = np.clip(side[:, 1], side[:, 0] / 2, side[:, 0] * 2)
-    low = 2 + rng.uniform(0, 1, (count, 2)) * (IMAGE - side - 4)
+    low = rng.uniform(-0.1, 1.1, (count, 2)) * (IMAGE - side)
+    low[:1] = rng.uniform(-0.3, -0.1, (1, 2)) * side[:1]
     return np.concatenate([low, low + side], axis=1).astype(np.float32)
 
 
@@ -87,7 +92,8 @@ def _yolov3_maps(params: Yolov3, scene: Scene, rng: np.random.Generator) -> Inpu
     for box, witnesses in zip(boxes, _seen_by(_overlaps(boxes, anchors), scene.witnesses)):
         centre, size = _centre_size(box[None])
         label = rng.integers(params.classes)
-        shift = np.clip((centre - middle[witnesses]) / stride[witnesses, None] + 0.5, 0.03, 0.97)
+        shift = (centre - middle[witnesses]) / stride[witnesses, None] + 0.5
+        shift = np.clip(shift, 0.03, 0.97)
         noise = rng.normal(0, 0.05, (len(witnesses), 2))
         rows[witnesses, 0:2] = np.log(shift / (1 - shift)) + noise
         rows[witnesses, 2:4] = np.log(size / side[witnesses]) + noise[:, ::-1]

@@ -50,6 +50,7 @@ class Detector:
     iou: float  # overlap above which the weaker box goes
     cap: int = 1000  # candidates per level that reach suppression
     limit: int = 100  # detections per image
+    batched: int = 10000  # with this many candidates, classes are suppressed in turn
 
     @property
     def anchors(self) -> int:
@@ -163,11 +164,11 @@ def fcos() -> Fcos:
 
 
 def small_yolov3() -> Yolov3:
-    return Yolov3(_YOLOV3_LEVELS[:2], classes=8, score=0.05, iou=0.45)
+    return Yolov3(_YOLOV3_LEVELS[:2], classes=4, score=0.05, iou=0.45)
 
 
 def small_ssd() -> Ssd:
-    return Ssd(_SSD_LEVELS[1:5], classes=8, score=0.02, iou=0.45, cap=50)
+    return Ssd(_SSD_LEVELS[1:5], classes=8, score=0.02, iou=0.45, cap=10)
 
 
 def small_yolact() -> Yolact:
@@ -184,4 +185,4 @@ def small_yolact() -> Yolact:
 
 
 def small_fcos() -> Fcos:
-    return Fcos(_FCOS_LEVELS[1:4], classes=8, score=0.025, iou=0.5, cap=100)
+    return Fcos(_FCOS_LEVELS[1:4], classes=8, score=0.025, iou=0.5, cap=10)

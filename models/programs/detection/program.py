@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import onnx
 
 from models.lib.data import Data
 from models.lib.program import Program
 from models.programs.detection import inputs as images
-from models.programs.detection import params, reference, ssd
+from models.programs.detection import fcos, params, reference, ssd, yolact, yolov3
 from models.programs.detection.inputs import Scene
 
-_BUILDERS = {"ssd": ssd.build}
+_BUILDERS = {
+    "yolov3": yolov3.build,
+    "ssd": ssd.build,
+    "yolact": yolact.build,
+    "fcos": fcos.build,
+}
 
 # One scene per data set: the usual one, a crowded one, and next to nothing.
 _SCENES = (Scene(), Scene(objects=20), Scene(objects=1, quiet=4.0))
-_SMALL_SCENE = Scene(objects=7, quiet=4.0)
+_SMALL_SCENES = (Scene(objects=7, quiet=4.0), Scene(objects=0, quiet=6.0))
 
 
 class Detection(Program):
@@ -23,11 +30,15 @@ class Detection(Program):
 
     batch = 1
 
-    def __init__(self, network: str, unrolled: bool, small: bool = False) -> None:
+    def __init__(
+        self, network: str, unrolled: bool, small: bool = False, **changes: object
+    ) -> None:
+        """`changes` are fields of the parameter set that get another value."""
         self.name = network
         self.unrolled = unrolled
-        self.params = getattr(params, f"small_{network}" if small else network)()
-        self.scenes = (_SMALL_SCENE,) if small else _SCENES
+        standard = getattr(params, f"small_{network}" if small else network)()
+        self.params = dataclasses.replace(standard, **changes)
+        self.scenes = _SMALL_SCENES if small else _SCENES
         self.data_sets = len(self.scenes)
 
     def build(self, batch: int, length: int | None) -> onnx.ModelProto:

@@ -24,9 +24,6 @@ SIGMA = (0.1, 0.1, 0.2, 0.2)
 MEAN = (0.0, 0.0, 0.0, 0.0)
 MAX_RATIO = 4.135166556742356  # |ln 0.016|
 
-# Up to this many boxes one suppression handles all classes at once.
-BATCHED_LIMIT = 10000
-
 
 @dataclass(frozen=True)
 class Form:
@@ -271,22 +268,21 @@ def class_aware_nms(
     boxes: Value,
     scores: Value,
     classes: Value,
-    iou: float,
-    batched_limit: int = BATCHED_LIMIT,
+    params: Detector,
 ) -> tuple[Value, Value]:
     """Detections (K, 5) and survivors (K) of boxes (n, 4), scores (n), classes (n)."""
     far = g.ReduceMax(boxes, keepdims=0) + 1.0
     shifted = boxes + as_column(g, g.cast(classes, np.float32) * far)
 
     def batched() -> list[Value]:
-        keep = nms(g, shifted, scores, iou)
+        keep = nms(g, shifted, scores, params.iou)
         kept = im.gather_rows(g, boxes, keep), im.gather_rows(g, scores, keep)
         return [with_scores(g, *kept), keep]
 
     return g.if_(
-        im.dim(g, scores, 0) < batched_limit,
+        im.dim(g, scores, 0) < params.batched,
         batched,
-        lambda: _nms_by_class(g, boxes, shifted, scores, classes, iou),
+        lambda: _nms_by_class(g, boxes, shifted, scores, classes, params.iou),
     )
 
 
@@ -296,7 +292,7 @@ def suppress(
     """The best detections (K, 5) and their labels (K); candidates may be absent."""
 
     def some() -> list[Value]:
-        dets, keep = class_aware_nms(g, boxes, scores, classes, params.iou)
+        dets, keep = class_aware_nms(g, boxes, scores, classes, params)
         labels = im.gather_rows(g, classes, keep)
         return [im.slice_(g, t, 0, params.limit, axis=0) for t in (dets, labels)]
 

@@ -65,10 +65,11 @@ def _unrolled(g: Builder, params: Ssd, cls: list[Value], box: list[Value], batch
 def build(params: Ssd, name: str, unrolled: bool, batch: int) -> onnx.ModelProto:
     """The program; inputs cls_l, box_l per level, outputs dets and labels."""
     g = Builder(name, __doc__)
+    sizes = [level.size for level in params.levels]
     cls, box = (
         [
-            g.input(f"{kind}_{i}", np.float32, [batch, params.anchors * width, lv.size, lv.size])
-            for i, lv in enumerate(params.levels)
+            g.input(f"{kind}_{i}", np.float32, [batch, params.anchors * width, s, s])
+            for i, s in enumerate(sizes)
         ]
         for kind, width in (("cls", params.classes + 1), ("box", 4))
     )

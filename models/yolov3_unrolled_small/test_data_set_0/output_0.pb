@@ -1,0 +1,1 @@
+BdetsJŒÓò‘Bjõ:CÔütC©Ê‡CU'j?¾p£B¶©UB•GlCüt`Cü@f?=ÁUËÁûÂBüI¨BËb?¯(Á¤uÎÁÎ#óB €/Bý6a?a7mC}pŒC†C“1«C$\?–,AÂ* CD¿ÛB^kC&[?ÆGCäÒ²AÀSCÔê«BO¼T?
