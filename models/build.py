@@ -17,6 +17,7 @@ import argparse
 import ast
 import hashlib
 import importlib.metadata
+import shutil
 import sys
 import tempfile
 import time
@@ -93,14 +94,18 @@ def build_model(spec: Spec, out: Path, crosscheck: bool) -> str:
     (out / STAMP).unlink(missing_ok=True)
     model = program.build(batch, length)
     data.save_model(model, out / "model.onnx")
-    checker = data.Crosscheck(out / "model.onnx") if crosscheck else None
+    checker = data.Crosscheck(out) if crosscheck else None
     reports = []
+    for stale in out.glob("test_data_set_*"):
+        shutil.rmtree(stale)
     for k in range(program.data_sets):
-        inputs = program.data_set(k, data.rng_for(name, "data", k), batch, length)
+        folder = out / f"test_data_set_{k}"
+        rng = data.rng_for(name, "data", k)
+        inputs = data.freeze(program.data_set(k, rng, batch, length))
         outputs = program.reference(inputs, batch, length)
-        data.save_data_set(model, out / f"test_data_set_{k}", inputs, outputs)
+        data.save_data_set(model, folder, inputs, outputs)
         if checker:
-            reports.append(checker.run(inputs, outputs))
+            reports.append(checker.run(folder))
     nodes = data.count_nodes(model.graph)
     if not checker:
         return f"{nodes} nodes, not cross-checked"
@@ -168,6 +173,11 @@ def verify_committed(crosscheck: bool) -> int:
             except data.CheckFailure as e:
                 failed += 1
                 print(f"STALE {spec.base}: {e}", file=sys.stderr)
+    known = {spec.base for spec in committed_specs()}
+    for kept in sorted(MODELS_DIR.glob("*/model.onnx")):
+        if kept.parent.name not in known:
+            failed += 1
+            print(f"STALE {kept.parent.name}: no such committed model", file=sys.stderr)
     if failed:
         print("refresh with: models/build.py --committed", file=sys.stderr)
     else:

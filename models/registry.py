@@ -57,6 +57,30 @@ MODELS: dict[str, Entry] = {
     **{f"{n}_{form}_small": _detector(n, form, small=True) for n, form in _DETECTORS},
     # The branch for very many candidates (suppression class by class), always taken.
     "yolov3_by_class_small": _detector("yolov3", "loop", small=True, batched=0),
+    # Networks.
+    "nasrnn": Entry("nasrnn", "NasRnn"),
+    "nasrnn_small": _small("nasrnn", "NasRnn", hidden=8, length=6),
+    "lstm": Entry("lstm", "Lstm"),
+    "lstm_nested": _extra("lstm", "Lstm", nested=True),
+    "lstm_small": _small("lstm", "Lstm", layers=3, hidden=8, length=6),
+    "lstm_nested_small": _small(
+        "lstm", "Lstm", layers=3, hidden=8, length=6, nested=True
+    ),
+    "seq2seq_10": Entry("seq2seq", "Seq2Seq", {"steps": 10}),
+    "seq2seq_50": Entry("seq2seq", "Seq2Seq"),
+    "seq2seq": _extra("seq2seq", "Seq2Seq"),  # seq2seq_l300: all 300 steps
+    "seq2seq_small": _small(
+        "seq2seq", "Seq2Seq", steps=5, hidden=16, vocabulary=40, length=12
+    ),
+    "attention": Entry("attention", "Attention"),
+    "attention_nd": _extra("attention", "Attention", form="nd"),
+    "attention_transpose": _extra("attention", "Attention", form="transpose"),
+    **{
+        f"attention_{form}_small": _small(
+            "attention", "Attention", heads=2, depth=8, start=4, length=10, form=form
+        )
+        for form in ("elements", "nd", "transpose")
+    },
     # Micro programs.
     "get_started": Entry("get_started", "GetStarted"),
     "get_started_small": _small("get_started", "GetStarted", rows=16, columns=8),
@@ -86,7 +110,7 @@ MODELS: dict[str, Entry] = {
     "t_branch": Entry("aliasing", "Branch"),
     "t_branch_small": _small("aliasing", "Branch", size=12, data_sets=3),
     "t_branch_loop": Entry("aliasing", "BranchLoop"),
-    "t_branch_loop_small": _small("aliasing", "BranchLoop", size=12, data_sets=3),
+    "t_branch_loop_small": _small("aliasing", "BranchLoop", size=12, data_sets=2),
     "view_example": Entry("aliasing", "ViewExample", committed=True),
     "op_select": _small("single_op", "Select"),
     "op_select_assign": _small("single_op", "SelectAssign"),

@@ -52,13 +52,13 @@ def save_model(model: onnx.ModelProto, path: Path) -> None:
 def encode(name: str, value: Data) -> bytes:
     """A tensor as TensorProto, a list as SequenceProto."""
     if not isinstance(value, list):
-        return numpy_helper.from_array(np.ascontiguousarray(value), name).SerializeToString(
-            deterministic=True
-        )
+        # order="C" and not ascontiguousarray, which turns scalars into vectors
+        tensor = numpy_helper.from_array(np.asarray(value, order="C"), name)
+        return tensor.SerializeToString(deterministic=True)
     seq = onnx.SequenceProto(name=name, elem_type=onnx.SequenceProto.TENSOR)
     for k, item in enumerate(value):
         seq.tensor_values.append(
-            numpy_helper.from_array(np.ascontiguousarray(item), f"{name}_{k}")
+            numpy_helper.from_array(np.asarray(item, order="C"), f"{name}_{k}")
         )
     return seq.SerializeToString(deterministic=True)
 
@@ -68,8 +68,6 @@ def save_data_set(
 ) -> None:
     """Write input_K.pb and output_K.pb after checking them against the model."""
     folder.mkdir(parents=True, exist_ok=True)
-    for stale in folder.glob("*.pb"):
-        stale.unlink()
     for kind, infos, values in (
         ("input", model.graph.input, inputs),
         ("output", model.graph.output, outputs),
@@ -79,6 +77,14 @@ def save_data_set(
         for k, (info, value) in enumerate(zip(infos, values)):
             _check_type(info, value)
             (folder / f"{kind}_{k}.pb").write_bytes(encode(info.name, value))
+
+
+def freeze(values: list[Data]) -> list[Data]:
+    """Make arrays read-only, so that a reference cannot change its inputs."""
+    for value in values:
+        for array in value if isinstance(value, list) else [value]:
+            array.setflags(write=False)
+    return values
 
 
 def load_data(path: Path, type_proto: onnx.TypeProto) -> Data:
@@ -158,25 +164,32 @@ def compare(name: str, got: Data, want: Data) -> dict[str, Any]:
 
 
 class Crosscheck:
-    """Runs one model in ONNX Runtime and compares its data sets."""
+    """Runs a saved model in ONNX Runtime and compares its saved data sets."""
 
-    def __init__(self, model_path: Path) -> None:
+    def __init__(self, folder: Path) -> None:
         import onnxruntime as ort  # only here: --no-crosscheck works without it
 
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 3
         self.version = ort.__version__
+        path = folder / "model.onnx"
+        self.graph = onnx.load(path).graph
         self.session = ort.InferenceSession(
-            str(model_path), options, providers=["CPUExecutionProvider"]
+            str(path), options, providers=["CPUExecutionProvider"]
         )
 
-    def run(self, inputs: list[Data], expected: list[Data]) -> list[dict[str, Any]]:
+    def run(self, data_set: Path) -> list[dict[str, Any]]:
         """Differences per output; raises CheckFailure."""
-        feed = {i.name: v for i, v in zip(self.session.get_inputs(), inputs)}
-        got = self.session.run(None, feed)
-        names = [o.name for o in self.session.get_outputs()]
-        return [compare(n, a, b) for n, a, b in zip(names, got, expected)]
+        feed, expected = (
+            {
+                info.name: load_data(data_set / f"{kind}_{k}.pb", info.type)
+                for k, info in enumerate(infos)
+            }
+            for kind, infos in (("input", self.graph.input), ("output", self.graph.output))
+        )
+        got = self.session.run(list(expected), feed)
+        return [compare(n, a, b) for a, (n, b) in zip(got, expected.items())]
 
 
 def write_report(

@@ -110,8 +110,11 @@ class Branch(_Square):
         return g.model()
 
     def inputs(self, rng, batch, length) -> list[Data]:
-        cond = np.array(rng.integers(-2, 4), np.int64)
-        return [self.matrix(rng), self.matrix(rng), cond]
+        return [self.matrix(rng), self.matrix(rng), np.array(1, np.int64)]
+
+    def data_set(self, k, rng, batch, length) -> list[Data]:
+        a, b, _ = self.inputs(rng, batch, length)
+        return [a, b, np.array((1, 0, -3)[k], np.int64)]
 
     def reference(self, inputs, batch, length) -> list[Data]:
         a, b, cond = inputs
@@ -131,8 +134,8 @@ class BranchLoop(_Square):
             t1.copy_(t0[2])
         return t1 + t0
 
-    `c` is an input that nothing uses.  With several data sets, some have an `a`
-    of zeros and so take the second branch.
+    `c` is an input that nothing uses.  In the second data set `a` is zero, which
+    takes the second branch.
     """
 
     name = "t_branch_loop"
@@ -162,10 +165,11 @@ class BranchLoop(_Square):
         return g.model()
 
     def inputs(self, rng, batch, length) -> list[Data]:
-        a = self.matrix(rng)
-        if self.data_sets > 1 and rng.random() < 0.5:
-            a = np.zeros_like(a)
-        return [a, self.matrix(rng), self.matrix(rng)]
+        return [self.matrix(rng), self.matrix(rng), self.matrix(rng)]
+
+    def data_set(self, k, rng, batch, length) -> list[Data]:
+        a, c, d = self.inputs(rng, batch, length)
+        return [a if k == 0 else np.zeros_like(a), c, d]
 
     def reference(self, inputs, batch, length) -> list[Data]:
         a, _, d = inputs

@@ -26,7 +26,7 @@ class IfPartialWrite(Program):
     """
 
     name = "if_partial_write"
-    data_sets = 4  # both signs of idx occur
+    data_sets = 4
 
     def __init__(self, rows: int = 24, columns: int = 32, fixed_rows: bool = False) -> None:
         self.rows, self.columns, self.fixed_rows = rows, columns, fixed_rows
@@ -54,7 +54,12 @@ class IfPartialWrite(Program):
     def inputs(self, rng, batch, length) -> list[Data]:
         a = normal(rng, self.rows, self.columns)
         b = normal(rng, self.rows, self.columns)
-        return [a, b, np.array(rng.integers(1 - self.rows, self.rows), np.int64)]
+        return [a, b, np.array(2, np.int64)]
+
+    def data_set(self, k, rng, batch, length) -> list[Data]:
+        a, b, _ = self.inputs(rng, batch, length)
+        idx = (2, -3, 0, self.rows - 1)[k]
+        return [a, b, np.array(idx, np.int64)]
 
     def reference(self, inputs, batch, length) -> list[Data]:
         a, b, idx = inputs

@@ -1,1 +1,1 @@
-BmeanJffæ>
+BmeanJffæ>
