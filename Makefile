@@ -1,7 +1,7 @@
 # The front door. `make help` lists what it opens.
 BUILD := build/release
 MODEL := models/ssd_loop
-DIR   ?= ../shared/real-models
+DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
