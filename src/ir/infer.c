@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The driver of inference and the vocabulary that rules are written in; see infer.h. */
+#include "ir/infer.h"
+
+#include <string.h>
+
+static struct ir_graph *graph_of(const struct ir_op *op)
+{
+    return op->parent->graph;
+}
+
+/* ---- Driver --------------------------------------------------------------------------------------- */
+
+/* A hint of the model fills in what inference could not tell at all. It is not believed beyond that:
+ * exporters leave stale value_info behind. */
+static bool wants_hint(const struct ir_value *value)
+{
+    const struct ir_type *type = value->type;
+    if (!value->declared)
+        return false;
+    return type->kind == TYPE_UNKNOWN ||
+           (type->kind == TYPE_TENSOR && (type->rank < 0 || type->dtype == TSSA_UNDEFINED)) ||
+           (type->kind == TYPE_SEQUENCE && value->declared->kind == TYPE_SEQUENCE);
+}
+
+tssa_status *ir_infer_op(struct ir_op *op)
+{
+    struct ir_graph *graph = graph_of(op);
+    tssa_status *status = op->info->infer(graph, op);
+    if (status) {
+        char text[256];
+        ir_op_describe(op, text, sizeof text);
+        return status_prefix(status, "%s", text);
+    }
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        struct ir_value *value = &op->results[i];
+        if (!value->wanted || !wants_hint(value))
+            continue;
+        value->type = type_refine(&graph->types, value->type, value->declared);
+        TRY_ALLOC(value->type);
+    }
+    return NULL;
+}
+
+tssa_status *ir_infer_block(struct ir_block *block)
+{
+    for (struct ir_op *op = block->first; op; op = op->next)
+        TRY(ir_infer_op(op));
+    return NULL;
+}
+
+tssa_status *ir_infer_graph(struct ir_graph *graph)
+{
+    return ir_infer_block(graph->body);
+}
+
+/* ---- Reading operands ----------------------------------------------------------------------------- */
+
+const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value ? value->type : graph->types.unknown;
+}
+
+tssa_dtype infer_dtype(const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    if (!value)
+        return TSSA_UNDEFINED;
+    const struct ir_type *type = value->type;
+    while (type->kind == TYPE_OPTIONAL)
+        type = type->element;
+    return type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED;
+}
+
+int infer_rank(const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
+}
+
+const struct dim *infer_dim(const struct ir_op *op, uint32_t index, int d)
+{
+    return ir_operand(op, index)->type->dims[d];
+}
+
+const struct ir_known *infer_known(const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value ? value->known : NULL;
+}
+
+bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, size_t *count)
+{
+    const struct ir_known *known = infer_known(op, index);
+    if (!known)
+        return false;
+    for (size_t i = 0; i < known->count; i++)
+        if (!dim_is_const(known->elements[i], &values[i]))
+            return false;
+    *count = known->count;
+    return true;
+}
+
+/* ---- Setting results ------------------------------------------------------------------------------ */
+
+tssa_status *infer_set(struct ir_op *op, uint32_t index, const struct ir_type *type)
+{
+    TRY_ALLOC(type);
+    if (ir_result_wanted(op, index)) {
+        op->results[index].type = type;
+        op->results[index].known = NULL;
+    }
+    return NULL;
+}
+
+tssa_status *infer_set_tensor(struct ir_op *op, uint32_t index, tssa_dtype dtype, int rank,
+                              const struct dim *const *dims)
+{
+    for (int i = 0; i < rank; i++)
+        TRY_ALLOC(dims[i]);
+    return infer_set(op, index, type_tensor(&graph_of(op)->types, dtype, rank, dims));
+}
+
+tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dtype)
+{
+    return infer_set(op, index, type_unranked(&graph_of(op)->types, dtype));
+}
+
+tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count,
+                             const struct dim *const *elements)
+{
+    if (!ir_result_wanted(op, index) || count > IR_KNOWN_MAX)
+        return NULL;
+    struct arena *arena = &graph_of(op)->arena;
+    struct ir_known *known = ARENA_NEW(arena, struct ir_known);
+    TRY_ALLOC(known);
+    known->count = count;
+    if (count) {
+        known->elements = arena_copy(arena, elements, count * sizeof *elements);
+        TRY_ALLOC(known->elements);
+    }
+    op->results[index].known = known;
+    return NULL;
+}
+
+const struct dim *infer_fresh(struct ir_op *op)
+{
+    return dim_fresh(&graph_of(op)->dims, op->info->name);
+}
+
+/* ---- Axes and broadcasting ------------------------------------------------------------------------ */
+
+tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result)
+{
+    (void)op;
+    if (axis < -rank || axis >= rank)
+        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis, rank);
+    *result = (int)(axis < 0 ? axis + rank : axis);
+    return NULL;
+}
+
+tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const struct dim *b,
+                                 const struct dim **result)
+{
+    int64_t x = -1, y = -1;
+    bool known_a = dim_is_const(a, &x), known_b = dim_is_const(b, &y);
+    if (a == b || (known_b && y == 1))
+        *result = a;
+    else if (known_a && x == 1)
+        *result = b;
+    else if (known_a && known_b)
+        return ERROR(TSSA_MALFORMED, "dims %lld and %lld do not broadcast", (long long)x, (long long)y);
+    else if (known_a || known_b) /* the other can only be 1 or the same */
+        *result = known_a ? a : b;
+    else
+        *result = infer_fresh(op);
+    TRY_ALLOC(*result);
+    return NULL;
+}
+
+/* Broadcasts operand `index` into dims, right-aligned. */
+static tssa_status *broadcast_operand(struct ir_op *op, uint32_t index, int *rank, const struct dim **dims)
+{
+    int own = infer_rank(op, index);
+    if (own > *rank) {
+        memmove(dims + (own - *rank), dims, (size_t)*rank * sizeof *dims);
+        for (int i = 0; i < own - *rank; i++)
+            dims[i] = infer_dim(op, index, i);
+        int shared = *rank;
+        *rank = own;
+        for (int i = own - shared; i < own; i++)
+            TRY(infer_broadcast_dim(op, dims[i], infer_dim(op, index, i), &dims[i]));
+        return NULL;
+    }
+    for (int i = 0; i < own; i++) {
+        const struct dim **dim = &dims[*rank - own + i];
+        TRY(infer_broadcast_dim(op, *dim, infer_dim(op, index, i), dim));
+    }
+    return NULL;
+}
+
+tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, int *rank,
+                             const struct dim **dims)
+{
+    *rank = 0;
+    for (uint32_t i = first; i < first + count; i++) {
+        if (!ir_operand(op, i))
+            continue;
+        if (infer_rank(op, i) < 0) {
+            *rank = -1;
+            return NULL;
+        }
+        TRY(broadcast_operand(op, i, rank, dims));
+    }
+    return NULL;
+}
+
+/* ---- Rules of internal.def ------------------------------------------------------------------------ */
+
+/* No results, or results whose types nobody can tell. */
+INFER_RULE(none)
+{
+    (void)graph;
+    (void)op;
+    return NULL;
+}
+
+/* Opaque ops: what the model declares, and their blocks with what is declared there. */
+INFER_RULE(declared)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        op->results[i].type = graph->types.unknown;
+    for (uint32_t i = 0; i < op->n_blocks; i++) {
+        struct ir_block *block = op->blocks[i];
+        for (uint32_t p = 0; p < block->n_params; p++)
+            if (block->params[p]->declared)
+                block->params[p]->type = block->params[p]->declared;
+        TRY(ir_infer_block(block));
+    }
+    return NULL;
+}
+
+static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op, const struct tensor *tensor)
+{
+    size_t count = tensor_count(tensor);
+    bool integral = dtype_is_integer(tensor->dtype) || tensor->dtype == TSSA_BOOL;
+    if (!integral || tensor->rank > 1 || count > IR_KNOWN_MAX)
+        return NULL;
+    const struct dim *elements[IR_KNOWN_MAX];
+    size_t width = tssa_dtype_size(tensor->dtype);
+    for (size_t i = 0; i < count; i++) {
+        const char *element = (const char *)tensor->data + i * width;
+        elements[i] = dim_const(&graph->dims, dtype_load_int64(tensor->dtype, element));
+        TRY_ALLOC(elements[i]);
+    }
+    return infer_set_known(op, 0, count, elements);
+}
+
+INFER_RULE(constant)
+{
+    const struct tensor *tensor = ir_attr_tensor(op, "value");
+    if (!tensor)
+        return ERROR(TSSA_MALFORMED, "no value");
+    TRY(infer_set(op, 0, type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims)));
+    return constant_known(graph, op, tensor);
+}
