@@ -26,6 +26,7 @@ static bool wants_hint(const struct ir_value *value)
 tssa_status *ir_infer_op(struct ir_op *op)
 {
     struct ir_graph *graph = graph_of(op);
+    graph->infer_steps++;
     tssa_status *status = op->info->infer(graph, op);
     if (status) {
         char text[256];

@@ -140,8 +140,18 @@ static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_
     return type_tensor(&graph->types, dtype, assumed->rank, dims);
 }
 
-/* Rounds after which a carried type that still changes is given up on (nested loops multiply these). */
+/* Rounds after which a carried type that still changes is given up on. */
 #define CARRIED_ROUNDS 3
+
+/* Rounds multiply through nested loops. When a graph has used this much work per op, carried values
+ * start out as unknown, which needs one round. */
+#define INFER_STEPS_PER_OP 64
+
+/* What is known of a value of which nothing is assumed but its dtype. */
+static const struct ir_type *give_up(struct ir_graph *graph, const struct ir_type *type)
+{
+    return type->kind == TYPE_TENSOR ? type_unranked(&graph->types, type->dtype) : graph->types.unknown;
+}
 
 /* Infers `block` until the types of params[first ...] agree with returns[first_return ...]. */
 static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block, uint32_t first,
@@ -149,8 +159,13 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
 {
     const struct ir_type **initial = ARENA_ARRAY(&graph->arena, const struct ir_type *, count);
     TRY_ALLOC(initial);
-    for (uint32_t i = 0; i < count; i++)
-        initial[i] = block->params[first + i]->type;
+    bool patient = graph->infer_steps / INFER_STEPS_PER_OP <= graph->n_ops;
+    for (uint32_t i = 0; i < count; i++) {
+        struct ir_value *param = block->params[first + i];
+        if (!patient)
+            TRY(set_param(param, give_up(graph, param->type)));
+        initial[i] = param->type;
+    }
     for (int round = 0;; round++) {
         TRY(ir_infer_block(block));
         bool changed = false;
@@ -158,14 +173,13 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
             struct ir_value *param = block->params[first + i];
             const struct ir_type *type =
                 generalize(graph, param->type, initial[i], return_type(block, first_return + i));
-            if (type && type != param->type && round + 1 >= CARRIED_ROUNDS)
-                type = type->kind == TYPE_TENSOR ? type_unranked(&graph->types, type->dtype)
-                                                 : graph->types.unknown;
+            if (type && type != param->type && (!patient || round + 1 >= CARRIED_ROUNDS))
+                type = give_up(graph, type);
             TRY_ALLOC(type);
             changed |= type != param->type;
             param->type = type;
         }
-        if (!changed || round + 1 > CARRIED_ROUNDS)
+        if (!changed || !patient || round + 1 > CARRIED_ROUNDS)
             return NULL;
     }
 }
@@ -180,7 +194,7 @@ static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *
     int64_t one = 0;
     bool enters = !ir_operand(op, 1) ||
                   (entry && entry->count == 1 && dim_is_const(entry->elements[0], &one) && one);
-    while (next && next->op && ir_op_is(next->op, IR_OP_Identity))
+    while (next && next->op && (next->op->info->flags & IR_ALIAS)) /* Identity, Reshape: the same bool */
         next = ir_operand(next->op, 0);
     bool stays = next == body->params[1] ||
                  (next && next->known && next->known->count == 1 &&

@@ -138,6 +138,7 @@ struct ir_graph {
     const struct tensor **input_defaults; /* per input; NULL where the caller must give one */
     const char **output_names;            /* as many as `return` of the body has operands */
     uint32_t n_values, n_ops;
+    uint64_t infer_steps; /* ops inferred so far: the budget of loops (infer_control.c) */
 
     /* The model around the graph; strings may be NULL. */
     const char *name, *doc, *producer_name, *producer_version, *domain;
