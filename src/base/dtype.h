@@ -62,16 +62,26 @@ uint16_t float_to_half(float value);
 uint16_t double_to_half(double value); /* rounds once */
 float bfloat16_to_float(uint16_t bits);
 uint16_t float_to_bfloat16(float value);
+uint16_t double_to_bfloat16(double value); /* rounds once */
 float small_float_to_float(tssa_dtype dtype, uint8_t code);
 uint8_t float_to_small_float(tssa_dtype dtype, float value, bool saturate);
+uint8_t double_to_small_float(tssa_dtype dtype, double value, bool saturate); /* rounds once */
 /* E8M0 with Cast-24's round_mode. */
 enum round_mode { ROUND_UP, ROUND_DOWN, ROUND_NEAREST };
 uint8_t float_to_e8m0(float value, bool saturate, enum round_mode mode);
 
-/* One element of a numeric or BOOL type as a double / an int64 (floats truncate, UINT64 wraps). */
+/* Truncates; NaN and what an int64 cannot hold give INT64_MIN, as the x86 instruction does. */
+int64_t double_to_int64(double value);
+
+/* One element of a numeric or BOOL type as a double / an int64 (floats truncate, UINT64 wraps).
+ * Elements need not be aligned. Of COMPLEX and STRING elements, loads give 0 and stores do nothing. */
 double dtype_load_double(tssa_dtype dtype, const void *element);
 int64_t dtype_load_int64(tssa_dtype dtype, const void *element);
-/* Stores with the destination's rounding; integers wrap, BOOL is value != 0. */
+/*
+ * Stores with the destination's rounding; float8 and smaller saturate (Cast's default); integers wrap,
+ * BOOL is value != 0. A double that is NaN or out of range stores what numpy gives on x86: INT32_MIN in
+ * an INT32 (whose low bits go to narrower types), INT64_MIN in an INT64 (whose low bits go to UINT32).
+ */
 void dtype_store_double(tssa_dtype dtype, void *element, double value);
 void dtype_store_int64(tssa_dtype dtype, void *element, int64_t value);
 
