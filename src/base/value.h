@@ -71,9 +71,10 @@ void buffer_release(struct buffer *buffer); /* NULL is accepted */
 /* The number of elements: the product of the dims, which were checked when the tensor was made. */
 size_t tensor_count(const struct tensor *tensor);
 size_t tensor_bytes(const struct tensor *tensor);
-/* Checks rank, signs and overflow, and returns the byte count; the first error names the dims. */
+/* Checks type, rank, signs and overflow, and returns the byte count; the first error names the dims.
+ * TSSA_LIMIT when the size overflows, else TSSA_INVALID_ARGUMENT. */
 tssa_status *tensor_layout(tssa_dtype dtype, int rank, const int64_t *dims, size_t *count, size_t *bytes);
-/* A tensor with a buffer of its own, not zeroed. */
+/* A tensor with a buffer of its own, not zeroed (but STRING elements are empty strings). */
 tssa_status *tensor_create(const tssa_allocator *allocator, tssa_dtype dtype, int rank,
                            const int64_t *dims, struct tensor *tensor);
 bool tensor_same_shape(const struct tensor *a, const struct tensor *b);
@@ -100,13 +101,15 @@ static inline void value_move(struct value *to, struct value *from)
     *to = *from;
     from->kind = TSSA_KIND_NONE;
 }
+/* "f32[2, 3]", "seq<f32>(4)", "map" or "none" into text; always terminated. */
+void value_describe(const struct value *value, char *text, size_t size);
 /* A deep copy whose every byte is owned, strings included: what may leave a run. Buffers that are
  * already owned and not of a pool are shared, not copied. */
 tssa_status *value_detach(const tssa_allocator *allocator, const struct value *from, struct value *to);
 
 /* ---- Sequences ------------------------------------------------------------------------------------ */
 
-/* An empty sequence; `dtype` is that of its tensors. */
+/* An empty sequence; `dtype` is that of its tensors, or UNDEFINED to take the first tensor's. */
 tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out);
 size_t sequence_length(const struct sequence *sequence);
 tssa_dtype sequence_dtype(const struct sequence *sequence);
@@ -116,12 +119,14 @@ const struct value *sequence_element(const struct sequence *sequence, size_t ind
  * out = in with `element` inserted before `position` (== length: append). The old sequence stays valid.
  * Appending to the newest sequence of a backing array is O(1) amortised: the array is shared and grows
  * behind the older handles' backs, which never look past their own length. Other positions copy handles.
- * Sequences of a frozen backing array (sequence_freeze) are copied first.
+ * Sequences of a frozen backing array (sequence_freeze) are copied first. A tensor of another element
+ * type and a position outside the sequence are TSSA_RUNTIME errors. Results use the allocator of `in`.
  */
 tssa_status *sequence_insert(const struct value *in, size_t position, const struct value *element,
                              struct value *out);
 tssa_status *sequence_erase(const struct value *in, size_t position, struct value *out);
-/* From now on the backing array is never appended to: the sequence may be shared between threads. */
+/* From now on the backing array is never appended to: the sequence may be shared between threads.
+ * Nested sequences freeze too; other kinds of values are left alone. value_detach gives frozen ones. */
 void sequence_freeze(struct value *sequence);
 
 /* ---- Maps ----------------------------------------------------------------------------------------- */

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The buffer pool: a list of free blocks per size class, four classes per power of two. */
+#include "base/pool.h"
+
+#define SMALLEST ((size_t)256)
+#define SMALLEST_LOG2 8
+
+/* A pooled buffer, in the first cache line of its memory. */
+struct pool_block {
+    struct buffer buffer; /* first: the pool gets it back as a buffer */
+    struct pool_block *next;
+};
+_Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header fills one line");
+
+/* The class of a size, which is rounded up to the class's; POOL_CLASSES for what is too large to keep. */
+static int size_class(size_t *size)
+{
+    if (*size <= SMALLEST) {
+        *size = SMALLEST;
+        return 0;
+    }
+    /* Between 2^e and 2^(e+1) lie the classes of 5, 6, 7 and 8 quarters of 2^e. */
+    int e = 63 - __builtin_clzll(*size - 1);
+    size_t quarter = (*size - 1) >> (e - 2) & 3;
+    int class = 4 * (e - SMALLEST_LOG2) + (int)quarter + 1;
+    if (class >= POOL_CLASSES)
+        return POOL_CLASSES;
+    *size = (quarter + 5) << (e - 2);
+    return class;
+}
+
+void pool_init(struct pool *pool, const tssa_allocator *allocator)
+{
+    *pool = (struct pool){.allocator = allocator};
+}
+
+/* Gives blocks back, the largest first, until at most `keep` bytes are cached. */
+static void shrink(struct pool *pool, size_t keep)
+{
+    for (int class = POOL_CLASSES - 1; class >= 0; class--) {
+        while (pool->free_bytes > keep && pool->free[class]) {
+            struct pool_block *block = pool->free[class];
+            pool->free[class] = block->next;
+            pool->free_bytes -= block->buffer.size;
+            allocator_free(pool->allocator, block);
+        }
+    }
+}
+
+void pool_clear(struct pool *pool)
+{
+    shrink(pool, 0);
+    pool_init(pool, pool->allocator);
+}
+
+/* From the allocator; the second try is without anything cached. */
+static struct pool_block *new_block(struct pool *pool, size_t size)
+{
+    size_t bytes;
+    if (!size_add(size, TENSOR_ALIGNMENT, &bytes))
+        return NULL;
+    void *memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
+    if (!memory && pool->free_bytes) {
+        shrink(pool, 0);
+        memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
+    }
+    if (!memory)
+        return NULL;
+    struct pool_block *block = memory;
+    block->buffer.data = (char *)memory + TENSOR_ALIGNMENT;
+    block->buffer.size = size;
+    block->buffer.allocator = pool->allocator;
+    return block;
+}
+
+struct buffer *pool_alloc(struct pool *pool, size_t size)
+{
+    int class = size_class(&size);
+    struct pool_block *block = class < POOL_CLASSES ? pool->free[class] : NULL;
+    if (block) {
+        pool->free[class] = block->next;
+        pool->free_bytes -= size;
+    } else {
+        block = new_block(pool, size);
+        if (!block)
+            return NULL;
+    }
+    atomic_init(&block->buffer.references, 1);
+    block->buffer.pool = pool;
+    block->next = NULL;
+    pool->used_bytes += block->buffer.size;
+    if (pool->used_bytes > pool->peak_bytes)
+        pool->peak_bytes = pool->used_bytes;
+    return &block->buffer;
+}
+
+void pool_take_back(struct pool *pool, struct buffer *buffer)
+{
+    size_t size = buffer->size;
+    int class = size_class(&size);
+    pool->used_bytes -= buffer->size;
+    if (class == POOL_CLASSES) {
+        allocator_free(pool->allocator, buffer);
+        return;
+    }
+    struct pool_block *block = (struct pool_block *)buffer;
+    block->next = pool->free[class];
+    pool->free[class] = block;
+    pool->free_bytes += buffer->size;
+}
+
+void buffer_leave_pool(struct buffer *buffer)
+{
+    if (!buffer->pool)
+        return;
+    buffer->pool->used_bytes -= buffer->size;
+    buffer->pool = NULL;
+}
+
+void pool_trim(struct pool *pool)
+{
+    size_t used = pool->used_bytes;
+    shrink(pool, pool->peak_bytes > used ? pool->peak_bytes - used : 0);
+    pool->peak_bytes = used;
+}
