@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading whole files through a mapping, and writing files that are never seen half-written. */
+#ifndef TSSA_BASE_FILE_H
+#define TSSA_BASE_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/alloc.h"
+#include "base/status.h"
+
+struct file_map {
+    const void *data; /* page-aligned; a valid pointer for an empty file too */
+    size_t size;
+};
+
+/* Maps a regular file, links followed. The map shows later changes of the file: a file that somebody
+ * truncates faults when read. */
+tssa_status *file_map_open(const char *path, struct file_map *map);
+/* The same for a descriptor, which stays open; `path` is for messages. */
+tssa_status *file_map_descriptor(int descriptor, const char *path, struct file_map *map);
+void file_map_close(struct file_map *map);
+
+/*
+ * Writes into a temporary file in the target's folder that replaces the target when it is complete:
+ * readers see the old file or the new one. The target's permissions are kept. A target that is a link
+ * stays one; one that is not a regular file (/dev/stdout, a pipe) is written to directly.
+ */
+struct file_writer {
+    const tssa_allocator *allocator;
+    int descriptor;  /* -1: closed */
+    char *path;      /* links resolved */
+    char *temporary; /* NULL: writing directly */
+    char *buffer;
+    size_t used;
+};
+
+tssa_status *file_writer_open(const tssa_allocator *allocator, const char *path,
+                              struct file_writer *writer);
+tssa_status *file_writer_write(struct file_writer *writer, const void *data, size_t size);
+/* Flushes, syncs and renames. The writer is closed, whatever is returned. */
+tssa_status *file_writer_commit(struct file_writer *writer);
+/* Drops what was written. A closed writer is accepted. */
+void file_writer_abort(struct file_writer *writer);
+
+tssa_status *file_write(const tssa_allocator *allocator, const char *path, const void *data,
+                        size_t size);
+
+#endif
