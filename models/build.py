@@ -17,6 +17,7 @@ import argparse
 import ast
 import hashlib
 import importlib.metadata
+import importlib.util
 import shutil
 import sys
 import tempfile
@@ -210,6 +211,8 @@ def main() -> int:
     if args.list:
         print("\n".join(names))
         return 0
+    if crosscheck and importlib.util.find_spec("onnxruntime") is None:
+        parser.error("onnxruntime is not installed; --no-crosscheck builds without it")
     specs = []
     for name in names:
         try:

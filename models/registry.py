@@ -63,15 +63,11 @@ MODELS: dict[str, Entry] = {
     "lstm": Entry("lstm", "Lstm"),
     "lstm_nested": _extra("lstm", "Lstm", nested=True),
     "lstm_small": _small("lstm", "Lstm", layers=3, hidden=8, length=6),
-    "lstm_nested_small": _small(
-        "lstm", "Lstm", layers=3, hidden=8, length=6, nested=True
-    ),
+    "lstm_nested_small": _small("lstm", "Lstm", layers=3, hidden=8, length=6, nested=True),
     "seq2seq_10": Entry("seq2seq", "Seq2Seq", {"steps": 10}),
     "seq2seq_50": Entry("seq2seq", "Seq2Seq"),
     "seq2seq": _extra("seq2seq", "Seq2Seq"),  # seq2seq_l300: all 300 steps
-    "seq2seq_small": _small(
-        "seq2seq", "Seq2Seq", steps=5, hidden=16, vocabulary=40, length=12
-    ),
+    "seq2seq_small": _small("seq2seq", "Seq2Seq", steps=5, hidden=16, vocabulary=40, length=12),
     "attention": Entry("attention", "Attention"),
     "attention_nd": _extra("attention", "Attention", form="nd"),
     "attention_transpose": _extra("attention", "Attention", form="transpose"),

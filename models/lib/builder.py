@@ -52,6 +52,17 @@ def elem_type(dtype: Any) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
+def _binary(op: str, swap: bool = False) -> Callable[[Value, Any], Value]:
+    """The Python operator that emits `op`; `swap` for the reflected one."""
+
+    def emit(self: Value, other: Any) -> Value:
+        g = self.builder
+        other = g.as_value(other, self.elem)
+        return g.op(op, other, self) if swap else g.op(op, self, other)
+
+    return emit
+
+
 @dataclass(frozen=True, eq=False)
 class Value:
     """One SSA value: a tensor, or a sequence of tensors, of a known element type."""
@@ -61,30 +72,22 @@ class Value:
     elem: int
     is_sequence: bool = False
 
-    def _binary(self, op: str, other: Any, swap: bool = False) -> Value:
-        g = self.builder
-        other = g.as_value(other, self.elem)
-        return g.op(op, other, self) if swap else g.op(op, self, other)
+    __add__, __radd__ = _binary("Add"), _binary("Add", swap=True)
+    __sub__, __rsub__ = _binary("Sub"), _binary("Sub", swap=True)
+    __mul__, __rmul__ = _binary("Mul"), _binary("Mul", swap=True)
+    __truediv__, __rtruediv__ = _binary("Div"), _binary("Div", swap=True)
+    __matmul__ = _binary("MatMul")
+    __gt__, __ge__ = _binary("Greater"), _binary("GreaterOrEqual")
+    __lt__, __le__ = _binary("Less"), _binary("LessOrEqual")
+    __and__, __or__ = _binary("And"), _binary("Or")
 
-    def __add__(self, o): return self._binary("Add", o)
-    def __radd__(self, o): return self._binary("Add", o, True)
-    def __sub__(self, o): return self._binary("Sub", o)
-    def __rsub__(self, o): return self._binary("Sub", o, True)
-    def __mul__(self, o): return self._binary("Mul", o)
-    def __rmul__(self, o): return self._binary("Mul", o, True)
-    def __truediv__(self, o): return self._binary("Div", o)
-    def __rtruediv__(self, o): return self._binary("Div", o, True)
-    def __matmul__(self, o): return self._binary("MatMul", o)
-    def __gt__(self, o): return self._binary("Greater", o)
-    def __ge__(self, o): return self._binary("GreaterOrEqual", o)
-    def __lt__(self, o): return self._binary("Less", o)
-    def __le__(self, o): return self._binary("LessOrEqual", o)
-    def __and__(self, o): return self._binary("And", o)
-    def __or__(self, o): return self._binary("Or", o)
-    def __neg__(self): return self.builder.op("Neg", self)
-    def __invert__(self): return self.builder.op("Not", self)
+    def __neg__(self) -> Value:
+        return self.builder.op("Neg", self)
 
-    def __bool__(self):
+    def __invert__(self) -> Value:
+        return self.builder.op("Not", self)
+
+    def __bool__(self) -> bool:
         raise TypeError("a graph value has no truth value; use Builder.if_")
 
 
@@ -145,9 +148,7 @@ class Builder:
         scope = self._scopes[-1]
         if key not in scope.consts:
             tensor = numpy_helper.from_array(array, "value")
-            scope.consts[key] = self.op(
-                "Constant", value=tensor, _elem=elem_type(array.dtype)
-            )
+            scope.consts[key] = self.op("Constant", value=tensor, _elem=elem_type(array.dtype))
         return scope.consts[key]
 
     def as_value(self, x: Any, elem: int) -> Value:
@@ -282,10 +283,7 @@ class Builder:
         with _Sub(self, "loop_body") as sub:
             i = Value(self, self.unique("i"), TensorProto.INT64)
             keep = Value(self, self.unique("keep_going"), TensorProto.BOOL)
-            args = [
-                Value(self, self.unique("carried"), v.elem, v.is_sequence)
-                for v in carried
-            ]
+            args = [Value(self, self.unique("carried"), v.elem, v.is_sequence) for v in carried]
             results = list(body(i, *args))
             if cond is None:
                 results.insert(0, keep)
@@ -299,8 +297,7 @@ class Builder:
                     raise TypeError(f"Loop-carried {old.name} changes its type")
             graph = sub.finish([i, keep, *args], results, scalars=2)
         outs = [
-            Value(self, self.unique("loop_out"), r.elem, r.is_sequence)
-            for r in results[1:]
+            Value(self, self.unique("loop_out"), r.elem, r.is_sequence) for r in results[1:]
         ]
         self._emit("Loop", [trip, cond, *carried], outs, {"body": graph})
         return outs[0] if len(outs) == 1 else tuple(outs)
@@ -312,24 +309,19 @@ class Builder:
         otherwise: Callable[[], Sequence[Value]],
     ) -> Any:
         """An If; both callables emit a branch and return the same number of values."""
-        graphs, results = [], []
+        graphs, types = [], []
         for name, branch in (("then_branch", then), ("else_branch", otherwise)):
             with _Sub(self, name) as sub:
                 results = list(branch())
                 graphs.append(sub.finish([], results))
-        if len(graphs[0].output) != len(graphs[1].output):
-            raise ValueError("the branches of an If return different numbers of values")
-        outs = [
-            Value(self, self.unique("if_out"), r.elem, r.is_sequence) for r in results
-        ]
-        self._emit(
-            "If", [cond], outs, {"then_branch": graphs[0], "else_branch": graphs[1]}
-        )
+                types.append([(r.elem, r.is_sequence) for r in results])
+        if types[0] != types[1]:
+            raise TypeError(f"the branches of an If return {types[0]} and {types[1]}")
+        outs = [Value(self, self.unique("if_out"), r.elem, r.is_sequence) for r in results]
+        self._emit("If", [cond], outs, {"then_branch": graphs[0], "else_branch": graphs[1]})
         return outs[0] if len(outs) == 1 else tuple(outs)
 
-    def sequence_map(
-        self, body: Callable[..., Sequence[Value]], *sequences: Value
-    ) -> Any:
+    def sequence_map(self, body: Callable[..., Sequence[Value]], *sequences: Value) -> Any:
         """A SequenceMap over parallel sequences (or tensors shared by all elements)."""
         with _Sub(self, "map_body") as sub:
             args = [Value(self, self.unique("element"), s.elem) for s in sequences]

@@ -92,8 +92,7 @@ def load_data(path: Path, type_proto: onnx.TypeProto) -> Data:
     raw = path.read_bytes()
     if type_proto.HasField("sequence_type"):
         return [
-            numpy_helper.to_array(t)
-            for t in onnx.SequenceProto.FromString(raw).tensor_values
+            numpy_helper.to_array(t) for t in onnx.SequenceProto.FromString(raw).tensor_values
         ]
     return numpy_helper.to_array(TensorProto.FromString(raw))
 
@@ -103,9 +102,7 @@ def _check_type(info: onnx.ValueInfoProto, value: Data) -> None:
     is_seq = info.type.HasField("sequence_type")
     if is_seq != isinstance(value, list):
         raise CheckFailure(f"{info.name}: tensor where a sequence is declared, or reverse")
-    tensor = (
-        info.type.sequence_type.elem_type.tensor_type if is_seq else info.type.tensor_type
-    )
+    tensor = info.type.sequence_type.elem_type.tensor_type if is_seq else info.type.tensor_type
     want = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
     for item in value if is_seq else [value]:
         if not isinstance(item, np.ndarray):
@@ -224,6 +221,4 @@ def compare_folders(fresh: Path, kept: Path) -> None:
         if not stem.startswith("output_"):
             raise CheckFailure(f"{name} differs")
         type_proto = model.graph.output[int(stem.split("_")[1])].type
-        compare(
-            name, load_data(kept / name, type_proto), load_data(fresh / name, type_proto)
-        )
+        compare(name, load_data(kept / name, type_proto), load_data(fresh / name, type_proto))

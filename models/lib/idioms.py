@@ -46,9 +46,7 @@ def slice_(
 ) -> Value:
     """The view x[..., start:stop:step, ...] on `axis`; `stop` None means the end."""
     end = np.iinfo(np.int64).max if stop is None else stop
-    return g.Slice(
-        x, vector(g, start), vector(g, end), g.const([axis]), g.const([step])
-    )
+    return g.Slice(x, vector(g, start), vector(g, end), g.const([axis]), g.const([step]))
 
 
 def reshape(g: Builder, x: Value, shape: Sequence[int] | Value) -> Value:

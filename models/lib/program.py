@@ -9,6 +9,10 @@ import onnx
 
 from models.lib.data import Data, rng_for
 
+Rng = np.random.Generator
+Size = int | None  # of an option; None where a program does not have it
+Values = list[Data]  # one per input or output of the model
+
 
 class Program(abc.ABC):
     """One workload: its ONNX form, its inputs, and an independent reference.
@@ -19,36 +23,30 @@ class Program(abc.ABC):
 
     #: Seeds the parameters; the same for all sizes of a program.
     name: str
-    batch: int | None = None
-    length: int | None = None
+    batch: Size = None
+    length: Size = None
     #: Number of test_data_set_K folders to write.
     data_sets: int = 1
 
     @abc.abstractmethod
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         """The model in its imperative form, never simplified beforehand."""
 
     @abc.abstractmethod
-    def inputs(
-        self, rng: np.random.Generator, batch: int | None, length: int | None
-    ) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         """One data set: an array, or a list of arrays, per model input."""
 
-    def data_set(
-        self, k: int, rng: np.random.Generator, batch: int | None, length: int | None
-    ) -> list[Data]:
+    def data_set(self, k: int, rng: Rng, batch: Size, length: Size) -> Values:
         """The inputs of test_data_set_k, for programs whose sets differ in kind."""
         return self.inputs(rng, batch, length)
 
     @abc.abstractmethod
-    def reference(
-        self, inputs: list[Data], batch: int | None, length: int | None
-    ) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         """The outputs, computed with numpy from the definition of the workload.
 
         It must not look at the ONNX graph: it is the oracle for it.
         """
 
-    def rng(self, purpose: str) -> np.random.Generator:
+    def rng(self, purpose: str) -> Rng:
         """A generator for parameters, independent of the size options."""
         return rng_for(self.name, purpose)

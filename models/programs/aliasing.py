@@ -12,8 +12,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
-from models.lib.program import Program
+from models.lib.data import normal
+from models.lib.program import Program, Rng, Size, Values
 
 SHAPE = ["rows", "columns"]
 
@@ -38,7 +38,7 @@ class Dataflow(_Square):
 
     name = "t_dataflow"
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("t_dataflow")
         a = g.input("a", np.float32, SHAPE)
         b = g.input("b", np.float32, SHAPE)
@@ -48,10 +48,10 @@ class Dataflow(_Square):
         g.output(a + im.slice_(g, a, 0, 1, axis=0), "out", SHAPE)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [self.matrix(rng), self.matrix(rng)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         a, b = inputs
         mixed = np.concatenate([b[:2], a[2:]])
         return [mixed + b[:1]]
@@ -63,7 +63,7 @@ class RowLoop(_Square):
     name = "t_loop"
     TRIPS = 10
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("t_loop")
         a = g.input("a", np.float32, SHAPE)
         b = g.input("b", np.float32, SHAPE)
@@ -74,10 +74,10 @@ class RowLoop(_Square):
         g.output(g.loop(body, [a], trip=self.TRIPS), "out", SHAPE)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [self.matrix(rng), self.matrix(rng)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         a, b = inputs
         return [np.concatenate([b[1 : self.TRIPS + 1], a[self.TRIPS :]])]
 
@@ -90,7 +90,7 @@ class Branch(_Square):
 
     name = "t_branch"
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("t_branch")
         a = g.input("a", np.float32, SHAPE)
         b = g.input("b", np.float32, SHAPE)
@@ -109,14 +109,14 @@ class Branch(_Square):
         g.output(out, "out", SHAPE)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [self.matrix(rng), self.matrix(rng), np.array(1, np.int64)]
 
-    def data_set(self, k, rng, batch, length) -> list[Data]:
+    def data_set(self, k: int, rng: Rng, batch: Size, length: Size) -> Values:
         a, b, _ = self.inputs(rng, batch, length)
         return [a, b, np.array((1, 0, -3)[k], np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         a, b, cond = inputs
         row = b[:1] if cond > 0 else b[1:2] + b[1:2]
         return [np.concatenate([a[:1], row, a[2:]])]
@@ -141,7 +141,7 @@ class BranchLoop(_Square):
     name = "t_branch_loop"
     TRIPS = 10
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("t_branch_loop")
         a = g.input("a", np.float32, SHAPE)
         g.input("c", np.float32, SHAPE)
@@ -164,14 +164,14 @@ class BranchLoop(_Square):
         g.output(im.select(g, written, 0, 1) + t0, "out", SHAPE)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [self.matrix(rng), self.matrix(rng), self.matrix(rng)]
 
-    def data_set(self, k, rng, batch, length) -> list[Data]:
+    def data_set(self, k: int, rng: Rng, batch: Size, length: Size) -> Values:
         a, c, d = self.inputs(rng, batch, length)
         return [a if k == 0 else np.zeros_like(a), c, d]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         a, _, d = inputs
         if sum(int(axis.sum()) for axis in np.nonzero(a)) != 0:
             t0 = d + np.float32(1)
@@ -194,7 +194,7 @@ class ViewExample(Program):
     def __init__(self, rows: int = 8, columns: int = 16) -> None:
         self.rows, self.columns = rows, columns
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("view_example")
         a = g.input("A", np.float32, SHAPE)
         b = im.select(g, a, 0, 1)
@@ -205,10 +205,10 @@ class ViewExample(Program):
         g.output(a + d, "E", SHAPE)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, self.rows, self.columns)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         (a,) = inputs
         d = a[1:3].sum(axis=0)
         bump = np.where(np.arange(a.shape[0]) == 2, np.float32(2), np.float32(0))

@@ -17,9 +17,9 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
+from models.lib.data import normal
 from models.lib.nn import softmax, xavier
-from models.lib.program import Program
+from models.lib.program import Program, Rng, Size, Values
 
 SCALE = 0.125
 
@@ -48,7 +48,7 @@ class Attention(Program):
         rng = self.rng("weights")
         self.weights = [xavier(rng, heads, depth, depth) for _ in range(4)]
 
-    def build(self, batch: int, length: int) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         if length <= self.start:
             raise ValueError(f"length must be above {self.start}")
         g = Builder("attention")
@@ -57,9 +57,7 @@ class Attention(Program):
         x = g.input("x", np.float32, token)
         k = g.input("k", np.float32, cache) + 0.0  # copies: k and v are written to
         v = g.input("v", np.float32, cache) + 0.0
-        w_q, w_k, w_v, w_o = (
-            g.param(f"w_{name}", w) for name, w in zip("qkvo", self.weights)
-        )
+        w_q, w_k, w_v, w_o = (g.param(f"w_{name}", w) for name, w in zip("qkvo", self.weights))
         g.full([batch, self.heads, 1, length], 0, np.float32)  # allocated, never used
 
         def step(_, x, k, v, pos):
@@ -76,25 +74,21 @@ class Attention(Program):
             x = (scores @ v) @ w_o
             return [x, k, v, pos + 1]
 
-        x, k, v, _ = g.loop(
-            step, [x, k, v, g.const(self.start)], trip=length - self.start
-        )
+        x, k, v, _ = g.loop(step, [x, k, v, g.const(self.start)], trip=length - self.start)
         for name, value, shape in (("k", k, cache), ("v", v, cache), ("x", x, token)):
             g.output(g.Identity(value), f"{name}_out", shape)
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         x = normal(rng, batch, self.heads, 1, self.depth)
         caches = []
         for _ in range(2):
             cache = np.zeros((batch, self.heads, length, self.depth), np.float32)
-            cache[:, :, : self.start] = normal(
-                rng, batch, self.heads, self.start, self.depth
-            )
+            cache[:, :, : self.start] = normal(rng, batch, self.heads, self.start, self.depth)
             caches.append(cache)
         return [x, *caches]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         # One (batch, head) at a time: they never interact.
         xs, ks, vs = (a.astype(np.float64) for a in inputs)
         for b in range(batch):

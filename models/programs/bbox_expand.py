@@ -11,8 +11,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
-from models.lib.program import Program
+from models.lib.data import normal
+from models.lib.program import Program, Rng, Size, Values
 
 
 class BboxExpand(Program):
@@ -23,7 +23,7 @@ class BboxExpand(Program):
     def __init__(self, rows: int = 300) -> None:
         self.rows = rows
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("bbox_expand")
         t = g.input("t", np.float32, ["n", 4])
         w = g.input("w", np.float32, ["n", 4])
@@ -41,9 +41,9 @@ class BboxExpand(Program):
         g.output(w_out, "w_out", ["n", 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         t, w = normal(rng, self.rows, 4), normal(rng, self.rows, 4)
         return [t, w, np.array([1, 2, 3, 4], np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         return [inputs[0].copy(), inputs[1].copy()]

@@ -12,8 +12,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, uniform
-from models.lib.program import Program
+from models.lib.data import uniform
+from models.lib.program import Program, Rng, Size, Values
 
 
 class GetStarted(Program):
@@ -24,7 +24,7 @@ class GetStarted(Program):
     def __init__(self, rows: int = 1024, columns: int = 1024, trips: int = 3) -> None:
         self.rows, self.columns, self.trips = rows, columns, trips
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("get_started")
         g.input("a", np.float32, ["rows", "columns"])
         b = g.input("b", np.float32, ["rows", "columns"])
@@ -37,12 +37,12 @@ class GetStarted(Program):
         g.output(g.loop(body, [g.Identity(b)], trip=n), "out", ["rows", "columns"])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         a = uniform(rng, self.rows, self.columns)
         b = uniform(rng, self.rows, self.columns)
         return [a, b, np.array(self.trips, np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         _, b, n = inputs
         rows = np.arange(b.shape[0])[:, None]
         return [b + (rows < n).astype(np.float32)]

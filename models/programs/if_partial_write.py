@@ -15,8 +15,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
-from models.lib.program import Program
+from models.lib.data import normal
+from models.lib.program import Program, Rng, Size, Values
 
 
 class IfPartialWrite(Program):
@@ -31,7 +31,7 @@ class IfPartialWrite(Program):
     def __init__(self, rows: int = 24, columns: int = 32, fixed_rows: bool = False) -> None:
         self.rows, self.columns, self.fixed_rows = rows, columns, fixed_rows
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("if_partial_write")
         a = g.Identity(g.input("a", np.float32, ["rows", "columns"]))
         b = g.Identity(g.input("b", np.float32, ["rows", "columns"]))
@@ -51,17 +51,17 @@ class IfPartialWrite(Program):
         g.output(a + b, "out", ["rows", "columns"])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         a = normal(rng, self.rows, self.columns)
         b = normal(rng, self.rows, self.columns)
         return [a, b, np.array(2, np.int64)]
 
-    def data_set(self, k, rng, batch, length) -> list[Data]:
+    def data_set(self, k: int, rng: Rng, batch: Size, length: Size) -> Values:
         a, b, _ = self.inputs(rng, batch, length)
         idx = (2, -3, 0, self.rows - 1)[k]
         return [a, b, np.array(idx, np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         a, b, idx = inputs
         delta = 1 if idx >= 0 else -1
         row = (0 if idx >= 0 else 1) if self.fixed_rows else abs(int(idx))

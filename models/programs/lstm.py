@@ -22,9 +22,9 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder, Value
-from models.lib.data import Data, normal, uniform
+from models.lib.data import normal, uniform
 from models.lib.nn import sigmoid
-from models.lib.program import Program
+from models.lib.program import Program, Rng, Size, Values
 
 GATES = 4  # input, forget, cell, output
 
@@ -49,11 +49,10 @@ class Lstm(Program):
         square, row = (layers, GATES, hidden, hidden), (layers, GATES, 1, hidden)
         bound = 1.0 / 16.0
         self.w_ih, self.w_hh, self.b_ih, self.b_hh = (
-            uniform(rng, *shape, low=-bound, high=bound)
-            for shape in (square, square, row, row)
+            uniform(rng, *shape, low=-bound, high=bound) for shape in (square, square, row, row)
         )
 
-    def build(self, batch: int, length: int) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("lstm_nested" if self.nested else "lstm")
         x = g.input("x", np.float32, [length, batch, self.hidden])
         params = {
@@ -100,10 +99,10 @@ class Lstm(Program):
         g.output(last, "out", [1, batch, self.hidden])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, length, batch, self.hidden)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         # Layer by layer over the whole sequence, with the gates side by side.
         sequence = inputs[0].astype(np.float64)
         for j in range(self.layers):

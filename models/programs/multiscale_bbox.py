@@ -16,8 +16,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder, Value
-from models.lib.data import Data, uniform
-from models.lib.program import Program
+from models.lib.data import uniform
+from models.lib.program import Program, Rng, Size, Values
 
 STRIDES = (8.0, 16.0, 32.0)
 
@@ -46,7 +46,7 @@ class MultiScaleBbox(Program):
     def __init__(self, form: str = "loop", sizes: tuple[int, ...] = (128, 64, 32)) -> None:
         self.form, self.sizes = form, sizes
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("multiscale_bbox")
         if self.form == "levels":
             levels = range(len(self.sizes))
@@ -76,18 +76,16 @@ class MultiScaleBbox(Program):
         g.output(out, "out", [None, 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         boxes = [uniform(rng, n, 4) for n in self.sizes]
         preds = [uniform(rng, n, 4) for n in self.sizes]
         if self.form == "levels":
             return [*boxes, *preds]
         return [boxes, preds, [np.array(s, np.float32) for s in STRIDES]]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         n = len(self.sizes)
-        boxes, preds = (
-            (inputs[:n], inputs[n:]) if self.form == "levels" else inputs[:2]
-        )
+        boxes, preds = (inputs[:n], inputs[n:]) if self.form == "levels" else inputs[:2]
         out = []
         for box, pred, stride in zip(boxes, preds, STRIDES):
             low, high = np.split(box.astype(np.float64), 2, axis=1)

@@ -17,9 +17,9 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, uniform
+from models.lib.data import uniform
 from models.lib.nn import sigmoid, xavier
-from models.lib.program import Program
+from models.lib.program import Program, Rng, Size, Values
 
 GATES = 8
 ACTIVATIONS = ("Sigmoid", "Relu", "Sigmoid", "Relu", "Tanh", "Sigmoid", "Tanh", "Sigmoid")
@@ -39,7 +39,7 @@ class NasRnn(Program):
         self.w_ih = xavier(rng, GATES, hidden, hidden)
         self.w_hh = xavier(rng, GATES, hidden, hidden)
 
-    def build(self, batch: int, length: int) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("nasrnn")
         x = g.input("x", np.float32, [length, batch, self.hidden])
         w_ih, w_hh = g.param("w_ih", self.w_ih), g.param("w_hh", self.w_hh)
@@ -65,17 +65,16 @@ class NasRnn(Program):
         g.output(c + m, "out", [batch, self.hidden])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [uniform(rng, length, batch, self.hidden)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         def relu(v):
             return np.maximum(v, 0)
 
         # One wide product for all gates: [H, 8 H]
         w_ih, w_hh = (
-            np.concatenate(list(w), axis=1).astype(np.float64)
-            for w in (self.w_ih, self.w_hh)
+            np.concatenate(list(w), axis=1).astype(np.float64) for w in (self.w_ih, self.w_hh)
         )
         c = m = np.zeros((batch, self.hidden))
         for x_t in inputs[0].astype(np.float64):

@@ -15,8 +15,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, uniform
-from models.lib.program import Program
+from models.lib.data import uniform
+from models.lib.program import Program, Rng, Size, Values
 
 
 class Normalize(Program):
@@ -38,7 +38,7 @@ class Normalize(Program):
         self.height, self.width = height, width
         self.mean, self.scale, self.form = mean, scale, form
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("normalize")
         src = g.Identity(g.input("src", np.float32, ["height", "width", 3]))
         mean = g.input("mean", np.float32, [])
@@ -50,10 +50,10 @@ class Normalize(Program):
         g.output((dup - mean) * scale, "out", ["height", "width", 3])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         src = uniform(rng, self.height, self.width, 3)
         return [src, np.array(self.mean, np.float32), np.array(self.scale, np.float32)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         src, mean, scale = inputs
         return [(src[..., ::-1] - mean) * scale]

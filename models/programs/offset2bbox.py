@@ -11,8 +11,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
-from models.lib.program import Program
+from models.lib.data import normal
+from models.lib.program import Program, Rng, Size, Values
 
 LOG_LIMIT = 4.135
 
@@ -25,7 +25,7 @@ class Offset2Bbox(Program):
     def __init__(self, boxes: int = 3000) -> None:
         self.boxes = boxes
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("offset2bbox")
         boxes = g.input("boxes", np.float32, ["n", 4])
         offset = g.input("offset", np.float32, ["n", 4])
@@ -36,9 +36,7 @@ class Offset2Bbox(Program):
         cy = y1 + h * 0.5
 
         # [n, 1] each: columns k::4, as if there were several classes side by side
-        dx, dy, dw, dh = (
-            im.slice_(g, offset, k, None, step=4, axis=1) / 1.0 for k in range(4)
-        )
+        dx, dy, dw, dh = (im.slice_(g, offset, k, None, step=4, axis=1) / 1.0 for k in range(4))
         limit = g.const(LOG_LIMIT, np.float32)
         dw, dh = g.Clip(dw, None, limit), g.Clip(dh, None, limit)
         w, h, cx, cy = (im.unsqueeze(g, v, 1) for v in (w, h, cx, cy))
@@ -56,10 +54,10 @@ class Offset2Bbox(Program):
         g.output(r, "out", ["n", 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, self.boxes, 4), normal(rng, self.boxes, 4)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         boxes, offset = (v.astype(np.float64) for v in inputs)
         size = boxes[:, 2:] - boxes[:, :2] + 1
         centre = boxes[:, :2] + size / 2 + offset[:, :2] * size

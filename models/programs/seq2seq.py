@@ -21,9 +21,9 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import CheckFailure, Data, normal, uniform
+from models.lib.data import CheckFailure, normal, uniform
 from models.lib.nn import sigmoid, xavier
-from models.lib.program import Program
+from models.lib.program import Program, Rng, Size, Values
 
 GATES = ("i", "f", "g", "o")
 SOS = 1
@@ -68,7 +68,7 @@ class Seq2Seq(Program):
         t = np.arange(length)
         return np.where(t < steps - 1, t + 1, 0)
 
-    def build(self, batch: int, length: int) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("seq2seq")
         enc = g.input("enc", np.float32, [length, batch, self.hidden])
         force = g.input("force", np.float32, [length, batch, self.vocabulary])
@@ -110,18 +110,17 @@ class Seq2Seq(Program):
         g.output(h, "h_out", [batch, self.hidden])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         force = np.zeros((length, batch, self.vocabulary), np.float32)
         force[np.arange(length), :, self.tokens(length)] = FORCE
         enc = normal(rng, length, batch, self.hidden)
         h, c = normal(rng, batch, self.hidden), normal(rng, batch, self.hidden)
         return [enc, force, h, c]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         _, force, h, c = (v.astype(np.float64) for v in inputs)
         w_ih, w_hh = (
-            np.concatenate(list(w), axis=1).astype(np.float64)
-            for w in (self.w_ih, self.w_hh)
+            np.concatenate(list(w), axis=1).astype(np.float64) for w in (self.w_ih, self.w_hh)
         )
         bias = (self.b_ih.astype(np.float64) + self.b_hh).reshape(-1)
         table = self.embedding @ w_ih + bias  # the input side of every token

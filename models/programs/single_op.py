@@ -7,8 +7,8 @@ import onnx
 
 from models.lib import idioms as im
 from models.lib.builder import Builder
-from models.lib.data import Data, normal
-from models.lib.program import Program
+from models.lib.data import normal
+from models.lib.program import Program, Rng, Size, Values
 
 
 class Select(Program):
@@ -16,17 +16,17 @@ class Select(Program):
 
     name = "op_select"
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("op_select")
         x = g.input("x", np.float32, [10, 20])
         index = g.input("index", np.int64, [])
         g.output(im.select(g, x, 0, index), "out", [20])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, 10, 20), np.array(0, np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         return [np.take(inputs[0], int(inputs[1]), axis=0)]
 
 
@@ -41,7 +41,7 @@ class SelectAssign(Program):
     def __init__(self, form: str = "elements", rows: int = 3000) -> None:
         self.form, self.rows = form, rows
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("op_select_assign")
         x = g.input("x", np.float32, [self.rows, 4])
         v = g.input("v", np.float32, [self.rows])
@@ -50,10 +50,10 @@ class SelectAssign(Program):
         g.output(out, "out", [self.rows, 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, self.rows, 4), normal(rng, self.rows), np.array(0, np.int64)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         x, v, index = inputs
         return [np.where(np.arange(4) == index, v[:, None], x)]
 
@@ -63,16 +63,16 @@ class Slice(Program):
 
     name = "op_slice"
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("op_slice")
         x = g.input("x", np.float32, [3000, 4])
         g.output(im.slice_(g, x, 0, 3, step=4, axis=1), "out", [3000, 1])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, 3000, 4)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         return [np.split(inputs[0], 4, axis=1)[0].copy()]
 
 
@@ -93,7 +93,7 @@ class SliceAssign(Program):
         self.span, self.form, self.rows = span, form, rows
         self.width = len(range(*span))
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("op_slice_assign")
         x = g.input("x", np.float32, [self.rows, 4])
         v = g.input("v", np.float32, [self.rows, self.width])
@@ -102,10 +102,10 @@ class SliceAssign(Program):
         g.output(out, "out", [self.rows, 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, self.rows, 4), normal(rng, self.rows, self.width)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         x, v = inputs
         columns = [x[:, k] for k in range(4)]
         for source, column in enumerate(range(*self.span)):
@@ -118,14 +118,14 @@ class Unsqueeze(Program):
 
     name = "op_unsqueeze"
 
-    def build(self, batch: int | None, length: int | None) -> onnx.ModelProto:
+    def build(self, batch: Size, length: Size) -> onnx.ModelProto:
         g = Builder("op_unsqueeze")
         x = g.input("x", np.float32, [3000, 4])
         g.output(im.unsqueeze(g, x, 0), "out", [1, 3000, 4])
         return g.model()
 
-    def inputs(self, rng, batch, length) -> list[Data]:
+    def inputs(self, rng: Rng, batch: Size, length: Size) -> Values:
         return [normal(rng, 3000, 4)]
 
-    def reference(self, inputs, batch, length) -> list[Data]:
+    def reference(self, inputs: Values, batch: Size, length: Size) -> Values:
         return [inputs[0][None]]

@@ -9,8 +9,8 @@ import onnx
 
 from models.lib.data import Data
 from models.lib.program import Program
-from models.programs.detection import inputs as images
 from models.programs.detection import fcos, params, reference, ssd, yolact, yolov3
+from models.programs.detection import inputs as images
 from models.programs.detection.inputs import Scene
 
 _BUILDERS = {
