@@ -14,7 +14,7 @@ run: build ## build, then run an SSD detection post-processing model and print i
 	$(BUILD)/tssa-run $(MODEL)/model.onnx $(MODEL)/test_data_set_0 --boxes
 
 build: setup ## build the library and the tools in build/release
-	@cmake --preset release --log-level=WARNING
+	@cmake --preset release >/dev/null
 	@cmake --build --preset release
 
 test: setup-test build models ## run every test
