@@ -28,11 +28,19 @@ void ir_graph_free(struct ir_graph *graph)
 {
     if (!graph)
         return;
+    for (struct ir_resource *resource = graph->resources; resource; resource = resource->next)
+        resource->release(resource);
     type_table_free(&graph->types);
     dim_table_free(&graph->dims);
     intern_free(&graph->strings);
     arena_clear(&graph->arena);
     allocator_free(graph->allocator, graph);
+}
+
+void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource)
+{
+    resource->next = graph->resources;
+    graph->resources = resource;
 }
 
 /* ---- Blocks and values ---------------------------------------------------------------------------- */

@@ -128,6 +128,12 @@ struct ir_string_pair {
     const char *key, *value;
 };
 
+/* Something that tensors of the graph point into and that ends with the graph: a mapped file, say. */
+struct ir_resource {
+    struct ir_resource *next;
+    void (*release)(struct ir_resource *resource); /* does not free the resource itself */
+};
+
 struct ir_graph {
     const tssa_allocator *allocator;
     struct arena arena;
@@ -139,6 +145,7 @@ struct ir_graph {
     const char **output_names;            /* as many as `return` of the body has operands */
     uint32_t n_values, n_ops;
     uint64_t infer_steps; /* ops inferred so far: the budget of loops (infer_control.c) */
+    struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
     /* The model around the graph; strings may be NULL. */
     const char *name, *doc, *producer_name, *producer_version, *domain;
@@ -153,6 +160,8 @@ struct ir_graph {
 
 struct ir_graph *ir_graph_create(const tssa_allocator *allocator);
 void ir_graph_free(struct ir_graph *graph);
+/* The graph owns the resource from now on; its struct must live in the graph's arena. */
+void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource);
 
 struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, uint32_t n_params);
 /* Adds one parameter at the end of a block. */
