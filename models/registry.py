@@ -57,6 +57,8 @@ MODELS: dict[str, Entry] = {
     **{f"{n}_{form}_small": _detector(n, form, small=True) for n, form in _DETECTORS},
     # The branch for very many candidates (suppression class by class), always taken.
     "yolov3_by_class_small": _detector("yolov3", "loop", small=True, batched=0),
+    "solov2": _extra("solov2", "SoloV2"),
+    "solov2_small": _small("solov2", "SoloV2", small=True),
     # Networks.
     "nasrnn": Entry("nasrnn", "NasRnn"),
     "nasrnn_small": _small("nasrnn", "NasRnn", hidden=8, length=6),
