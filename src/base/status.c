@@ -25,7 +25,7 @@ static const tssa_status out_of_memory = {
     .location = "",
 };
 
-tssa_status *status_out_of_memory(void)
+tssa_status *status_shared_out_of_memory_(void)
 {
     return (tssa_status *)&out_of_memory;
 }

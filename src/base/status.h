@@ -14,10 +14,7 @@
 /* Makes a status. Use the ERROR macro, which adds the location. Control characters that come from a
  * model (names!) are escaped, and the text is cut at 1 KiB on a UTF-8 boundary, so that it stays one line. */
 tssa_status *status_make(tssa_code code, const char *file, int line, const char *format, ...)
-    __attribute__((format(printf, 4, 5), returns_nonnull, cold));
-
-/* The shared out-of-memory status. */
-tssa_status *status_out_of_memory(void) __attribute__((returns_nonnull));
+    __attribute__((format(printf, 4, 5), cold));
 
 /* Puts "text: " before the message; consumes `status` and returns the new one. NULL stays NULL. */
 tssa_status *status_prefix(tssa_status *status, const char *format, ...)
@@ -32,6 +29,14 @@ static inline tssa_status *status_failed_(tssa_status *status)
     if (status == NULL)
         __builtin_unreachable();
     return status;
+}
+
+/* The shared out-of-memory status. */
+tssa_status *status_shared_out_of_memory_(void);
+
+static inline tssa_status *status_out_of_memory(void)
+{
+    return status_failed_(status_shared_out_of_memory_());
 }
 
 /* Returns early with a failed call's status. */

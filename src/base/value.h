@@ -127,7 +127,7 @@ tssa_status *sequence_insert(const struct value *in, size_t position, const stru
 tssa_status *sequence_erase(const struct value *in, size_t position, struct value *out);
 /* From now on the backing array is never appended to: the sequence may be shared between threads.
  * Nested sequences freeze too; other kinds of values are left alone. value_detach gives frozen ones. */
-void sequence_freeze(struct value *sequence);
+void sequence_freeze(struct value *value);
 
 /* ---- Maps ----------------------------------------------------------------------------------------- */
 
