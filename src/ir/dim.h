@@ -5,8 +5,12 @@
  * (N + N is 2*N, (N+1)*2 is 2*N + 2, N*M is M*N), so == decides most equalities that hold.
  *
  * A symbol is a dim_param of the model (one global scope, "N") or fresh, for a size that only a run can
- * tell. Values are non-negative unless the expression itself can be negative (a difference, a shape
- * operand of Reshape). Arithmetic that would overflow int64 gives a fresh symbol, never a wrong number.
+ * tell. Symbols are sizes, so they count as non-negative; expressions can be negative (a difference, a
+ * shape operand of Reshape). Arithmetic that would overflow int64, or an expression that grows beyond
+ * DIM_MAX_TERMS, DIM_MAX_DEPTH or DIM_MAX_SIZE, gives a fresh symbol with the hint "any", never a wrong
+ * number; symbols with that hint may be negative too.
+ *
+ * Divisors count as non-zero: N*M / N is M.
  *
  * Every maker returns NULL only when memory runs out. Not thread-safe.
  */
@@ -32,11 +36,18 @@ enum dim_kind {
     DIM_MAX
 };
 
+#define DIM_MAX_TERMS 64 /* of a sum or product; DIM_MAX_ARGUMENTS of a min or max */
+#define DIM_MAX_ARGUMENTS 16
+#define DIM_MAX_DEPTH 32
+#define DIM_MAX_SIZE 512 /* nodes, shared ones counted every time */
+
 struct dim {
     enum dim_kind kind;
-    uint32_t id; /* creation order: the canonical order of terms */
-    int64_t value;
-    const char *name;
+    uint32_t id;       /* creation order; the order of terms is structural, see dim_compare */
+    int64_t value;     /* of a symbol: 0, or the number of a fresh one */
+    int64_t low, high; /* bounds that hold in every run; INT64_MIN and INT64_MAX: none known */
+    const char *name;  /* of a fresh symbol: "nonzero#3" */
+    uint16_t depth, size;
     uint32_t n_terms;
     const struct dim *const *terms;
     const int64_t *coefficients;
@@ -56,6 +67,8 @@ const struct dim *dim_symbol(struct dim_table *table, const char *name);
 /* A new symbol; `hint` becomes part of its printed name ("nonzero" -> "nonzero#3"), which no model's
  * dim_param can equal because '#' is quoted there. */
 const struct dim *dim_fresh(struct dim_table *table, const char *hint);
+/* The fresh symbol of a given number, for the IR parser: made when it is not there yet. */
+const struct dim *dim_fresh_numbered(struct dim_table *table, const char *hint, uint32_t number);
 const struct dim *dim_add(struct dim_table *table, const struct dim *a, const struct dim *b);
 const struct dim *dim_sub(struct dim_table *table, const struct dim *a, const struct dim *b);
 const struct dim *dim_mul(struct dim_table *table, const struct dim *a, const struct dim *b);
@@ -67,6 +80,14 @@ const struct dim *dim_max(struct dim_table *table, const struct dim *a, const st
 /* Replaces a symbol everywhere in `dim`. */
 const struct dim *dim_substitute(struct dim_table *table, const struct dim *dim,
                                  const struct dim *symbol, const struct dim *by);
+
+/* The canonical order of terms: by structure and names, so that it survives printing and parsing. */
+int dim_compare(const struct dim *a, const struct dim *b);
+
+static inline bool dim_is_fresh(const struct dim *dim)
+{
+    return dim->kind == DIM_SYMBOL && dim->value != 0;
+}
 
 /* true and *value when the dim is a constant. */
 static inline bool dim_is_const(const struct dim *dim, int64_t *value)
