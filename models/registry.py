@@ -57,6 +57,12 @@ MODELS: dict[str, Entry] = {
     **{f"{n}_{form}_small": _detector(n, form, small=True) for n, form in _DETECTORS},
     # The branch for very many candidates (suppression class by class), always taken.
     "yolov3_by_class_small": _detector("yolov3", "loop", small=True, batched=0),
+    "rtmdet_loop": _extra("detection.program", "Detection", network="rtmdet", unrolled=False),
+    "rtmdet_unrolled": _extra(
+        "detection.program", "Detection", network="rtmdet", unrolled=True
+    ),
+    "rtmdet_loop_small": _detector("rtmdet", "loop", small=True),
+    "rtmdet_unrolled_small": _detector("rtmdet", "unrolled", small=True),
     "solov2": _extra("solov2", "SoloV2"),
     "solov2_small": _small("solov2", "SoloV2", small=True),
     # Networks.

@@ -1,4 +1,4 @@
-"""The four computer-vision post-processing workloads: YOLOv3, SSD, YOLACT and FCOS.
+"""Detection post-processing: YOLOv3, SSD, YOLACT, FCOS and, beyond the usual set, RTMDet.
 
 Each network appears as two imperative ONNX programs of the same mathematics:
 Form L (`*_loop`) walks images and pyramid levels with Loop and sequences, Form U

@@ -30,7 +30,7 @@ def _level(
     return *kept, best, classes
 
 
-def _decode(g: Builder, reach: Value, grid: Value, form: Form) -> Value:
+def decode(g: Builder, reach: Value, grid: Value, form: Form) -> Value:
     """Boxes (m, 4) from points (m, 2) and distances left, top, right, bottom (m, 4)."""
     x, y = (im.select(g, grid, -1, k) for k in range(2))
     left, top, right, bottom = (im.select(g, reach, -1, k) for k in range(4))
@@ -42,12 +42,10 @@ def _decode(g: Builder, reach: Value, grid: Value, form: Form) -> Value:
     return shared.clamp_boxes(g, boxes, form)
 
 
-def _finish(
-    g: Builder, params: Fcos, found: list[Value], form: Form
-) -> tuple[Value, Value]:
+def _finish(g: Builder, params: Fcos, found: list[Value], form: Form) -> tuple[Value, Value]:
     """Detections of one image from the candidates of all levels."""
     reach, grid, centred, scores, classes = found
-    boxes = _decode(g, reach, grid, form)
+    boxes = decode(g, reach, grid, form)
     return shared.suppress(g, boxes, scores * centred, classes, params)
 
 
@@ -73,8 +71,8 @@ def _looped(g: Builder, params: Fcos, maps: list[list[Value]], batch: int) -> li
 def _unrolled(g: Builder, params: Fcos, maps: list[list[Value]], batch: int) -> list[Value]:
     # As published, the points are computed twice; nothing uses the first ones.
     for level in params.levels:
-        shared.points_of(g, level, UNROLLED)
-    grids = [shared.points_of(g, level, UNROLLED) for level in params.levels]
+        shared.points_of(g, params, level, UNROLLED)
+    grids = [shared.points_of(g, params, level, UNROLLED) for level in params.levels]
 
     def image(b: Value) -> tuple[Value, Value]:
         found = []

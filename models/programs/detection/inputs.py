@@ -11,7 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.programs.detection.params import IMAGE, Detector, Fcos, Ssd, Yolact, Yolov3
+from models.programs.detection.params import (
+    IMAGE,
+    Detector,
+    Fcos,
+    PointDetector,
+    Rtmdet,
+    Ssd,
+    Yolact,
+    Yolov3,
+)
 from models.programs.detection.reference import Margins, all_anchors, detect, point_grid
 
 Array = np.ndarray
@@ -137,8 +146,8 @@ def _yolact_maps(params: Yolact, scene: Scene, rng: np.random.Generator) -> Inpu
     return maps | {"proto": _rounded(proto)}
 
 
-def _fcos_maps(params: Fcos, scene: Scene, rng: np.random.Generator) -> Inputs:
-    points = np.concatenate([point_grid(level) for level in params.levels])
+def _fcos_maps(params: PointDetector, scene: Scene, rng: np.random.Generator) -> Inputs:
+    points = np.concatenate([point_grid(params, level) for level in params.levels])
     stride = np.repeat(
         [level.stride for level in params.levels], [level.rows for level in params.levels]
     )
@@ -164,7 +173,18 @@ def _fcos_maps(params: Fcos, scene: Scene, rng: np.random.Generator) -> Inputs:
     )
 
 
-_MAPS = {Yolov3: _yolov3_maps, Ssd: _ssd_maps, Yolact: _yolact_maps, Fcos: _fcos_maps}
+def _rtmdet_maps(params: Rtmdet, scene: Scene, rng: np.random.Generator) -> Inputs:
+    maps = _fcos_maps(params, scene, rng)
+    return {name: maps[name] for name in map_names(params)}
+
+
+_MAPS = {
+    Yolov3: _yolov3_maps,
+    Ssd: _ssd_maps,
+    Yolact: _yolact_maps,
+    Fcos: _fcos_maps,
+    Rtmdet: _rtmdet_maps,
+}
 
 
 def image(params: Detector, rng: np.random.Generator, scene: Scene) -> Inputs:
@@ -185,6 +205,7 @@ def map_names(params: Detector) -> list[str]:
         Ssd: ("cls", "box"),
         Yolact: ("box", "cls", "coef"),
         Fcos: ("cls", "box", "ctr"),
+        Rtmdet: ("cls", "box"),
     }[type(params)]
     names = [f"{kind}_{i}" for kind in kinds for i in range(len(params.levels))]
     return names + (["proto"] if isinstance(params, Yolact) else [])

@@ -1,4 +1,4 @@
-"""Constants of the four detectors: pyramid levels, anchors, thresholds and caps.
+"""Constants of the detectors: pyramid levels, anchors, thresholds and caps.
 
 A parameter set describes a whole workload.  The paper's sizes are the defaults; the
 `small_*` sets are the same programs on fewer levels and classes, so that model and
@@ -42,7 +42,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Detector:
-    """What all four detectors share."""
+    """What all detectors share."""
 
     levels: tuple[Level, ...]
     classes: int
@@ -76,8 +76,22 @@ class Yolact(Detector):
 
 
 @dataclass(frozen=True)
-class Fcos(Detector):
-    """Fully convolutional one-stage detector: no anchors, one point per cell."""
+class PointDetector(Detector):
+    """A detector without anchors: one point per cell, distances to the box edges."""
+
+    offset: float = 0.5  # of the point inside its cell
+
+
+@dataclass(frozen=True)
+class Fcos(PointDetector):
+    """Fully convolutional one-stage detector: scores weighted by centre-ness."""
+
+
+@dataclass(frozen=True)
+class Rtmdet(PointDetector):
+    """Real-time detector: as FCOS without centre-ness, points in the cell corners."""
+
+    offset: float = 0.0
 
 
 def centred_box(centre: float, width: float, height: float) -> Box:
@@ -97,9 +111,7 @@ def _yolov3_level(size: int, stride: int, sizes: tuple[tuple[int, int], ...]) ->
 def _ssd_level(size: int, stride: int, least: float, greatest: float) -> Level:
     """Six boxes: the two squares first, then the four other ratios at the small scale."""
     boxes = [
-        centred_box(
-            stride / 2, least * scale / math.sqrt(r), least * scale * math.sqrt(r)
-        )
+        centred_box(stride / 2, least * scale / math.sqrt(r), least * scale * math.sqrt(r))
         for scale in (1.0, math.sqrt(greatest / least))
         for r in (1.0, 1 / 2, 2.0, 1 / 3, 3.0)
     ]
@@ -163,6 +175,10 @@ def fcos() -> Fcos:
     return Fcos(_FCOS_LEVELS, classes=80, score=0.025, iou=0.5)
 
 
+def rtmdet() -> Rtmdet:
+    return Rtmdet(_FCOS_LEVELS[:3], classes=80, score=0.05, iou=0.5)
+
+
 def small_yolov3() -> Yolov3:
     return Yolov3(_YOLOV3_LEVELS[:2], classes=4, score=0.05, iou=0.45)
 
@@ -186,3 +202,7 @@ def small_yolact() -> Yolact:
 
 def small_fcos() -> Fcos:
     return Fcos(_FCOS_LEVELS[1:4], classes=8, score=0.025, iou=0.5, cap=10)
+
+
+def small_rtmdet() -> Rtmdet:
+    return Rtmdet(_FCOS_LEVELS[1:3], classes=8, score=0.05, iou=0.5, cap=10)

@@ -9,7 +9,7 @@ import onnx
 
 from models.lib.data import Data
 from models.lib.program import Program
-from models.programs.detection import fcos, params, reference, ssd, yolact, yolov3
+from models.programs.detection import fcos, params, reference, rtmdet, ssd, yolact, yolov3
 from models.programs.detection import inputs as images
 from models.programs.detection.inputs import Scene
 
@@ -18,6 +18,7 @@ _BUILDERS = {
     "ssd": ssd.build,
     "yolact": yolact.build,
     "fcos": fcos.build,
+    "rtmdet": rtmdet.build,
 }
 
 # One scene per data set: the usual one, a crowded one, and next to nothing.
@@ -57,9 +58,7 @@ class Detection(Program):
             )
         return list(maps.values())
 
-    def inputs(
-        self, rng: np.random.Generator, batch: int, length: int | None
-    ) -> list[Data]:
+    def inputs(self, rng: np.random.Generator, batch: int, length: int | None) -> list[Data]:
         return self.data_set(0, rng, batch, length)
 
     def reference(self, inputs: list[Data], batch: int, length: int | None) -> list[Data]:

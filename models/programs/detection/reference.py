@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from models.programs.detection.params import IMAGE, Detector, Fcos, Level, Ssd, Yolact, Yolov3
+from models.programs.detection.params import (
+    IMAGE,
+    Detector,
+    Fcos,
+    Level,
+    PointDetector,
+    Rtmdet,
+    Ssd,
+    Yolact,
+    Yolov3,
+)
 
 Array = np.ndarray
 Inputs = dict[str, Array]
@@ -111,9 +121,9 @@ def anchor_grid(level: Level) -> Array:
     return (shift + level.base_boxes).reshape(-1, 4)
 
 
-def point_grid(level: Level) -> Array:
-    """Cell centres of a level (S * S, 2) as (x, y)."""
-    at = (np.arange(level.size, dtype=np.float32) + 0.5) * level.stride
+def point_grid(params: PointDetector, level: Level) -> Array:
+    """The points of a level (S * S, 2) as (x, y)."""
+    at = (np.arange(level.size, dtype=np.float32) + params.offset) * level.stride
     y, x = np.meshgrid(at, at, indexing="ij")
     return np.stack([x, y], axis=-1).reshape(-1, 2).astype(np.float32)
 
@@ -190,9 +200,7 @@ def class_aware_nms(
 def yolov3_image(params: Yolov3, maps: Inputs, margins: Margins) -> tuple[Array, ...]:
     """One image: maps pred_l (A * (5 + C), S, S) to dets (K, 5), labels (K)."""
     width = 5 + params.classes
-    raw = np.concatenate(
-        [rows_of(maps[f"pred_{i}"], width) for i in range(len(params.levels))]
-    )
+    raw = np.concatenate([rows_of(maps[f"pred_{i}"], width) for i in range(len(params.levels))])
     stride = np.concatenate(
         [np.full((level.rows, 1), level.stride, np.float32) for level in params.levels]
     )
@@ -222,17 +230,21 @@ def ssd_image(params: Ssd, maps: Inputs, margins: Margins) -> tuple[Array, ...]:
     return class_aware_nms(boxes, scores, classes, params, margins)
 
 
-def fcos_image(params: Fcos, maps: Inputs, margins: Margins) -> tuple[Array, ...]:
-    """One image: maps cls_l (C, S, S), box_l (4, S, S), ctr_l (1, S, S) to dets, labels."""
+def point_image(params: PointDetector, maps: Inputs, margins: Margins) -> tuple[Array, ...]:
+    """One image: maps cls_l (C, S, S), box_l (4, S, S) to dets, labels.
+
+    FCOS has centre-ness maps ctr_l (1, S, S) too.
+    """
     parts = []
     for i, level in enumerate(params.levels):
         scores = sigmoid(rows_of(maps[f"cls_{i}"], params.classes))
         values, classes, rows = filter_topk(scores, params.score, params.cap, margins)
         reach = rows_of(maps[f"box_{i}"], 4)[rows]
-        point = point_grid(level)[rows]
+        point = point_grid(params, level)[rows]
         box = np.concatenate([point - reach[:, :2], point + reach[:, 2:]], axis=1)
-        centred = sigmoid(maps[f"ctr_{i}"].reshape(-1)[rows])
-        parts.append((np.clip(box, 0.0, IMAGE), values * centred, classes))
+        if isinstance(params, Fcos):
+            values = values * sigmoid(maps[f"ctr_{i}"].reshape(-1)[rows])
+        parts.append((np.clip(box, 0.0, IMAGE), values, classes))
     boxes, scores, classes = (np.concatenate(part) for part in zip(*parts))
     return class_aware_nms(boxes, scores, classes, params, margins)
 
@@ -311,7 +323,8 @@ IMAGE_PROGRAMS = {
     Yolov3: yolov3_image,
     Ssd: ssd_image,
     Yolact: yolact_image,
-    Fcos: fcos_image,
+    Fcos: point_image,
+    Rtmdet: point_image,
 }
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from models.lib import idioms as im
 from models.lib.builder import Builder, Value
-from models.programs.detection.params import IMAGE, Detector, Level
+from models.programs.detection.params import IMAGE, Detector, Level, PointDetector
 
 SIGMA = (0.1, 0.1, 0.2, 0.2)
 MEAN = (0.0, 0.0, 0.0, 0.0)
@@ -91,10 +91,10 @@ def anchors(g: Builder, size: im.Index, stride: Value, base: Value, form: Form) 
     return im.reshape(g, grid, [-1, 4])
 
 
-def points(g: Builder, size: im.Index, stride: Value, form: Form) -> Value:
-    """Cell centres (size * size, 2) of a level."""
-    x = (g.cast(im.arange(g, size), np.float32) + 0.5) * stride
-    y = (g.cast(im.arange(g, size), np.float32) + 0.5) * stride
+def points(g: Builder, size: im.Index, stride: Value, offset: float, form: Form) -> Value:
+    """One point per cell (size * size, 2) of a level."""
+    x = (g.cast(im.arange(g, size), np.float32) + offset) * stride
+    y = (g.cast(im.arange(g, size), np.float32) + offset) * stride
     xs, ys = _mesh(g, x, y, size)
     return write_columns(g, _zero_rows(g, size, 2), [xs, ys], form.column)
 
@@ -104,9 +104,9 @@ def anchors_of(g: Builder, level: Level, form: Form) -> Value:
     return anchors(g, level.size, f32(g, level.stride), f32(g, level.base_boxes), form)
 
 
-def points_of(g: Builder, level: Level, form: Form) -> Value:
-    """Cell centres of one written-out level."""
-    return points(g, level.size, f32(g, level.stride), form)
+def points_of(g: Builder, params: PointDetector, level: Level, form: Form) -> Value:
+    """Points of one written-out level."""
+    return points(g, level.size, f32(g, level.stride), params.offset, form)
 
 
 def anchors_loop(g: Builder, params: Detector, form: Form) -> Value:
@@ -122,13 +122,14 @@ def anchors_loop(g: Builder, params: Detector, form: Form) -> Value:
     return g.loop(level, [g.empty_sequence(np.float32)], trip=len(params.levels))
 
 
-def points_loop(g: Builder, params: Detector, maps: Value, form: Form) -> Value:
-    """A list with the cell centres of every level; sizes are read from the maps."""
+def points_loop(g: Builder, params: PointDetector, maps: Value, form: Form) -> Value:
+    """A list with the points of every level; sizes are read from the maps."""
     strides = f32(g, [level.stride for level in params.levels])
 
     def level(i: Value, grids: Value) -> list[Value]:
         size = im.dim(g, im.at(g, maps, i), 3)
-        return [im.append(g, grids, points(g, size, im.select(g, strides, 0, i), form))]
+        stride = im.select(g, strides, 0, i)
+        return [im.append(g, grids, points(g, size, stride, params.offset, form))]
 
     return g.loop(level, [g.empty_sequence(np.float32)], trip=len(params.levels))
 

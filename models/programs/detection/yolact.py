@@ -59,9 +59,7 @@ def _pick(g: Builder, x: Value, mask: Value, width: int, form: Form) -> Value:
     """x[mask] for x (C, t, width) and mask (C, t): (K, width)."""
     if form.mask == "gather":
         return im.mask_select(g, x, mask, "gather")
-    return im.mask_select(
-        g, im.reshape(g, x, [-1, width]), im.reshape(g, mask, [-1]), "rows"
-    )
+    return im.mask_select(g, im.reshape(g, x, [-1, width]), im.reshape(g, mask, [-1]), "rows")
 
 
 def _fast_nms(
