@@ -1,6 +1,6 @@
 # The front door. `make help` lists what it opens.
 BUILD := build/release
-MODEL := models/ssd_loop
+MODEL := models/ssd_loop_small
 DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
@@ -32,10 +32,11 @@ test-real: build ## run real exported models and compare (DIR=folder)
 bench: build ## run the benchmarks
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
 
-format: setup-dev ## format all C sources in place
+format: setup-dev venv ## format all sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
+	@build/venv/bin/ruff format --quiet models
 
-lint: setup-dev build ## check format, layers, clang-tidy, cppcheck, shell scripts
+lint: setup-dev build venv ## check format, layers, clang-tidy, cppcheck, shell scripts
 	@scripts/lint.sh
 
 clean: ## remove everything that was built

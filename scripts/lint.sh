@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Format, layers, clang-tidy, cppcheck and shellcheck over the whole tree. Needs a configured and built
-# build/release (for compile_commands.json and the generated headers).
+# Format, layers, ruff, clang-tidy, cppcheck and shellcheck over the whole tree. Needs a configured and built
+# build/release (for compile_commands.json and the generated headers) and build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
@@ -13,6 +13,8 @@ mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' build/release/compile
     grep -v '^'"$PWD"'/build/' | sort -u)
 
 part lint-format clang-format-14 --dry-run --Werror "${sources[@]}"
+part lint-python build/venv/bin/ruff check models
+part lint-python-format build/venv/bin/ruff format --check --quiet models
 part lint-layers scripts/check_layers.sh
 part lint-shell shellcheck --external-sources "${shells[@]}"
 mkdir -p build/cppcheck
