@@ -33,7 +33,8 @@ void *arena_alloc_aligned(struct arena *arena, size_t size, size_t alignment);
 void *arena_copy(struct arena *arena, const void *data, size_t size);
 /* NUL-terminated. */
 char *arena_string(struct arena *arena, const char *text, size_t size);
-char *arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
+char *arena_printf(struct arena *arena, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #define ARENA_NEW(arena, type) ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_alloc_array((arena), (count), sizeof(type)))

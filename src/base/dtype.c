@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of element types, access to single elements by type, and packing. */
-#include "base/alloc.h"
 #include "base/dtype.h"
 
 #include <string.h>
+
+#include "base/alloc.h"
 
 static const struct dtype_info infos[TSSA_DTYPE_COUNT] = {
 #define DTYPE(name, number, ir_name, numpy, cls, size, file_bits)                                  \
@@ -111,7 +112,8 @@ struct element_ops {
     DEFINE_OPS(name, type, (double)v, (int64_t)v, from_double, v)
 
 /* `bits` low bits, sign-extended or not. */
-#define SIGN_EXTEND(v, bits) ((((int)(v) & ((1 << (bits)) - 1)) ^ 1 << ((bits)-1)) - (1 << ((bits)-1)))
+#define SIGN_EXTEND(v, bits)                                                                       \
+    ((((int)(v) & ((1 << (bits)) - 1)) ^ 1 << ((bits)-1)) - (1 << ((bits)-1)))
 #define LOW_BITS(v, bits) ((int)(v) & ((1 << (bits)) - 1))
 #define NARROW_OPS(name, type, narrow, bits)                                                       \
     DEFINE_OPS(name, type, (double)v, (int64_t)v, narrow(double_to_int32(v), bits),                \
@@ -172,7 +174,10 @@ static void none_store_int64(void *element, int64_t value)
     (void)element, (void)value;
 }
 
-#define OPS(name) {name##_load_double, name##_load_int64, name##_store_double, name##_store_int64}
+#define OPS(name)                                                                                  \
+    {                                                                                              \
+        name##_load_double, name##_load_int64, name##_store_double, name##_store_int64             \
+    }
 static const struct element_ops element_ops[TSSA_DTYPE_COUNT] = {
     [TSSA_UNDEFINED] = OPS(none),
     [TSSA_FLOAT] = OPS(float),

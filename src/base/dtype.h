@@ -26,12 +26,12 @@ enum dtype_class {
 };
 
 struct dtype_info {
-    const char *name;      /* ONNX spelling, "FLOAT16" */
-    const char *ir_name;   /* IR text and remarks, "f16" */
-    const char *numpy;     /* .npy descr without byte order, "f2"; NULL where numpy has none */
+    const char *name;    /* ONNX spelling, "FLOAT16" */
+    const char *ir_name; /* IR text and remarks, "f16" */
+    const char *numpy;   /* .npy descr without byte order, "f2"; NULL where numpy has none */
     enum dtype_class cls;
-    uint8_t size;          /* bytes in memory; 0 for UNDEFINED */
-    uint8_t file_bits;     /* bits in a file: 4 for INT4; 0 for STRING */
+    uint8_t size;      /* bytes in memory; 0 for UNDEFINED */
+    uint8_t file_bits; /* bits in a file: 4 for INT4; 0 for STRING */
 };
 
 /* Never NULL: the UNDEFINED row for anything outside the enum. */
@@ -47,7 +47,10 @@ static inline bool dtype_in(dtype_mask mask, tssa_dtype dtype)
     return (unsigned)dtype < TSSA_DTYPE_COUNT && (mask >> dtype & 1);
 }
 
-static inline bool dtype_is_float(tssa_dtype d) { return dtype_info(d)->cls == DTYPE_CLASS_FLOAT; }
+static inline bool dtype_is_float(tssa_dtype d)
+{
+    return dtype_info(d)->cls == DTYPE_CLASS_FLOAT;
+}
 static inline bool dtype_is_integer(tssa_dtype d)
 {
     return dtype_info(d)->cls == DTYPE_CLASS_SIGNED || dtype_info(d)->cls == DTYPE_CLASS_UNSIGNED;

@@ -22,11 +22,11 @@ static int size_class(size_t *size)
     /* Between 2^e and 2^(e+1) lie the classes of 5, 6, 7 and 8 quarters of 2^e. */
     int e = 63 - __builtin_clzll(*size - 1);
     size_t quarter = (*size - 1) >> (e - 2) & 3;
-    int class = 4 * (e - SMALLEST_LOG2) + (int)quarter + 1;
-    if (class >= POOL_CLASSES)
+    int bin = 4 * (e - SMALLEST_LOG2) + (int)quarter + 1;
+    if (bin >= POOL_CLASSES)
         return POOL_CLASSES;
     *size = (quarter + 5) << (e - 2);
-    return class;
+    return bin;
 }
 
 void pool_init(struct pool *pool, const tssa_allocator *allocator)
@@ -37,10 +37,10 @@ void pool_init(struct pool *pool, const tssa_allocator *allocator)
 /* Gives blocks back, the largest first, until at most `keep` bytes are cached. */
 static void shrink(struct pool *pool, size_t keep)
 {
-    for (int class = POOL_CLASSES - 1; class >= 0; class--) {
-        while (pool->free_bytes > keep && pool->free[class]) {
-            struct pool_block *block = pool->free[class];
-            pool->free[class] = block->next;
+    for (int bin = POOL_CLASSES - 1; bin >= 0; bin--) {
+        while (pool->free_bytes > keep && pool->free[bin]) {
+            struct pool_block *block = pool->free[bin];
+            pool->free[bin] = block->next;
             pool->free_bytes -= block->buffer.size;
             allocator_free(pool->allocator, block);
         }
@@ -75,10 +75,10 @@ static struct pool_block *new_block(struct pool *pool, size_t size)
 
 struct buffer *pool_alloc(struct pool *pool, size_t size)
 {
-    int class = size_class(&size);
-    struct pool_block *block = class < POOL_CLASSES ? pool->free[class] : NULL;
+    int bin = size_class(&size);
+    struct pool_block *block = bin < POOL_CLASSES ? pool->free[bin] : NULL;
     if (block) {
-        pool->free[class] = block->next;
+        pool->free[bin] = block->next;
         pool->free_bytes -= size;
     } else {
         block = new_block(pool, size);
@@ -97,15 +97,15 @@ struct buffer *pool_alloc(struct pool *pool, size_t size)
 void pool_take_back(struct pool *pool, struct buffer *buffer)
 {
     size_t size = buffer->size;
-    int class = size_class(&size);
+    int bin = size_class(&size);
     pool->used_bytes -= buffer->size;
-    if (class == POOL_CLASSES) {
+    if (bin == POOL_CLASSES) {
         allocator_free(pool->allocator, buffer);
         return;
     }
     struct pool_block *block = (struct pool_block *)buffer;
-    block->next = pool->free[class];
-    pool->free[class] = block;
+    block->next = pool->free[bin];
+    pool->free[bin] = block;
     pool->free_bytes += buffer->size;
 }
 

@@ -178,7 +178,8 @@ float small_float_to_float(tssa_dtype dtype, uint8_t code)
         float value = (float)magnitude * unit;
         return sign ? -value : value;
     }
-    return float_from_bits(sign | ((magnitude << (23 - m)) + ((uint32_t)(127 - format->bias) << 23)));
+    return float_from_bits(sign |
+                           ((magnitude << (23 - m)) + ((uint32_t)(127 - format->bias) << 23)));
 }
 
 uint8_t double_to_small_float(tssa_dtype dtype, double value, bool saturate)

@@ -40,26 +40,26 @@ static inline tssa_status *status_out_of_memory(void)
 }
 
 /* Returns early with a failed call's status. */
-#define TRY(call)                                                                                       \
-    do {                                                                                                \
-        tssa_status *try_status_ = (call);                                                              \
-        if (__builtin_expect(try_status_ != NULL, 0))                                                   \
-            return try_status_;                                                                         \
+#define TRY(call)                                                                                  \
+    do {                                                                                           \
+        tssa_status *try_status_ = (call);                                                         \
+        if (__builtin_expect(try_status_ != NULL, 0))                                              \
+            return try_status_;                                                                    \
     } while (0)
 
 /* Jumps to `label` with the failed call's status in `variable`. */
-#define TRY_GOTO(variable, call, label)                                                                 \
-    do {                                                                                                \
-        (variable) = (call);                                                                            \
-        if (__builtin_expect((variable) != NULL, 0))                                                    \
-            goto label;                                                                                 \
+#define TRY_GOTO(variable, call, label)                                                            \
+    do {                                                                                           \
+        (variable) = (call);                                                                       \
+        if (__builtin_expect((variable) != NULL, 0))                                               \
+            goto label;                                                                            \
     } while (0)
 
 /* Returns the out-of-memory status when an allocation gave NULL. */
-#define TRY_ALLOC(pointer)                                                                              \
-    do {                                                                                                \
-        if (__builtin_expect((pointer) == NULL, 0))                                                     \
-            return status_out_of_memory();                                                              \
+#define TRY_ALLOC(pointer)                                                                         \
+    do {                                                                                           \
+        if (__builtin_expect((pointer) == NULL, 0))                                                \
+            return status_out_of_memory();                                                         \
     } while (0)
 
 #endif

@@ -73,7 +73,8 @@ size_t tensor_count(const struct tensor *tensor);
 size_t tensor_bytes(const struct tensor *tensor);
 /* Checks type, rank, signs and overflow, and returns the byte count; the first error names the dims.
  * TSSA_LIMIT when the size overflows, else TSSA_INVALID_ARGUMENT. */
-tssa_status *tensor_layout(tssa_dtype dtype, int rank, const int64_t *dims, size_t *count, size_t *bytes);
+tssa_status *tensor_layout(tssa_dtype dtype, int rank, const int64_t *dims, size_t *count,
+                           size_t *bytes);
 /* A tensor with a buffer of its own, not zeroed (but STRING elements are empty strings). */
 tssa_status *tensor_create(const tssa_allocator *allocator, tssa_dtype dtype, int rank,
                            const int64_t *dims, struct tensor *tensor);
@@ -105,7 +106,8 @@ static inline void value_move(struct value *to, struct value *from)
 void value_describe(const struct value *value, char *text, size_t size);
 /* A deep copy whose every byte is owned, strings included: what may leave a run. Buffers that are
  * already owned and not of a pool are shared, not copied. */
-tssa_status *value_detach(const tssa_allocator *allocator, const struct value *from, struct value *to);
+tssa_status *value_detach(const tssa_allocator *allocator, const struct value *from,
+                          struct value *to);
 
 /* ---- Sequences ------------------------------------------------------------------------------------ */
 

@@ -14,7 +14,8 @@ static tssa_status *check_keys(const struct value *keys)
                 (dtype_is_integer(keys->tensor.dtype) || keys->tensor.dtype == TSSA_STRING);
     if (fits)
         return NULL;
-    return ERROR(TSSA_INVALID_ARGUMENT, "the keys of a map are a 1-D tensor of integers or strings");
+    return ERROR(TSSA_INVALID_ARGUMENT,
+                 "the keys of a map are a 1-D tensor of integers or strings");
 }
 
 /* Entries along the first axis; false for what has none. */
@@ -55,9 +56,10 @@ tssa_status *value_map_create(const tssa_allocator *allocator, const struct valu
     TRY(check_keys(keys));
     size_t key_count = (size_t)keys->tensor.dims[0], value_count;
     if (!entry_count(values, &value_count) || value_count != key_count)
-        return ERROR(TSSA_INVALID_ARGUMENT,
-                     "the values of a map with %zu keys are not a tensor or sequence of %zu entries",
-                     key_count, key_count);
+        return ERROR(
+            TSSA_INVALID_ARGUMENT,
+            "the values of a map with %zu keys are not a tensor or sequence of %zu entries",
+            key_count, key_count);
     if (value_depth(values) >= VALUE_MAX_DEPTH)
         return ERROR(TSSA_LIMIT, "values nest deeper than %d levels", VALUE_MAX_DEPTH);
     struct value own_keys, own_values;

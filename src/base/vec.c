@@ -10,9 +10,8 @@ bool vec_grow_(const tssa_allocator *allocator, void **data, size_t count, size_
     size_t needed, bytes;
     if (!size_add(count, extra, &needed))
         return false;
-    size_t wanted = *capacity < 8 ? 8 : *capacity;
-    if (needed > *capacity && !size_add(wanted, wanted / 2, &wanted))
-        return false;
+    /* Half as much again: amortised, and old blocks can be used for new ones. */
+    size_t wanted = *capacity < 8 ? 8 : *capacity + *capacity / 2;
     if (wanted < needed)
         wanted = needed;
     if (!size_mul(wanted, element_size, &bytes))
