@@ -278,14 +278,18 @@ class Builder:
         `body(i, *carried)` is called once to emit the body and returns the next
         carried values followed by `scans` scan values.  With a `cond` (a while
         loop) it returns the next condition first.  `i` is the int64 counter.
+        Without one, the loop has the form exporters give a counted loop: the
+        condition is a constant that the body hands on.
         """
         trip = self.as_value(trip, TensorProto.INT64) if trip is not None else None
+        counted = cond is None
+        cond = self.const(True, np.bool_) if counted else cond
         with _Sub(self, "loop_body") as sub:
             i = Value(self, self.unique("i"), TensorProto.INT64)
             keep = Value(self, self.unique("keep_going"), TensorProto.BOOL)
             args = [Value(self, self.unique("carried"), v.elem, v.is_sequence) for v in carried]
             results = list(body(i, *args))
-            if cond is None:
+            if counted:
                 results.insert(0, keep)
             if len(results) != 1 + len(carried) + scans:
                 raise ValueError(
