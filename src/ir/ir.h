@@ -48,7 +48,7 @@ struct ir_known {
 struct ir_value {
     uint32_t id;      /* index into per-graph tables; unique, dense, never reused */
     uint32_t index;   /* which result or parameter */
-    const char *name; /* interned, unique in the graph after import; NULL: printed as %id */
+    const char *name; /* interned, unique in the graph after import; NULL: printed as a number */
     const struct ir_type *type; /* never NULL */
     const struct ir_type *declared; /* value_info of the model: a hint, may be NULL */
     const struct ir_known *known;   /* may be NULL */
