@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How the executor runs the ops that own blocks: If, Loop, Scan, SequenceMap. One table. */
+#ifndef TSSA_RUNTIME_CONTROL_H
+#define TSSA_RUNTIME_CONTROL_H
+
+#include "runtime/plan.h"
+
+/* NULL when the op is no control flow. */
+step_run control_find(const struct ir_op *op);
+/* Once, when the plan is made: checks the op and decodes its attributes into step->state. */
+tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const void **state);
+/* The op's i-th block in the order that the functions below rely on (then, else). */
+struct ir_block *control_block(const struct ir_op *op, uint32_t index);
+
+/* ---- Shared by the files of control flow ---------------------------------------------------------- */
+
+/* Moves a value into result `index` of the step, or releases it when it is not wanted. */
+void control_set_result(struct run *run, const struct step *step, uint32_t index, struct value *value);
+/* A one-element tensor in memory of its own. */
+tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, struct value *out);
+tssa_status *control_read_bool(const struct value *value, const char *what, bool *result);
+tssa_status *control_read_int(const struct value *value, const char *what, int64_t *result);
+
+tssa_status *control_run_if(struct run *run, const struct step *step);
+tssa_status *control_run_loop(struct run *run, const struct step *step);
+tssa_status *control_run_scan(struct run *run, const struct step *step);
+tssa_status *control_run_sequence_map(struct run *run, const struct step *step);
+tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, const void **state);
+
+#endif

@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs a plan step by step; see executor.h. */
+#include "runtime/executor.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "runtime/placement.h"
+
+uint64_t executor_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* ---- Run state ------------------------------------------------------------------------------------ */
+
+static void *array(const tssa_allocator *allocator, size_t count, size_t size)
+{
+    return allocator_calloc(allocator, count ? count : 1, size);
+}
+
+static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
+{
+    const tssa_allocator *a = run->allocator;
+    run->slots = array(a, plan->n_slots, sizeof *run->slots);
+    run->inputs = array(a, plan->n_inputs, sizeof *run->inputs);
+    run->outputs = array(a, plan->n_outputs, sizeof *run->outputs);
+    run->places = array(a, plan->n_outputs, sizeof *run->places);
+    run->symbols = array(a, plan->n_symbols, sizeof *run->symbols);
+    run->placed_symbols = array(a, plan->n_symbols, sizeof *run->placed_symbols);
+    run->offsets = array(a, plan->n_placed, sizeof *run->offsets);
+    run->sizes = array(a, plan->n_placed, sizeof *run->sizes);
+    run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
+    return run->slots && run->inputs && run->outputs && run->places && run->symbols &&
+           run->placed_symbols && run->offsets && run->sizes && (!profile || run->profile);
+}
+
+tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator, const struct team *team,
+                        bool profile, struct run **out)
+{
+    struct run *run = allocator_calloc(allocator, 1, sizeof *run);
+    TRY_ALLOC(run);
+    run->plan = plan;
+    run->allocator = allocator;
+    pool_init(&run->pool, allocator);
+    arena_init(&run->strings, allocator);
+    run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->strings, .team = team};
+    if (!run_allocate(run, plan, profile)) {
+        run_free(run);
+        return status_out_of_memory();
+    }
+    for (uint32_t i = 0; i < plan->n_inputs; i++)
+        run->inputs[i] = plan->inputs[i] == SLOT_NONE ? NULL : &run->slots[plan->inputs[i]];
+    for (uint32_t i = 0; i < plan->n_outputs; i++)
+        run->outputs[i] = plan->outputs[i] == SLOT_NONE ? NULL : &run->slots[plan->outputs[i]];
+    for (uint32_t i = 0; i < plan->n_constants; i++) {
+        struct value *slot = &run->slots[plan->constants[i].slot];
+        slot->kind = TSSA_KIND_TENSOR;
+        slot->tensor = *plan->constants[i].tensor;
+        slot->tensor.owner = NULL; /* the plan outlives the run */
+    }
+    *out = run;
+    return NULL;
+}
+
+/* After a failed run: whatever is still in a slot, the constants (borrowed) included or not. */
+static void release_slots(struct run *run)
+{
+    for (uint32_t i = 0; run->slots && i < run->plan->n_slots; i++)
+        if (run->slots[i].kind != TSSA_KIND_TENSOR || run->slots[i].tensor.owner)
+            value_release(&run->slots[i]);
+}
+
+void run_free(struct run *run)
+{
+    if (!run)
+        return;
+    const tssa_allocator *a = run->allocator;
+    release_slots(run);
+    pool_clear(&run->pool);
+    arena_clear(&run->strings);
+    allocator_free(a, run->slots);
+    allocator_free(a, (void *)run->inputs);
+    allocator_free(a, run->outputs);
+    allocator_free(a, run->places);
+    allocator_free(a, run->symbols);
+    allocator_free(a, run->placed_symbols);
+    allocator_free(a, run->offsets);
+    allocator_free(a, run->sizes);
+    allocator_free(a, run->profile);
+    allocator_free(a, run->slab);
+    allocator_free(a, run);
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------------- */
+
+tssa_status *executor_run_kernel(struct run *run, const struct step *step)
+{
+    struct kernel_args args = {
+        .env = &run->env,
+        .state = step->state,
+        .op = step->op,
+        .n_inputs = step->n_inputs,
+        .n_outputs = step->n_outputs,
+        .inputs = run->inputs + step->first_input,
+        .outputs = run->outputs + step->first_output,
+        .places = run->places + step->first_output,
+    };
+    return step->kernel->run(&args);
+}
+
+static tssa_status *run_profiled(struct run *run, const struct step *step)
+{
+    struct step_profile *profile = &run->profile[step->index];
+    uint64_t start = executor_now();
+    tssa_status *status = step->run(run, step);
+    profile->started = start;
+    profile->nanoseconds += executor_now() - start;
+    profile->count++;
+    return status;
+}
+
+static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
+{
+    char text[256];
+    ir_op_describe(op, text, sizeof text);
+    return status_prefix(status, "%s", text);
+}
+
+tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
+{
+    const struct step *end = block->steps + block->n_steps;
+    for (const struct step *step = block->steps; step < end; step++) {
+        tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
+        if (__builtin_expect(status != NULL, 0))
+            return prefix_with_op(status, step->op);
+        for (uint32_t i = 0; i < step->n_release; i++)
+            value_release(&run->slots[step->release[i]]);
+    }
+    return NULL;
+}
+
+void executor_bind(struct run *run, const struct block_plan *block, uint32_t param, struct value *value)
+{
+    if (block->params[param] == SLOT_NONE)
+        value_release(value);
+    else
+        value_move(&run->slots[block->params[param]], value);
+}
+
+void executor_take(struct run *run, const struct block_plan *block, uint32_t index, struct value *value)
+{
+    const struct plan_return *from = &block->returns[index];
+    if (from->move)
+        value_move(value, &run->slots[from->slot]);
+    else
+        value_copy(value, &run->slots[from->slot]);
+}
+
+/* ---- Inputs --------------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct ir_value *value)
+{
+    return value->name ? value->name : "";
+}
+
+static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int axis, int64_t actual,
+                             bool *bound)
+{
+    const struct dim *dim = param->type->dims[axis];
+    int64_t wanted;
+    int symbol = plan_symbol(run->plan, dim);
+    if (symbol >= 0 && !bound[symbol]) {
+        bound[symbol] = true;
+        run->symbols[symbol] = actual;
+        return NULL;
+    }
+    if (symbol >= 0)
+        wanted = run->symbols[symbol];
+    else if (!dim_is_const(dim, &wanted))
+        return NULL;
+    if (wanted == actual)
+        return NULL;
+    if (symbol >= 0)
+        return ERROR(TSSA_SHAPE_MISMATCH,
+                     "input \"%s\": dim %d (%s) is %" PRId64 " but another input says %" PRId64,
+                     name_of(param), axis, dim->name, actual, wanted);
+    return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\": dim %d is %" PRId64 " but the model declares %" PRId64,
+                 name_of(param), axis, actual, wanted);
+}
+
+static tssa_status *check_tensor(struct run *run, const struct ir_value *param, const struct tensor *tensor,
+                                 bool *bound)
+{
+    const struct ir_type *type = param->type;
+    if (type->dtype != TSSA_UNDEFINED && type->dtype != tensor->dtype)
+        return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\": the type is %s but the model declares %s",
+                     name_of(param), tssa_dtype_name(tensor->dtype), tssa_dtype_name(type->dtype));
+    if (type->rank < 0)
+        return NULL;
+    if (type->rank != tensor->rank)
+        return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\": the rank is %d but the model declares %d",
+                     name_of(param), tensor->rank, type->rank);
+    for (int i = 0; i < type->rank; i++)
+        TRY(bind_dim(run, param, i, tensor->dims[i], bound));
+    return NULL;
+}
+
+static tssa_status *check_kind(const struct ir_value *param, const struct ir_type *type, tssa_kind kind)
+{
+    static const tssa_kind kinds[] = {
+        [TYPE_TENSOR] = TSSA_KIND_TENSOR, [TYPE_SEQUENCE] = TSSA_KIND_SEQUENCE, [TYPE_MAP] = TSSA_KIND_MAP};
+    static const char *const names[] = {"nothing", "a tensor", "a sequence", "a map"};
+    if (type->kind == TYPE_OPTIONAL && kind == TSSA_KIND_NONE)
+        return NULL;
+    while (type->kind == TYPE_OPTIONAL)
+        type = type->element;
+    if (type->kind == TYPE_UNKNOWN || type->kind == TYPE_OPAQUE || kinds[type->kind] == kind)
+        return NULL;
+    return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\" is %s where the model declares %s", name_of(param),
+                 names[kind], names[kinds[type->kind]]);
+}
+
+static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input, bool *bound)
+{
+    const struct ir_graph *graph = run->plan->graph;
+    const struct ir_value *param = graph->body->params[index];
+    const struct tensor *fallback = graph->input_defaults ? graph->input_defaults[index] : NULL;
+    struct value value = {.kind = TSSA_KIND_NONE};
+    if (input) {
+        value_copy(&value, input);
+    } else if (fallback) {
+        value.kind = TSSA_KIND_TENSOR;
+        value.tensor = *fallback;
+    } else if (param->type->kind != TYPE_OPTIONAL) {
+        return ERROR(TSSA_INVALID_ARGUMENT, "input \"%s\" is missing", name_of(param));
+    }
+    tssa_status *status = check_kind(param, param->type, value.kind);
+    if (!status && value.kind == TSSA_KIND_TENSOR && param->type->kind == TYPE_TENSOR)
+        status = check_tensor(run, param, &value.tensor, bound);
+    if (status) {
+        value_release(&value);
+        return status;
+    }
+    if (value.kind == TSSA_KIND_TENSOR) {
+        /* Borrowed, so that no output can share the caller's storage. */
+        buffer_release(value.tensor.owner);
+        value.tensor.owner = NULL;
+    }
+    executor_bind(run, run->plan->body, index, &value);
+    return NULL;
+}
+
+static tssa_status *bind_inputs(struct run *run, const struct value *const *inputs)
+{
+    const struct plan *plan = run->plan;
+    bool *bound = allocator_calloc(run->allocator, plan->n_symbols + 1, sizeof *bound);
+    TRY_ALLOC(bound);
+    tssa_status *status = NULL;
+    for (uint32_t i = 0; !status && i < plan->body->n_params; i++)
+        status = bind_input(run, i, inputs[i], bound);
+    allocator_free(run->allocator, bound);
+    return status;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+static tssa_status *place(struct run *run)
+{
+    const struct plan *plan = run->plan;
+    size_t bytes = plan->n_symbols * sizeof *run->symbols, slab_size;
+    if (run->placed && (bytes == 0 || memcmp(run->symbols, run->placed_symbols, bytes) == 0))
+        return NULL;
+    run->placed = false;
+    TRY(placement_compute(plan, run->symbols, run->allocator, run->offsets, run->sizes, &slab_size));
+    if (slab_size > run->slab_size || slab_size < run->slab_size / 2) {
+        allocator_free(run->allocator, run->slab);
+        run->slab_size = 0;
+        run->slab = slab_size ? allocator_alloc_aligned(run->allocator, slab_size, TENSOR_ALIGNMENT) : NULL;
+        if (slab_size)
+            TRY_ALLOC(run->slab);
+        run->slab_size = slab_size;
+    }
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        bool here = run->offsets[i] != SIZE_MAX;
+        run->places[plan->placed[i].output] =
+            (struct kernel_place){.data = here ? (char *)run->slab + run->offsets[i] : NULL,
+                                  .size = here ? run->sizes[i] : 0};
+    }
+    if (bytes)
+        memcpy(run->placed_symbols, run->symbols, bytes);
+    run->placed = true;
+    return NULL;
+}
+
+/* ---- Outputs -------------------------------------------------------------------------------------- */
+
+static void offer_outputs(struct run *run, const struct value *outputs)
+{
+    const struct plan *plan = run->plan;
+    for (uint32_t i = 0; i < plan->body->n_returns; i++) {
+        if (plan->result_outputs[i] == SLOT_NONE)
+            continue;
+        struct kernel_place *place = &run->places[plan->result_outputs[i]];
+        bool given = outputs[i].kind == TSSA_KIND_TENSOR;
+        place->data = given ? outputs[i].tensor.data : NULL;
+        place->size = given ? tensor_bytes(&outputs[i].tensor) : 0;
+    }
+}
+
+static tssa_status *fill_output(const struct value *result, struct tensor *out, uint32_t index)
+{
+    const struct tensor *tensor = &result->tensor;
+    char have[160], want[160];
+    if (result->kind != TSSA_KIND_TENSOR)
+        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is no tensor but memory for one was given", (unsigned)index);
+    if (tensor->dtype != out->dtype || tensor->dtype == TSSA_STRING || !tensor_same_shape(tensor, out)) {
+        tensor_describe(tensor, have, sizeof have);
+        tensor_describe(out, want, sizeof want);
+        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is %s but memory for %s was given", (unsigned)index, have,
+                     want);
+    }
+    size_t bytes = tensor_bytes(tensor);
+    if (tensor->data != out->data && bytes)
+        memmove(out->data, tensor->data, bytes);
+    return NULL;
+}
+
+/* A pool buffer that nobody else holds leaves the run as it is; everything else is copied. */
+static tssa_status *detach_output(struct run *run, struct value *result, struct value *out)
+{
+    struct buffer *owner = result->kind == TSSA_KIND_TENSOR ? result->tensor.owner : NULL;
+    if (owner && owner->pool && result->tensor.dtype != TSSA_STRING &&
+        atomic_load_explicit(&owner->references, memory_order_acquire) == 1) {
+        buffer_leave_pool(owner);
+        value_move(out, result);
+        return NULL;
+    }
+    return value_detach(run->allocator, result, out);
+}
+
+static tssa_status *take_outputs(struct run *run, struct value *outputs)
+{
+    const struct block_plan *body = run->plan->body;
+    tssa_status *status = NULL;
+    uint32_t i;
+    uint8_t *given = allocator_calloc(run->allocator, body->n_returns + 1u, 1);
+    TRY_ALLOC(given);
+    for (i = 0; !status && i < body->n_returns; i++) {
+        struct value result;
+        given[i] = outputs[i].kind != TSSA_KIND_NONE;
+        executor_take(run, body, i, &result);
+        status = given[i] ? fill_output(&result, &outputs[i].tensor, i) : detach_output(run, &result, &outputs[i]);
+        value_release(&result);
+    }
+    while (status && i-- > 0)
+        if (!given[i])
+            value_release(&outputs[i]);
+    allocator_free(run->allocator, given);
+    return status;
+}
+
+tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs)
+{
+    tssa_status *status = bind_inputs(run, inputs);
+    if (!status)
+        status = place(run);
+    if (!status) {
+        offer_outputs(run, outputs);
+        status = executor_run_block(run, run->plan->body);
+    }
+    if (!status)
+        status = take_outputs(run, outputs);
+    if (status)
+        release_slots(run);
+    arena_clear(&run->strings);
+    pool_trim(&run->pool);
+    return status;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The executor: runs a plan. A `struct run` is the mutable state of one run at a time (the frame, the
+ * slab, the pool); sessions keep finished ones for reuse. It belongs to one thread while it runs.
+ */
+#ifndef TSSA_RUNTIME_EXECUTOR_H
+#define TSSA_RUNTIME_EXECUTOR_H
+
+#include "runtime/plan.h"
+
+/* Time and count of one step; loop bodies add up. */
+struct step_profile {
+    uint64_t count, nanoseconds, started; /* `started`: of the latest execution */
+};
+
+struct run {
+    const struct plan *plan;
+    const tssa_allocator *allocator;
+    struct value *slots; /* plan->n_slots */
+    const struct value **inputs; /* per plan->inputs: the slot's address or NULL */
+    struct value **outputs;      /* per plan->outputs */
+    struct kernel_place *places; /* per plan->outputs */
+    int64_t *symbols, *placed_symbols; /* of this run, and those that `places` were computed for */
+    size_t *offsets, *sizes;           /* per plan->placed */
+    void *slab;
+    size_t slab_size;
+    bool placed; /* places are valid for placed_symbols */
+    struct pool pool;
+    struct arena strings;
+    struct kernel_env env;
+    struct step_profile *profile; /* per step; NULL: off */
+};
+
+tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator, const struct team *team,
+                        bool profile, struct run **run);
+void run_free(struct run *run);
+
+/*
+ * Runs the graph's body. inputs[i] may be NULL where the graph has a default. outputs[i] has kind NONE,
+ * or is a tensor of the caller's to write into. On success every output that was NONE owns its bytes.
+ */
+tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs);
+
+/* ---- For control flow ----------------------------------------------------------------------------- */
+
+/* Executes the steps of a block whose parameters are bound. */
+tssa_status *executor_run_block(struct run *run, const struct block_plan *block);
+/* Puts a value into a parameter's slot, or releases it when nobody reads it. Takes ownership. */
+void executor_bind(struct run *run, const struct block_plan *block, uint32_t param, struct value *value);
+/* Moves or copies the block's i-th return out of its slot. */
+void executor_take(struct run *run, const struct block_plan *block, uint32_t index, struct value *value);
+tssa_status *executor_run_kernel(struct run *run, const struct step *step);
+
+uint64_t executor_now(void); /* nanoseconds, monotonic */
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loop (ai.onnx 1 to 25). Operands: trip count (optional), condition (optional), carried values. Body:
+ * (iteration, condition, carried...) -> (condition, carried..., scan outputs...).
+ */
+#include <string.h>
+
+#include "runtime/control.h"
+#include "runtime/executor.h"
+#include "runtime/stack.h"
+
+struct loop {
+    struct run *run;
+    const struct step *step;
+    const struct block_plan *body;
+    uint32_t n_carried, n_stacked;
+    struct value *carried; /* between iterations; owned */
+    struct stack *stacks;
+    int64_t trips; /* INT64_MAX: no limit */
+};
+
+static tssa_status *loop_open(struct loop *loop, bool *condition)
+{
+    struct run *run = loop->run;
+    const struct step *step = loop->step;
+    const struct value *const *inputs = run->inputs + step->first_input;
+    loop->trips = INT64_MAX;
+    *condition = true;
+    if (step->n_inputs > 0 && inputs[0] && inputs[0]->kind != TSSA_KIND_NONE)
+        TRY(control_read_int(inputs[0], "the trip count", &loop->trips));
+    if (step->n_inputs > 1 && inputs[1] && inputs[1]->kind != TSSA_KIND_NONE)
+        TRY(control_read_bool(inputs[1], "the condition", condition));
+    loop->carried = allocator_calloc(run->allocator, loop->n_carried + 1u, sizeof *loop->carried);
+    loop->stacks = allocator_calloc(run->allocator, loop->n_stacked + 1u, sizeof *loop->stacks);
+    TRY_ALLOC(loop->carried);
+    TRY_ALLOC(loop->stacks);
+    for (uint32_t i = 0; i < loop->n_stacked; i++)
+        stack_init(&loop->stacks[i], &run->pool);
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        if (inputs[i + 2])
+            value_copy(&loop->carried[i], inputs[i + 2]);
+    return NULL;
+}
+
+static void loop_close(struct loop *loop)
+{
+    for (uint32_t i = 0; loop->carried && i < loop->n_carried; i++)
+        value_release(&loop->carried[i]);
+    for (uint32_t i = 0; loop->stacks && i < loop->n_stacked; i++)
+        stack_free(&loop->stacks[i]);
+    allocator_free(loop->run->allocator, loop->carried);
+    allocator_free(loop->run->allocator, loop->stacks);
+}
+
+static tssa_status *bind_scalar(struct loop *loop, uint32_t param, tssa_dtype dtype, int64_t number)
+{
+    struct value value;
+    if (loop->body->params[param] == SLOT_NONE)
+        return NULL;
+    TRY(control_scalar(loop->run, dtype, number, &value));
+    executor_bind(loop->run, loop->body, param, &value);
+    return NULL;
+}
+
+static tssa_status *iterate(struct loop *loop, int64_t iteration, bool *condition)
+{
+    struct run *run = loop->run;
+    struct value value;
+    TRY(bind_scalar(loop, 0, TSSA_INT64, iteration));
+    TRY(bind_scalar(loop, 1, TSSA_BOOL, *condition));
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        executor_bind(run, loop->body, i + 2, &loop->carried[i]);
+    TRY(executor_run_block(run, loop->body));
+
+    executor_take(run, loop->body, 0, &value);
+    tssa_status *status = control_read_bool(&value, "the body's condition", condition);
+    value_release(&value);
+    TRY(status);
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        executor_take(run, loop->body, i + 1, &loop->carried[i]);
+    for (uint32_t i = 0; i < loop->n_stacked; i++) {
+        executor_take(run, loop->body, loop->n_carried + 1 + i, &value);
+        status = stack_push(&loop->stacks[i], &value, loop->trips);
+        value_release(&value);
+        TRY(status);
+    }
+    return NULL;
+}
+
+static tssa_status *set_results(struct loop *loop)
+{
+    const struct ir_op *returned = ir_block_return(loop->body->block);
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        control_set_result(loop->run, loop->step, i, &loop->carried[i]);
+    for (uint32_t i = 0; i < loop->n_stacked; i++) {
+        struct value value;
+        const struct ir_type *type = ir_operand(returned, loop->n_carried + 1 + i)->type;
+        TRY(stack_finish(&loop->stacks[i], type, 0, false, &value));
+        control_set_result(loop->run, loop->step, loop->n_carried + i, &value);
+    }
+    return NULL;
+}
+
+static tssa_status *loop_run(struct loop *loop)
+{
+    bool condition;
+    TRY(loop_open(loop, &condition));
+    for (int64_t i = 0; i < loop->trips && condition; i++)
+        TRY(iterate(loop, i, &condition));
+    return set_results(loop);
+}
+
+tssa_status *control_run_loop(struct run *run, const struct step *step)
+{
+    struct loop loop = {.run = run, .step = step, .body = step->blocks[0]};
+    loop.n_carried = step->n_inputs > 2 ? step->n_inputs - 2 : 0;
+    loop.n_stacked = step->n_outputs - loop.n_carried;
+    tssa_status *status = loop_run(&loop);
+    loop_close(&loop);
+    return status;
+}

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lifetimes and offsets of the results that live in the slab; see placement.h. */
+#include "runtime/placement.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+/* ---- Symbols -------------------------------------------------------------------------------------- */
+
+int plan_symbol(const struct plan *plan, const struct dim *symbol)
+{
+    for (uint32_t i = 0; i < plan->n_symbols; i++)
+        if (plan->symbols[i] == symbol)
+            return (int)i;
+    return -1;
+}
+
+static tssa_status *collect_symbols(struct plan *plan)
+{
+    const struct ir_block *body = plan->graph->body;
+    const struct dim **symbols =
+        ARENA_ARRAY(&plan->arena, const struct dim *, (size_t)body->n_params * TSSA_MAX_RANK);
+    TRY_ALLOC(symbols);
+    plan->symbols = symbols;
+    for (uint32_t i = 0; i < body->n_params; i++) {
+        const struct ir_type *type = body->params[i]->type;
+        for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++)
+            if (type->dims[d]->kind == DIM_SYMBOL && plan_symbol(plan, type->dims[d]) < 0)
+                symbols[plan->n_symbols++] = type->dims[d];
+    }
+    return NULL;
+}
+
+struct binding {
+    const struct plan *plan;
+    const int64_t *values; /* NULL: any; only which symbols are bound matters */
+};
+
+static bool lookup(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct binding *binding = context;
+    int index = plan_symbol(binding->plan, symbol);
+    if (index < 0)
+        return false;
+    *value = binding->values ? binding->values[index] : 1;
+    return true;
+}
+
+/* ---- Who may be placed, and for how long ---------------------------------------------------------- */
+
+struct lifetime {
+    uint32_t last; /* step index */
+    bool escapes;  /* outlives its block, or is kept by handle */
+};
+
+struct analysis {
+    struct plan *plan;
+    struct lifetime *lifetimes;     /* per value id */
+    uint32_t *step_of_op;           /* per op id */
+    VEC(struct plan_placed) placed;
+};
+
+/* The step of `block` that `op` is, or is nested in. */
+static uint32_t step_in_block(const struct analysis *a, const struct ir_op *op, const struct ir_block *block)
+{
+    while (op->parent != block)
+        op = op->parent->owner;
+    return a->step_of_op[op->id];
+}
+
+static bool keeps_handles(const struct ir_op *user)
+{
+    return ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
+           user->info->cls == IR_CLASS_SEQUENCE;
+}
+
+/* Uses are visited after the users' own results (reverse order), so an alias's lifetime is final here. */
+static void find_lifetime(struct analysis *a, const struct ir_value *value, const struct step *step)
+{
+    struct lifetime *own = &a->lifetimes[value->id];
+    own->last = step->index;
+    for (const struct ir_use *use = value->uses; use; use = use->next) {
+        const struct ir_op *user = use->user;
+        if (keeps_handles(user)) {
+            own->escapes = true;
+            return;
+        }
+        uint32_t last = step_in_block(a, user, step->op->parent);
+        if ((user->info->flags & IR_ALIAS) && use == &user->operands[0]) {
+            const struct lifetime *alias = &a->lifetimes[user->results[0].id];
+            own->escapes |= alias->escapes;
+            if (user->parent == step->op->parent && alias->last > last)
+                last = alias->last;
+        }
+        if (last > own->last)
+            own->last = last;
+    }
+}
+
+static bool size_is_known(const struct plan *plan, const struct ir_type *type)
+{
+    struct binding binding = {plan, NULL};
+    int64_t value;
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->dtype == TSSA_UNDEFINED ||
+        type->dtype == TSSA_STRING)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_eval(type->dims[i], lookup, &binding, &value))
+            return false;
+    return true;
+}
+
+static tssa_status *analyse_step(struct analysis *a, const struct step *step)
+{
+    for (uint32_t i = 0; i < step->n_outputs; i++) {
+        const struct ir_value *value = &step->op->results[i];
+        if (!value->wanted)
+            continue;
+        find_lifetime(a, value, step);
+        const struct lifetime *life = &a->lifetimes[value->id];
+        bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
+        if (!step->kernel || life->escapes || shares || !size_is_known(a->plan, value->type))
+            continue;
+        struct plan_placed placed = {step->first_output + i, step->index, life->last, value->type};
+        if (!vec_push(&a->placed, placed))
+            return status_out_of_memory();
+    }
+    return NULL;
+}
+
+static void index_steps(struct analysis *a, const struct block_plan *block)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++) {
+        const struct step *step = &block->steps[i];
+        a->step_of_op[step->op->id] = step->index;
+        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+            index_steps(a, step->blocks[b]);
+    }
+}
+
+/* In reverse, so that users come before what they use. */
+static tssa_status *analyse_block(struct analysis *a, const struct block_plan *block)
+{
+    for (uint32_t i = block->n_steps; i-- > 0;) {
+        const struct step *step = &block->steps[i];
+        for (uint32_t b = step->op->n_blocks; b-- > 0;)
+            TRY(analyse_block(a, step->blocks[b]));
+        TRY(analyse_step(a, step));
+    }
+    return NULL;
+}
+
+static int by_first(const void *a, const void *b)
+{
+    const struct plan_placed *x = a, *y = b;
+    if (x->first != y->first)
+        return x->first < y->first ? -1 : 1;
+    return x->output < y->output ? -1 : x->output > y->output;
+}
+
+/* ---- Results that may be written where the caller wants them -------------------------------------- */
+
+static tssa_status *find_result_outputs(struct plan *plan, const uint32_t *output_of_slot)
+{
+    const struct block_plan *body = plan->body;
+    uint32_t *results = ARENA_ARRAY(&plan->arena, uint32_t, body->n_returns);
+    TRY_ALLOC(results);
+    plan->result_outputs = results;
+    for (uint32_t i = 0; i < body->n_returns; i++) {
+        const struct ir_value *value = ir_operand(ir_block_return(body->block), i);
+        bool computed = body->returns[i].move && value->op && !value->op->n_blocks &&
+                        !(value->op->info->flags & IR_ALIAS) &&
+                        value->op->info->cls != IR_CLASS_SEQUENCE && value->type->dtype != TSSA_STRING;
+        /* An alias of the result must not live on in memory that the caller may reuse. */
+        for (const struct ir_use *use = computed ? value->uses : NULL; use; use = use->next)
+            computed &= use->user == body->block->last || !keeps_handles(use->user);
+        results[i] = computed ? output_of_slot[value->id] : SLOT_NONE;
+    }
+    return NULL;
+}
+
+static tssa_status *map_outputs(struct plan *plan, struct arena *scratch, uint32_t **output_of_slot)
+{
+    *output_of_slot = ARENA_ARRAY(scratch, uint32_t, plan->n_slots);
+    TRY_ALLOC(*output_of_slot);
+    for (uint32_t i = 0; i < plan->n_outputs; i++)
+        if (plan->outputs[i] != SLOT_NONE)
+            (*output_of_slot)[plan->outputs[i]] = i;
+    return NULL;
+}
+
+tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
+{
+    struct analysis a = {.plan = plan};
+    uint32_t *output_of_slot;
+    a.lifetimes = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
+    a.step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
+    if (!a.lifetimes || !a.step_of_op)
+        return status_out_of_memory();
+    TRY(collect_symbols(plan));
+    TRY(map_outputs(plan, scratch, &output_of_slot));
+    TRY(find_result_outputs(plan, output_of_slot));
+    index_steps(&a, plan->body);
+    vec_init(&a.placed, plan->arena.allocator);
+    tssa_status *status = analyse_block(&a, plan->body);
+    if (!status && a.placed.count) {
+        qsort(a.placed.data, a.placed.count, sizeof *a.placed.data, by_first);
+        plan->placed = arena_copy(&plan->arena, a.placed.data, a.placed.count * sizeof *a.placed.data);
+        plan->n_placed = (uint32_t)a.placed.count;
+        if (!plan->placed)
+            status = status_out_of_memory();
+    }
+    vec_free(&a.placed);
+    return status;
+}
+
+/* ---- Offsets -------------------------------------------------------------------------------------- */
+
+static size_t placed_size(const struct binding *binding, const struct ir_type *type)
+{
+    size_t bytes = tssa_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        int64_t value;
+        if (!dim_eval(type->dims[i], lookup, (void *)binding, &value) || value < 0 ||
+            !size_mul(bytes, (size_t)value, &bytes))
+            return SIZE_MAX;
+    }
+    if (bytes > PTRDIFF_MAX)
+        return SIZE_MAX;
+    return (bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
+}
+
+/* A stretch of the slab: in use until step `last`, or free (last == FREE). Neighbours are kept in order
+ * of address, so that free stretches merge. */
+#define FREE UINT32_MAX
+struct stretch {
+    size_t offset, size;
+    uint32_t last;
+};
+typedef VEC(struct stretch) stretches;
+
+/* Marks what ended before `now` as free and merges free neighbours. */
+static void retire(stretches *list, uint32_t now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct stretch s = list->data[i];
+        if (s.last < now)
+            s.last = FREE;
+        if (s.last == FREE && kept && list->data[kept - 1].last == FREE)
+            list->data[kept - 1].size += s.size;
+        else
+            list->data[kept++] = s;
+    }
+    list->count = kept;
+}
+
+/* The smallest free stretch that fits; the last one may grow; else a new one at the end. */
+static bool take(stretches *list, size_t size, uint32_t last, size_t *offset)
+{
+    size_t best = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct stretch *s = &list->data[i];
+        if (s->last == FREE && s->size >= size && (best == list->count || s->size < list->data[best].size))
+            best = i;
+    }
+    if (!vec_reserve(list, 1))
+        return false;
+    if (best == list->count) {
+        const struct stretch *end = list->count ? &list->data[list->count - 1] : NULL;
+        bool grows = end && end->last == FREE;
+        size_t at = grows ? end->offset : end ? end->offset + end->size : 0, top;
+        if (!size_add(at, size, &top) || top > PTRDIFF_MAX)
+            return false;
+        if (grows)
+            list->count--;
+        list->data[list->count++] = (struct stretch){at, size, last};
+        *offset = at;
+        return true;
+    }
+    struct stretch *s = &list->data[best];
+    struct stretch rest = {s->offset + size, s->size - size, FREE};
+    *offset = s->offset;
+    s->size = size;
+    s->last = last;
+    if (rest.size) {
+        memmove(s + 2, s + 1, (list->count - best - 1) * sizeof *s);
+        s[1] = rest;
+        list->count++;
+    }
+    return true;
+}
+
+tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
+                               const tssa_allocator *allocator, size_t *offsets, size_t *sizes,
+                               size_t *slab_size)
+{
+    struct binding binding = {plan, symbols};
+    stretches list = VEC_INIT(allocator);
+    uint32_t now = 0;
+    *slab_size = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        const struct plan_placed *placed = &plan->placed[i];
+        offsets[i] = SIZE_MAX;
+        sizes[i] = placed_size(&binding, placed->type);
+        if (sizes[i] == SIZE_MAX || sizes[i] == 0)
+            continue;
+        if (placed->first != now)
+            retire(&list, now = placed->first);
+        if (!take(&list, sizes[i], placed->last, &offsets[i])) {
+            vec_free(&list);
+            return status_out_of_memory();
+        }
+        if (offsets[i] + sizes[i] > *slab_size)
+            *slab_size = offsets[i] + sizes[i];
+    }
+    vec_free(&list);
+    return NULL;
+}

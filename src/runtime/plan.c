@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles a graph into a plan: steps, slots, releases; see plan.h. Placement is in placement.c. */
+#include "runtime/plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "device/cpu/kernels.h"
+#include "runtime/control.h"
+#include "runtime/executor.h"
+#include "runtime/placement.h"
+
+struct compiler {
+    struct plan *plan;
+    struct arena scratch;
+    uint32_t *inputs, *outputs; /* plan->inputs and plan->outputs, being filled */
+    struct plan_constant *constants;
+    uint32_t *last_user;    /* per op id, head of the list of slots that die there */
+    uint32_t *next_dying;   /* per slot */
+    uint32_t *position;     /* per op id: place in its block */
+};
+
+/* ---- Sizes ---------------------------------------------------------------------------------------- */
+
+static bool is_step(const struct ir_op *op)
+{
+    return !ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Constant);
+}
+
+static tssa_status *count_op(void *context, struct ir_op *op)
+{
+    struct plan *plan = context;
+    if (is_step(op)) {
+        plan->n_steps++;
+        plan->n_inputs += op->n_operands;
+        plan->n_outputs += op->n_results;
+    } else if (ir_op_is(op, IR_OP_Constant)) {
+        plan->n_constants++;
+    }
+    return NULL;
+}
+
+static tssa_status *compiler_init(struct compiler *c, struct plan *plan, const struct ir_graph *graph)
+{
+    c->plan = plan;
+    plan->graph = graph;
+    plan->n_slots = graph->n_values;
+    TRY(ir_block_walk(graph->body, count_op, plan));
+    c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
+    c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
+    c->constants = ARENA_ARRAY(&plan->arena, struct plan_constant, plan->n_constants);
+    c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
+    c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
+    c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
+    if (!c->inputs || !c->outputs || !c->constants || !c->last_user || !c->next_dying || !c->position)
+        return status_out_of_memory();
+    memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
+    plan->inputs = c->inputs;
+    plan->outputs = c->outputs;
+    plan->constants = c->constants;
+    plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants = 0; /* now counted as filled */
+    return NULL;
+}
+
+/* ---- Lifetimes ------------------------------------------------------------------------------------ */
+
+/* The op of `block` in which `op` is nested, or `op` itself. */
+static const struct ir_op *ancestor_in(const struct ir_op *op, const struct ir_block *block)
+{
+    while (op->parent != block)
+        op = op->parent->owner;
+    return op;
+}
+
+/* Puts the value on the list of the last op of its block that uses it; what is returned stays. */
+static void record_death(struct compiler *c, const struct ir_value *value, const struct ir_block *block,
+                         const struct ir_op *definer)
+{
+    const struct ir_op *last = definer;
+    for (const struct ir_use *use = value->uses; use; use = use->next) {
+        const struct ir_op *user = ancestor_in(use->user, block);
+        if (ir_op_is(user, IR_OP_return))
+            return;
+        if (!last || c->position[user->id] > c->position[last->id])
+            last = user;
+    }
+    if (!last)
+        return;
+    c->next_dying[value->id] = c->last_user[last->id];
+    c->last_user[last->id] = value->id;
+}
+
+static void record_deaths(struct compiler *c, const struct ir_block *block)
+{
+    uint32_t position = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        c->position[op->id] = position++;
+    for (uint32_t i = 0; i < block->n_params; i++)
+        record_death(c, block->params[i], block, NULL);
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        for (uint32_t i = 0; is_step(op) && i < op->n_results; i++)
+            if (op->results[i].wanted)
+                record_death(c, &op->results[i], block, op);
+}
+
+static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, struct step *step)
+{
+    for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot])
+        step->n_release++;
+    uint32_t *release = ARENA_ARRAY(&c->plan->arena, uint32_t, step->n_release), n = 0;
+    TRY_ALLOC(release);
+    for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot])
+        release[n++] = slot;
+    step->release = release;
+    return NULL;
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------------- */
+
+static tssa_status *compile_block(struct compiler *c, const struct ir_block *block, struct block_plan **out);
+
+static tssa_status *refuse(const struct ir_op *op)
+{
+    char text[256];
+    ir_op_describe(op, text, sizeof text);
+    if (op->opaque && op->opaque->domain[0])
+        return ERROR(TSSA_UNSUPPORTED, "%s: operator %s of domain %s, opset %" PRId64 ", cannot be run", text,
+                     op->opaque->name, op->opaque->domain, op->opaque->opset);
+    if (op->opaque)
+        return ERROR(TSSA_UNSUPPORTED, "%s: operator %s of opset %" PRId64 " cannot be run", text,
+                     op->opaque->name, op->opaque->opset);
+    return ERROR(TSSA_UNSUPPORTED, "%s: operator %s-%d has no kernel on this device", text, op->info->name,
+                 op->version);
+}
+
+static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
+{
+    char text[256];
+    if (!status)
+        return NULL;
+    ir_op_describe(op, text, sizeof text);
+    return status_prefix(status, "%s", text);
+}
+
+static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, struct step *step)
+{
+    step->run = control_find(op);
+    if (step->run)
+        return prefix_with_op(control_prepare(op, &c->plan->arena, &step->state), op);
+    step->kernel = op->opaque ? NULL : cpu_kernel_find(op);
+    if (!step->kernel)
+        return refuse(op);
+    step->run = executor_run_kernel;
+    if (step->kernel->prepare)
+        return prefix_with_op(step->kernel->prepare(op, &c->plan->arena, &step->state), op);
+    return NULL;
+}
+
+static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, struct step *step)
+{
+    struct plan *plan = c->plan;
+    step->op = op;
+    step->n_inputs = op->n_operands;
+    step->n_outputs = op->n_results;
+    step->first_input = plan->n_inputs;
+    step->first_output = plan->n_outputs;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        c->inputs[plan->n_inputs++] = op->operands[i].value ? op->operands[i].value->id : SLOT_NONE;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        c->outputs[plan->n_outputs++] = op->results[i].wanted ? op->results[i].id : SLOT_NONE;
+    TRY(bind_kernel(c, op, step));
+    TRY(take_deaths(c, op, step));
+    struct block_plan **blocks = ARENA_ARRAY(&plan->arena, struct block_plan *, op->n_blocks);
+    TRY_ALLOC(blocks);
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        TRY(compile_block(c, control_block(op, i), &blocks[i]));
+    step->blocks = blocks;
+    step->index = plan->n_steps++;
+    return NULL;
+}
+
+static tssa_status *compile_returns(struct compiler *c, const struct ir_block *block, struct block_plan *out)
+{
+    const struct ir_op *op = ir_block_return(block);
+    if (!op)
+        return ERROR(TSSA_INTERNAL, "a block has no return");
+    struct plan_return *returns = ARENA_ARRAY(&c->plan->arena, struct plan_return, op->n_operands);
+    TRY_ALLOC(returns);
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = op->operands[i].value;
+        if (!value)
+            return ERROR(TSSA_MALFORMED, "output %u of a subgraph has no value", (unsigned)i);
+        bool own = value->block == block || (value->op && value->op->parent == block && is_step(value->op));
+        for (uint32_t j = i + 1; own && j < op->n_operands; j++)
+            own = op->operands[j].value != value;
+        returns[i] = (struct plan_return){.slot = value->id, .move = own};
+    }
+    out->returns = returns;
+    out->n_returns = op->n_operands;
+    return NULL;
+}
+
+static tssa_status *compile_params(struct compiler *c, const struct ir_block *block, struct block_plan *out)
+{
+    uint32_t *params = ARENA_ARRAY(&c->plan->arena, uint32_t, block->n_params);
+    TRY_ALLOC(params);
+    for (uint32_t i = 0; i < block->n_params; i++)
+        params[i] = block->params[i]->uses ? block->params[i]->id : SLOT_NONE;
+    out->params = params;
+    out->n_params = block->n_params;
+    return NULL;
+}
+
+/* Weights may lie at any offset of a file; kernels need natural alignment. */
+static tssa_status *aligned_constant(struct compiler *c, const struct tensor *tensor, const struct tensor **out)
+{
+    size_t element = tssa_dtype_size(tensor->dtype);
+    size_t alignment = element < sizeof(void *) ? element : sizeof(void *);
+    *out = tensor;
+    if (alignment <= 1 || (uintptr_t)tensor->data % alignment == 0)
+        return NULL;
+    struct tensor *copy = arena_copy(&c->plan->arena, tensor, sizeof *tensor);
+    TRY_ALLOC(copy);
+    size_t bytes = tensor_bytes(tensor);
+    copy->data = arena_alloc_aligned(&c->plan->arena, bytes, TENSOR_ALIGNMENT);
+    TRY_ALLOC(copy->data);
+    memcpy(copy->data, tensor->data, bytes);
+    copy->owner = NULL;
+    *out = copy;
+    return NULL;
+}
+
+static tssa_status *compile_constant(struct compiler *c, const struct ir_op *op)
+{
+    const struct tensor *tensor = ir_value_constant(&op->results[0]);
+    if (!tensor)
+        return ERROR(TSSA_INTERNAL, "a Constant has no value");
+    struct plan_constant *constant = &c->constants[c->plan->n_constants++];
+    constant->slot = op->results[0].id;
+    return aligned_constant(c, tensor, &constant->tensor);
+}
+
+static tssa_status *compile_block(struct compiler *c, const struct ir_block *block, struct block_plan **out)
+{
+    struct block_plan *compiled = ARENA_NEW(&c->plan->arena, struct block_plan);
+    uint32_t n_steps = 0;
+    TRY_ALLOC(compiled);
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        n_steps += is_step(op);
+    struct step *steps = ARENA_ARRAY(&c->plan->arena, struct step, n_steps);
+    TRY_ALLOC(steps);
+    compiled->block = block;
+    compiled->steps = steps;
+    record_deaths(c, block);
+    TRY(compile_params(c, block, compiled));
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        if (is_step(op))
+            TRY(compile_step(c, op, &steps[compiled->n_steps++]));
+        else if (ir_op_is(op, IR_OP_Constant))
+            TRY(compile_constant(c, op));
+    }
+    *out = compiled;
+    return compile_returns(c, block, compiled);
+}
+
+/* ---- Entry ---------------------------------------------------------------------------------------- */
+
+static tssa_status *compile(struct compiler *c, struct plan *plan, const struct ir_graph *graph)
+{
+    struct block_plan *body;
+    TRY(compiler_init(c, plan, graph));
+    TRY(compile_block(c, graph->body, &body));
+    plan->body = body;
+    return placement_analyse(plan, &c->scratch);
+}
+
+tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator, struct plan **out)
+{
+    struct plan *plan = allocator_calloc(allocator, 1, sizeof *plan);
+    TRY_ALLOC(plan);
+    arena_init(&plan->arena, allocator);
+    struct compiler compiler = {0};
+    arena_init(&compiler.scratch, allocator);
+    tssa_status *status = compile(&compiler, plan, graph);
+    arena_clear(&compiler.scratch);
+    if (status)
+        plan_free(plan);
+    else
+        *out = plan;
+    return status;
+}
+
+void plan_free(struct plan *plan)
+{
+    if (!plan)
+        return;
+    const tssa_allocator *allocator = plan->arena.allocator;
+    arena_clear(&plan->arena);
+    allocator_free(allocator, plan);
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The plan: a graph compiled for running, once per session. Immutable and shared by all runs.
+ *
+ * Every value of the graph has a slot, its id: blocks do not recurse, so one flat frame serves the
+ * whole graph, and a captured value is simply read from its slot. A block is an array of steps; a step
+ * is one kernel call, or one control-flow op with the plans of its blocks.
+ *
+ * A step releases the slots whose last use it is. What a block returns is moved out of its slot where
+ * the return is the last use, and shared otherwise.
+ */
+#ifndef TSSA_RUNTIME_PLAN_H
+#define TSSA_RUNTIME_PLAN_H
+
+#include "device/kernel.h"
+
+#define SLOT_NONE UINT32_MAX
+
+struct run;
+struct step;
+struct block_plan;
+
+typedef tssa_status *(*step_run)(struct run *run, const struct step *step);
+
+struct step {
+    step_run run;
+    const struct ir_op *op;
+    const struct cpu_kernel *kernel; /* NULL for control flow */
+    const void *state;
+    uint32_t index;                  /* dense over the plan; a control step follows its blocks' steps */
+    uint32_t n_inputs, n_outputs;
+    uint32_t first_input, first_output; /* into plan->inputs, plan->outputs and the run's tables */
+    const uint32_t *release;            /* slots */
+    uint32_t n_release;
+    struct block_plan *const *blocks; /* in control_block's order */
+};
+
+struct plan_return {
+    uint32_t slot;
+    bool move; /* the last use: the slot is emptied */
+};
+
+struct block_plan {
+    const struct ir_block *block;
+    const struct step *steps;
+    uint32_t n_steps;
+    uint32_t n_params;
+    const uint32_t *params; /* slots; SLOT_NONE for parameters nobody uses */
+    uint32_t n_returns;
+    const struct plan_return *returns;
+};
+
+struct plan_constant {
+    uint32_t slot;
+    const struct tensor *tensor;
+};
+
+/* A result whose size the graph's inputs determine, to be placed in the run's slab. */
+struct plan_placed {
+    uint32_t output;      /* index into plan->outputs */
+    uint32_t first, last; /* step indices between which the memory is in use, both included */
+    const struct ir_type *type;
+};
+
+struct plan {
+    struct arena arena;
+    const struct ir_graph *graph;
+    const struct block_plan *body;
+    uint32_t n_slots, n_steps;
+    const uint32_t *inputs, *outputs; /* slots of all steps' operands and results, SLOT_NONE: absent */
+    uint32_t n_inputs, n_outputs;
+    const struct plan_constant *constants;
+    uint32_t n_constants;
+    const struct plan_placed *placed; /* by ascending `first` */
+    uint32_t n_placed;
+    const struct dim *const *symbols; /* that the inputs' shapes bind */
+    uint32_t n_symbols;
+    const uint32_t *result_outputs; /* per graph output: index into plan->outputs that may be placed in
+                                       the caller's memory, or SLOT_NONE */
+};
+
+/* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. */
+tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator, struct plan **plan);
+void plan_free(struct plan *plan);
+
+/* Index of a symbol in plan->symbols, or -1. */
+int plan_symbol(const struct plan *plan, const struct dim *symbol);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Scan outputs: equal-shaped tensors collected one after another into one tensor with a new axis. The
+ * memory doubles as it grows, since the number of iterations is not known ahead.
+ */
+#ifndef TSSA_RUNTIME_STACK_H
+#define TSSA_RUNTIME_STACK_H
+
+#include "base/pool.h"
+#include "base/value.h"
+#include "ir/type.h"
+
+struct stack {
+    struct pool *pool;
+    struct buffer *buffer; /* NULL: nothing pushed yet */
+    struct tensor element; /* dtype and shape of the elements; its data is not used */
+    size_t element_bytes, count;
+};
+
+void stack_init(struct stack *stack, struct pool *pool);
+void stack_free(struct stack *stack);
+/* Copies the tensor's elements; the shape must be that of the ones before. `hint` > 0: how many there
+ * will be in all. */
+tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t hint);
+/*
+ * The stacked tensor, with the new axis at `axis`, reversed when `reverse`; empties the stack. With
+ * nothing pushed, `type` (that of one element) gives dtype and dims, unknown ones being 0 and an
+ * unknown rank giving the shape [0].
+ */
+tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis, bool reverse,
+                          struct value *out);
+
+/* The i-th slice of `tensor` along `axis`, without that axis; shares storage where it is contiguous. */
+tssa_status *slice_along(struct pool *pool, const struct tensor *tensor, int axis, int64_t i,
+                         struct value *out);
+
+#endif
