@@ -130,12 +130,16 @@ typedef struct tssa_context tssa_context;
 
 typedef struct tssa_context_options {
     const tssa_allocator *allocator; /* NULL: aligned_alloc and free; copied */
-    int threads;                     /* workers per parallel kernel; 0: one per core; 1: none but the caller */
+    int threads;                     /* per parallel kernel; 0: one per core; 1: only the caller's own */
+    size_t memory_limit;             /* bytes that all objects of the context may hold together, mapped
+                                        files aside; 0: the machine's memory */
 } tssa_context_options;
 
 /* options may be NULL for the defaults. */
 TSSA_API tssa_status *tssa_context_create(const tssa_context_options *options, tssa_context **context);
 TSSA_API void tssa_context_free(tssa_context *context);
+/* The most bytes that were held at one time. */
+TSSA_API size_t tssa_context_memory_peak(const tssa_context *context);
 
 /* ---- Values -------------------------------------------------------------------------------------- */
 

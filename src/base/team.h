@@ -23,6 +23,12 @@ struct team {
     void (*parallel_for)(int threads, int64_t count, team_body body, void *context);
 };
 
+/*
+ * A team of `threads` threads (at least 1). Opens the OpenMP plugin on first use; where it cannot be
+ * opened, the team is serial and everything still works.
+ */
+void team_open(struct team *team, int threads);
+
 /* Splits [0, count) when count >= 2 * grain, so that each part has at least `grain` indices; otherwise
  * stays on the calling thread. A NULL team is serial. */
 static inline void team_for(const struct team *team, int64_t count, int64_t grain, team_body body,
