@@ -50,7 +50,7 @@ int64_t double_to_int64(double value)
 
 static int32_t double_to_int32(double value)
 {
-    return value > -0x1p31 - 1 && value < 0x1p31 ? (int32_t)value : INT32_MIN;
+    return value >= -0x1p31 && value < 0x1p31 ? (int32_t)value : INT32_MIN;
 }
 
 static uint64_t double_to_uint64(double value)

@@ -87,6 +87,8 @@ static tssa_status *copy_path(const tssa_allocator *allocator, const char *path,
 /* The target's path with links resolved, so that a rename replaces the file and not the link. */
 static tssa_status *resolve(const tssa_allocator *allocator, const char *path, char **resolved)
 {
+    if (!*path)
+        return io_error("write", "''", ENOENT); /* not a name that a temporary file may extend */
     char *real = realpath(path, NULL);
     if (!real && errno != ENOENT)
         return io_error("write", path, errno);

@@ -258,6 +258,14 @@ static void nesting_is_bounded(void **state)
         assert_true(++depth < 100);
     }
     assert_true(depth >= 4);
+    tssa_status_free(status);
+    /* A shallow element does not make a deep sequence shallow. */
+    struct value element = number(&alloc.allocator, 1);
+    assert_null(sequence_insert(&inner, 0, &element, &outer));
+    value_release(&inner);
+    value_release(&element);
+    value_move(&inner, &outer);
+    status = sequence_insert(&empty, 0, &inner, &outer);
     expect_error(status, TSSA_LIMIT, "nest");
     value_release(&inner);
     value_release(&empty);
