@@ -22,7 +22,7 @@ static char folder[64];
 
 static const char *in_folder(const char *name)
 {
-    static char path[2][200];
+    static char path[2][400];
     static int turn;
     turn = !turn;
     snprintf(path[turn], sizeof path[turn], "%s/%s", folder, name);
