@@ -26,7 +26,8 @@ tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype 
     bool fits = bytes > 0 && rank >= 0 && rank <= TSSA_MAX_RANK;
     for (int i = 0; fits && i < rank; i++)
         fits = dims[i] >= 0 && size_mul(bytes, (size_t)dims[i], &bytes);
-    if (__builtin_expect(!fits || bytes > PTRDIFF_MAX, 0)) {
+    /* Zero bytes may hide dims whose strides overflow. */
+    if (__builtin_expect(!fits || bytes == 0 || bytes > PTRDIFF_MAX, 0)) {
         size_t count;
         TRY(tensor_layout(dtype, rank, dims, &count, &bytes));
         if (bytes > PTRDIFF_MAX)

@@ -62,5 +62,7 @@ tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, i
 #undef EW
 INFER_RULE(elementwise_EW_SAME);
 INFER_RULE(elementwise_EW_BOOL);
+INFER_RULE(elementwise_EW_FIRST);
+INFER_RULE(elementwise_EW_WHERE);
 
 #endif

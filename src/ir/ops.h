@@ -51,8 +51,37 @@ enum ir_op_flags {
 
 #define IR_VARIADIC 255
 
-/* What element type an element-wise op's result has. */
-enum ew_result { EW_SAME, EW_BOOL };
+/* What element type an element-wise op's result has, and which its operands must have. */
+enum ew_result {
+    EW_SAME,  /* all operands of one type, the result too */
+    EW_BOOL,  /* all operands of one type, a BOOL result */
+    EW_FIRST, /* operands of any legal types, the result has the first one's */
+    EW_WHERE  /* a BOOL operand, then operands of one type, which the result has */
+};
+
+/* An attribute of an element-wise op, read as a number: P(i) of its expression. */
+enum ew_param_kind {
+    EW_PARAM_FLOAT,
+    EW_PARAM_INT,
+    EW_PARAM_CHOICE,  /* a string: 0 for `first`, the default; 1 for `second` */
+    EW_PARAM_REQUIRED /* the same without a default */
+};
+
+struct ew_param {
+    const char *name; /* NULL ends the list */
+    enum ew_param_kind kind;
+    double fallback;
+    const char *first, *second; /* of a choice */
+};
+
+#define EW_MAX_PARAMS 4
+
+/* What an EW row has besides the columns of every row. */
+struct ew_info {
+    enum ew_result result;
+    const struct ew_param *params;
+    const char *expression; /* as written in the row; see ir/scalar.def */
+};
 
 typedef tssa_status *(*ir_infer_fn)(struct ir_graph *graph, struct ir_op *op);
 
@@ -65,8 +94,9 @@ struct ir_op_info {
     uint8_t min_results, max_results;
     enum ir_op_class cls;
     uint8_t flags;
-    dtype_mask types;         /* legal element types of operand 0 (of operand 1 for Where) */
+    dtype_mask types;         /* legal element types of operand 0 (of operand 1 for EW_WHERE) */
     ir_infer_fn infer;
+    const struct ew_info *ew; /* NULL for ops that are not element-wise rows */
 };
 
 const struct ir_op_info *ir_op_info(enum ir_op_id id);
@@ -83,6 +113,9 @@ int ir_op_bind(const struct ir_op_info *info, int64_t opset);
 /* Sets of element types used by rows. */
 #define T_F32F64 (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
 #define T_FLOAT (T_F32F64 | DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16))
+#define T_FLOAT8                                                                                        \
+    (DTYPE_BIT(TSSA_FLOAT8E4M3FN) | DTYPE_BIT(TSSA_FLOAT8E4M3FNUZ) | DTYPE_BIT(TSSA_FLOAT8E5M2) |       \
+     DTYPE_BIT(TSSA_FLOAT8E5M2FNUZ))
 #define T_SINT (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64))
 #define T_UINT (DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) | DTYPE_BIT(TSSA_UINT32) | DTYPE_BIT(TSSA_UINT64))
 #define T_INT (T_SINT | T_UINT)

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise loops of FLOAT. */
+#define T float
+#define T_DTYPE TSSA_FLOAT
+#define T_TABLE ew_loops_f32
+#define T_IS_FLOAT
+#include "kernels/cpu/elementwise_loops.h"
