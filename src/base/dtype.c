@@ -43,20 +43,23 @@ size_t tssa_dtype_size(tssa_dtype dtype)
 
 /* ---- Conversions that C leaves undefined ---------------------------------------------------------- */
 
+#define TWO_TO_31 2147483648.0
+#define TWO_TO_63 9223372036854775808.0
+
 int64_t double_to_int64(double value)
 {
-    return value >= -0x1p63 && value < 0x1p63 ? (int64_t)value : INT64_MIN;
+    return value >= -TWO_TO_63 && value < TWO_TO_63 ? (int64_t)value : INT64_MIN;
 }
 
 static int32_t double_to_int32(double value)
 {
-    return value >= -0x1p31 && value < 0x1p31 ? (int32_t)value : INT32_MIN;
+    return value >= -TWO_TO_31 && value < TWO_TO_31 ? (int32_t)value : INT32_MIN;
 }
 
 static uint64_t double_to_uint64(double value)
 {
-    if (value >= 0x1p63)
-        return (uint64_t)double_to_int64(value - 0x1p63) ^ UINT64_C(1) << 63;
+    if (value >= TWO_TO_63)
+        return (uint64_t)double_to_int64(value - TWO_TO_63) ^ UINT64_C(1) << 63;
     return (uint64_t)double_to_int64(value);
 }
 

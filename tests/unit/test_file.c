@@ -32,7 +32,7 @@ static const char *in_folder(const char *name)
 static int make_folder(void **state)
 {
     (void)state;
-    strcpy(folder, "/tmp/tssa-test-XXXXXX");
+    snprintf(folder, sizeof folder, "/tmp/tssa-test-XXXXXX");
     return mkdtemp(folder) ? 0 : -1;
 }
 
@@ -52,7 +52,9 @@ static int remove_folder(void **state)
 {
     (void)state;
     DIR *dir = opendir(folder);
-    for (struct dirent *e; dir && (e = readdir(dir));)
+    if (!dir)
+        return -1;
+    for (struct dirent *e; (e = readdir(dir));)
         if (e->d_name[0] != '.')
             unlink(in_folder(e->d_name));
     closedir(dir);
@@ -146,9 +148,9 @@ static void aborting_leaves_the_old_file(void **state)
 static void permissions_and_links_stay(void **state)
 {
     (void)state;
-    char target[200], link[200];
-    strcpy(target, in_folder("target"));
-    strcpy(link, in_folder("link"));
+    char target[400], link[400];
+    snprintf(target, sizeof target, "%s", in_folder("target"));
+    snprintf(link, sizeof link, "%s", in_folder("link"));
     assert_null(file_write(&allocator_default, target, "x", 1));
     assert_int_equal(chmod(target, 0640), 0);
     assert_int_equal(symlink(target, link), 0);

@@ -75,8 +75,9 @@ static void cuts_on_a_character(void **state)
         for (int shift = 0; shift < 5; shift++) {
             char text[8000] = "";
             memset(text, 'a', (size_t)shift);
-            for (int i = 0; i < 1200; i++)
-                strcat(text, characters[c]);
+            size_t width = strlen(characters[c]);
+            for (size_t i = 0; i < 1200; i++)
+                memcpy(text + (size_t)shift + i * width, characters[c], width);
             tssa_status *s = ERROR(TSSA_MALFORMED, "%s", text);
             const char *message = tssa_status_message(s);
             size_t size = strlen(message);
