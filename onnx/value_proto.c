@@ -296,7 +296,7 @@ static tssa_status *write_plain(const struct value *value, const char *name, str
 tssa_status *onnx_write_value(const struct value *value, bool is_optional, const char *name,
                               struct text *out)
 {
-    static const uint32_t fields[] = {0, 3, 4, 5, 6};
+    static const uint32_t fields[] = {0, 3, 4, 5, 6, 7};
     if (!is_optional) {
         TRY(write_plain(value, name, out));
     } else {

@@ -245,7 +245,7 @@ static tssa_status *occurs_once(const struct scan *scan, const ProtobufCMessageD
 {
     size_t count = 0;
     while (at < end) {
-        struct wire_field field;
+        struct wire_field field = {0};
         TRY(read_field(scan, message, at, end, &field));
         count += field.number == number;
         at = field.next;
@@ -354,7 +354,7 @@ static tssa_status *scan_message(struct scan *scan, const ProtobufCMessageDescri
     const uint8_t *begin = at;
     uint64_t seen = 0;
     while (at < end) {
-        struct wire_field field;
+        struct wire_field field = {0};
         TRY(read_field(scan, message, at, end, &field));
         at = field.next;
         const ProtobufCFieldDescriptor *descriptor =

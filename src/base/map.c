@@ -7,10 +7,7 @@
 
 #include <string.h>
 
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
+#include "base/hash.h"
 
 #define FIRST_SLOTS 16
 
@@ -86,7 +83,7 @@ void *map_get(const struct map *map, const void *key, size_t key_size)
 {
     if (map->live == 0)
         return NULL;
-    struct map_entry *entry = find(map, key, key_size, XXH3_64bits(key, key_size));
+    struct map_entry *entry = find(map, key, key_size, hash_bytes(key, key_size, 0));
     return entry ? entry->value : NULL;
 }
 
@@ -94,7 +91,7 @@ bool map_put(struct map *map, const void *key, size_t key_size, void *value)
 {
     if (!key)
         key = ""; /* an empty key; NULL marks removed entries */
-    uint64_t hash = XXH3_64bits(key, key_size);
+    uint64_t hash = hash_bytes(key, key_size, 0);
     struct map_entry *entry = find(map, key, key_size, hash);
     if (entry) {
         entry->value = value;
@@ -111,7 +108,7 @@ bool map_put(struct map *map, const void *key, size_t key_size, void *value)
 
 bool map_remove(struct map *map, const void *key, size_t key_size)
 {
-    struct map_entry *entry = find(map, key, key_size, XXH3_64bits(key, key_size));
+    struct map_entry *entry = find(map, key, key_size, hash_bytes(key, key_size, 0));
     if (!entry)
         return false;
     entry->key = NULL; /* its slot stays taken until the next rebuild */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash map from byte strings to pointers. Keys are borrowed: they must outlive the map and not change.
- * Hashing is XXH3 (libxxhash). Insertion order is kept for iteration, so that output is deterministic.
+ * Insertion order is kept for iteration, so that output is deterministic.
  */
 #ifndef TSSA_BASE_MAP_H
 #define TSSA_BASE_MAP_H

@@ -8,12 +8,8 @@
 #include <string.h>
 
 #include "base/dtype.h"
+#include "base/hash.h"
 #include "ir/quote.h"
-
-#ifndef XXH_INLINE_ALL
-#define XXH_INLINE_ALL
-#endif
-#include <xxhash.h>
 
 /* ---- Numbers -------------------------------------------------------------------------------------- */
 
@@ -129,11 +125,11 @@ static void print_element(struct text *text, const struct tensor *tensor, size_t
 static uint64_t hash_elements(const struct tensor *tensor)
 {
     if (tensor->dtype != TSSA_STRING)
-        return XXH64(tensor->data, tensor_bytes(tensor), 0);
+        return hash_bytes(tensor->data, tensor_bytes(tensor), 0);
     const tssa_string *strings = tensor->data;
     uint64_t hash = 0;
     for (size_t i = 0, n = tensor_count(tensor); i < n; i++)
-        hash = XXH64(strings[i].data, strings[i].size, hash);
+        hash = hash_bytes(strings[i].data, strings[i].size, hash);
     return hash;
 }
 
