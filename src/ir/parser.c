@@ -1,0 +1,686 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading the text form: recursive descent over docs/ir.md, with bounded nesting. */
+#include "ir/parser.h"
+
+#include <string.h>
+
+#include "ir/parse.h"
+
+#define MAX_ATTRS 4096
+
+/* ---- Tokens --------------------------------------------------------------------------------------- */
+
+tssa_status *parse_error(const struct token *token, const char *what)
+{
+    return ERROR(TSSA_MALFORMED, "line %u, column %u: %s", (unsigned)token->line,
+                 (unsigned)token->column, what);
+}
+
+tssa_status *parse_expected(const struct parser *parser, const char *what)
+{
+    const struct token *token = &parser->token;
+    if (token->kind == TOKEN_END)
+        return ERROR(TSSA_MALFORMED, "line %u, column %u: expected %s, found the end of the text",
+                     (unsigned)token->line, (unsigned)token->column, what);
+    return ERROR(TSSA_MALFORMED, "line %u, column %u: expected %s, found '%.*s'",
+                 (unsigned)token->line, (unsigned)token->column, what,
+                 (int)utf8_cut(token->start, token->size, 40), token->start);
+}
+
+tssa_status *parse_advance(struct parser *parser)
+{
+    return lexer_next(&parser->lexer, &parser->token);
+}
+
+bool parse_at(const struct parser *parser, char punctuation)
+{
+    return parser->token.kind == TOKEN_PUNCTUATION && parser->token.punctuation == punctuation;
+}
+
+bool parse_at_name(const struct parser *parser, const char *name)
+{
+    return parser->token.kind == TOKEN_NAME && parser->token.string_size == strlen(name) &&
+           memcmp(parser->token.string, name, parser->token.string_size) == 0;
+}
+
+tssa_status *parse_accept(struct parser *parser, char punctuation, bool *accepted)
+{
+    *accepted = parse_at(parser, punctuation);
+    return *accepted ? parse_advance(parser) : NULL;
+}
+
+tssa_status *parse_expect(struct parser *parser, char punctuation)
+{
+    if (parse_at(parser, punctuation))
+        return parse_advance(parser);
+    return parse_expected(parser, (char[]){'\'', punctuation, '\'', '\0'});
+}
+
+tssa_status *parse_enter(struct parser *parser)
+{
+    if (++parser->depth > PARSE_MAX_DEPTH)
+        return parse_error(&parser->token, "nested too deeply");
+    return NULL;
+}
+
+tssa_status *parse_intern(struct parser *parser, const char **name)
+{
+    const struct token *token = &parser->token;
+    if (token->string_size && memchr(token->string, '\0', token->string_size))
+        return parse_error(token, "a name holds a NUL character");
+    *name = intern(&parser->graph->strings, token->string, token->string_size);
+    TRY_ALLOC(*name);
+    return parse_advance(parser);
+}
+
+tssa_status *parse_string(struct parser *parser, const char **string)
+{
+    if (parser->token.kind != TOKEN_STRING)
+        return parse_expected(parser, "a string");
+    return parse_intern(parser, string);
+}
+
+tssa_status *parse_name(struct parser *parser, const char **name)
+{
+    if (parser->token.kind != TOKEN_NAME && parser->token.kind != TOKEN_STRING)
+        return parse_expected(parser, "a name");
+    return parse_intern(parser, name);
+}
+
+tssa_status *parse_int(struct parser *parser, int64_t *value)
+{
+    bool negative = false;
+    TRY(parse_accept(parser, '-', &negative));
+    const struct token *token = &parser->token;
+    if (token->kind != TOKEN_INT)
+        return parse_expected(parser, "an integer");
+    if (token->too_large || token->number > (uint64_t)INT64_MAX + negative)
+        return parse_error(token, "the number does not fit in 64 bits");
+    *value = negative ? -(int64_t)(token->number - (token->number != 0)) - (token->number != 0)
+                      : (int64_t)token->number;
+    return parse_advance(parser);
+}
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+static tssa_status *parse_ref(struct parser *parser, struct value_ref *ref)
+{
+    *ref = (struct value_ref){.kind = REF_ABSENT, .token = parser->token};
+    if (parse_at_name(parser, "_"))
+        return parse_advance(parser);
+    if (parser->token.kind == TOKEN_VALUE) {
+        ref->kind = REF_NAME;
+        return parse_intern(parser, &ref->name);
+    }
+    if (parser->token.kind != TOKEN_NUMBER_VALUE)
+        return parse_expected(parser, "a value");
+    if (parser->token.too_large)
+        return parse_error(&parser->token, "the number of the value is too large");
+    ref->kind = REF_NUMBER;
+    ref->number = parser->token.number;
+    return parse_advance(parser);
+}
+
+static tssa_status *define(struct parser *parser, const struct value_ref *ref, struct ir_value *value)
+{
+    bool put = true;
+    if (ref->kind == REF_ABSENT) {
+        value->wanted = false;
+    } else if (ref->kind == REF_NAME) {
+        if (map_get(&parser->names, &ref->name, sizeof ref->name))
+            return parse_error(&ref->token, "the value is defined twice");
+        value->name = ref->name;
+        put = map_put(&parser->names, &value->name, sizeof value->name, value);
+    } else {
+        if (map_get(&parser->numbers, &ref->number, sizeof ref->number))
+            return parse_error(&ref->token, "the value is defined twice");
+        uint64_t *key = arena_copy(&parser->graph->arena, &ref->number, sizeof ref->number);
+        put = key && map_put(&parser->numbers, key, sizeof *key, value);
+    }
+    return put ? NULL : status_out_of_memory();
+}
+
+/* The value that was defined by that name; NULL for `_`. */
+static tssa_status *resolve(const struct parser *parser, const struct value_ref *ref,
+                            struct ir_value **value)
+{
+    *value = NULL;
+    if (ref->kind == REF_ABSENT)
+        return NULL;
+    *value = ref->kind == REF_NAME ? map_get(&parser->names, &ref->name, sizeof ref->name)
+                                   : map_get(&parser->numbers, &ref->number, sizeof ref->number);
+    return *value ? NULL : parse_error(&ref->token, "the value is not defined before its use");
+}
+
+static void set_type(struct ir_value *value, const struct ir_type *type)
+{
+    value->type = type;
+    value->declared = type;
+}
+
+/* ---- Ops ------------------------------------------------------------------------------------------ */
+
+/* The names before `=`, pushed to parser->refs. */
+static tssa_status *parse_results(struct parser *parser)
+{
+    bool more = parser->token.kind == TOKEN_VALUE || parser->token.kind == TOKEN_NUMBER_VALUE ||
+                parse_at_name(parser, "_");
+    if (!more)
+        return NULL;
+    while (more) {
+        struct value_ref ref;
+        TRY(parse_ref(parser, &ref));
+        if (!vec_push(&parser->refs, ref))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+    }
+    return parse_expect(parser, '=');
+}
+
+static tssa_status *parse_operands(struct parser *parser)
+{
+    TRY(parse_expect(parser, '('));
+    bool more = !parse_at(parser, ')');
+    while (more) {
+        struct value_ref ref;
+        struct ir_value *value = NULL;
+        TRY(parse_ref(parser, &ref));
+        TRY(resolve(parser, &ref, &value));
+        if (!vec_push(&parser->operands, value))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+    }
+    return parse_expect(parser, ')');
+}
+
+/* opaque("domain", "Name", version[, "overload"]) */
+static tssa_status *parse_opaque(struct parser *parser, const struct ir_opaque **opaque)
+{
+    struct ir_opaque *made = ARENA_NEW(&parser->graph->arena, struct ir_opaque);
+    bool more = false;
+    TRY_ALLOC(made);
+    TRY(parse_advance(parser));
+    TRY(parse_expect(parser, '('));
+    TRY(parse_string(parser, &made->domain));
+    TRY(parse_expect(parser, ','));
+    TRY(parse_string(parser, &made->name));
+    TRY(parse_expect(parser, ','));
+    TRY(parse_int(parser, &made->opset));
+    made->overload = intern_str(&parser->graph->strings, "");
+    TRY_ALLOC(made->overload);
+    TRY(parse_accept(parser, ',', &more));
+    if (more)
+        TRY(parse_string(parser, &made->overload));
+    *opaque = made;
+    return parse_expect(parser, ')');
+}
+
+static int64_t imported_opset(const struct ir_graph *graph, const char *domain)
+{
+    for (size_t i = 0; i < graph->n_opsets; i++)
+        if (strcmp(graph->opsets[i].domain, domain) == 0)
+            return graph->opsets[i].version;
+    return domain[0] ? IR_NEWEST_ML_OPSET : IR_NEWEST_OPSET;
+}
+
+/* The row for [domain.]Name; `return` and `opaque` have spellings of their own. */
+static const struct ir_op_info *find_info(const char *spelled, size_t size)
+{
+    char domain[64] = "", name[64];
+    const char *dot = memrchr(spelled, '.', size);
+    size_t domain_size = dot ? (size_t)(dot - spelled) : 0, skip = dot ? domain_size + 1 : 0;
+    if (size == 6 && memcmp(spelled, "return", 6) == 0)
+        return ir_op_info(IR_OP_return);
+    if (domain_size >= sizeof domain || size - skip >= sizeof name)
+        return NULL;
+    memcpy(domain, spelled, domain_size);
+    memcpy(name, spelled + skip, size - skip);
+    domain[domain_size] = name[size - skip] = '\0';
+    const struct ir_op_info *info = ir_op_lookup(domain, name);
+    return info && info->id != IR_OP_return && info->id != IR_OP_opaque ? info : NULL;
+}
+
+/* Name[@version] */
+static tssa_status *parse_op_name(struct parser *parser, const struct ir_op_info **info, int *version)
+{
+    struct token token = parser->token;
+    bool given = false;
+    if (token.kind != TOKEN_NAME)
+        return parse_expected(parser, "an operator");
+    *info = find_info(token.string, token.string_size);
+    if (!*info)
+        return ERROR(TSSA_MALFORMED, "line %u, column %u: unknown operator '%.*s'",
+                     (unsigned)token.line, (unsigned)token.column,
+                     (int)utf8_cut(token.string, token.string_size, 40), token.string);
+    TRY(parse_advance(parser));
+    TRY(parse_accept(parser, '@', &given));
+    if (given) {
+        int64_t number = 0;
+        struct token at = parser->token;
+        TRY(parse_int(parser, &number));
+        if (number < 0 || number > UINT8_MAX)
+            return parse_error(&at, "no such version");
+        *version = (int)number;
+        return NULL;
+    }
+    *version = ir_op_bind(*info, imported_opset(parser->graph, (*info)->domain));
+    if (*version == 0 && (*info)->versions[0] != 0)
+        return parse_error(&token, "the operator is newer than the imported opset");
+    return NULL;
+}
+
+/* The rest of an attribute list whose first name is parsed; pushed to parser->attrs. */
+static tssa_status *parse_attrs(struct parser *parser, const char *name)
+{
+    size_t base = parser->attrs.count;
+    for (;;) {
+        struct token start = parser->token;
+        struct ir_attr attr = {.name = name};
+        bool more = false;
+        TRY(parse_expect(parser, '='));
+        TRY(parse_attr_value(parser, &attr));
+        for (size_t i = base; i < parser->attrs.count; i++)
+            if (parser->attrs.data[i].name == name)
+                return parse_error(&start, "the attribute is there twice");
+        if (parser->attrs.count - base == MAX_ATTRS)
+            return parse_error(&start, "too many attributes");
+        if (!vec_push(&parser->attrs, attr))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+        if (!more)
+            return parse_expect(parser, '}');
+        TRY(parse_name(parser, &name));
+    }
+}
+
+static tssa_status *parse_block(struct parser *parser, struct ir_block *block);
+
+/* The rest of an op's blocks, of which the first one's name is parsed. */
+static tssa_status *parse_blocks(struct parser *parser, struct ir_op *op, const char *name)
+{
+    size_t base = parser->blocks.count;
+    for (;;) {
+        struct ir_block *block = ir_block_create(parser->graph, op, 0);
+        TRY_ALLOC(block);
+        if (!vec_push(&parser->blocks, block) || !vec_push(&parser->strings, name))
+            return status_out_of_memory();
+        TRY(parse_block(parser, block));
+        if (parse_at(parser, '}'))
+            break;
+        TRY(parse_name(parser, &name));
+    }
+    size_t n = parser->blocks.count - base;
+    if (!ir_op_set_blocks(parser->graph, op, (uint32_t)n))
+        return status_out_of_memory();
+    parser->blocks.count = base;
+    parser->strings.count -= n;
+    memcpy(op->blocks, parser->blocks.data + base, n * sizeof *op->blocks);
+    memcpy(op->block_names, parser->strings.data + parser->strings.count,
+           n * sizeof *op->block_names);
+    return parse_advance(parser);
+}
+
+/* `: type, type`, one for each result that is not `_`; their names start at refs. */
+static tssa_status *parse_result_types(struct parser *parser, struct ir_op *op, size_t refs)
+{
+    bool given = false, first = true;
+    TRY(parse_accept(parser, ':', &given));
+    for (uint32_t i = 0; given && i < op->n_results; i++) {
+        const struct ir_type *type = NULL;
+        if (parser->refs.data[refs + i].kind == REF_ABSENT)
+            continue;
+        if (!first)
+            TRY(parse_expect(parser, ','));
+        first = false;
+        TRY(parse_type(parser, &type));
+        set_type(&op->results[i], type);
+    }
+    return NULL;
+}
+
+/* What follows the operands: [@name] [{attributes}] [: types] [{blocks}] */
+static tssa_status *parse_op_tail(struct parser *parser, struct ir_op *op, size_t refs)
+{
+    bool given = false;
+    const char *name = NULL;
+    size_t base = parser->attrs.count;
+    TRY(parse_accept(parser, '@', &given));
+    if (given)
+        TRY(parse_name(parser, &op->name));
+    TRY(parse_accept(parser, '{', &given));
+    if (given) {
+        TRY(parse_name(parser, &name));
+        if (parse_at(parser, '('))
+            return parse_blocks(parser, op, name);
+        TRY(parse_attrs(parser, name));
+        op->n_attrs = (uint32_t)(parser->attrs.count - base);
+        op->attrs = arena_copy(&parser->graph->arena, parser->attrs.data + base,
+                               op->n_attrs * sizeof *op->attrs);
+        TRY_ALLOC(op->attrs);
+        parser->attrs.count = base;
+    }
+    TRY(parse_result_types(parser, op, refs));
+    TRY(parse_accept(parser, '{', &given));
+    if (!given)
+        return NULL;
+    TRY(parse_name(parser, &name));
+    return parse_blocks(parser, op, name);
+}
+
+static tssa_status *parse_op(struct parser *parser, struct ir_block *block)
+{
+    const struct ir_op_info *info = ir_op_info(IR_OP_opaque);
+    const struct ir_opaque *opaque = NULL;
+    size_t refs = parser->refs.count, operands = parser->operands.count;
+    int version = 0;
+    TRY(parse_results(parser));
+    if (parse_at_name(parser, "opaque"))
+        TRY(parse_opaque(parser, &opaque));
+    else
+        TRY(parse_op_name(parser, &info, &version));
+    TRY(parse_operands(parser));
+
+    uint32_t n_operands = (uint32_t)(parser->operands.count - operands);
+    uint32_t n_results = (uint32_t)(parser->refs.count - refs);
+    struct ir_op *op = ir_op_create(parser->graph, info, n_operands, n_results);
+    TRY_ALLOC(op);
+    op->version = version;
+    op->opaque = opaque;
+    for (uint32_t i = 0; i < n_operands; i++)
+        ir_op_set_operand(op, i, parser->operands.data[operands + i]);
+    parser->operands.count = operands;
+    ir_op_append(block, op);
+    /* Inner blocks may push to `refs`, and must not see the op's own results. */
+    TRY(parse_op_tail(parser, op, refs));
+    for (uint32_t i = 0; i < n_results; i++)
+        TRY(define(parser, &parser->refs.data[refs + i], &op->results[i]));
+    parser->refs.count = refs;
+    return NULL;
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------------- */
+
+/* (%a: type, ...); with defaults (= tensor) pushed to parser->attrs for a graph. */
+static tssa_status *parse_params(struct parser *parser, struct ir_block *block, bool defaults)
+{
+    TRY(parse_expect(parser, '('));
+    bool more = !parse_at(parser, ')');
+    while (more) {
+        struct value_ref ref;
+        const struct ir_type *type = NULL;
+        struct ir_attr given = {.kind = IR_ATTR_TENSOR};
+        bool has_default = false;
+        TRY(parse_ref(parser, &ref));
+        if (ref.kind == REF_ABSENT)
+            return parse_error(&ref.token, "a parameter needs a name");
+        TRY(parse_expect(parser, ':'));
+        TRY(parse_type(parser, &type));
+        struct ir_value *param = ir_block_add_param(block);
+        TRY_ALLOC(param);
+        set_type(param, type);
+        TRY(define(parser, &ref, param));
+        if (defaults)
+            TRY(parse_accept(parser, '=', &has_default));
+        if (has_default) {
+            struct tensor *tensor = ARENA_NEW(&parser->graph->arena, struct tensor);
+            TRY_ALLOC(tensor);
+            TRY(parse_tensor(parser, tensor));
+            given.tensor = tensor;
+        }
+        if (defaults && !vec_push(&parser->attrs, given))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+    }
+    return parse_expect(parser, ')');
+}
+
+/* { ops } */
+static tssa_status *parse_body(struct parser *parser, struct ir_block *block)
+{
+    TRY(parse_expect(parser, '{'));
+    while (!parse_at(parser, '}'))
+        TRY(parse_op(parser, block));
+    return parse_advance(parser);
+}
+
+static tssa_status *parse_block(struct parser *parser, struct ir_block *block)
+{
+    TRY(parse_enter(parser));
+    TRY(parse_params(parser, block, false));
+    TRY(parse_body(parser, block));
+    parser->depth--;
+    return NULL;
+}
+
+/* ---- The graph ------------------------------------------------------------------------------------ */
+
+static tssa_status *parse_opsets(struct parser *parser)
+{
+    VEC(struct ir_opset) opsets = VEC_INIT(parser->graph->allocator);
+    tssa_status *status = NULL;
+    bool more = !parse_at(parser, ')');
+    while (more) {
+        struct ir_opset opset = {.version = 0};
+        TRY_GOTO(status, parse_string(parser, &opset.domain), done);
+        TRY_GOTO(status, parse_expect(parser, ':'), done);
+        TRY_GOTO(status, parse_int(parser, &opset.version), done);
+        if (!vec_push(&opsets, opset)) {
+            status = status_out_of_memory();
+            goto done;
+        }
+        TRY_GOTO(status, parse_accept(parser, ',', &more), done);
+    }
+    parser->graph->n_opsets = opsets.count;
+    parser->graph->opsets = arena_copy(&parser->graph->arena, opsets.data,
+                                       opsets.count * sizeof *opsets.data);
+    status = parser->graph->opsets ? NULL : status_out_of_memory();
+done:
+    vec_free(&opsets);
+    return status;
+}
+
+static tssa_status *parse_metadata(struct parser *parser)
+{
+    size_t base = parser->strings.count;
+    bool more = !parse_at(parser, ')');
+    while (more) {
+        const char *key = NULL, *value = NULL;
+        TRY(parse_string(parser, &key));
+        TRY(parse_expect(parser, ':'));
+        TRY(parse_string(parser, &value));
+        if (!vec_push(&parser->strings, key) || !vec_push(&parser->strings, value))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+    }
+    size_t n = (parser->strings.count - base) / 2;
+    struct ir_string_pair *pairs = ARENA_ARRAY(&parser->graph->arena, struct ir_string_pair, n);
+    TRY_ALLOC(pairs);
+    for (size_t i = 0; i < n; i++)
+        pairs[i] = (struct ir_string_pair){parser->strings.data[base + 2 * i],
+                                           parser->strings.data[base + 2 * i + 1]};
+    parser->graph->metadata = pairs;
+    parser->graph->n_metadata = n;
+    parser->strings.count = base;
+    return NULL;
+}
+
+/* One `field(...)` of the header; *known is false when the next token starts no field. */
+static tssa_status *parse_field(struct parser *parser, bool *known)
+{
+    struct ir_graph *graph = parser->graph;
+    const struct {
+        const char *name;
+        const char **string; /* NULL: see number */
+        int64_t *number;     /* NULL: see parse */
+        tssa_status *(*parse)(struct parser *parser);
+    } fields[] = {{"opset", NULL, NULL, parse_opsets},
+                  {"ir_version", NULL, &graph->ir_version, NULL},
+                  {"model_version", NULL, &graph->model_version, NULL},
+                  {"producer", &graph->producer_name, NULL, NULL},
+                  {"producer_version", &graph->producer_version, NULL, NULL},
+                  {"domain", &graph->domain, NULL, NULL},
+                  {"doc", &graph->doc, NULL, NULL},
+                  {"metadata", NULL, NULL, parse_metadata}};
+    *known = false;
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (!parse_at_name(parser, fields[i].name))
+            continue;
+        *known = true;
+        TRY(parse_advance(parser));
+        TRY(parse_expect(parser, '('));
+        if (fields[i].string)
+            TRY(parse_string(parser, fields[i].string));
+        else if (fields[i].number)
+            TRY(parse_int(parser, fields[i].number));
+        else
+            TRY(fields[i].parse(parser));
+        return parse_expect(parser, ')');
+    }
+    return NULL;
+}
+
+/* (%y as "out", ...): the values stay in parser->refs, the names in parser->strings. */
+static tssa_status *parse_outputs(struct parser *parser)
+{
+    TRY(parse_expect(parser, '('));
+    bool more = !parse_at(parser, ')');
+    while (more) {
+        struct value_ref ref;
+        const char *name = NULL;
+        TRY(parse_ref(parser, &ref));
+        if (parse_at_name(parser, "as")) {
+            TRY(parse_advance(parser));
+            TRY(parse_string(parser, &name));
+        }
+        if (!vec_push(&parser->refs, ref) || !vec_push(&parser->strings, name))
+            return status_out_of_memory();
+        TRY(parse_accept(parser, ',', &more));
+    }
+    return parse_expect(parser, ')');
+}
+
+/* The name of an output that the text gives none. */
+static const char *default_output_name(struct parser *parser, const struct ir_value *value, size_t i)
+{
+    if (value && value->name)
+        return value->name;
+    const char *name = arena_printf(&parser->graph->arena, "output_%zu", i);
+    return name ? intern_str(&parser->graph->strings, name) : NULL;
+}
+
+/* The header's outputs are those of `return`. */
+static tssa_status *set_outputs(struct parser *parser)
+{
+    struct ir_graph *graph = parser->graph;
+    const struct ir_op *ret = ir_block_return(graph->body);
+    size_t n = parser->refs.count;
+    if (!ret || ret->n_operands != n)
+        return parse_expected(parser, "a return of as many values as the graph has outputs before");
+    graph->output_names = ARENA_ARRAY(&graph->arena, const char *, n);
+    TRY_ALLOC(graph->output_names);
+    for (size_t i = 0; i < n; i++) {
+        struct ir_value *value = NULL;
+        const char *name = parser->strings.data[i];
+        TRY(resolve(parser, &parser->refs.data[i], &value));
+        if (value != ret->operands[i].value)
+            return parse_error(&parser->refs.data[i].token, "the graph returns another value");
+        graph->output_names[i] = name ? name : default_output_name(parser, value, i);
+        TRY_ALLOC(graph->output_names[i]);
+    }
+    return NULL;
+}
+
+/* The inputs' defaults, which parse_params left in parser->attrs. */
+static tssa_status *set_defaults(struct parser *parser)
+{
+    struct ir_graph *graph = parser->graph;
+    graph->input_defaults = ARENA_ARRAY(&graph->arena, const struct tensor *, parser->attrs.count);
+    TRY_ALLOC(graph->input_defaults);
+    for (size_t i = 0; i < parser->attrs.count; i++)
+        graph->input_defaults[i] = parser->attrs.data[i].tensor;
+    parser->attrs.count = 0;
+    return NULL;
+}
+
+static tssa_status *parse_graph(struct parser *parser)
+{
+    bool more = true;
+    TRY(parse_advance(parser));
+    if (!parse_at_name(parser, "graph"))
+        return parse_expected(parser, "'graph'");
+    TRY(parse_advance(parser));
+    TRY(parse_accept(parser, '@', &more));
+    if (more)
+        TRY(parse_name(parser, &parser->graph->name));
+    for (more = true; more;)
+        TRY(parse_field(parser, &more));
+    TRY(parse_params(parser, parser->graph->body, true));
+    TRY(set_defaults(parser));
+    if (parser->token.kind != TOKEN_ARROW)
+        return parse_expected(parser, "'->'");
+    TRY(parse_advance(parser));
+    TRY(parse_outputs(parser));
+    TRY(parse_body(parser, parser->graph->body));
+    TRY(set_outputs(parser));
+    return parser->token.kind == TOKEN_END ? NULL : parse_expected(parser, "the end of the text");
+}
+
+/* Fresh dims made while parsing must not take a number that comes later in the text. */
+static void reserve_fresh(struct dim_table *dims, const char *text, size_t size)
+{
+    const char *end = text + size;
+    for (const char *at = text; size && (at = memchr(at, '#', (size_t)(end - at))) != NULL;) {
+        uint32_t number = 0;
+        for (at++; at < end && *at >= '0' && *at <= '9' && number <= PARSE_MAX_NUMBER / 10; at++)
+            number = number * 10 + (uint32_t)(*at - '0');
+        if (number > dims->n_fresh && number <= PARSE_MAX_NUMBER)
+            dims->n_fresh = number;
+    }
+}
+
+static void parser_init(struct parser *parser, const tssa_allocator *allocator, const char *text,
+                        size_t size)
+{
+    *parser = (struct parser){.graph = ir_graph_create(allocator)};
+    parser->c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    lexer_init(&parser->lexer, allocator, text, size);
+    map_init(&parser->names, allocator);
+    map_init(&parser->numbers, allocator);
+    vec_init(&parser->refs, allocator);
+    vec_init(&parser->operands, allocator);
+    vec_init(&parser->attrs, allocator);
+    vec_init(&parser->blocks, allocator);
+    vec_init(&parser->strings, allocator);
+}
+
+static void parser_free(struct parser *parser)
+{
+    vec_free(&parser->strings);
+    vec_free(&parser->blocks);
+    vec_free(&parser->attrs);
+    vec_free(&parser->operands);
+    vec_free(&parser->refs);
+    map_free(&parser->numbers);
+    map_free(&parser->names);
+    lexer_free(&parser->lexer);
+    if (parser->c_locale)
+        freelocale(parser->c_locale);
+}
+
+tssa_status *ir_parse(const tssa_allocator *allocator, const char *text, size_t size,
+                      struct ir_graph **graph)
+{
+    struct parser parser;
+    tssa_status *status = status_out_of_memory();
+    parser_init(&parser, allocator, text, size);
+    if (parser.graph && parser.c_locale) {
+        reserve_fresh(&parser.graph->dims, text, size);
+        status = parse_graph(&parser);
+    }
+    if (status)
+        ir_graph_free(parser.graph);
+    else
+        *graph = parser.graph;
+    parser_free(&parser);
+    return status;
+}
