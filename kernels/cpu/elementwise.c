@@ -8,6 +8,7 @@
  */
 #include "kernels/cpu/elementwise.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -101,6 +102,7 @@ static tssa_status *choose_types(const struct kernel_args *args, uint32_t n, con
 {
     const struct ew_state *state = args->state;
     const struct ir_op_info *info = args->op->info;
+    assert(in[0]); /* no element-wise operator has an optional first operand */
     tssa_dtype first = in[0]->dtype;
     types->in_compute = computed_in(state, first);
     bool mixed = false, floats = dtype_is_float(first);

@@ -76,7 +76,7 @@ INLINE bool NOT(bool a)
 /* Below this magnitude a float can have a fraction; adding and subtracting it rounds to an integer. */
 #define INTEGERS_FROM ((T)(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0))
 #define MAGNITUDE(a) (sizeof(T) == 4 ? (T)fabsf((float)(a)) : (T)fabs((double)(a)))
-#define WITH_SIGN(a, b) (sizeof(T) == 4 ? (T)copysignf((float)(a), (float)(b)) : (T)copysign(a, b))
+#define WITH_SIGN(a, b) (sizeof(T) == 4 ? (T)copysignf((float)(a), (float)(b)) : (T)copysign((double)(a), (double)(b)))
 
 BINARY(ADD, a + b)
 BINARY(SUB, a - b)

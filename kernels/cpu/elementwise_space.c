@@ -2,6 +2,7 @@
 /* Broadcasting: the index space of a result and how each operand walks it. */
 #include "kernels/cpu/elementwise_space.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ static void add_dim(struct ew_space *space, int64_t extent, int64_t out, const i
 static void make_nested(struct ew_space *space, const struct tensor *const *operands)
 {
     /* Innermost dims first; reversed below. */
+    assert(space->n_in <= EW_MAX_OPERANDS);
     int64_t out = 1, step[EW_MAX_OPERANDS] = {1, 1, 1};
     space->n_outer = 0;
     for (int i = space->rank - 1; i >= 0; i--) {

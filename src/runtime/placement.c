@@ -2,6 +2,7 @@
 /* Lifetimes and offsets of the results that live in the slab; see placement.h. */
 #include "runtime/placement.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -276,6 +277,7 @@ static bool take(stretches *list, size_t size, uint32_t last, size_t *offset)
             return false;
         if (grows)
             list->count--;
+        assert(list->data); /* reserved above */
         list->data[list->count++] = (struct stretch){at, size, last};
         *offset = at;
         return true;
