@@ -48,12 +48,12 @@ typedef enum tssa_code {
     TSSA_INVALID_ARGUMENT = 1, /* the caller broke this interface's contract */
     TSSA_IO = 2,               /* the operating system refused a file */
     TSSA_MALFORMED = 3,        /* the bytes are not a valid ONNX model, tensor or IR text */
-    TSSA_UNSUPPORTED = 4,      /* valid, but tssa cannot run it (an operator it does not know, say) */
-    TSSA_SHAPE_MISMATCH = 5,   /* an input's type or shape is not what the model declares */
-    TSSA_OUT_OF_MEMORY = 6,    /* the allocator returned NULL */
-    TSSA_LIMIT = 7,            /* a limit on nesting, size or work was reached */
-    TSSA_RUNTIME = 8,          /* a run failed: an index out of range, a negative size, ... */
-    TSSA_INTERNAL = 9          /* a bug in tssa: a verifier or an invariant failed */
+    TSSA_UNSUPPORTED = 4,    /* valid, but tssa cannot run it (an operator it does not know, say) */
+    TSSA_SHAPE_MISMATCH = 5, /* an input's type or shape is not what the model declares */
+    TSSA_OUT_OF_MEMORY = 6,  /* the allocator returned NULL */
+    TSSA_LIMIT = 7,          /* a limit on nesting, size or work was reached */
+    TSSA_RUNTIME = 8,        /* a run failed: an index out of range, a negative size, ... */
+    TSSA_INTERNAL = 9        /* a bug in tssa: a verifier or an invariant failed */
 } tssa_code;
 
 typedef struct tssa_status tssa_status;
@@ -130,13 +130,14 @@ typedef struct tssa_context tssa_context;
 
 typedef struct tssa_context_options {
     const tssa_allocator *allocator; /* NULL: aligned_alloc and free; copied */
-    int threads;                     /* per parallel kernel; 0: one per core; 1: only the caller's own */
-    size_t memory_limit;             /* bytes that all objects of the context may hold together, mapped
+    int threads;         /* per parallel kernel; 0: one per core; 1: only the caller's own */
+    size_t memory_limit; /* bytes that all objects of the context may hold together, mapped
                                         files aside; 0: the machine's memory */
 } tssa_context_options;
 
 /* options may be NULL for the defaults. */
-TSSA_API tssa_status *tssa_context_create(const tssa_context_options *options, tssa_context **context);
+TSSA_API tssa_status *tssa_context_create(const tssa_context_options *options,
+                                          tssa_context **context);
 TSSA_API void tssa_context_free(tssa_context *context);
 /* The most bytes that were held at one time. */
 TSSA_API size_t tssa_context_memory_peak(const tssa_context *context);
@@ -161,8 +162,9 @@ TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype
                                          const int64_t *dims, void *data, size_t size,
                                          tssa_value **value);
 /* A STRING tensor that copies `strings` (as many as dims say). */
-TSSA_API tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank, const int64_t *dims,
-                                                 const tssa_string *strings, tssa_value **value);
+TSSA_API tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank,
+                                                 const int64_t *dims, const tssa_string *strings,
+                                                 tssa_value **value);
 /* A sequence of `count` values, of which it takes copies of the handles (storage is shared). `dtype` is
  * the element type of its tensors and is what an empty sequence has. */
 TSSA_API tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_t count,
@@ -184,7 +186,8 @@ TSSA_API void *tssa_tensor_data(const tssa_value *value);
 /* The number of elements of a tensor, sequence or map; 0 for none. */
 TSSA_API size_t tssa_value_count(const tssa_value *value);
 /* A new handle on element `index` of a sequence; or on the keys (0) or the values (1) of a map. */
-TSSA_API tssa_status *tssa_value_element(const tssa_value *value, size_t index, tssa_value **element);
+TSSA_API tssa_status *tssa_value_element(const tssa_value *value, size_t index,
+                                         tssa_value **element);
 
 /* ---- Models -------------------------------------------------------------------------------------- */
 
@@ -235,8 +238,10 @@ typedef struct tssa_value_info {
 TSSA_API size_t tssa_model_input_count(const tssa_model *model);
 TSSA_API size_t tssa_model_output_count(const tssa_model *model);
 /* Strings live as long as the model. */
-TSSA_API tssa_status *tssa_model_input(const tssa_model *model, size_t index, tssa_value_info *info);
-TSSA_API tssa_status *tssa_model_output(const tssa_model *model, size_t index, tssa_value_info *info);
+TSSA_API tssa_status *tssa_model_input(const tssa_model *model, size_t index,
+                                       tssa_value_info *info);
+TSSA_API tssa_status *tssa_model_output(const tssa_model *model, size_t index,
+                                        tssa_value_info *info);
 
 typedef struct tssa_op_count {
     const char *domain; /* "" is ai.onnx */

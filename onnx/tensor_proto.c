@@ -9,8 +9,15 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "raw_data is read as it is");
 
 /* Fields of TensorProto that hold data. */
-enum { FLOAT_DATA = 4, INT32_DATA = 5, STRING_DATA = 6, INT64_DATA = 7, RAW_DATA = 9, DOUBLE_DATA = 10,
-       UINT64_DATA = 11 };
+enum {
+    FLOAT_DATA = 4,
+    INT32_DATA = 5,
+    STRING_DATA = 6,
+    INT64_DATA = 7,
+    RAW_DATA = 9,
+    DOUBLE_DATA = 10,
+    UINT64_DATA = 11
+};
 
 static uint32_t typed_field(tssa_dtype dtype)
 {
@@ -105,8 +112,8 @@ tssa_status *onnx_tensor_locate_bytes(const struct tensor *tensor, const void *d
         tensor_describe(tensor, text, sizeof text);
         return ERROR(TSSA_MALFORMED, "%s takes %zu bytes of data, not %zu", text, bytes, size);
     }
-    *source = (struct tensor_source){.kind = TENSOR_SOURCE_BYTES, .data = data, .size = size,
-                                     .in_file = true};
+    *source = (struct tensor_source){
+        .kind = TENSOR_SOURCE_BYTES, .data = data, .size = size, .in_file = true};
     return NULL;
 }
 
@@ -125,7 +132,8 @@ static tssa_status *check_entries(const struct tensor *tensor, const char *name,
         return NULL;
     char text[128];
     tensor_describe(tensor, text, sizeof text);
-    return ERROR(TSSA_MALFORMED, "%s takes %zu entries of %s, not %zu", text, wanted, name, entries);
+    return ERROR(TSSA_MALFORMED, "%s takes %zu entries of %s, not %zu", text, wanted, name,
+                 entries);
 }
 
 static size_t varint_count(const uint8_t *data, size_t size)
@@ -144,16 +152,17 @@ static tssa_status *locate_strings(const struct tensor *tensor, const struct dat
     size_t size = 0;
     for (size_t i = 0; i < field->count; i++)
         size += strings[i].len; /* no more than the file's size together */
-    *source = (struct tensor_source){.kind = TENSOR_SOURCE_STRINGS, .data = strings,
-                                     .size = field->count, .string_size = size};
+    *source = (struct tensor_source){
+        .kind = TENSOR_SOURCE_STRINGS, .data = strings, .size = field->count, .string_size = size};
     return NULL;
 }
 
 /* A field whose bytes are those of raw_data: floats, doubles, and integers that are as wide. */
 static bool is_raw_form(tssa_dtype dtype, uint32_t field)
 {
-    return field == RAW_DATA || field == FLOAT_DATA || field == DOUBLE_DATA || field == INT64_DATA ||
-           (field == INT32_DATA && dtype == TSSA_INT32) || (field == UINT64_DATA && dtype == TSSA_UINT64);
+    return field == RAW_DATA || field == FLOAT_DATA || field == DOUBLE_DATA ||
+           field == INT64_DATA || (field == INT32_DATA && dtype == TSSA_INT32) ||
+           (field == UINT64_DATA && dtype == TSSA_UINT64);
 }
 
 static tssa_status *locate_span(const struct tensor *tensor, const struct data_field *field,
@@ -162,8 +171,8 @@ static tssa_status *locate_span(const struct tensor *tensor, const struct data_f
     if (span->field == RAW_DATA || span->field == FLOAT_DATA || span->field == DOUBLE_DATA)
         return onnx_tensor_locate_bytes(tensor, span->data, span->size, source);
     TRY(check_entries(tensor, field->name, varint_count(span->data, span->size)));
-    *source = (struct tensor_source){.kind = TENSOR_SOURCE_VARINTS, .data = span->data,
-                                     .size = span->size, .in_file = true};
+    *source = (struct tensor_source){
+        .kind = TENSOR_SOURCE_VARINTS, .data = span->data, .size = span->size, .in_file = true};
     return NULL;
 }
 
@@ -178,15 +187,16 @@ static tssa_status *locate_field(const struct tensor *tensor, const struct data_
     if (field->number == STRING_DATA)
         return locate_strings(tensor, field, source);
     if (is_raw_form(tensor->dtype, field->number)) {
-        TRY(onnx_tensor_locate_bytes(tensor, field->entries, field->count * field->entry_size, source));
+        TRY(onnx_tensor_locate_bytes(tensor, field->entries, field->count * field->entry_size,
+                                     source));
         source->in_file = false;
         return NULL;
     }
     TRY(check_entries(tensor, field->name, field->count));
-    *source = (struct tensor_source){
-        .kind = field->number == INT32_DATA ? TENSOR_SOURCE_INT32 : TENSOR_SOURCE_UINT64,
-        .data = field->entries,
-        .size = field->count};
+    *source = (struct tensor_source){.kind = field->number == INT32_DATA ? TENSOR_SOURCE_INT32
+                                                                         : TENSOR_SOURCE_UINT64,
+                                     .data = field->entries,
+                                     .size = field->count};
     return NULL;
 }
 
@@ -195,7 +205,8 @@ tssa_status *onnx_tensor_locate(const struct wire_file *file, const Onnx__Tensor
 {
     *source = (struct tensor_source){.kind = TENSOR_SOURCE_NONE};
     if (proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)
-        return ERROR(TSSA_UNSUPPORTED, "its data is in another file, which is allowed in models only");
+        return ERROR(TSSA_UNSUPPORTED,
+                     "its data is in another file, which is allowed in models only");
     struct data_field fields[DATA_FIELDS];
     const struct data_field *found = NULL;
     const struct wire_span *span = NULL;
@@ -205,7 +216,8 @@ tssa_status *onnx_tensor_locate(const struct wire_file *file, const Onnx__Tensor
         if (!here && fields[i].count == 0)
             continue;
         if (found)
-            return ERROR(TSSA_MALFORMED, "it has data in both %s and %s", found->name, fields[i].name);
+            return ERROR(TSSA_MALFORMED, "it has data in both %s and %s", found->name,
+                         fields[i].name);
         found = &fields[i];
         span = here;
     }

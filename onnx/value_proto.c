@@ -6,8 +6,14 @@
 #include "onnx/tensor_proto.h"
 
 /* SequenceProto.DataType and OptionalProto.DataType, which agree. */
-enum { ELEMENT_UNDEFINED = 0, ELEMENT_TENSOR = 1, ELEMENT_SPARSE = 2, ELEMENT_SEQUENCE = 3,
-       ELEMENT_MAP = 4, ELEMENT_OPTIONAL = 5 };
+enum {
+    ELEMENT_UNDEFINED = 0,
+    ELEMENT_TENSOR = 1,
+    ELEMENT_SPARSE = 2,
+    ELEMENT_SEQUENCE = 3,
+    ELEMENT_MAP = 4,
+    ELEMENT_OPTIONAL = 5
+};
 
 struct reader {
     const tssa_allocator *allocator;
@@ -60,7 +66,8 @@ static tssa_status *map_keys(struct reader *reader, const Onnx__MapProto *proto,
     return read_tensor(reader, &tensor, keys);
 }
 
-static tssa_status *read_map(struct reader *reader, const Onnx__MapProto *proto, struct value *value)
+static tssa_status *read_map(struct reader *reader, const Onnx__MapProto *proto,
+                             struct value *value)
 {
     if (!proto->values)
         return ERROR(TSSA_MALFORMED, "a map has no values");
@@ -91,8 +98,8 @@ static size_t sequence_count(const Onnx__SequenceProto *proto)
     }
 }
 
-static tssa_status *read_element(struct reader *reader, const Onnx__SequenceProto *proto, size_t index,
-                                 struct value *value)
+static tssa_status *read_element(struct reader *reader, const Onnx__SequenceProto *proto,
+                                 size_t index, struct value *value)
 {
     switch (proto->elem_type) {
     case ELEMENT_TENSOR:
@@ -109,7 +116,8 @@ static tssa_status *read_element(struct reader *reader, const Onnx__SequenceProt
 static tssa_status *read_sequence(struct reader *reader, const Onnx__SequenceProto *proto,
                                   struct value *value)
 {
-    if (proto->elem_type == ELEMENT_SPARSE || proto->elem_type < 0 || proto->elem_type > ELEMENT_OPTIONAL)
+    if (proto->elem_type == ELEMENT_SPARSE || proto->elem_type < 0 ||
+        proto->elem_type > ELEMENT_OPTIONAL)
         return ERROR(TSSA_UNSUPPORTED, "a sequence of element type %d", (int)proto->elem_type);
     size_t count = sequence_count(proto);
     tssa_dtype dtype = reader->dtype;
@@ -157,7 +165,7 @@ tssa_status *onnx_read_value(const tssa_allocator *allocator, const void *data, 
                              const struct onnx_value_type *expected, struct value *value)
 {
     const ProtobufCMessageDescriptor *descriptor =
-        expected->is_optional                     ? &onnx__optional_proto__descriptor
+        expected->is_optional                  ? &onnx__optional_proto__descriptor
         : expected->kind == TSSA_KIND_SEQUENCE ? &onnx__sequence_proto__descriptor
         : expected->kind == TSSA_KIND_MAP      ? &onnx__map_proto__descriptor
                                                : &onnx__tensor_proto__descriptor;
@@ -241,7 +249,8 @@ static int element_kind(const struct value *value)
     }
 }
 
-static tssa_status *write_sequence(const struct sequence *sequence, const char *name, struct text *out)
+static tssa_status *write_sequence(const struct sequence *sequence, const char *name,
+                                   struct text *out)
 {
     /* The field of each kind of element, by its number. */
     static const uint32_t fields[] = {0, 3, 4, 5, 6, 7};
@@ -255,7 +264,8 @@ static tssa_status *write_sequence(const struct sequence *sequence, const char *
         wire_put_bytes(out, 1, name, strlen(name));
     wire_put_int(out, 2, kind);
     for (size_t i = 0; i < count; i++)
-        TRY(write_nested(sequence_element(sequence, i), kind == ELEMENT_OPTIONAL, fields[kind], out));
+        TRY(write_nested(sequence_element(sequence, i), kind == ELEMENT_OPTIONAL, fields[kind],
+                         out));
     return NULL;
 }
 
@@ -272,7 +282,8 @@ static tssa_status *write_map(const struct value_map *map, const char *name, str
     for (size_t i = 0; i < tensor_count(tensor); i++) {
         const void *key = (const char *)tensor->data + i * size;
         if (tensor->dtype == TSSA_STRING)
-            wire_put_bytes(out, 4, ((const tssa_string *)key)->data, ((const tssa_string *)key)->size);
+            wire_put_bytes(out, 4, ((const tssa_string *)key)->data,
+                           ((const tssa_string *)key)->size);
         else
             wire_put_int(out, 3, dtype_load_int64(tensor->dtype, key));
     }
@@ -289,7 +300,8 @@ static tssa_status *write_plain(const struct value *value, const char *name, str
     case TSSA_KIND_MAP:
         return write_map(value->map, name, out);
     default:
-        return ERROR(TSSA_INVALID_ARGUMENT, "an empty optional has a file form only as an optional");
+        return ERROR(TSSA_INVALID_ARGUMENT,
+                     "an empty optional has a file form only as an optional");
     }
 }
 

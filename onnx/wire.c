@@ -19,21 +19,21 @@ static const struct dropped {
     const ProtobufCMessageDescriptor *message;
     uint8_t field;
 } dropped_fields[] = {
-    {&onnx__model_proto__descriptor, 20},    /* training_info */
-    {&onnx__model_proto__descriptor, 26},    /* configuration */
-    {&onnx__function_proto__descriptor, 8},  /* doc_string */
-    {&onnx__function_proto__descriptor, 14}, /* metadata_props */
-    {&onnx__graph_proto__descriptor, 14},    /* quantization_annotation */
-    {&onnx__graph_proto__descriptor, 16},    /* metadata_props */
-    {&onnx__node_proto__descriptor, 6},      /* doc_string */
-    {&onnx__node_proto__descriptor, 9},      /* metadata_props */
-    {&onnx__node_proto__descriptor, 10},     /* device_configurations */
-    {&onnx__attribute_proto__descriptor, 13}, /* doc_string */
-    {&onnx__value_info_proto__descriptor, 3}, /* doc_string */
-    {&onnx__value_info_proto__descriptor, 4}, /* metadata_props */
-    {&onnx__tensor_proto__descriptor, 12},    /* doc_string */
-    {&onnx__tensor_proto__descriptor, 16},    /* metadata_props */
-    {&onnx__type_proto__descriptor, 6},       /* denotation */
+    {&onnx__model_proto__descriptor, 20},                  /* training_info */
+    {&onnx__model_proto__descriptor, 26},                  /* configuration */
+    {&onnx__function_proto__descriptor, 8},                /* doc_string */
+    {&onnx__function_proto__descriptor, 14},               /* metadata_props */
+    {&onnx__graph_proto__descriptor, 14},                  /* quantization_annotation */
+    {&onnx__graph_proto__descriptor, 16},                  /* metadata_props */
+    {&onnx__node_proto__descriptor, 6},                    /* doc_string */
+    {&onnx__node_proto__descriptor, 9},                    /* metadata_props */
+    {&onnx__node_proto__descriptor, 10},                   /* device_configurations */
+    {&onnx__attribute_proto__descriptor, 13},              /* doc_string */
+    {&onnx__value_info_proto__descriptor, 3},              /* doc_string */
+    {&onnx__value_info_proto__descriptor, 4},              /* metadata_props */
+    {&onnx__tensor_proto__descriptor, 12},                 /* doc_string */
+    {&onnx__tensor_proto__descriptor, 16},                 /* metadata_props */
+    {&onnx__type_proto__descriptor, 6},                    /* denotation */
     {&onnx__tensor_shape_proto__dimension__descriptor, 3}, /* denotation */
 };
 
@@ -297,7 +297,7 @@ static tssa_status *scan_string(struct scan *scan, const ProtobufCMessageDescrip
                                 const ProtobufCFieldDescriptor *descriptor,
                                 const struct wire_field *field)
 {
-    const char *wrong = memchr(field->at, 0, field->size)            ? "holds a NUL"
+    const char *wrong = memchr(field->at, 0, field->size)                    ? "holds a NUL"
                         : field->size && !utf8_valid(field->at, field->size) ? "is not UTF-8"
                                                                              : NULL;
     if (!wrong)
@@ -403,8 +403,8 @@ tssa_status *wire_unpack(struct wire_file *file, const ProtobufCMessageDescripto
     return status;
 }
 
-const struct wire_span *wire_tensor_span(const struct wire_file *file, const Onnx__TensorProto *tensor,
-                                         uint32_t field)
+const struct wire_span *wire_tensor_span(const struct wire_file *file,
+                                         const Onnx__TensorProto *tensor, uint32_t field)
 {
     for (unsigned i = 0; i < tensor->base.n_unknown_fields; i++) {
         const ProtobufCMessageUnknownField *unknown = &tensor->base.unknown_fields[i];

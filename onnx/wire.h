@@ -55,8 +55,8 @@ tssa_status *wire_unpack(struct wire_file *file, const ProtobufCMessageDescripto
 
 /* Where the payload of this field of the tensor lies in the original bytes; NULL when protobuf-c holds
  * it (or nothing does). */
-const struct wire_span *wire_tensor_span(const struct wire_file *file, const Onnx__TensorProto *tensor,
-                                         uint32_t field);
+const struct wire_span *wire_tensor_span(const struct wire_file *file,
+                                         const Onnx__TensorProto *tensor, uint32_t field);
 
 /* Reads a varint from [*at, end) and advances *at; false when it is cut off or longer than 64 bits. */
 bool wire_read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value);

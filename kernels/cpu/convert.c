@@ -46,50 +46,50 @@ static inline double to_sticky_double(uint64_t magnitude, bool negative)
 typedef void (*convert_loop)(int64_t n, const void *source, int64_t from_step, void *target,
                              int64_t to_step);
 
-#define LOOP(from, from_type, to, to_type, value)                                                       \
-    static void from##_to_##to(int64_t n, const void *source, int64_t from_step, void *target,          \
-                               int64_t to_step)                                                         \
-    {                                                                                                   \
-        const from_type *s = source;                                                                    \
-        to_type *t = target;                                                                            \
-        if (from_step == 1 && to_step == 1) {                                                           \
-            for (int64_t i = 0; i < n; i++) {                                                           \
-                const from_type v = s[i];                                                               \
-                t[i] = (to_type)(value);                                                                \
-            }                                                                                           \
-        } else {                                                                                        \
-            for (int64_t i = 0; i < n; i++) {                                                           \
-                const from_type v = s[i * from_step];                                                   \
-                t[i * to_step] = (to_type)(value);                                                      \
-            }                                                                                           \
-        }                                                                                               \
+#define LOOP(from, from_type, to, to_type, value)                                                  \
+    static void from##_to_##to(int64_t n, const void *source, int64_t from_step, void *target,     \
+                               int64_t to_step)                                                    \
+    {                                                                                              \
+        const from_type *s = source;                                                               \
+        to_type *t = target;                                                                       \
+        if (from_step == 1 && to_step == 1) {                                                      \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const from_type v = s[i];                                                          \
+                t[i] = (to_type)(value);                                                           \
+            }                                                                                      \
+        } else {                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const from_type v = s[i * from_step];                                              \
+                t[i * to_step] = (to_type)(value);                                                 \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 /* One source type to all targets; `number` is the value of a source element v. */
-#define FROM_INTEGER(from, type, number)                                                                \
-    LOOP(from, type, f32, float, number)                                                                \
-    LOOP(from, type, f64, double, number)                                                               \
-    LOOP(from, type, i8, int8_t, number)                                                                \
-    LOOP(from, type, i16, int16_t, number)                                                              \
-    LOOP(from, type, i32, int32_t, number)                                                              \
-    LOOP(from, type, i64, int64_t, number)                                                              \
-    LOOP(from, type, u8, uint8_t, number)                                                               \
-    LOOP(from, type, u16, uint16_t, number)                                                             \
-    LOOP(from, type, u32, uint32_t, number)                                                             \
-    LOOP(from, type, u64, uint64_t, number)                                                             \
+#define FROM_INTEGER(from, type, number)                                                           \
+    LOOP(from, type, f32, float, number)                                                           \
+    LOOP(from, type, f64, double, number)                                                          \
+    LOOP(from, type, i8, int8_t, number)                                                           \
+    LOOP(from, type, i16, int16_t, number)                                                         \
+    LOOP(from, type, i32, int32_t, number)                                                         \
+    LOOP(from, type, i64, int64_t, number)                                                         \
+    LOOP(from, type, u8, uint8_t, number)                                                          \
+    LOOP(from, type, u16, uint16_t, number)                                                        \
+    LOOP(from, type, u32, uint32_t, number)                                                        \
+    LOOP(from, type, u64, uint64_t, number)                                                        \
     LOOP(from, type, b8, uint8_t, v != 0)
 
-#define FROM_FLOAT(from, type)                                                                          \
-    LOOP(from, type, f32, float, v)                                                                     \
-    LOOP(from, type, f64, double, v)                                                                    \
-    LOOP(from, type, i8, int8_t, to_int32((double)v))                                                   \
-    LOOP(from, type, i16, int16_t, to_int32((double)v))                                                 \
-    LOOP(from, type, i32, int32_t, to_int32((double)v))                                                 \
-    LOOP(from, type, i64, int64_t, to_int64((double)v))                                                 \
-    LOOP(from, type, u8, uint8_t, to_int32((double)v))                                                  \
-    LOOP(from, type, u16, uint16_t, to_int32((double)v))                                                \
-    LOOP(from, type, u32, uint32_t, to_int64((double)v))                                                \
-    LOOP(from, type, u64, uint64_t, to_uint64((double)v))                                               \
+#define FROM_FLOAT(from, type)                                                                     \
+    LOOP(from, type, f32, float, v)                                                                \
+    LOOP(from, type, f64, double, v)                                                               \
+    LOOP(from, type, i8, int8_t, to_int32((double)v))                                              \
+    LOOP(from, type, i16, int16_t, to_int32((double)v))                                            \
+    LOOP(from, type, i32, int32_t, to_int32((double)v))                                            \
+    LOOP(from, type, i64, int64_t, to_int64((double)v))                                            \
+    LOOP(from, type, u8, uint8_t, to_int32((double)v))                                             \
+    LOOP(from, type, u16, uint16_t, to_int32((double)v))                                           \
+    LOOP(from, type, u32, uint32_t, to_int64((double)v))                                           \
+    LOOP(from, type, u64, uint64_t, to_uint64((double)v))                                          \
     LOOP(from, type, b8, uint8_t, v != 0)
 
 FROM_FLOAT(f32, float)
@@ -117,27 +117,28 @@ LOOP(f64, double, f16, uint16_t, double_to_half(v))
 LOOP(f64, double, bf16, uint16_t, double_to_bfloat16(v))
 
 /* Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits. */
-#define SIGNED_BITS(v, bits) ((((int)(v) & ((1 << (bits)) - 1)) ^ 1 << ((bits)-1)) - (1 << ((bits)-1)))
+#define SIGNED_BITS(v, bits)                                                                       \
+    ((((int)(v) & ((1 << (bits)) - 1)) ^ 1 << ((bits)-1)) - (1 << ((bits)-1)))
 LOOP(i8, int8_t, i4, int8_t, SIGNED_BITS(v, 4))
 LOOP(i8, int8_t, i2, int8_t, SIGNED_BITS(v, 2))
 LOOP(u8, uint8_t, u4, uint8_t, v & 15)
 LOOP(u8, uint8_t, u2, uint8_t, v & 3)
 
-#define TO_ALL(from)                                                                                    \
-    {                                                                                                   \
-        [TSSA_FLOAT] = from##_to_f32, [TSSA_DOUBLE] = from##_to_f64, [TSSA_INT8] = from##_to_i8,        \
-        [TSSA_INT16] = from##_to_i16, [TSSA_INT32] = from##_to_i32, [TSSA_INT64] = from##_to_i64,       \
-        [TSSA_UINT8] = from##_to_u8, [TSSA_UINT16] = from##_to_u16, [TSSA_UINT32] = from##_to_u32,      \
-        [TSSA_UINT64] = from##_to_u64, [TSSA_BOOL] = from##_to_b8                                       \
+#define TO_ALL(from)                                                                               \
+    {                                                                                              \
+        [TSSA_FLOAT] = from##_to_f32, [TSSA_DOUBLE] = from##_to_f64, [TSSA_INT8] = from##_to_i8,   \
+        [TSSA_INT16] = from##_to_i16, [TSSA_INT32] = from##_to_i32, [TSSA_INT64] = from##_to_i64,  \
+        [TSSA_UINT8] = from##_to_u8, [TSSA_UINT16] = from##_to_u16, [TSSA_UINT32] = from##_to_u32, \
+        [TSSA_UINT64] = from##_to_u64, [TSSA_BOOL] = from##_to_b8                                  \
     }
 
 /* NULL where one side is a format that C lacks. */
 static const convert_loop direct[TSSA_DTYPE_COUNT][TSSA_DTYPE_COUNT] = {
-    [TSSA_FLOAT] = TO_ALL(f32),   [TSSA_DOUBLE] = TO_ALL(f64),  [TSSA_INT8] = TO_ALL(i8),
-    [TSSA_INT16] = TO_ALL(i16),   [TSSA_INT32] = TO_ALL(i32),   [TSSA_INT64] = TO_ALL(i64),
-    [TSSA_UINT8] = TO_ALL(u8),    [TSSA_UINT16] = TO_ALL(u16),  [TSSA_UINT32] = TO_ALL(u32),
-    [TSSA_UINT64] = TO_ALL(u64),  [TSSA_BOOL] = TO_ALL(b8),   [TSSA_INT4] = TO_ALL(i8),
-    [TSSA_INT2] = TO_ALL(i8),     [TSSA_UINT4] = TO_ALL(u8),    [TSSA_UINT2] = TO_ALL(u8),
+    [TSSA_FLOAT] = TO_ALL(f32),  [TSSA_DOUBLE] = TO_ALL(f64), [TSSA_INT8] = TO_ALL(i8),
+    [TSSA_INT16] = TO_ALL(i16),  [TSSA_INT32] = TO_ALL(i32),  [TSSA_INT64] = TO_ALL(i64),
+    [TSSA_UINT8] = TO_ALL(u8),   [TSSA_UINT16] = TO_ALL(u16), [TSSA_UINT32] = TO_ALL(u32),
+    [TSSA_UINT64] = TO_ALL(u64), [TSSA_BOOL] = TO_ALL(b8),    [TSSA_INT4] = TO_ALL(i8),
+    [TSSA_INT2] = TO_ALL(i8),    [TSSA_UINT4] = TO_ALL(u8),   [TSSA_UINT2] = TO_ALL(u8),
 };
 
 /* Overrides and additions. */
@@ -164,18 +165,20 @@ static bool is_small_float(tssa_dtype dtype)
     return dtype_is_float(dtype) && dtype_info(dtype)->size == 1;
 }
 
-static void small_to_float(int64_t n, tssa_dtype from, const uint8_t *source, int64_t step, float *target)
+static void small_to_float(int64_t n, tssa_dtype from, const uint8_t *source, int64_t step,
+                           float *target)
 {
     for (int64_t i = 0; i < n; i++)
         target[i] = small_float_to_float(from, source[i * step]);
 }
 
-static void double_to_small(int64_t n, const double *source, tssa_dtype to, uint8_t *target, int64_t step,
-                            const struct convert_options *options)
+static void double_to_small(int64_t n, const double *source, tssa_dtype to, uint8_t *target,
+                            int64_t step, const struct convert_options *options)
 {
     if (to == TSSA_FLOAT8E8M0) {
         for (int64_t i = 0; i < n; i++)
-            target[i * step] = float_to_e8m0((float)source[i], options->saturate, options->round_mode);
+            target[i * step] =
+                float_to_e8m0((float)source[i], options->saturate, options->round_mode);
     } else {
         for (int64_t i = 0; i < n; i++)
             target[i * step] = double_to_small_float(to, source[i], options->saturate);
@@ -215,8 +218,9 @@ static void encode(int64_t n, tssa_dtype from, const void *source, int64_t from_
         direct_loop(TSSA_DOUBLE, to)(n, chunk, 1, target, to_step);
 }
 
-void convert_elements(int64_t n, tssa_dtype from, const void *source, int64_t from_step, tssa_dtype to,
-                      void *target, int64_t to_step, const struct convert_options *options)
+void convert_elements(int64_t n, tssa_dtype from, const void *source, int64_t from_step,
+                      tssa_dtype to, void *target, int64_t to_step,
+                      const struct convert_options *options)
 {
     convert_loop loop = direct_loop(from, to);
     if (loop) {

@@ -26,8 +26,9 @@ extern const struct convert_options convert_default;
  *                INT32 or INT64, of which narrower types take the low bits. Integers wrap.
  *   to BOOL      is it not 0? NaN is true
  */
-void convert_elements(int64_t n, tssa_dtype from, const void *source, int64_t from_step, tssa_dtype to,
-                      void *target, int64_t to_step, const struct convert_options *options);
+void convert_elements(int64_t n, tssa_dtype from, const void *source, int64_t from_step,
+                      tssa_dtype to, void *target, int64_t to_step,
+                      const struct convert_options *options);
 
 /* Every type but STRING, the complex ones and UNDEFINED. */
 bool convert_supports(tssa_dtype dtype);

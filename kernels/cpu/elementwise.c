@@ -30,8 +30,8 @@ static tssa_status *choice(const struct ir_op *op, const struct ew_param *param,
         return ERROR(TSSA_MALFORMED, "attribute \"%s\" is missing", param->name);
     *value = chosen && strcmp(chosen, param->second) == 0;
     if (chosen && *value == 0 && strcmp(chosen, param->first) != 0)
-        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is \"%s\", not \"%s\" or \"%s\"", param->name,
-                     chosen, param->first, param->second);
+        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is \"%s\", not \"%s\" or \"%s\"",
+                     param->name, chosen, param->first, param->second);
     return NULL;
 }
 
@@ -80,12 +80,14 @@ static tssa_dtype computed_in(const struct ew_state *state, tssa_dtype dtype)
     return state->float_params && dtype_is_integer(dtype) ? TSSA_DOUBLE : dtype;
 }
 
-static tssa_status *bad_type(const struct kernel_args *args, uint32_t index, const struct tensor *tensor)
+static tssa_status *bad_type(const struct kernel_args *args, uint32_t index,
+                             const struct tensor *tensor)
 {
     const struct tensor *first = &args->inputs[0]->tensor;
     if (index > 0 && tensor->dtype != first->dtype)
-        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is %s and operand 0 is %s: they must be the same",
-                     index, dtype_info(tensor->dtype)->ir_name, dtype_info(first->dtype)->ir_name);
+        return ERROR(TSSA_RUNTIME,
+                     "operand %" PRIu32 " is %s and operand 0 is %s: they must be the same", index,
+                     dtype_info(tensor->dtype)->ir_name, dtype_info(first->dtype)->ir_name);
     return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " cannot be %s", index,
                  dtype_info(tensor->dtype)->ir_name);
 }
@@ -97,8 +99,8 @@ struct ew_types {
     ew_loop loop;
 };
 
-static tssa_status *choose_types(const struct kernel_args *args, uint32_t n, const struct tensor *const *in,
-                                 struct ew_types *types)
+static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
+                                 const struct tensor *const *in, struct ew_types *types)
 {
     const struct ew_state *state = args->state;
     const struct ir_op_info *info = args->op->info;
@@ -196,8 +198,8 @@ static void run_range(void *context, int64_t begin, int64_t end)
 static const uint64_t absent_element[2];
 
 static void compute(const struct kernel_args *args, const struct ew_space *space,
-                    const struct ew_types *types, const struct ew_uniform *uniform, struct tensor *out,
-                    uint32_t n, const struct tensor *const *in)
+                    const struct ew_types *types, const struct ew_uniform *uniform,
+                    struct tensor *out, uint32_t n, const struct tensor *const *in)
 {
     struct ew_work work = {.space = space, .types = types, .uniform = uniform, .n_in = n};
     work.out = out->data;
@@ -241,8 +243,8 @@ static tssa_status *run_fixed(struct kernel_args *args, uint32_t n)
 }
 
 /* acc = loop(acc, in): one step of a fold, in place. `acc` is in the type of the computation. */
-static tssa_status *fold_step(const struct kernel_args *args, const struct ew_types *types, bool last,
-                              struct tensor *acc, const struct tensor *in)
+static tssa_status *fold_step(const struct kernel_args *args, const struct ew_types *types,
+                              bool last, struct tensor *acc, const struct tensor *in)
 {
     const struct ew_state *state = args->state;
     struct ew_uniform uniform = state->uniform;
@@ -265,11 +267,13 @@ static tssa_status *copy_into(struct tensor *to, const struct tensor *from)
     TRY(ew_space_make(&space, 2, operands));
     struct ew_cursor cursor;
     ew_cursor_start(&cursor, &space, 0, space.count);
-    int64_t n, to_size = (int64_t)dtype_info(to->dtype)->size, from_size = (int64_t)dtype_info(from->dtype)->size;
+    int64_t n, to_size = (int64_t)dtype_info(to->dtype)->size,
+               from_size = (int64_t)dtype_info(from->dtype)->size;
     while ((n = ew_cursor_next(&cursor)) > 0)
         convert_elements(n, from->dtype, (const char *)from->data + cursor.in_offset[1] * from_size,
-                         space.in_step[1], to->dtype, (char *)to->data + cursor.out_offset * to_size,
-                         space.out_step, &convert_default);
+                         space.in_step[1], to->dtype,
+                         (char *)to->data + cursor.out_offset * to_size, space.out_step,
+                         &convert_default);
     return NULL;
 }
 
@@ -331,7 +335,8 @@ static tssa_status *run_where(struct kernel_args *args)
     for (uint32_t i = 0; i < 3; i++)
         TRY(kernel_tensor(args, i, &in[i]));
     if (in[0]->dtype != TSSA_BOOL || in[1]->dtype != in[2]->dtype)
-        return ERROR(TSSA_RUNTIME, "operands of types %s, %s, %s: the first must be bool, the others equal",
+        return ERROR(TSSA_RUNTIME,
+                     "operands of types %s, %s, %s: the first must be bool, the others equal",
                      dtype_info(in[0]->dtype)->ir_name, dtype_info(in[1]->dtype)->ir_name,
                      dtype_info(in[2]->dtype)->ir_name);
     struct ew_types types = {.in = {TSSA_BOOL, in[1]->dtype, in[1]->dtype}, .out = in[1]->dtype};
@@ -354,14 +359,26 @@ static tssa_status *run_where(struct kernel_args *args)
 
 /* ---- The kernels ---------------------------------------------------------------------------------- */
 
-#define KERNEL_EW_SAME {prepare, run}
-#define KERNEL_EW_BOOL {prepare, run}
-#define KERNEL_EW_FIRST {prepare, run}
-#define KERNEL_EW_WHERE {NULL, run_where}
+#define KERNEL_EW_SAME                                                                             \
+    {                                                                                              \
+        prepare, run                                                                               \
+    }
+#define KERNEL_EW_BOOL                                                                             \
+    {                                                                                              \
+        prepare, run                                                                               \
+    }
+#define KERNEL_EW_FIRST                                                                            \
+    {                                                                                              \
+        prepare, run                                                                               \
+    }
+#define KERNEL_EW_WHERE                                                                            \
+    {                                                                                              \
+        NULL, run_where                                                                            \
+    }
 
 #define OP(...)
-#define EW(id, versions, min, max, types, result, params, expression)                                   \
-    extern const struct cpu_kernel cpu_kernel_##id;                                                     \
+#define EW(id, versions, min, max, types, result, params, expression)                              \
+    extern const struct cpu_kernel cpu_kernel_##id;                                                \
     const struct cpu_kernel cpu_kernel_##id = KERNEL_##result;
 #include "ir/ops.def"
 #undef OP

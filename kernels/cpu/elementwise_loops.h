@@ -23,25 +23,25 @@
 #endif
 
 #define INLINE static inline __attribute__((always_inline, unused))
-#define UNARY(NAME, expression)                                                                         \
-    INLINE T NAME(T a)                                                                                  \
-    {                                                                                                   \
-        return (T)(expression);                                                                         \
+#define UNARY(NAME, expression)                                                                    \
+    INLINE T NAME(T a)                                                                             \
+    {                                                                                              \
+        return (T)(expression);                                                                    \
     }
-#define BINARY(NAME, expression)                                                                        \
-    INLINE T NAME(T a, T b)                                                                             \
-    {                                                                                                   \
-        return (T)(expression);                                                                         \
+#define BINARY(NAME, expression)                                                                   \
+    INLINE T NAME(T a, T b)                                                                        \
+    {                                                                                              \
+        return (T)(expression);                                                                    \
     }
-#define TEST(NAME, expression)                                                                          \
-    INLINE bool NAME(T a, T b)                                                                          \
-    {                                                                                                   \
-        return (expression);                                                                            \
+#define TEST(NAME, expression)                                                                     \
+    INLINE bool NAME(T a, T b)                                                                     \
+    {                                                                                              \
+        return (expression);                                                                       \
     }
-#define TRUTH(NAME, expression)                                                                         \
-    INLINE bool NAME(bool a, bool b)                                                                    \
-    {                                                                                                   \
-        return (expression);                                                                            \
+#define TRUTH(NAME, expression)                                                                    \
+    INLINE bool NAME(bool a, bool b)                                                               \
+    {                                                                                              \
+        return (expression);                                                                       \
     }
 
 /* ---- What the types share ------------------------------------------------------------------------- */
@@ -59,7 +59,7 @@ TEST(LE, a <= b)
 TEST(GT, a > b)
 TEST(GE, a >= b)
 TEST(EQ, a == b)
-TRUTH(AND, (int)a & (int)b)
+TRUTH(AND, (int)a &(int)b)
 TRUTH(OR, (int)a | (int)b)
 TRUTH(XOR, a != b)
 INLINE bool NOT(bool a)
@@ -76,7 +76,8 @@ INLINE bool NOT(bool a)
 /* Below this magnitude a float can have a fraction; adding and subtracting it rounds to an integer. */
 #define INTEGERS_FROM ((T)(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0))
 #define MAGNITUDE(a) (sizeof(T) == 4 ? (T)fabsf((float)(a)) : (T)fabs((double)(a)))
-#define WITH_SIGN(a, b) (sizeof(T) == 4 ? (T)copysignf((float)(a), (float)(b)) : (T)copysign((double)(a), (double)(b)))
+#define WITH_SIGN(a, b)                                                                            \
+    (sizeof(T) == 4 ? (T)copysignf((float)(a), (float)(b)) : (T)copysign((double)(a), (double)(b)))
 
 BINARY(ADD, a + b)
 BINARY(SUB, a - b)
@@ -229,71 +230,71 @@ FUNCTION(ATANH, atanh)
 #define LOAD(element) (element)
 #endif
 
-#define LOOP(body)                                                                                      \
-    do {                                                                                                \
-        INDEPENDENT                                                                                     \
-        for (int64_t i = 0; i < n; i++)                                                                 \
-            body;                                                                                       \
+#define LOOP(body)                                                                                 \
+    do {                                                                                           \
+        INDEPENDENT                                                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            body;                                                                                  \
     } while (0)
 
-#define LOOP_BEGIN(id, R)                                                                               \
-    static void loop_##id(const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step,      \
-                          const void *const *in, const int64_t *in_step)                                \
-    {                                                                                                   \
-        const struct ew_uniform own = *shared, *uniform = &own;                                         \
-        R *o = out;                                                                                     \
-        const int64_t so = out_step;                                                                    \
-        const T *x = in[0];                                                                             \
+#define LOOP_BEGIN(id, R)                                                                          \
+    static void loop_##id(const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step, \
+                          const void *const *in, const int64_t *in_step)                           \
+    {                                                                                              \
+        const struct ew_uniform own = *shared, *uniform = &own;                                    \
+        R *o = out;                                                                                \
+        const int64_t so = out_step;                                                               \
+        const T *x = in[0];                                                                        \
         const int64_t sx = in_step[0];
 
-#define LOOPS_1(id, R)                                                                                  \
-    LOOP_BEGIN(id, R)                                                                                   \
-        if (so == 1 && sx == 1)                                                                         \
-            LOOP(o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform));                                      \
-        else                                                                                            \
-            LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), 0, 0, uniform));                            \
+#define LOOPS_1(id, R)                                                                             \
+    LOOP_BEGIN(id, R)                                                                              \
+    if (so == 1 && sx == 1)                                                                        \
+        LOOP(o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform));                                     \
+    else                                                                                           \
+        LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), 0, 0, uniform));                           \
     }
 
-#define LOOPS_2(id, R)                                                                                  \
-    LOOP_BEGIN(id, R)                                                                                   \
-        const T *y = in[1];                                                                             \
-        const int64_t sy = in_step[1];                                                                  \
-        if (so == 1 && sx == 1 && sy == 1) {                                                            \
-            LOOP(o[i] = evaluate_##id(LOAD(x[i]), LOAD(y[i]), 0, uniform));                             \
-        } else if (so == 1 && sx == 1 && sy == 0) {                                                     \
-            const T b = LOAD(*y);                                                                       \
-            LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, 0, uniform));                                      \
-        } else if (so == 1 && sx == 0 && sy == 1) {                                                     \
-            const T a = LOAD(*x);                                                                       \
-            LOOP(o[i] = evaluate_##id(a, LOAD(y[i]), 0, uniform));                                      \
-        } else {                                                                                        \
-            LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), 0, uniform));              \
-        }                                                                                               \
+#define LOOPS_2(id, R)                                                                             \
+    LOOP_BEGIN(id, R)                                                                              \
+    const T *y = in[1];                                                                            \
+    const int64_t sy = in_step[1];                                                                 \
+    if (so == 1 && sx == 1 && sy == 1) {                                                           \
+        LOOP(o[i] = evaluate_##id(LOAD(x[i]), LOAD(y[i]), 0, uniform));                            \
+    } else if (so == 1 && sx == 1 && sy == 0) {                                                    \
+        const T b = LOAD(*y);                                                                      \
+        LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, 0, uniform));                                     \
+    } else if (so == 1 && sx == 0 && sy == 1) {                                                    \
+        const T a = LOAD(*x);                                                                      \
+        LOOP(o[i] = evaluate_##id(a, LOAD(y[i]), 0, uniform));                                     \
+    } else {                                                                                       \
+        LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), 0, uniform));             \
+    }                                                                                              \
     }
 /* IR_VARIADIC: a fold, two operands at a time. */
 #define LOOPS_255(id, R) LOOPS_2(id, R)
 _Static_assert(IR_VARIADIC == 255, "the macro above is named after the number");
 
-#define LOOPS_3(id, R)                                                                                  \
-    LOOP_BEGIN(id, R)                                                                                   \
-        const T *y = in[1], *z = in[2];                                                                 \
-        const int64_t sy = in_step[1], sz = in_step[2];                                                 \
-        if (so == 1 && sx == 1 && sy == 0 && sz == 0) {                                                 \
-            const T b = LOAD(*y), c = LOAD(*z);                                                         \
-            LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, c, uniform));                                      \
-        } else {                                                                                        \
-            LOOP(o[i * so] =                                                                            \
-                     evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), LOAD(z[i * sz]), uniform));        \
-        }                                                                                               \
+#define LOOPS_3(id, R)                                                                             \
+    LOOP_BEGIN(id, R)                                                                              \
+    const T *y = in[1], *z = in[2];                                                                \
+    const int64_t sy = in_step[1], sz = in_step[2];                                                \
+    if (so == 1 && sx == 1 && sy == 0 && sz == 0) {                                                \
+        const T b = LOAD(*y), c = LOAD(*z);                                                        \
+        LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, c, uniform));                                     \
+    } else {                                                                                       \
+        LOOP(o[i * so] =                                                                           \
+                 evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), LOAD(z[i * sz]), uniform));       \
+    }                                                                                              \
     }
 
 /* EW_WHERE moves elements without reading them: elementwise_where.c. */
-#define DEFINE(id, operands, R, expression)                                                             \
-    INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform)                             \
-    {                                                                                                   \
-        (void)X, (void)Y, (void)Z, (void)uniform;                                                       \
-        return (R)(expression);                                                                         \
-    }                                                                                                   \
+#define DEFINE(id, operands, R, expression)                                                        \
+    INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform)                        \
+    {                                                                                              \
+        (void)X, (void)Y, (void)Z, (void)uniform;                                                  \
+        return (R)(expression);                                                                    \
+    }                                                                                              \
     LOOPS_##operands(id, R)
 #define DEFINE_EW_SAME(id, operands, expression) DEFINE(id, operands, T, expression)
 #define DEFINE_EW_BOOL(id, operands, expression) DEFINE(id, operands, uint8_t, expression)
@@ -301,7 +302,7 @@ _Static_assert(IR_VARIADIC == 255, "the macro above is named after the number");
 #define DEFINE_EW_WHERE(id, operands, expression)
 
 #define OP(...)
-#define EW(id, versions, min, max, types, result, params, expression)                                   \
+#define EW(id, versions, min, max, types, result, params, expression)                              \
     DEFINE_##result(id, max, expression)
 #include "ir/ops.def"
 #undef EW

@@ -150,7 +150,8 @@ tssa_status *ew_space_make(struct ew_space *space, uint32_t n, const struct tens
 
 /* ---- Walking -------------------------------------------------------------------------------------- */
 
-void ew_cursor_start(struct ew_cursor *cursor, const struct ew_space *space, int64_t begin, int64_t end)
+void ew_cursor_start(struct ew_cursor *cursor, const struct ew_space *space, int64_t begin,
+                     int64_t end)
 {
     cursor->space = space;
     cursor->remaining = end - begin;

@@ -24,7 +24,8 @@ struct ew_space {
 /* Widens a shape by an operand's (numpy's rule); an error when they do not fit. */
 tssa_status *ew_broadcast(int *rank, int64_t *shape, const struct tensor *operand);
 /* Absent operands (NULL) and those with one element get step 0. */
-tssa_status *ew_space_make(struct ew_space *space, uint32_t n, const struct tensor *const *operands);
+tssa_status *ew_space_make(struct ew_space *space, uint32_t n,
+                           const struct tensor *const *operands);
 
 /* A walk over the elements [begin, end) of a space, one stretch of the inner loop at a time. */
 struct ew_cursor {
@@ -36,7 +37,8 @@ struct ew_cursor {
     int64_t out_offset, in_offset[EW_MAX_OPERANDS]; /* in elements */
 };
 
-void ew_cursor_start(struct ew_cursor *cursor, const struct ew_space *space, int64_t begin, int64_t end);
+void ew_cursor_start(struct ew_cursor *cursor, const struct ew_space *space, int64_t begin,
+                     int64_t end);
 /* The number of elements from the offsets on; 0 at the end. */
 int64_t ew_cursor_next(struct ew_cursor *cursor);
 

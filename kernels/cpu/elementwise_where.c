@@ -12,25 +12,25 @@ struct bits_16 {
 } __attribute__((may_alias));
 _Static_assert(sizeof(struct bits_16) == sizeof(tssa_string), "strings are moved as pairs");
 
-#define WHERE(T, name)                                                                                  \
-    static void name(const struct ew_uniform *uniform, int64_t n, void *out, int64_t out_step,          \
-                     const void *const *in, const int64_t *in_step)                                     \
-    {                                                                                                   \
-        (void)uniform;                                                                                  \
-        const uint8_t *c = in[0];                                                                       \
-        const T *x = in[1], *y = in[2];                                                                 \
-        T *o = out;                                                                                     \
-        const int64_t so = out_step, sc = in_step[0], sx = in_step[1], sy = in_step[2];                 \
-        if (so == 1 && sc == 1 && sx == 1 && sy == 1)                                                   \
-            for (int64_t i = 0; i < n; i++) {                                                           \
-                const T a = x[i], b = y[i];                                                             \
-                o[i] = c[i] ? a : b;                                                                    \
-            }                                                                                           \
-        else                                                                                            \
-            for (int64_t i = 0; i < n; i++) {                                                           \
-                const T a = x[i * sx], b = y[i * sy];                                                   \
-                o[i * so] = c[i * sc] ? a : b;                                                          \
-            }                                                                                           \
+#define WHERE(T, name)                                                                             \
+    static void name(const struct ew_uniform *uniform, int64_t n, void *out, int64_t out_step,     \
+                     const void *const *in, const int64_t *in_step)                                \
+    {                                                                                              \
+        (void)uniform;                                                                             \
+        const uint8_t *c = in[0];                                                                  \
+        const T *x = in[1], *y = in[2];                                                            \
+        T *o = out;                                                                                \
+        const int64_t so = out_step, sc = in_step[0], sx = in_step[1], sy = in_step[2];            \
+        if (so == 1 && sc == 1 && sx == 1 && sy == 1)                                              \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T a = x[i], b = y[i];                                                        \
+                o[i] = c[i] ? a : b;                                                               \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                const T a = x[i * sx], b = y[i * sy];                                              \
+                o[i * so] = c[i * sc] ? a : b;                                                     \
+            }                                                                                      \
     }
 
 WHERE(bits_1, where_1)

@@ -8,7 +8,7 @@
 
 /* In front of every allocation; its size is remembered here, so that releasing can be counted. */
 struct header {
-    size_t size; /* header and padding included */
+    size_t size;   /* header and padding included */
     size_t offset; /* from the start of the allocation to the caller's memory */
 };
 
@@ -19,14 +19,16 @@ static size_t header_space(size_t alignment)
 
 static bool reserve(struct tssa_context *context, size_t size)
 {
-    size_t used = atomic_fetch_add_explicit(&context->memory_used, size, memory_order_relaxed) + size;
+    size_t used =
+        atomic_fetch_add_explicit(&context->memory_used, size, memory_order_relaxed) + size;
     if (used < size || used > context->memory_limit) {
         atomic_fetch_sub_explicit(&context->memory_used, size, memory_order_relaxed);
         return false;
     }
     size_t peak = atomic_load_explicit(&context->memory_peak, memory_order_relaxed);
-    while (used > peak && !atomic_compare_exchange_weak_explicit(&context->memory_peak, &peak, used,
-                                                                 memory_order_relaxed, memory_order_relaxed))
+    while (used > peak &&
+           !atomic_compare_exchange_weak_explicit(&context->memory_peak, &peak, used,
+                                                  memory_order_relaxed, memory_order_relaxed))
         ;
     return true;
 }
@@ -103,5 +105,7 @@ void tssa_context_free(tssa_context *context)
 
 size_t tssa_context_memory_peak(const tssa_context *context)
 {
-    return context ? atomic_load_explicit(&((tssa_context *)context)->memory_peak, memory_order_relaxed) : 0;
+    return context
+               ? atomic_load_explicit(&((tssa_context *)context)->memory_peak, memory_order_relaxed)
+               : 0;
 }

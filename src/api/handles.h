@@ -10,8 +10,9 @@
 #include "ir/ir.h"
 
 struct tssa_context {
-    tssa_allocator source;    /* the caller's */
-    tssa_allocator allocator; /* counts against the limit, then asks `source`; what everything uses */
+    tssa_allocator source; /* the caller's */
+    tssa_allocator
+        allocator; /* counts against the limit, then asks `source`; what everything uses */
     size_t memory_limit;
     atomic_size_t memory_used, memory_peak;
     struct team team;
@@ -32,6 +33,7 @@ void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
 
 /* A new handle that takes ownership of `value`, also on failure. */
-tssa_status *value_handle(const tssa_allocator *allocator, struct value *value, tssa_value **handle);
+tssa_status *value_handle(const tssa_allocator *allocator, struct value *value,
+                          tssa_value **handle);
 
 #endif

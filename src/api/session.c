@@ -22,7 +22,8 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
     return &session->model->context->allocator;
 }
 
-tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options, tssa_session **out)
+tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options,
+                                 tssa_session **out)
 {
     const tssa_session_options defaults = {0};
     if (!model || !out)
@@ -30,13 +31,15 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (!options)
         options = &defaults;
     if (options->device && strcmp(options->device, "cpu") != 0)
-        return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"cpu\" only", options->device);
+        return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"cpu\" only",
+                     options->device);
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
     tssa_status *status = plan_create(model->graph, allocator, &session->plan);
     if (!status && options->profile) {
-        session->profile = allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
+        session->profile =
+            allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
         status = session->profile ? NULL : status_out_of_memory();
     }
     if (status) {
@@ -80,8 +83,8 @@ static tssa_status *take_run(struct tssa_session *session, struct run **run)
     pthread_mutex_unlock(&session->lock);
     if (*run)
         return NULL;
-    return run_create(session->plan, allocator_of(session), &session->model->context->team, session->profiled,
-                      run);
+    return run_create(session->plan, allocator_of(session), &session->model->context->team,
+                      session->profiled, run);
 }
 
 static void give_run(struct tssa_session *session, struct run *run)
@@ -105,8 +108,9 @@ struct call {
     tssa_value *const *given;
 };
 
-static tssa_status *call_open(const struct tssa_session *session, size_t n_inputs, tssa_value *const *inputs,
-                              size_t n_outputs, tssa_value **outputs, struct call *call)
+static tssa_status *call_open(const struct tssa_session *session, size_t n_inputs,
+                              tssa_value *const *inputs, size_t n_outputs, tssa_value **outputs,
+                              struct call *call)
 {
     const tssa_allocator *a = allocator_of(session);
     call->inputs = allocator_calloc(a, n_inputs + 1, sizeof *call->inputs);
@@ -137,7 +141,8 @@ static void call_close(const struct tssa_session *session, struct call *call)
 }
 
 /* Wraps what the run made; all handles or none. */
-static tssa_status *wrap_outputs(const struct tssa_session *session, struct call *call, tssa_value **outputs)
+static tssa_status *wrap_outputs(const struct tssa_session *session, struct call *call,
+                                 tssa_value **outputs)
 {
     tssa_status *status = NULL;
     tssa_value **made = allocator_calloc(allocator_of(session), call->n_outputs + 1, sizeof *made);
@@ -162,8 +167,9 @@ tssa_status *tssa_session_run(tssa_session *session, size_t input_count, tssa_va
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     const struct block_plan *body = session->plan->body;
     if (input_count != body->n_params || output_count != body->n_returns)
-        return ERROR(TSSA_INVALID_ARGUMENT, "the model has %u inputs and %u outputs, not %zu and %zu",
-                     (unsigned)body->n_params, (unsigned)body->n_returns, input_count, output_count);
+        return ERROR(
+            TSSA_INVALID_ARGUMENT, "the model has %u inputs and %u outputs, not %zu and %zu",
+            (unsigned)body->n_params, (unsigned)body->n_returns, input_count, output_count);
     struct run *run;
     TRY(take_run(session, &run));
     struct call call = {0};
@@ -177,7 +183,8 @@ tssa_status *tssa_session_run(tssa_session *session, size_t input_count, tssa_va
     return status;
 }
 
-tssa_status *tssa_session_profile(tssa_session *session, void (*write)(void *, const char *, size_t), void *user)
+tssa_status *tssa_session_profile(tssa_session *session,
+                                  void (*write)(void *, const char *, size_t), void *user)
 {
     if (!session || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_profile: an argument is NULL");

@@ -18,15 +18,16 @@ tssa_status *value_handle(const tssa_allocator *allocator, struct value *value, 
     return NULL;
 }
 
-static tssa_status *check_arguments(const tssa_context *context, int rank, const int64_t *dims, tssa_value **out)
+static tssa_status *check_arguments(const tssa_context *context, int rank, const int64_t *dims,
+                                    tssa_value **out)
 {
     if (!context || !out || (rank > 0 && !dims))
         return ERROR(TSSA_INVALID_ARGUMENT, "a context, dims or result pointer is NULL");
     return NULL;
 }
 
-tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype, int rank, const int64_t *dims,
-                                tssa_value **out)
+tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype, int rank,
+                                const int64_t *dims, tssa_value **out)
 {
     TRY(check_arguments(context, rank, dims, out));
     struct value value = {.kind = TSSA_KIND_TENSOR};
@@ -37,18 +38,20 @@ tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype, int ran
     return value_handle(&context->allocator, &value, out);
 }
 
-tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int rank, const int64_t *dims,
-                                void *data, size_t size, tssa_value **out)
+tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int rank,
+                                const int64_t *dims, void *data, size_t size, tssa_value **out)
 {
     size_t count, bytes, element = tssa_dtype_size(dtype);
     size_t alignment = element < sizeof(void *) ? element : sizeof(void *);
     TRY(check_arguments(context, rank, dims, out));
     TRY(tensor_layout(dtype, rank, dims, &count, &bytes));
     if (size < bytes || (bytes && !data))
-        return ERROR(TSSA_INVALID_ARGUMENT, "the tensor needs %zu bytes but the memory has %zu", bytes, size);
+        return ERROR(TSSA_INVALID_ARGUMENT, "the tensor needs %zu bytes but the memory has %zu",
+                     bytes, size);
     if (alignment > 1 && (uintptr_t)data % alignment != 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "the memory is not aligned to %zu bytes", alignment);
-    struct value value = {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = dtype, .rank = rank, .data = data}};
+    struct value value = {.kind = TSSA_KIND_TENSOR,
+                          .tensor = {.dtype = dtype, .rank = rank, .data = data}};
     if (rank > 0)
         memcpy(value.tensor.dims, dims, (size_t)rank * sizeof *dims);
     return value_handle(&context->allocator, &value, out);
@@ -62,8 +65,9 @@ tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank, const i
     TRY(tensor_layout(TSSA_STRING, rank, dims, &count, &bytes));
     if (count && !strings)
         return ERROR(TSSA_INVALID_ARGUMENT, "strings is NULL");
-    struct value borrowed = {.kind = TSSA_KIND_TENSOR,
-                             .tensor = {.dtype = TSSA_STRING, .rank = rank, .data = (void *)strings}};
+    struct value borrowed = {
+        .kind = TSSA_KIND_TENSOR,
+        .tensor = {.dtype = TSSA_STRING, .rank = rank, .data = (void *)strings}};
     if (rank > 0)
         memcpy(borrowed.tensor.dims, dims, (size_t)rank * sizeof *dims);
     struct value value;
@@ -90,7 +94,8 @@ tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_
     return value_handle(&context->allocator, &value, out);
 }
 
-tssa_status *tssa_map_create(tssa_context *context, tssa_value *keys, tssa_value *values, tssa_value **out)
+tssa_status *tssa_map_create(tssa_context *context, tssa_value *keys, tssa_value *values,
+                             tssa_value **out)
 {
     struct value value;
     TRY(check_arguments(context, 0, NULL, out));

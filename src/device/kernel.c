@@ -64,8 +64,8 @@ tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t fro
     if (count != tensor_count(input)) {
         char text[160];
         tensor_describe(input, text, sizeof text);
-        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) cannot take a shape of %zu elements", from,
-                     text, count);
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) cannot take a shape of %zu elements",
+                     from, text, count);
     }
     struct value *value = args->outputs[index];
     value_copy(value, args->inputs[from]);
@@ -82,7 +82,8 @@ tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer
     return NULL;
 }
 
-tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor)
+tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index,
+                           const struct tensor **tensor)
 {
     TRY(kernel_optional_tensor(args, index, tensor));
     if (!*tensor)
@@ -119,8 +120,8 @@ tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t
         return element_error(tensor, index, "an integer tensor");
     size_t n = tensor_count(tensor);
     if (n > capacity)
-        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " has %zu elements, at most %zu are allowed", index,
-                     n, capacity);
+        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " has %zu elements, at most %zu are allowed",
+                     index, n, capacity);
     if (tensor->dtype == TSSA_INT64) {
         if (n > 0)
             memcpy(values, tensor->data, n * sizeof *values);

@@ -29,18 +29,19 @@ struct kernel_place {
 /* What a run lends its kernels. */
 struct kernel_env {
     struct pool *pool;
-    struct arena *strings; /* bytes of STRING elements; lives until the run's outputs are detached */
+    struct arena
+        *strings; /* bytes of STRING elements; lives until the run's outputs are detached */
     const struct team *team;
 };
 
 struct kernel_args {
     struct kernel_env *env;
-    const void *state; /* what prepare made */
+    const void *state;      /* what prepare made */
     const struct ir_op *op; /* for messages and version; not for attributes */
     uint32_t n_inputs, n_outputs;
-    const struct value *const *inputs;  /* NULL: absent */
-    struct value *const *outputs;       /* NULL: not wanted */
-    const struct kernel_place *places;  /* per output; NULL: none planned */
+    const struct value *const *inputs; /* NULL: absent */
+    struct value *const *outputs;      /* NULL: not wanted */
+    const struct kernel_place *places; /* per output; NULL: none planned */
 };
 
 struct cpu_kernel {
@@ -54,16 +55,20 @@ struct cpu_kernel {
 tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype dtype, int rank,
                            const int64_t *dims, struct tensor **tensor);
 /* Makes output `index` share input `from`'s storage under new dims (as many elements). */
-tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank, const int64_t *dims);
+tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank,
+                          const int64_t *dims);
 /* Scratch memory from the pool, released with buffer_release. */
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);
 
 /* Input `index` as a tensor: an error when it is absent or no tensor. */
-tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor);
+tssa_status *kernel_tensor(const struct kernel_args *args, uint32_t index,
+                           const struct tensor **tensor);
 /* The same, NULL when absent. */
-tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor);
+tssa_status *kernel_optional_tensor(const struct kernel_args *args, uint32_t index,
+                                    const struct tensor **tensor);
 /* An integer tensor's elements as int64: at most `capacity`, else an error. */
-tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t *values, size_t capacity, size_t *count);
+tssa_status *kernel_ints(const struct kernel_args *args, uint32_t index, int64_t *values,
+                         size_t capacity, size_t *count);
 /* One integer or float from a tensor with exactly one element. */
 tssa_status *kernel_scalar_int(const struct kernel_args *args, uint32_t index, int64_t *value);
 tssa_status *kernel_scalar_double(const struct kernel_args *args, uint32_t index, double *value);

@@ -50,9 +50,9 @@ static int compare_symbols(const struct dim *a, const struct dim *b)
 int dim_compare(const struct dim *a, const struct dim *b)
 {
     /* Products before symbols: N*M + N. */
-    static const uint8_t rank[] = {[DIM_CONST] = 0,    [DIM_PRODUCT] = 1, [DIM_SYMBOL] = 2,
-                                   [DIM_SUM] = 3,      [DIM_FLOORDIV] = 4, [DIM_CEILDIV] = 5,
-                                   [DIM_MOD] = 6,      [DIM_MIN] = 7,     [DIM_MAX] = 8};
+    static const uint8_t rank[] = {
+        [DIM_CONST] = 0,   [DIM_PRODUCT] = 1, [DIM_SYMBOL] = 2, [DIM_SUM] = 3, [DIM_FLOORDIV] = 4,
+        [DIM_CEILDIV] = 5, [DIM_MOD] = 6,     [DIM_MIN] = 7,    [DIM_MAX] = 8};
     if (a == b)
         return 0;
     if (a->kind != b->kind)
@@ -206,7 +206,8 @@ static void set_bounds(struct dim *dim)
         quotient_bounds(dim);
         break;
     case DIM_MOD:
-        if (dim->terms[1]->low > 0 || (dim->terms[1]->low == 0 && dim->terms[1]->kind != DIM_CONST)) {
+        if (dim->terms[1]->low > 0 ||
+            (dim->terms[1]->low == 0 && dim->terms[1]->kind != DIM_CONST)) {
             dim->low = 0;
             dim->high = dim->terms[1]->high - (dim->terms[1]->high != INT64_MAX);
         }
@@ -298,8 +299,9 @@ static const struct dim *unknown(struct dim_table *table)
 }
 
 /* The node with these terms, or an unknown when that would be too large; coefficients for sums only. */
-static const struct dim *node(struct dim_table *table, enum dim_kind kind, int64_t value, uint32_t n,
-                              const struct dim *const *terms, const int64_t *coefficients)
+static const struct dim *node(struct dim_table *table, enum dim_kind kind, int64_t value,
+                              uint32_t n, const struct dim *const *terms,
+                              const int64_t *coefficients)
 {
     struct node_key key = {.kind = kind, .n = n, .value = value};
     size_t depth = 1, size = 1;
@@ -315,7 +317,10 @@ static const struct dim *node(struct dim_table *table, enum dim_kind kind, int64
         return found;
     if (depth > DIM_MAX_DEPTH || size > DIM_MAX_SIZE)
         return unknown(table);
-    struct dim dim = {.kind = kind, .value = value, .depth = (uint16_t)depth, .size = (uint16_t)size,
+    struct dim dim = {.kind = kind,
+                      .value = value,
+                      .depth = (uint16_t)depth,
+                      .size = (uint16_t)size,
                       .n_terms = n};
     if (n) {
         dim.terms = arena_copy(table->arena, terms, n * sizeof *terms);
@@ -388,7 +393,8 @@ static bool linear_put(struct linear *sum, const struct dim *term, int64_t coeff
     if (sum->n == DIM_MAX_TERMS)
         return false;
     memmove(&sum->terms[i + 1], &sum->terms[i], (sum->n - i) * sizeof *sum->terms);
-    memmove(&sum->coefficients[i + 1], &sum->coefficients[i], (sum->n - i) * sizeof *sum->coefficients);
+    memmove(&sum->coefficients[i + 1], &sum->coefficients[i],
+            (sum->n - i) * sizeof *sum->coefficients);
     sum->terms[i] = term;
     sum->coefficients[i] = coefficient;
     sum->n++;
@@ -401,7 +407,8 @@ static bool linear_add(struct linear *sum, const struct dim *dim, int64_t factor
     struct linear other;
     int64_t scaled;
     linear_of(dim, &other);
-    if (!i64_mul(other.constant, factor, &scaled) || !i64_add(sum->constant, scaled, &sum->constant))
+    if (!i64_mul(other.constant, factor, &scaled) ||
+        !i64_add(sum->constant, scaled, &sum->constant))
         return false;
     for (uint32_t i = 0; i < other.n; i++)
         if (!i64_mul(other.coefficients[i], factor, &scaled) ||
@@ -410,8 +417,8 @@ static bool linear_add(struct linear *sum, const struct dim *dim, int64_t factor
     return true;
 }
 
-static const struct dim *add_scaled(struct dim_table *table, const struct dim *a, const struct dim *b,
-                                    int64_t factor)
+static const struct dim *add_scaled(struct dim_table *table, const struct dim *a,
+                                    const struct dim *b, int64_t factor)
 {
     if (!a || !b)
         return NULL;
@@ -440,7 +447,8 @@ static uint32_t factors_of(const struct dim *const *term, const struct dim *cons
 }
 
 /* The product of two terms that are no sums and no constants. */
-static const struct dim *mul_terms(struct dim_table *table, const struct dim *a, const struct dim *b)
+static const struct dim *mul_terms(struct dim_table *table, const struct dim *a,
+                                   const struct dim *b)
 {
     const struct dim *const *fa, *const *fb, *merged[DIM_MAX_TERMS];
     uint32_t na = factors_of(&a, &fa), nb = factors_of(&b, &fb), n = 0;
@@ -478,7 +486,8 @@ const struct dim *dim_mul(struct dim_table *table, const struct dim *a, const st
     bool failed = false;
     linear_of(a, &x);
     linear_of(b, &y);
-    if ((size_t)x.n * y.n > (size_t)4 * DIM_MAX_TERMS || !i64_mul(x.constant, y.constant, &sum.constant))
+    if ((size_t)x.n * y.n > (size_t)4 * DIM_MAX_TERMS ||
+        !i64_mul(x.constant, y.constant, &sum.constant))
         return unknown(table);
     for (uint32_t i = 0; i < y.n; i++) {
         int64_t c;
@@ -571,8 +580,8 @@ static const struct dim *div_linear(struct dim_table *table, struct linear *rest
     bool up = rest->constant == c - 1;
     if (up)
         rest->constant = 0;
-    const struct dim *atom = binary(table, up ? DIM_CEILDIV : DIM_FLOORDIV, linear_build(table, rest),
-                                    dim_const(table, c));
+    const struct dim *atom = binary(table, up ? DIM_CEILDIV : DIM_FLOORDIV,
+                                    linear_build(table, rest), dim_const(table, c));
     if (!atom)
         return NULL;
     return linear_put(&total, atom, 1) ? linear_build(table, &total) : unknown(table);
@@ -639,7 +648,8 @@ static bool split_monomials(struct dim_table *table, struct linear *sum, const s
 static bool is_multiple(const struct linear *a, const struct linear *b, int64_t *k)
 {
     int64_t c;
-    if (a->n != b->n || a->n == 0 || b->coefficients[0] == -1 || a->coefficients[0] % b->coefficients[0])
+    if (a->n != b->n || a->n == 0 || b->coefficients[0] == -1 ||
+        a->coefficients[0] % b->coefficients[0])
         return false;
     *k = a->coefficients[0] / b->coefficients[0];
     for (uint32_t i = 0; i < a->n; i++)
@@ -794,7 +804,8 @@ static bool beats(enum dim_kind kind, const struct dim *a, const struct dim *b)
 }
 
 /* Adds one argument in canonical order unless others beat it; false when there are too many. */
-static bool put_argument(enum dim_kind kind, const struct dim **kept, uint32_t *n, const struct dim *arg)
+static bool put_argument(enum dim_kind kind, const struct dim **kept, uint32_t *n,
+                         const struct dim *arg)
 {
     uint32_t left = 0, at = 0;
     for (uint32_t i = 0; i < *n; i++)

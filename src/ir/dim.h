@@ -31,7 +31,7 @@ enum dim_kind {
     DIM_PRODUCT,  /* product of terms, none of them a constant, a sum or a product */
     DIM_FLOORDIV, /* term[0] / term[1], rounded towards -infinity */
     DIM_CEILDIV,
-    DIM_MOD,      /* sign of the divisor, as Python's % */
+    DIM_MOD, /* sign of the divisor, as Python's % */
     DIM_MIN,
     DIM_MAX
 };

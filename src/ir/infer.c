@@ -57,7 +57,8 @@ tssa_status *ir_infer_graph(struct ir_graph *graph)
 
 /* ---- Reading operands ----------------------------------------------------------------------------- */
 
-const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op, uint32_t index)
+const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op,
+                                         uint32_t index)
 {
     const struct ir_value *value = ir_operand(op, index);
     return value ? value->type : graph->types.unknown;
@@ -156,7 +157,8 @@ tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *res
 {
     (void)op;
     if (axis < -rank || axis >= rank)
-        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis, rank);
+        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis,
+                     rank);
     *result = (int)(axis < 0 ? axis + rank : axis);
     return NULL;
 }
@@ -171,7 +173,8 @@ tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const st
     else if (known_a && x == 1)
         *result = b;
     else if (known_a && known_b)
-        return ERROR(TSSA_MALFORMED, "dims %lld and %lld do not broadcast", (long long)x, (long long)y);
+        return ERROR(TSSA_MALFORMED, "dims %lld and %lld do not broadcast", (long long)x,
+                     (long long)y);
     else if (known_a || known_b) /* the other can only be 1 or the same */
         *result = known_a ? a : b;
     else
@@ -181,7 +184,8 @@ tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const st
 }
 
 /* Broadcasts operand `index` into dims, right-aligned. */
-static tssa_status *broadcast_operand(struct ir_op *op, uint32_t index, int *rank, const struct dim **dims)
+static tssa_status *broadcast_operand(struct ir_op *op, uint32_t index, int *rank,
+                                      const struct dim **dims)
 {
     int own = infer_rank(op, index);
     if (own > *rank) {
@@ -242,7 +246,8 @@ INFER_RULE(declared)
     return NULL;
 }
 
-static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op, const struct tensor *tensor)
+static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op,
+                                   const struct tensor *tensor)
 {
     size_t count = tensor_count(tensor);
     bool integral = dtype_is_integer(tensor->dtype) || tensor->dtype == TSSA_BOOL;
@@ -263,6 +268,7 @@ INFER_RULE(constant)
     const struct tensor *tensor = ir_attr_tensor(op, "value");
     if (!tensor)
         return ERROR(TSSA_MALFORMED, "no value");
-    TRY(infer_set(op, 0, type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims)));
+    TRY(infer_set(op, 0,
+                  type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims)));
     return constant_known(graph, op, tensor);
 }

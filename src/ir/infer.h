@@ -25,7 +25,8 @@ tssa_status *ir_infer_op(struct ir_op *op);
 #define INFER_RULE(name) tssa_status *infer_##name(struct ir_graph *graph, struct ir_op *op)
 
 /* The operand's type, or the unknown type when it is absent. */
-const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op, uint32_t index);
+const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op,
+                                         uint32_t index);
 /* dtype of operand `index`; UNDEFINED when unknown. */
 tssa_dtype infer_dtype(const struct ir_op *op, uint32_t index);
 /* Rank of a tensor operand; -1 when unknown. */
@@ -46,15 +47,19 @@ bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, s
 /* The known elements of an operand, symbolic or not; NULL when untracked. */
 const struct ir_known *infer_known(const struct ir_op *op, uint32_t index);
 /* Records a result's elements (copied); elements may be NULL one by one. */
-tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count, const struct dim *const *elements);
+tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count,
+                             const struct dim *const *elements);
 /* The numpy broadcast of two dims; error when both are constants that do not fit. */
-tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const struct dim *b, const struct dim **result);
+tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const struct dim *b,
+                                 const struct dim **result);
 /* The numpy broadcast of operands [first, first + count) (absent ones skipped): sets *rank (-1: unknown)
  * and dims[TSSA_MAX_RANK]. */
-tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, int *rank, const struct dim **dims);
+tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, int *rank,
+                             const struct dim **dims);
 
 /* One declaration per row of the op table; repeated ones are harmless. */
-#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, kernel) \
+#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
+           kernel)                                                                                 \
     INFER_RULE(infer);
 #define EW(...)
 #include "ir/ops.def"

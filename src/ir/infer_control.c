@@ -35,7 +35,8 @@ static const struct ir_type *type_outside(struct ir_graph *graph, const struct i
         return type;
     const struct dim *dims[TSSA_MAX_RANK];
     for (int i = 0; i < type->rank; i++) {
-        dims[i] = dim_is_local(type->dims[i], first_local) ? dim_fresh(&graph->dims, "block") : type->dims[i];
+        dims[i] = dim_is_local(type->dims[i], first_local) ? dim_fresh(&graph->dims, "block")
+                                                           : type->dims[i];
         if (!dims[i])
             return NULL;
     }
@@ -67,8 +68,9 @@ static tssa_status *check_block(const struct ir_op *op, const char *name, uint32
     if (!*block || !ir_block_return(*block))
         return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" is missing", name);
     if ((*block)->n_params < min_params || (*block)->n_params > max_params)
-        return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" has %u inputs where %u to %u are needed", name,
-                     (unsigned)(*block)->n_params, (unsigned)min_params, (unsigned)max_params);
+        return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" has %u inputs where %u to %u are needed",
+                     name, (unsigned)(*block)->n_params, (unsigned)min_params,
+                     (unsigned)max_params);
     return NULL;
 }
 
@@ -119,7 +121,8 @@ INFER_RULE(if)
  * following rounds, so that the iteration ends.
  */
 static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_type *assumed,
-                                        const struct ir_type *initial, const struct ir_type *returned)
+                                        const struct ir_type *initial,
+                                        const struct ir_type *returned)
 {
     if (assumed == returned)
         return assumed;
@@ -150,7 +153,8 @@ static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_
 /* What is known of a value of which nothing is assumed but its dtype. */
 static const struct ir_type *give_up(struct ir_graph *graph, const struct ir_type *type)
 {
-    return type->kind == TYPE_TENSOR ? type_unranked(&graph->types, type->dtype) : graph->types.unknown;
+    return type->kind == TYPE_TENSOR ? type_unranked(&graph->types, type->dtype)
+                                     : graph->types.unknown;
 }
 
 /* Infers `block` until the types of params[first ...] agree with returns[first_return ...]. */
@@ -187,18 +191,19 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
 /* ---- Loop ----------------------------------------------------------------------------------------- */
 
 /* The number of iterations where it does not depend on what the body computes, else a fresh dim. */
-static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *op, const struct ir_block *body)
+static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *op,
+                                    const struct ir_block *body)
 {
     const struct ir_known *trips = infer_known(op, 0), *entry = infer_known(op, 1);
     const struct ir_value *next = ir_operand(ir_block_return(body), 0);
     int64_t one = 0;
     bool enters = !ir_operand(op, 1) ||
                   (entry && entry->count == 1 && dim_is_const(entry->elements[0], &one) && one);
-    while (next && next->op && (next->op->info->flags & IR_ALIAS)) /* Identity, Reshape: the same bool */
+    while (next && next->op &&
+           (next->op->info->flags & IR_ALIAS)) /* Identity, Reshape: the same bool */
         next = ir_operand(next->op, 0);
-    bool stays = next == body->params[1] ||
-                 (next && next->known && next->known->count == 1 &&
-                  dim_is_const(next->known->elements[0], &one) && one);
+    bool stays = next == body->params[1] || (next && next->known && next->known->count == 1 &&
+                                             dim_is_const(next->known->elements[0], &one) && one);
     int64_t count;
     if (enters && stays && trips && trips->count == 1 && trips->elements[0] &&
         dim_is_const(trips->elements[0], &count))
@@ -250,7 +255,8 @@ INFER_RULE(loop)
 /* ---- Scan ----------------------------------------------------------------------------------------- */
 
 /* An operand's type without some axes; unranked when an axis is out of range. */
-static const struct ir_type *drop_axes(struct ir_graph *graph, const struct ir_type *type, int first, int count)
+static const struct ir_type *drop_axes(struct ir_graph *graph, const struct ir_type *type,
+                                       int first, int count)
 {
     if (type->kind != TYPE_TENSOR || type->rank < 0)
         return type;
@@ -276,19 +282,23 @@ INFER_RULE(scan)
     uint32_t skip = batched ? 1 : 0, n = op->n_operands - skip;
     int64_t scanned = ir_attr_int(op, "num_scan_inputs", 0);
     if (scanned < 1 || scanned > n)
-        return ERROR(TSSA_MALFORMED, "num_scan_inputs is %lld with %u inputs", (long long)scanned, (unsigned)n);
+        return ERROR(TSSA_MALFORMED, "num_scan_inputs is %lld with %u inputs", (long long)scanned,
+                     (unsigned)n);
     uint32_t states = n - (uint32_t)scanned;
     struct ir_block *body;
     TRY(check_block(op, "body", n, n, &body));
     if (op->n_results < states)
-        return ERROR(TSSA_MALFORMED, "%u states but only %u outputs", (unsigned)states, (unsigned)op->n_results);
+        return ERROR(TSSA_MALFORMED, "%u states but only %u outputs", (unsigned)states,
+                     (unsigned)op->n_results);
     TRY(check_returns(body, "body", op->n_results));
     uint32_t first_local = graph->dims.n_dims;
     const struct dim *steps = NULL;
     for (uint32_t i = 0; i < n; i++) {
         const struct ir_type *type = infer_operand_type(graph, op, i + skip);
         int rank = type->kind == TYPE_TENSOR ? type->rank : -1;
-        int axis = batched ? 1 : i < states ? 0 : scan_axis(op, "scan_input_axes", i - states, rank);
+        int axis = batched      ? 1
+                   : i < states ? 0
+                                : scan_axis(op, "scan_input_axes", i - states, rank);
         if (i >= states && rank >= 0 && (axis < 0 || axis >= rank))
             return ERROR(TSSA_MALFORMED, "scan input %u has rank %d but scan axis %d",
                          (unsigned)(i - states), rank, axis);
@@ -305,12 +315,14 @@ INFER_RULE(scan)
     for (uint32_t i = 0; i < op->n_results; i++) {
         const struct ir_type *type = return_type(body, i);
         if (batched) /* the batch axis in front is known at run time only */
-            TRY(infer_set_unranked(op, i, type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED));
+            TRY(infer_set_unranked(op, i,
+                                   type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED));
         else if (i < states)
             TRY(infer_set(op, i, type_outside(graph, body->params[i]->type, first_local)));
         else
             TRY(set_stacked(graph, op, i, type, steps,
-                            scan_axis(op, "scan_output_axes", i - states, type->rank + 1), first_local));
+                            scan_axis(op, "scan_output_axes", i - states, type->rank + 1),
+                            first_local));
     }
     return NULL;
 }

@@ -90,7 +90,14 @@ static bool at_least(const struct dim *dim, int64_t value)
 }
 
 /* What is known of a - b. */
-enum order { ORDER_UNKNOWN, ORDER_LESS, ORDER_EQUAL, ORDER_GREATER, ORDER_NOT_LESS, ORDER_NOT_GREATER };
+enum order {
+    ORDER_UNKNOWN,
+    ORDER_LESS,
+    ORDER_EQUAL,
+    ORDER_GREATER,
+    ORDER_NOT_LESS,
+    ORDER_NOT_GREATER
+};
 
 static tssa_status *compare(struct dim_table *dims, const struct dim *a, const struct dim *b,
                             enum order *order)
@@ -114,25 +121,26 @@ static tssa_status *compare(struct dim_table *dims, const struct dim *a, const s
  * One element of a result from the operands' elements, of which `in[i]` may be NULL. *out stays NULL
  * where it cannot be told.
  */
-typedef tssa_status *(*known_fn)(struct ir_op *op, const struct dim *const *in, const struct dim **out);
+typedef tssa_status *(*known_fn)(struct ir_op *op, const struct dim *const *in,
+                                 const struct dim **out);
 
 static struct dim_table *dims_of(struct ir_op *op)
 {
     return &op->parent->graph->dims;
 }
 
-#define KNOWN(name)                                                                                     \
-    static tssa_status *known_##name(struct ir_op *op, const struct dim *const *in,                     \
+#define KNOWN(name)                                                                                \
+    static tssa_status *known_##name(struct ir_op *op, const struct dim *const *in,                \
                                      const struct dim **out)
 
-#define KNOWN_BINARY(name, maker)                                                                       \
-    KNOWN(name)                                                                                         \
-    {                                                                                                   \
-        if (!in[0] || !in[1])                                                                           \
-            return NULL;                                                                                \
-        *out = maker(dims_of(op), in[0], in[1]);                                                        \
-        TRY_ALLOC(*out);                                                                                \
-        return NULL;                                                                                    \
+#define KNOWN_BINARY(name, maker)                                                                  \
+    KNOWN(name)                                                                                    \
+    {                                                                                              \
+        if (!in[0] || !in[1])                                                                      \
+            return NULL;                                                                           \
+        *out = maker(dims_of(op), in[0], in[1]);                                                   \
+        TRY_ALLOC(*out);                                                                           \
+        return NULL;                                                                               \
     }
 
 KNOWN_BINARY(add, dim_add)
@@ -228,16 +236,16 @@ static tssa_status *set_truth(struct ir_op *op, bool truth, const struct dim **o
 
 /* A comparison that holds in the orders of `yes` and fails in those of `no`. */
 #define ORDERS(a, b) (1u << ORDER_##a | 1u << ORDER_##b)
-#define KNOWN_COMPARISON(name, yes, no)                                                                 \
-    KNOWN(name)                                                                                         \
-    {                                                                                                   \
-        if (!in[0] || !in[1])                                                                           \
-            return NULL;                                                                                \
-        enum order order;                                                                               \
-        TRY(compare(dims_of(op), in[0], in[1], &order));                                                \
-        if (((yes) | (no)) >> order & 1)                                                                \
-            return set_truth(op, (yes) >> order & 1, out);                                              \
-        return NULL;                                                                                    \
+#define KNOWN_COMPARISON(name, yes, no)                                                            \
+    KNOWN(name)                                                                                    \
+    {                                                                                              \
+        if (!in[0] || !in[1])                                                                      \
+            return NULL;                                                                           \
+        enum order order;                                                                          \
+        TRY(compare(dims_of(op), in[0], in[1], &order));                                           \
+        if (((yes) | (no)) >> order & 1)                                                           \
+            return set_truth(op, (yes) >> order & 1, out);                                         \
+        return NULL;                                                                               \
     }
 
 KNOWN_COMPARISON(equal, 1u << ORDER_EQUAL, ORDERS(LESS, GREATER))
@@ -272,7 +280,7 @@ KNOWN(or)
     return connect(op, in, true, out);
 }
 
-KNOWN(not)
+KNOWN(not )
 {
     int64_t value;
     return in[0] && dim_is_const(in[0], &value) ? set_truth(op, value == 0, out) : NULL;
@@ -345,7 +353,8 @@ static bool tracked(tssa_dtype dtype)
 static void drop_wrapped(tssa_dtype dtype, const struct dim **element)
 {
     int64_t value;
-    if (*element && dtype == TSSA_INT32 && dim_is_const(*element, &value) && value != (int32_t)value)
+    if (*element && dtype == TSSA_INT32 && dim_is_const(*element, &value) &&
+        value != (int32_t)value)
         *element = NULL;
 }
 

@@ -72,7 +72,8 @@ static bool params_grow(struct ir_block *block)
     uint32_t n = block->n_params;
     if (n != 0 && (n & (n - 1)) != 0)
         return true;
-    struct ir_value **grown = ARENA_ARRAY(&block->graph->arena, struct ir_value *, n ? 2 * (size_t)n : 1);
+    struct ir_value **grown =
+        ARENA_ARRAY(&block->graph->arena, struct ir_value *, n ? 2 * (size_t)n : 1);
     if (!grown)
         return false;
     if (n)
@@ -95,13 +96,14 @@ struct ir_value *ir_block_add_param(struct ir_block *block)
 void ir_value_replace(struct ir_value *from, struct ir_value *to)
 {
     while (from->uses)
-        ir_op_set_operand(from->uses->user, (uint32_t)(from->uses - from->uses->user->operands), to);
+        ir_op_set_operand(from->uses->user, (uint32_t)(from->uses - from->uses->user->operands),
+                          to);
 }
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
 
-struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info, uint32_t n_operands,
-                           uint32_t n_results)
+struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info,
+                           uint32_t n_operands, uint32_t n_results)
 {
     struct ir_op *op = ARENA_NEW(&graph->arena, struct ir_op);
     if (!op)
@@ -243,11 +245,13 @@ bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_at
 
 bool ir_op_set_int(struct ir_graph *graph, struct ir_op *op, const char *name, int64_t value)
 {
-    struct ir_attr attr = {.name = intern_str(&graph->strings, name), .kind = IR_ATTR_INT, .i = value};
+    struct ir_attr attr = {
+        .name = intern_str(&graph->strings, name), .kind = IR_ATTR_INT, .i = value};
     return attr.name && ir_op_set_attr(graph, op, &attr);
 }
 
-static const struct ir_attr *attr_of_kind(const struct ir_op *op, const char *name, enum ir_attr_kind kind)
+static const struct ir_attr *attr_of_kind(const struct ir_op *op, const char *name,
+                                          enum ir_attr_kind kind)
 {
     const struct ir_attr *attr = ir_attr(op, name);
     return attr && attr->kind == kind ? attr : NULL;
@@ -290,15 +294,16 @@ struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *te
 {
     const struct ir_op_info *info = ir_op_info(IR_OP_Constant);
     struct ir_op *op = ir_op_create(graph, info, 0, 1);
-    struct ir_attr attr = {.name = intern_str(&graph->strings, "value"), .kind = IR_ATTR_TENSOR,
-                           .tensor = tensor};
+    struct ir_attr attr = {
+        .name = intern_str(&graph->strings, "value"), .kind = IR_ATTR_TENSOR, .tensor = tensor};
     if (!op || !attr.name || !ir_op_set_attr(graph, op, &attr))
         return NULL;
     op->version = ir_op_bind(info, IR_NEWEST_OPSET);
     return op;
 }
 
-struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count, const int64_t *values)
+struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count,
+                               const int64_t *values)
 {
     struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
     int64_t *data = ARENA_ARRAY(&graph->arena, int64_t, count);

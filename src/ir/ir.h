@@ -49,13 +49,13 @@ struct ir_value {
     uint32_t id;      /* index into per-graph tables; unique, dense, never reused */
     uint32_t index;   /* which result or parameter */
     const char *name; /* interned, unique in the graph after import; NULL: printed as a number */
-    const struct ir_type *type; /* never NULL */
+    const struct ir_type *type;     /* never NULL */
     const struct ir_type *declared; /* value_info of the model: a hint, may be NULL */
     const struct ir_known *known;   /* may be NULL */
-    struct ir_op *op;       /* the defining op, or NULL for a parameter */
-    struct ir_block *block; /* the block whose parameter it is, or NULL */
-    struct ir_use *uses;    /* all operand slots that hold it */
-    bool wanted;            /* false: an omitted optional result, which must not be computed */
+    struct ir_op *op;               /* the defining op, or NULL for a parameter */
+    struct ir_block *block;         /* the block whose parameter it is, or NULL */
+    struct ir_use *uses;            /* all operand slots that hold it */
+    bool wanted; /* false: an omitted optional result, which must not be computed */
 };
 
 enum ir_attr_kind {
@@ -99,8 +99,8 @@ struct ir_op {
     const struct ir_op_info *info; /* the op table's row; that of `opaque` for unknown operators */
     const struct ir_opaque *opaque;
     uint32_t id;
-    int version;            /* since-version it was bound to; 0 for tssa's own ops */
-    const char *name;       /* the ONNX node's name, for messages; may be NULL */
+    int version;      /* since-version it was bound to; 0 for tssa's own ops */
+    const char *name; /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;
     struct ir_use *operands;
     struct ir_value *results;
@@ -140,11 +140,11 @@ struct ir_graph {
     struct intern_table strings;
     struct dim_table dims;
     struct type_table types;
-    struct ir_block *body; /* params: the graph's inputs; return: its outputs */
+    struct ir_block *body;                /* params: the graph's inputs; return: its outputs */
     const struct tensor **input_defaults; /* per input; NULL where the caller must give one */
     const char **output_names;            /* as many as `return` of the body has operands */
     uint32_t n_values, n_ops;
-    uint64_t infer_steps; /* ops inferred so far: the budget of loops (infer_control.c) */
+    uint64_t infer_steps;          /* ops inferred so far: the budget of loops (infer_control.c) */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
     /* The model around the graph; strings may be NULL. */
@@ -168,8 +168,8 @@ struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, ui
 struct ir_value *ir_block_add_param(struct ir_block *block);
 
 /* An op that is in no block yet. Operands start absent, results of unknown type and wanted. */
-struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info, uint32_t n_operands,
-                           uint32_t n_results);
+struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info,
+                           uint32_t n_operands, uint32_t n_results);
 void ir_op_append(struct ir_block *block, struct ir_op *op);
 void ir_op_insert_before(struct ir_op *op, struct ir_op *before);
 /* Takes the op out of its block and drops its operands; its results must have no uses. */
@@ -186,7 +186,8 @@ void ir_value_replace(struct ir_value *from, struct ir_value *to);
 
 /* A Constant op holding `tensor` (not copied), not yet in a block. */
 struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *tensor);
-struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count, const int64_t *values);
+struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count,
+                               const int64_t *values);
 
 /* ---- Reading -------------------------------------------------------------------------------------- */
 
@@ -208,7 +209,10 @@ static inline struct ir_op *ir_block_return(const struct ir_block *block)
 {
     return block->last && block->last->info->id == IR_OP_return ? block->last : NULL;
 }
-static inline bool ir_op_is(const struct ir_op *op, enum ir_op_id id) { return op->info->id == id; }
+static inline bool ir_op_is(const struct ir_op *op, enum ir_op_id id)
+{
+    return op->info->id == id;
+}
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* The Constant's tensor when the value is a Constant's result, else NULL. */
 const struct tensor *ir_value_constant(const struct ir_value *value);
@@ -218,14 +222,15 @@ int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback);
 float ir_attr_float(const struct ir_op *op, const char *name, float fallback);
 /* NUL-terminated (the loader guarantees it). */
 const char *ir_attr_str(const struct ir_op *op, const char *name, const char *fallback);
-const int64_t *ir_attr_ints(const struct ir_op *op, const char *name, size_t *count); /* NULL: absent */
+const int64_t *ir_attr_ints(const struct ir_op *op, const char *name,
+                            size_t *count); /* NULL: absent */
 const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
 
 /* "Add (node \"conv1/add\")" or, unnamed, "Add (node 17)": how messages name an op. */
 void ir_op_describe(const struct ir_op *op, char *text, size_t size);
 
 /* Calls `visit` for every op of the block and, before an op's successors, of its inner blocks. */
-tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *context, struct ir_op *op),
-                           void *context);
+tssa_status *ir_block_walk(struct ir_block *block,
+                           tssa_status *(*visit)(void *context, struct ir_op *op), void *context);
 
 #endif

@@ -91,7 +91,8 @@ static tssa_status *lex_string(struct lexer *lexer, struct token *token)
     lexer->at++;
     for (;;) {
         const char *run = lexer->at;
-        while (lexer->at < lexer->end && *lexer->at != '"' && *lexer->at != '\\' && *lexer->at != '\n')
+        while (lexer->at < lexer->end && *lexer->at != '"' && *lexer->at != '\\' &&
+               *lexer->at != '\n')
             lexer->at++;
         text_append(&lexer->buffer, run, (size_t)(lexer->at - run));
         char c = peek(lexer, 0);

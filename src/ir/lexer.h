@@ -12,15 +12,15 @@
 
 enum token_kind {
     TOKEN_END,
-    TOKEN_NAME,   /* Add, ai.onnx.ml.Scaler, _ */
-    TOKEN_FRESH,  /* nonzero#3: string, number */
-    TOKEN_VALUE,  /* %x, %"a b": string; */
+    TOKEN_NAME,         /* Add, ai.onnx.ml.Scaler, _ */
+    TOKEN_FRESH,        /* nonzero#3: string, number */
+    TOKEN_VALUE,        /* %x, %"a b": string; */
     TOKEN_NUMBER_VALUE, /* %17: number */
-    TOKEN_STRING, /* "...": string */
-    TOKEN_INT,    /* 17: number */
-    TOKEN_FLOAT,  /* 1.5, 1e9 */
-    TOKEN_ARROW,  /* -> */
-    TOKEN_PUNCTUATION /* one character of (){}[],:=@+-*<>? */
+    TOKEN_STRING,       /* "...": string */
+    TOKEN_INT,          /* 17: number */
+    TOKEN_FLOAT,        /* 1.5, 1e9 */
+    TOKEN_ARROW,        /* -> */
+    TOKEN_PUNCTUATION   /* one character of (){}[],:=@+-*<>? */
 };
 
 struct token {
@@ -41,7 +41,8 @@ struct lexer {
     struct text buffer; /* the last decoded string */
 };
 
-void lexer_init(struct lexer *lexer, const tssa_allocator *allocator, const char *text, size_t size);
+void lexer_init(struct lexer *lexer, const tssa_allocator *allocator, const char *text,
+                size_t size);
 void lexer_free(struct lexer *lexer);
 tssa_status *lexer_next(struct lexer *lexer, struct token *token);
 

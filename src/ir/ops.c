@@ -10,14 +10,23 @@
 #define TSSA "tssa"
 #define V(...) ((const uint8_t[]){__VA_ARGS__, 0})
 
-
 /* One ew_info for each element-wise row, found again by its enumerator. */
-#define FLOAT(name_, value_) {.name = name_, .kind = EW_PARAM_FLOAT, .fallback = value_}
-#define INT(name_, value_) {.name = name_, .kind = EW_PARAM_INT, .fallback = value_}
-#define CHOICE(name_, first_, second_)                                                                  \
-    {.name = name_, .kind = EW_PARAM_CHOICE, .first = first_, .second = second_}
-#define REQUIRED(name_, first_, second_)                                                                \
-    {.name = name_, .kind = EW_PARAM_REQUIRED, .first = first_, .second = second_}
+#define FLOAT(name_, value_)                                                                       \
+    {                                                                                              \
+        .name = name_, .kind = EW_PARAM_FLOAT, .fallback = value_                                  \
+    }
+#define INT(name_, value_)                                                                         \
+    {                                                                                              \
+        .name = name_, .kind = EW_PARAM_INT, .fallback = value_                                    \
+    }
+#define CHOICE(name_, first_, second_)                                                             \
+    {                                                                                              \
+        .name = name_, .kind = EW_PARAM_CHOICE, .first = first_, .second = second_                 \
+    }
+#define REQUIRED(name_, first_, second_)                                                           \
+    {                                                                                              \
+        .name = name_, .kind = EW_PARAM_REQUIRED, .first = first_, .second = second_               \
+    }
 /* The leading entry is there because C has no empty list; the rest of the array ends the list. */
 #define PARAMS(...) ((const struct ew_param[EW_MAX_PARAMS + 2]){{.name = NULL}, __VA_ARGS__} + 1)
 
@@ -32,7 +41,7 @@ enum ew_index {
 
 static const struct ew_info ew_table[EW_COUNT] = {
 #define OP(...)
-#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                        \
+#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
     [EW_INDEX_##id_] = {.result = result_, .params = params_, .expression = #expression_},
 #include "ir/ops.def"
 #undef OP
@@ -40,27 +49,27 @@ static const struct ew_info ew_table[EW_COUNT] = {
 };
 
 static const struct ir_op_info op_table[IR_OP_COUNT] = {
-#define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,   \
-            rule_, ew_)                                                                                 \
-    [IR_OP_##id_] = {.id = IR_OP_##id_,                                                                 \
-                     .domain = domain_,                                                                 \
-                     .name = name_,                                                                     \
-                     .versions = versions_,                                                             \
-                     .min_operands = min_in,                                                            \
-                     .max_operands = max_in,                                                            \
-                     .min_results = min_out,                                                            \
-                     .max_results = max_out,                                                            \
-                     .cls = IR_CLASS_##class_,                                                          \
-                     .flags = flags_,                                                                   \
-                     .types = types_,                                                                   \
-                     .infer = infer_##rule_,                                                            \
+#define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,      \
+            types_, rule_, ew_)                                                                    \
+    [IR_OP_##id_] = {.id = IR_OP_##id_,                                                            \
+                     .domain = domain_,                                                            \
+                     .name = name_,                                                                \
+                     .versions = versions_,                                                        \
+                     .min_operands = min_in,                                                       \
+                     .max_operands = max_in,                                                       \
+                     .min_results = min_out,                                                       \
+                     .max_results = max_out,                                                       \
+                     .cls = IR_CLASS_##class_,                                                     \
+                     .flags = flags_,                                                              \
+                     .types = types_,                                                              \
+                     .infer = infer_##rule_,                                                       \
                      .ew = ew_},
-#define OP(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,    \
-           rule_, kernel_)                                                                              \
-    ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,       \
+#define OP(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,       \
+           types_, rule_, kernel_)                                                                 \
+    ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
         rule_, NULL)
-#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                       \
-    ROW(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,                 \
+#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
+    ROW(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,            \
         elementwise_##result_, &ew_table[EW_INDEX_##id_])
 #include "ir/ops.def"
 #undef OP

@@ -26,7 +26,7 @@ struct parser {
     struct lexer lexer;
     struct token token; /* the next one */
     locale_t c_locale;
-    int depth; /* of nested blocks, types and dims */
+    int depth;                 /* of nested blocks, types and dims */
     struct map names, numbers; /* defined values */
     /* Stacks: who pushes takes the count back to what it was. */
     VEC(struct value_ref) refs;

@@ -177,7 +177,8 @@ static tssa_status *parse_tensor_type(struct parser *parser, const struct ir_typ
     return parse_expect(parser, ']');
 }
 
-static tssa_status *parse_wrapped(struct parser *parser, enum type_kind kind, const struct ir_type **type)
+static tssa_status *parse_wrapped(struct parser *parser, enum type_kind kind,
+                                  const struct ir_type **type)
 {
     struct type_table *types = &parser->graph->types;
     const struct ir_type *element = NULL;

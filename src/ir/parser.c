@@ -121,7 +121,8 @@ static tssa_status *parse_ref(struct parser *parser, struct value_ref *ref)
     return parse_advance(parser);
 }
 
-static tssa_status *define(struct parser *parser, const struct value_ref *ref, struct ir_value *value)
+static tssa_status *define(struct parser *parser, const struct value_ref *ref,
+                           struct ir_value *value)
 {
     bool put = true;
     if (ref->kind == REF_ABSENT) {
@@ -241,7 +242,8 @@ static const struct ir_op_info *find_info(const char *spelled, size_t size)
 }
 
 /* Name[@version] */
-static tssa_status *parse_op_name(struct parser *parser, const struct ir_op_info **info, int *version)
+static tssa_status *parse_op_name(struct parser *parser, const struct ir_op_info **info,
+                                  int *version)
 {
     struct token token = parser->token;
     bool given = false;
@@ -471,8 +473,8 @@ static tssa_status *parse_opsets(struct parser *parser)
         TRY_GOTO(status, parse_accept(parser, ',', &more), done);
     }
     parser->graph->n_opsets = opsets.count;
-    parser->graph->opsets = arena_copy(&parser->graph->arena, opsets.data,
-                                       opsets.count * sizeof *opsets.data);
+    parser->graph->opsets =
+        arena_copy(&parser->graph->arena, opsets.data, opsets.count * sizeof *opsets.data);
     status = parser->graph->opsets ? NULL : status_out_of_memory();
 done:
     vec_free(&opsets);
@@ -560,7 +562,8 @@ static tssa_status *parse_outputs(struct parser *parser)
 }
 
 /* The name of an output that the text gives none. */
-static const char *default_output_name(struct parser *parser, const struct ir_value *value, size_t i)
+static const char *default_output_name(struct parser *parser, const struct ir_value *value,
+                                       size_t i)
 {
     if (value && value->name)
         return value->name;

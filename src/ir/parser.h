@@ -6,6 +6,7 @@
 
 #include "ir/ir.h"
 
-tssa_status *ir_parse(const tssa_allocator *allocator, const char *text, size_t size, struct ir_graph **graph);
+tssa_status *ir_parse(const tssa_allocator *allocator, const char *text, size_t size,
+                      struct ir_graph **graph);
 
 #endif

@@ -60,8 +60,9 @@ const struct ir_type *type_tensor(struct type_table *table, tssa_dtype dtype, in
     for (int i = 0; i < rank; i++)
         if (!dims[i])
             return NULL; /* making it ran out of memory */
-    return make(table, &(struct ir_type){.kind = TYPE_TENSOR, .dtype = dtype, .rank = rank,
-                                         .dims = rank ? dims : NULL});
+    return make(table,
+                &(struct ir_type){
+                    .kind = TYPE_TENSOR, .dtype = dtype, .rank = rank, .dims = rank ? dims : NULL});
 }
 
 const struct ir_type *type_tensor_const(struct type_table *table, tssa_dtype dtype, int rank,
@@ -89,7 +90,8 @@ static const struct ir_type *wrap(struct type_table *table, enum type_kind kind,
 {
     if (!element)
         return NULL;
-    return make(table, &(struct ir_type){.kind = kind, .dtype = dtype, .rank = -1, .element = element});
+    return make(table,
+                &(struct ir_type){.kind = kind, .dtype = dtype, .rank = -1, .element = element});
 }
 
 const struct ir_type *type_sequence(struct type_table *table, const struct ir_type *element)
@@ -102,7 +104,8 @@ const struct ir_type *type_optional(struct type_table *table, const struct ir_ty
     return wrap(table, TYPE_OPTIONAL, TSSA_UNDEFINED, element);
 }
 
-const struct ir_type *type_map(struct type_table *table, tssa_dtype key, const struct ir_type *value)
+const struct ir_type *type_map(struct type_table *table, tssa_dtype key,
+                               const struct ir_type *value)
 {
     return wrap(table, TYPE_MAP, key, value);
 }
@@ -112,7 +115,8 @@ const struct ir_type *type_opaque(struct type_table *table)
     return make(table, &(struct ir_type){.kind = TYPE_OPAQUE, .rank = -1});
 }
 
-const struct ir_type *type_join(struct type_table *table, const struct ir_type *a, const struct ir_type *b)
+const struct ir_type *type_join(struct type_table *table, const struct ir_type *a,
+                                const struct ir_type *b)
 {
     if (!a || !b)
         return NULL;
@@ -139,7 +143,8 @@ static const struct dim *refine_dim(const struct dim *a, const struct dim *b)
     return b->kind == DIM_CONST || (dim_is_fresh(a) && !dim_is_fresh(b)) ? b : a;
 }
 
-const struct ir_type *type_refine(struct type_table *table, const struct ir_type *a, const struct ir_type *b)
+const struct ir_type *type_refine(struct type_table *table, const struct ir_type *a,
+                                  const struct ir_type *b)
 {
     if (!a || !b)
         return NULL;
@@ -151,7 +156,8 @@ const struct ir_type *type_refine(struct type_table *table, const struct ir_type
         return a;
     tssa_dtype dtype = a->dtype != TSSA_UNDEFINED ? a->dtype : b->dtype;
     if (a->kind != TYPE_TENSOR)
-        return a->element ? wrap(table, a->kind, dtype, type_refine(table, a->element, b->element)) : a;
+        return a->element ? wrap(table, a->kind, dtype, type_refine(table, a->element, b->element))
+                          : a;
     if (a->rank < 0)
         return type_tensor(table, dtype, b->rank, b->dims);
     if (a->rank != b->rank)

@@ -46,14 +46,17 @@ const struct ir_type *type_unranked(struct type_table *table, tssa_dtype dtype);
 const struct ir_type *type_scalar(struct type_table *table, tssa_dtype dtype);
 const struct ir_type *type_sequence(struct type_table *table, const struct ir_type *element);
 const struct ir_type *type_optional(struct type_table *table, const struct ir_type *element);
-const struct ir_type *type_map(struct type_table *table, tssa_dtype key, const struct ir_type *value);
+const struct ir_type *type_map(struct type_table *table, tssa_dtype key,
+                               const struct ir_type *value);
 const struct ir_type *type_opaque(struct type_table *table);
 
 /* The most special type that both are instances of: differing dims become fresh symbols, differing
  * ranks or dtypes become unknown. Used for If results and loop-carried values. */
-const struct ir_type *type_join(struct type_table *table, const struct ir_type *a, const struct ir_type *b);
+const struct ir_type *type_join(struct type_table *table, const struct ir_type *a,
+                                const struct ir_type *b);
 /* What is known from either; where both know and disagree, `a` wins. */
-const struct ir_type *type_refine(struct type_table *table, const struct ir_type *a, const struct ir_type *b);
+const struct ir_type *type_refine(struct type_table *table, const struct ir_type *a,
+                                  const struct ir_type *b);
 /* false when no value can be of both types (dtype, rank or constant dims contradict). */
 bool type_compatible(const struct ir_type *a, const struct ir_type *b);
 

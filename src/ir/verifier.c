@@ -58,7 +58,8 @@ static tssa_status *broken(const struct ir_op *op, const char *what)
 static tssa_status *register_value(struct verifier *v, const struct ir_value *value)
 {
     if (value->id >= v->graph->n_values || v->values[value->id])
-        return ERROR(TSSA_INTERNAL, "value id %u is out of range or used twice", (unsigned)value->id);
+        return ERROR(TSSA_INTERNAL, "value id %u is out of range or used twice",
+                     (unsigned)value->id);
     if (!value->type)
         return ERROR(TSSA_INTERNAL, "value %u has no type", (unsigned)value->id);
     v->values[value->id] = value;

@@ -47,11 +47,13 @@ tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const 
         if (!ir_op_block(op, control->blocks[n]))
             return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" is missing", control->blocks[n]);
     if (op->n_blocks != n)
-        return ERROR(TSSA_MALFORMED, "%u subgraphs where %u are needed", (unsigned)op->n_blocks, (unsigned)n);
+        return ERROR(TSSA_MALFORMED, "%u subgraphs where %u are needed", (unsigned)op->n_blocks,
+                     (unsigned)n);
     return control->prepare ? control->prepare(op, arena, state) : NULL;
 }
 
-void control_set_result(struct run *run, const struct step *step, uint32_t index, struct value *value)
+void control_set_result(struct run *run, const struct step *step, uint32_t index,
+                        struct value *value)
 {
     struct value *slot = run->outputs[step->first_output + index];
     if (slot)
@@ -65,8 +67,9 @@ tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, st
     struct buffer *buffer = pool_alloc(&run->pool, sizeof value);
     TRY_ALLOC(buffer);
     dtype_store_int64(dtype, buffer->data, value);
-    *out = (struct value){.kind = TSSA_KIND_TENSOR,
-                          .tensor = {.dtype = dtype, .rank = 0, .data = buffer->data, .owner = buffer}};
+    *out = (struct value){
+        .kind = TSSA_KIND_TENSOR,
+        .tensor = {.dtype = dtype, .rank = 0, .data = buffer->data, .owner = buffer}};
     return NULL;
 }
 
@@ -112,8 +115,8 @@ tssa_status *control_run_if(struct run *run, const struct step *step)
 /* ---- SequenceMap ---------------------------------------------------------------------------------- */
 
 /* Binds iteration i: elements of the sequences, tensors as they are. */
-static tssa_status *bind_elements(struct run *run, const struct step *step, const struct block_plan *body,
-                                  size_t i)
+static tssa_status *bind_elements(struct run *run, const struct step *step,
+                                  const struct block_plan *body, size_t i)
 {
     for (uint32_t k = 0; k < step->n_inputs; k++) {
         const struct value *input = run->inputs[step->first_input + k];
@@ -124,7 +127,8 @@ static tssa_status *bind_elements(struct run *run, const struct step *step, cons
             value_copy(&element, input);
         } else {
             if (i >= sequence_length(input->sequence))
-                return ERROR(TSSA_RUNTIME, "input %u is shorter than the first sequence", (unsigned)k);
+                return ERROR(TSSA_RUNTIME, "input %u is shorter than the first sequence",
+                             (unsigned)k);
             value_copy(&element, sequence_element(input->sequence, i));
         }
         executor_bind(run, body, k, &element);
@@ -136,11 +140,12 @@ static tssa_dtype result_dtype(const struct step *step, uint32_t index)
 {
     const struct ir_type *type = step->op->results[index].type;
     return type->kind == TYPE_SEQUENCE && type->element->kind == TYPE_TENSOR ? type->element->dtype
-                                                                            : TSSA_UNDEFINED;
+                                                                             : TSSA_UNDEFINED;
 }
 
 /* Appends the block's returns to the step's results, which hold the sequences so far. */
-static tssa_status *append_returns(struct run *run, const struct step *step, const struct block_plan *body)
+static tssa_status *append_returns(struct run *run, const struct step *step,
+                                   const struct block_plan *body)
 {
     for (uint32_t k = 0; k < step->n_outputs; k++) {
         struct value *slot = run->outputs[step->first_output + k], element, longer;
@@ -167,7 +172,8 @@ tssa_status *control_run_sequence_map(struct run *run, const struct step *step)
         return ERROR(TSSA_RUNTIME, "the first input must be a sequence");
     for (uint32_t k = 0; k < step->n_outputs; k++)
         if (run->outputs[step->first_output + k])
-            TRY(sequence_create(run->allocator, result_dtype(step, k), run->outputs[step->first_output + k]));
+            TRY(sequence_create(run->allocator, result_dtype(step, k),
+                                run->outputs[step->first_output + k]));
     size_t length = sequence_length(first->sequence);
     for (size_t i = 0; i < length; i++) {
         TRY(bind_elements(run, step, body, i));

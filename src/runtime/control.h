@@ -15,7 +15,8 @@ struct ir_block *control_block(const struct ir_op *op, uint32_t index);
 /* ---- Shared by the files of control flow ---------------------------------------------------------- */
 
 /* Moves a value into result `index` of the step, or releases it when it is not wanted. */
-void control_set_result(struct run *run, const struct step *step, uint32_t index, struct value *value);
+void control_set_result(struct run *run, const struct step *step, uint32_t index,
+                        struct value *value);
 /* A one-element tensor in memory of its own. */
 tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, struct value *out);
 tssa_status *control_read_bool(const struct value *value, const char *what, bool *result);

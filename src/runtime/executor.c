@@ -38,8 +38,8 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
            run->placed_symbols && run->offsets && run->sizes && (!profile || run->profile);
 }
 
-tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator, const struct team *team,
-                        bool profile, struct run **out)
+tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
+                        const struct team *team, bool profile, struct run **out)
 {
     struct run *run = allocator_calloc(allocator, 1, sizeof *run);
     TRY_ALLOC(run);
@@ -143,7 +143,8 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
     return NULL;
 }
 
-void executor_bind(struct run *run, const struct block_plan *block, uint32_t param, struct value *value)
+void executor_bind(struct run *run, const struct block_plan *block, uint32_t param,
+                   struct value *value)
 {
     if (block->params[param] == SLOT_NONE)
         value_release(value);
@@ -151,7 +152,8 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
         value_move(&run->slots[block->params[param]], value);
 }
 
-void executor_take(struct run *run, const struct block_plan *block, uint32_t index, struct value *value)
+void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
+                   struct value *value)
 {
     const struct plan_return *from = &block->returns[index];
     if (from->move)
@@ -167,8 +169,8 @@ static const char *name_of(const struct ir_value *value)
     return value->name ? value->name : "";
 }
 
-static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int axis, int64_t actual,
-                             bool *bound)
+static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int axis,
+                             int64_t actual, bool *bound)
 {
     const struct dim *dim = param->type->dims[axis];
     int64_t wanted;
@@ -188,12 +190,13 @@ static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int 
         return ERROR(TSSA_SHAPE_MISMATCH,
                      "input \"%s\": dim %d (%s) is %" PRId64 " but another input says %" PRId64,
                      name_of(param), axis, dim->name, actual, wanted);
-    return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\": dim %d is %" PRId64 " but the model declares %" PRId64,
+    return ERROR(TSSA_SHAPE_MISMATCH,
+                 "input \"%s\": dim %d is %" PRId64 " but the model declares %" PRId64,
                  name_of(param), axis, actual, wanted);
 }
 
-static tssa_status *check_tensor(struct run *run, const struct ir_value *param, const struct tensor *tensor,
-                                 bool *bound)
+static tssa_status *check_tensor(struct run *run, const struct ir_value *param,
+                                 const struct tensor *tensor, bool *bound)
 {
     const struct ir_type *type = param->type;
     if (type->dtype != TSSA_UNDEFINED && type->dtype != tensor->dtype)
@@ -209,10 +212,12 @@ static tssa_status *check_tensor(struct run *run, const struct ir_value *param, 
     return NULL;
 }
 
-static tssa_status *check_kind(const struct ir_value *param, const struct ir_type *type, tssa_kind kind)
+static tssa_status *check_kind(const struct ir_value *param, const struct ir_type *type,
+                               tssa_kind kind)
 {
-    static const tssa_kind kinds[] = {
-        [TYPE_TENSOR] = TSSA_KIND_TENSOR, [TYPE_SEQUENCE] = TSSA_KIND_SEQUENCE, [TYPE_MAP] = TSSA_KIND_MAP};
+    static const tssa_kind kinds[] = {[TYPE_TENSOR] = TSSA_KIND_TENSOR,
+                                      [TYPE_SEQUENCE] = TSSA_KIND_SEQUENCE,
+                                      [TYPE_MAP] = TSSA_KIND_MAP};
     static const char *const names[] = {"nothing", "a tensor", "a sequence", "a map"};
     if (type->kind == TYPE_OPTIONAL && kind == TSSA_KIND_NONE)
         return NULL;
@@ -220,11 +225,12 @@ static tssa_status *check_kind(const struct ir_value *param, const struct ir_typ
         type = type->element;
     if (type->kind == TYPE_UNKNOWN || type->kind == TYPE_OPAQUE || kinds[type->kind] == kind)
         return NULL;
-    return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\" is %s where the model declares %s", name_of(param),
-                 names[kind], names[kinds[type->kind]]);
+    return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\" is %s where the model declares %s",
+                 name_of(param), names[kind], names[kinds[type->kind]]);
 }
 
-static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input, bool *bound)
+static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input,
+                               bool *bound)
 {
     const struct ir_graph *graph = run->plan->graph;
     const struct ir_value *param = graph->body->params[index];
@@ -275,11 +281,13 @@ static tssa_status *place(struct run *run)
     if (run->placed && (bytes == 0 || memcmp(run->symbols, run->placed_symbols, bytes) == 0))
         return NULL;
     run->placed = false;
-    TRY(placement_compute(plan, run->symbols, run->allocator, run->offsets, run->sizes, &slab_size));
+    TRY(placement_compute(plan, run->symbols, run->allocator, run->offsets, run->sizes,
+                          &slab_size));
     if (slab_size > run->slab_size || slab_size < run->slab_size / 2) {
         allocator_free(run->allocator, run->slab);
         run->slab_size = 0;
-        run->slab = slab_size ? allocator_alloc_aligned(run->allocator, slab_size, TENSOR_ALIGNMENT) : NULL;
+        run->slab =
+            slab_size ? allocator_alloc_aligned(run->allocator, slab_size, TENSOR_ALIGNMENT) : NULL;
         if (slab_size)
             TRY_ALLOC(run->slab);
         run->slab_size = slab_size;
@@ -316,12 +324,14 @@ static tssa_status *fill_output(const struct value *result, struct tensor *out, 
     const struct tensor *tensor = &result->tensor;
     char have[160], want[160];
     if (result->kind != TSSA_KIND_TENSOR)
-        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is no tensor but memory for one was given", (unsigned)index);
-    if (tensor->dtype != out->dtype || tensor->dtype == TSSA_STRING || !tensor_same_shape(tensor, out)) {
+        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is no tensor but memory for one was given",
+                     (unsigned)index);
+    if (tensor->dtype != out->dtype || tensor->dtype == TSSA_STRING ||
+        !tensor_same_shape(tensor, out)) {
         tensor_describe(tensor, have, sizeof have);
         tensor_describe(out, want, sizeof want);
-        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is %s but memory for %s was given", (unsigned)index, have,
-                     want);
+        return ERROR(TSSA_SHAPE_MISMATCH, "output %u is %s but memory for %s was given",
+                     (unsigned)index, have, want);
     }
     size_t bytes = tensor_bytes(tensor);
     if (tensor->data != out->data && bytes)
@@ -353,7 +363,8 @@ static tssa_status *take_outputs(struct run *run, struct value *outputs)
         struct value result;
         given[i] = outputs[i].kind != TSSA_KIND_NONE;
         executor_take(run, body, i, &result);
-        status = given[i] ? fill_output(&result, &outputs[i].tensor, i) : detach_output(run, &result, &outputs[i]);
+        status = given[i] ? fill_output(&result, &outputs[i].tensor, i)
+                          : detach_output(run, &result, &outputs[i]);
         value_release(&result);
     }
     while (status && i-- > 0)

@@ -16,10 +16,10 @@ struct step_profile {
 struct run {
     const struct plan *plan;
     const tssa_allocator *allocator;
-    struct value *slots; /* plan->n_slots */
-    const struct value **inputs; /* per plan->inputs: the slot's address or NULL */
-    struct value **outputs;      /* per plan->outputs */
-    struct kernel_place *places; /* per plan->outputs */
+    struct value *slots;               /* plan->n_slots */
+    const struct value **inputs;       /* per plan->inputs: the slot's address or NULL */
+    struct value **outputs;            /* per plan->outputs */
+    struct kernel_place *places;       /* per plan->outputs */
     int64_t *symbols, *placed_symbols; /* of this run, and those that `places` were computed for */
     size_t *offsets, *sizes;           /* per plan->placed */
     void *slab;
@@ -31,8 +31,8 @@ struct run {
     struct step_profile *profile; /* per step; NULL: off */
 };
 
-tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator, const struct team *team,
-                        bool profile, struct run **run);
+tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
+                        const struct team *team, bool profile, struct run **run);
 void run_free(struct run *run);
 
 /*
@@ -46,9 +46,11 @@ tssa_status *run_execute(struct run *run, const struct value *const *inputs, str
 /* Executes the steps of a block whose parameters are bound. */
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block);
 /* Puts a value into a parameter's slot, or releases it when nobody reads it. Takes ownership. */
-void executor_bind(struct run *run, const struct block_plan *block, uint32_t param, struct value *value);
+void executor_bind(struct run *run, const struct block_plan *block, uint32_t param,
+                   struct value *value);
 /* Moves or copies the block's i-th return out of its slot. */
-void executor_take(struct run *run, const struct block_plan *block, uint32_t index, struct value *value);
+void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
+                   struct value *value);
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);
 
 uint64_t executor_now(void); /* nanoseconds, monotonic */

@@ -22,7 +22,7 @@ static tssa_status *collect_symbols(struct plan *plan)
 {
     const struct ir_block *body = plan->graph->body;
     const struct dim **symbols =
-        ARENA_ARRAY(&plan->arena, const struct dim *, (size_t)body->n_params * TSSA_MAX_RANK);
+        ARENA_ARRAY(&plan->arena, const struct dim *, (size_t)body->n_params *TSSA_MAX_RANK);
     TRY_ALLOC(symbols);
     plan->symbols = symbols;
     for (uint32_t i = 0; i < body->n_params; i++) {
@@ -58,13 +58,14 @@ struct lifetime {
 
 struct analysis {
     struct plan *plan;
-    struct lifetime *lifetimes;     /* per value id */
-    uint32_t *step_of_op;           /* per op id */
+    struct lifetime *lifetimes; /* per value id */
+    uint32_t *step_of_op;       /* per op id */
     VEC(struct plan_placed) placed;
 };
 
 /* The step of `block` that `op` is, or is nested in. */
-static uint32_t step_in_block(const struct analysis *a, const struct ir_op *op, const struct ir_block *block)
+static uint32_t step_in_block(const struct analysis *a, const struct ir_op *op,
+                              const struct ir_block *block)
 {
     while (op->parent != block)
         op = op->parent->owner;
@@ -173,7 +174,8 @@ static tssa_status *find_result_outputs(struct plan *plan, const uint32_t *outpu
         const struct ir_value *value = ir_operand(ir_block_return(body->block), i);
         bool computed = body->returns[i].move && value->op && !value->op->n_blocks &&
                         !(value->op->info->flags & IR_ALIAS) &&
-                        value->op->info->cls != IR_CLASS_SEQUENCE && value->type->dtype != TSSA_STRING;
+                        value->op->info->cls != IR_CLASS_SEQUENCE &&
+                        value->type->dtype != TSSA_STRING;
         /* An alias of the result must not live on in memory that the caller may reuse. */
         for (const struct ir_use *use = computed ? value->uses : NULL; use; use = use->next)
             computed &= use->user == body->block->last || !keeps_handles(use->user);
@@ -208,7 +210,8 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     tssa_status *status = analyse_block(&a, plan->body);
     if (!status && a.placed.count) {
         qsort(a.placed.data, a.placed.count, sizeof *a.placed.data, by_first);
-        plan->placed = arena_copy(&plan->arena, a.placed.data, a.placed.count * sizeof *a.placed.data);
+        plan->placed =
+            arena_copy(&plan->arena, a.placed.data, a.placed.count * sizeof *a.placed.data);
         plan->n_placed = (uint32_t)a.placed.count;
         if (!plan->placed)
             status = status_out_of_memory();
@@ -264,7 +267,8 @@ static bool take(stretches *list, size_t size, uint32_t last, size_t *offset)
     size_t best = list->count;
     for (size_t i = 0; i < list->count; i++) {
         const struct stretch *s = &list->data[i];
-        if (s->last == FREE && s->size >= size && (best == list->count || s->size < list->data[best].size))
+        if (s->last == FREE && s->size >= size &&
+            (best == list->count || s->size < list->data[best].size))
             best = i;
     }
     if (!vec_reserve(list, 1))

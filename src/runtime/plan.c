@@ -15,9 +15,9 @@ struct compiler {
     struct arena scratch;
     uint32_t *inputs, *outputs; /* plan->inputs and plan->outputs, being filled */
     struct plan_constant *constants;
-    uint32_t *last_user;    /* per op id, head of the list of slots that die there */
-    uint32_t *next_dying;   /* per slot */
-    uint32_t *position;     /* per op id: place in its block */
+    uint32_t *last_user;  /* per op id, head of the list of slots that die there */
+    uint32_t *next_dying; /* per slot */
+    uint32_t *position;   /* per op id: place in its block */
 };
 
 /* ---- Sizes ---------------------------------------------------------------------------------------- */
@@ -40,7 +40,8 @@ static tssa_status *count_op(void *context, struct ir_op *op)
     return NULL;
 }
 
-static tssa_status *compiler_init(struct compiler *c, struct plan *plan, const struct ir_graph *graph)
+static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
+                                  const struct ir_graph *graph)
 {
     c->plan = plan;
     plan->graph = graph;
@@ -52,13 +53,15 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan, const s
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->constants || !c->last_user || !c->next_dying || !c->position)
+    if (!c->inputs || !c->outputs || !c->constants || !c->last_user || !c->next_dying ||
+        !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
     plan->outputs = c->outputs;
     plan->constants = c->constants;
-    plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants = 0; /* now counted as filled */
+    plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants =
+        0; /* now counted as filled */
     return NULL;
 }
 
@@ -73,8 +76,8 @@ static const struct ir_op *ancestor_in(const struct ir_op *op, const struct ir_b
 }
 
 /* Puts the value on the list of the last op of its block that uses it; what is returned stays. */
-static void record_death(struct compiler *c, const struct ir_value *value, const struct ir_block *block,
-                         const struct ir_op *definer)
+static void record_death(struct compiler *c, const struct ir_value *value,
+                         const struct ir_block *block, const struct ir_op *definer)
 {
     const struct ir_op *last = definer;
     for (const struct ir_use *use = value->uses; use; use = use->next) {
@@ -117,20 +120,22 @@ static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, stru
 
 /* ---- Steps ---------------------------------------------------------------------------------------- */
 
-static tssa_status *compile_block(struct compiler *c, const struct ir_block *block, struct block_plan **out);
+static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
+                                  struct block_plan **out);
 
 static tssa_status *refuse(const struct ir_op *op)
 {
     char text[256];
     ir_op_describe(op, text, sizeof text);
     if (op->opaque && op->opaque->domain[0])
-        return ERROR(TSSA_UNSUPPORTED, "%s: operator %s of domain %s, opset %" PRId64 ", cannot be run", text,
+        return ERROR(TSSA_UNSUPPORTED,
+                     "%s: operator %s of domain %s, opset %" PRId64 ", cannot be run", text,
                      op->opaque->name, op->opaque->domain, op->opaque->opset);
     if (op->opaque)
         return ERROR(TSSA_UNSUPPORTED, "%s: operator %s of opset %" PRId64 " cannot be run", text,
                      op->opaque->name, op->opaque->opset);
-    return ERROR(TSSA_UNSUPPORTED, "%s: operator %s-%d has no kernel on this device", text, op->info->name,
-                 op->version);
+    return ERROR(TSSA_UNSUPPORTED, "%s: operator %s-%d has no kernel on this device", text,
+                 op->info->name, op->version);
 }
 
 static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
@@ -179,7 +184,8 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     return NULL;
 }
 
-static tssa_status *compile_returns(struct compiler *c, const struct ir_block *block, struct block_plan *out)
+static tssa_status *compile_returns(struct compiler *c, const struct ir_block *block,
+                                    struct block_plan *out)
 {
     const struct ir_op *op = ir_block_return(block);
     if (!op)
@@ -190,7 +196,8 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
         const struct ir_value *value = op->operands[i].value;
         if (!value)
             return ERROR(TSSA_MALFORMED, "output %u of a subgraph has no value", (unsigned)i);
-        bool own = value->block == block || (value->op && value->op->parent == block && is_step(value->op));
+        bool own = value->block == block ||
+                   (value->op && value->op->parent == block && is_step(value->op));
         for (uint32_t j = i + 1; own && j < op->n_operands; j++)
             own = op->operands[j].value != value;
         returns[i] = (struct plan_return){.slot = value->id, .move = own};
@@ -200,7 +207,8 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
     return NULL;
 }
 
-static tssa_status *compile_params(struct compiler *c, const struct ir_block *block, struct block_plan *out)
+static tssa_status *compile_params(struct compiler *c, const struct ir_block *block,
+                                   struct block_plan *out)
 {
     uint32_t *params = ARENA_ARRAY(&c->plan->arena, uint32_t, block->n_params);
     TRY_ALLOC(params);
@@ -212,7 +220,8 @@ static tssa_status *compile_params(struct compiler *c, const struct ir_block *bl
 }
 
 /* Weights may lie at any offset of a file; kernels need natural alignment. */
-static tssa_status *aligned_constant(struct compiler *c, const struct tensor *tensor, const struct tensor **out)
+static tssa_status *aligned_constant(struct compiler *c, const struct tensor *tensor,
+                                     const struct tensor **out)
 {
     size_t element = tssa_dtype_size(tensor->dtype);
     size_t alignment = element < sizeof(void *) ? element : sizeof(void *);
@@ -240,7 +249,8 @@ static tssa_status *compile_constant(struct compiler *c, const struct ir_op *op)
     return aligned_constant(c, tensor, &constant->tensor);
 }
 
-static tssa_status *compile_block(struct compiler *c, const struct ir_block *block, struct block_plan **out)
+static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
+                                  struct block_plan **out)
 {
     struct block_plan *compiled = ARENA_NEW(&c->plan->arena, struct block_plan);
     uint32_t n_steps = 0;
@@ -274,7 +284,8 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     return placement_analyse(plan, &c->scratch);
 }
 
-tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator, struct plan **out)
+tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator,
+                         struct plan **out)
 {
     struct plan *plan = allocator_calloc(allocator, 1, sizeof *plan);
     TRY_ALLOC(plan);

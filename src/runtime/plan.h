@@ -27,7 +27,7 @@ struct step {
     const struct ir_op *op;
     const struct cpu_kernel *kernel; /* NULL for control flow */
     const void *state;
-    uint32_t index;                  /* dense over the plan; a control step follows its blocks' steps */
+    uint32_t index; /* dense over the plan; a control step follows its blocks' steps */
     uint32_t n_inputs, n_outputs;
     uint32_t first_input, first_output; /* into plan->inputs, plan->outputs and the run's tables */
     const uint32_t *release;            /* slots */
@@ -67,7 +67,8 @@ struct plan {
     const struct ir_graph *graph;
     const struct block_plan *body;
     uint32_t n_slots, n_steps;
-    const uint32_t *inputs, *outputs; /* slots of all steps' operands and results, SLOT_NONE: absent */
+    const uint32_t *inputs,
+        *outputs; /* slots of all steps' operands and results, SLOT_NONE: absent */
     uint32_t n_inputs, n_outputs;
     const struct plan_constant *constants;
     uint32_t n_constants;
@@ -75,12 +76,14 @@ struct plan {
     uint32_t n_placed;
     const struct dim *const *symbols; /* that the inputs' shapes bind */
     uint32_t n_symbols;
-    const uint32_t *result_outputs; /* per graph output: index into plan->outputs that may be placed in
+    const uint32_t
+        *result_outputs; /* per graph output: index into plan->outputs that may be placed in
                                        the caller's memory, or SLOT_NONE */
 };
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. */
-tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator, struct plan **plan);
+tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator,
+                         struct plan **plan);
 void plan_free(struct plan *plan);
 
 /* Index of a symbol in plan->symbols, or -1. */

@@ -23,15 +23,15 @@ static json_t *step_event(const struct step *step, const struct step_profile *pr
     const struct ir_op *op = step->op;
     char name[256];
     ir_op_describe(op, name, sizeof name);
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i, s:I, s:f}}", "cat", "Node", "ph", "X",
-                     "name", name, "pid", 0, "tid", 0, "ts", start, "dur", (double)profile->nanoseconds / 1e3,
-                     "args", "op_name", op->info->name, "step", (int)step->index, "count",
-                     (json_int_t)profile->count, "mean_us",
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i, s:I, s:f}}", "cat", "Node",
+                     "ph", "X", "name", name, "pid", 0, "tid", 0, "ts", start, "dur",
+                     (double)profile->nanoseconds / 1e3, "args", "op_name", op->info->name, "step",
+                     (int)step->index, "count", (json_int_t)profile->count, "mean_us",
                      (double)profile->nanoseconds / 1e3 / (double)profile->count);
 }
 
-static tssa_status *add_block(json_t *events, const struct block_plan *block, const struct step_profile *profile,
-                              double start)
+static tssa_status *add_block(json_t *events, const struct block_plan *block,
+                              const struct step_profile *profile, double start)
 {
     for (uint32_t i = 0; i < block->n_steps; i++) {
         const struct step *step = &block->steps[i];

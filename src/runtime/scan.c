@@ -25,14 +25,15 @@ struct scan {
     const struct scan_attrs *attrs;
     const struct block_plan *body;
     uint32_t n_states, n_scanned, n_stacked;
-    struct value *values;  /* states, then scanned inputs; owned */
+    struct value *values; /* states, then scanned inputs; owned */
     struct stack *stacks;
     int64_t steps;
 };
 
 /* ---- Attributes ----------------------------------------------------------------------------------- */
 
-static const int64_t *decode_axes(const struct ir_op *op, struct arena *arena, const char *name, uint32_t n)
+static const int64_t *decode_axes(const struct ir_op *op, struct arena *arena, const char *name,
+                                  uint32_t n)
 {
     size_t count;
     const int64_t *values = ir_attr_ints(op, name, &count);
@@ -42,7 +43,8 @@ static const int64_t *decode_axes(const struct ir_op *op, struct arena *arena, c
     return axes;
 }
 
-static const bool *decode_reverse(const struct ir_op *op, struct arena *arena, const char *name, uint32_t n)
+static const bool *decode_reverse(const struct ir_op *op, struct arena *arena, const char *name,
+                                  uint32_t n)
 {
     size_t count;
     const int64_t *values = ir_attr_ints(op, name, &count);
@@ -66,10 +68,11 @@ tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, c
     attrs->n_stacked = op->n_results - attrs->n_states;
     attrs->input_axes = decode_axes(op, arena, "scan_input_axes", attrs->n_scanned);
     attrs->output_axes = decode_axes(op, arena, "scan_output_axes", attrs->n_stacked);
-    attrs->input_reverse = decode_reverse(op, arena, attrs->batched ? "directions" : "scan_input_directions",
-                                          attrs->n_scanned);
+    attrs->input_reverse = decode_reverse(
+        op, arena, attrs->batched ? "directions" : "scan_input_directions", attrs->n_scanned);
     attrs->output_reverse = decode_reverse(op, arena, "scan_output_directions", attrs->n_stacked);
-    if (!attrs->input_axes || !attrs->output_axes || !attrs->input_reverse || !attrs->output_reverse)
+    if (!attrs->input_axes || !attrs->output_axes || !attrs->input_reverse ||
+        !attrs->output_reverse)
         return status_out_of_memory();
     *state = attrs;
     return NULL;
@@ -80,7 +83,8 @@ tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, c
 static tssa_status *scan_open(struct scan *scan)
 {
     const tssa_allocator *a = scan->run->allocator;
-    scan->values = allocator_calloc(a, (size_t)scan->n_states + scan->n_scanned + 1, sizeof *scan->values);
+    scan->values =
+        allocator_calloc(a, (size_t)scan->n_states + scan->n_scanned + 1, sizeof *scan->values);
     scan->stacks = allocator_calloc(a, scan->n_stacked + 1u, sizeof *scan->stacks);
     TRY_ALLOC(scan->values);
     TRY_ALLOC(scan->stacks);
@@ -108,13 +112,13 @@ static tssa_status *input_axis(struct scan *scan, uint32_t i, int *axis)
         return ERROR(TSSA_RUNTIME, "scan input %u is no tensor", (unsigned)i);
     int rank = value->tensor.rank;
     if (wanted < -rank || wanted >= rank)
-        return ERROR(TSSA_RUNTIME, "scan input %u: axis %" PRId64 " is out of range for rank %d", (unsigned)i,
-                     wanted, rank);
+        return ERROR(TSSA_RUNTIME, "scan input %u: axis %" PRId64 " is out of range for rank %d",
+                     (unsigned)i, wanted, rank);
     *axis = (int)(wanted < 0 ? wanted + rank : wanted);
     int64_t length = value->tensor.dims[*axis];
     if (scan->steps >= 0 && scan->steps != length)
-        return ERROR(TSSA_RUNTIME, "scan input %u has %" PRId64 " steps, another has %" PRId64, (unsigned)i,
-                     length, scan->steps);
+        return ERROR(TSSA_RUNTIME, "scan input %u has %" PRId64 " steps, another has %" PRId64,
+                     (unsigned)i, length, scan->steps);
     scan->steps = length;
     return NULL;
 }
@@ -152,8 +156,9 @@ static tssa_status *scan_steps(struct scan *scan, int64_t limit)
     for (uint32_t i = 0; !status && i < scan->n_scanned; i++)
         status = input_axis(scan, i, &axes[i]);
     if (!status && limit > scan->steps)
-        status = ERROR(TSSA_RUNTIME, "sequence_lens holds %" PRId64 " but there are %" PRId64 " steps", limit,
-                       scan->steps);
+        status =
+            ERROR(TSSA_RUNTIME, "sequence_lens holds %" PRId64 " but there are %" PRId64 " steps",
+                  limit, scan->steps);
     if (!status && limit >= 0)
         scan->steps = limit;
     for (int64_t t = 0; !status && t < scan->steps; t++)
@@ -169,8 +174,8 @@ static tssa_status *finish_stacks(struct scan *scan, struct value *results)
     for (uint32_t i = 0; i < scan->n_stacked; i++) {
         int64_t axis = batched ? 0 : scan->attrs->output_axes[i];
         bool reverse = !batched && scan->attrs->output_reverse[i];
-        TRY(stack_finish(&scan->stacks[i], ir_operand(returned, scan->n_states + i)->type, axis, reverse,
-                         &results[i]));
+        TRY(stack_finish(&scan->stacks[i], ir_operand(returned, scan->n_states + i)->type, axis,
+                         reverse, &results[i]));
     }
     return NULL;
 }
@@ -230,8 +235,10 @@ static tssa_status *run_item(struct scan *scan, int64_t item, int64_t limit, int
     struct run *run = scan->run;
     for (uint32_t i = 0; i < scan->n_states + scan->n_scanned; i++) {
         const struct value *input = run->inputs[scan->step->first_input + 1 + i];
-        if (!input || input->kind != TSSA_KIND_TENSOR || input->tensor.rank < 1 || item >= input->tensor.dims[0])
-            return ERROR(TSSA_RUNTIME, "input %u has no batch item %" PRId64, (unsigned)(i + 1), item);
+        if (!input || input->kind != TSSA_KIND_TENSOR || input->tensor.rank < 1 ||
+            item >= input->tensor.dims[0])
+            return ERROR(TSSA_RUNTIME, "input %u has no batch item %" PRId64, (unsigned)(i + 1),
+                         item);
         value_release(&scan->values[i]);
         TRY(slice_along(&run->pool, &input->tensor, 0, item, &scan->values[i]));
     }
@@ -256,7 +263,8 @@ static tssa_status *run_items(struct scan *scan, struct value *results, struct s
         return ERROR(TSSA_RUNTIME, "scan input 0 needs a batch axis and a sequence axis");
     int64_t items = first->tensor.dims[0], length = first->tensor.dims[1];
     bool limited = lens && lens->kind == TSSA_KIND_TENSOR;
-    if (limited && (lens->tensor.dtype != TSSA_INT64 || (int64_t)tensor_count(&lens->tensor) != items))
+    if (limited &&
+        (lens->tensor.dtype != TSSA_INT64 || (int64_t)tensor_count(&lens->tensor) != items))
         return ERROR(TSSA_RUNTIME, "sequence_lens must be %" PRId64 " INT64 values", items);
     for (int64_t b = 0; b < items; b++) {
         int64_t limit = limited ? ((const int64_t *)lens->tensor.data)[b] : -1;
@@ -296,8 +304,12 @@ static tssa_status *run_batched(struct scan *scan)
 tssa_status *control_run_scan(struct run *run, const struct step *step)
 {
     const struct scan_attrs *attrs = step->state;
-    struct scan scan = {.run = run, .step = step, .attrs = attrs, .body = step->blocks[0],
-                        .n_states = attrs->n_states, .n_scanned = attrs->n_scanned,
+    struct scan scan = {.run = run,
+                        .step = step,
+                        .attrs = attrs,
+                        .body = step->blocks[0],
+                        .n_states = attrs->n_states,
+                        .n_scanned = attrs->n_scanned,
                         .n_stacked = attrs->n_stacked};
     tssa_status *status = scan_open(&scan);
     if (!status)

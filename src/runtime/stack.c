@@ -48,7 +48,8 @@ static tssa_status *check_element(struct stack *stack, const struct value *value
     char first[160], now[160];
     tensor_describe(&stack->element, first, sizeof first);
     tensor_describe(tensor, now, sizeof now);
-    return ERROR(TSSA_RUNTIME, "a scan output changes from %s to %s in iteration %zu", first, now, stack->count);
+    return ERROR(TSSA_RUNTIME, "a scan output changes from %s to %s in iteration %zu", first, now,
+                 stack->count);
 }
 
 /* The most elements reserved ahead for a trip count that a model merely claims. */
@@ -65,8 +66,8 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
     else if (needed > capacity)
         TRY(stack_grow(stack, 2 * needed));
     if (stack->element_bytes)
-        memcpy((char *)stack->buffer->data + stack->count * stack->element_bytes, value->tensor.data,
-               stack->element_bytes);
+        memcpy((char *)stack->buffer->data + stack->count * stack->element_bytes,
+               value->tensor.data, stack->element_bytes);
     stack->count++;
     return NULL;
 }
@@ -76,7 +77,8 @@ static tssa_status *empty_element(struct stack *stack, const struct ir_type *typ
 {
     struct tensor *element = &stack->element;
     bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
-    element->dtype = type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED ? type->dtype : TSSA_FLOAT;
+    element->dtype =
+        type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED ? type->dtype : TSSA_FLOAT;
     element->rank = known ? type->rank : 0;
     for (int i = 0; i < element->rank; i++)
         if (!dim_is_const(type->dims[i], &element->dims[i]) || element->dims[i] < 0)
@@ -87,7 +89,8 @@ static tssa_status *empty_element(struct stack *stack, const struct ir_type *typ
 }
 
 /* Element blocks of `inner` bytes, [count][outer] -> [outer][count]; optionally from last to first. */
-static void move_axis(char *to, const char *from, size_t count, size_t outer, size_t inner, bool reverse)
+static void move_axis(char *to, const char *from, size_t count, size_t outer, size_t inner,
+                      bool reverse)
 {
     for (size_t o = 0; o < outer; o++)
         for (size_t i = 0; i < count; i++) {
@@ -98,7 +101,8 @@ static void move_axis(char *to, const char *from, size_t count, size_t outer, si
 
 static tssa_status *reorder(struct stack *stack, int axis, bool reverse)
 {
-    size_t outer = 1, inner = tssa_dtype_size(stack->element.dtype), bytes = stack->count * stack->element_bytes;
+    size_t outer = 1, inner = tssa_dtype_size(stack->element.dtype),
+           bytes = stack->count * stack->element_bytes;
     for (int i = 0; i < stack->element.rank; i++)
         *(i < axis ? &outer : &inner) *= (size_t)stack->element.dims[i];
     if (bytes == 0 || (axis == 0 && !reverse))
@@ -111,14 +115,15 @@ static tssa_status *reorder(struct stack *stack, int axis, bool reverse)
     return NULL;
 }
 
-tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis, bool reverse,
-                          struct value *out)
+tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis,
+                          bool reverse, struct value *out)
 {
     if (!stack->buffer)
         TRY(empty_element(stack, type));
     int rank = stack->element.rank + 1;
     if (axis < -rank || axis >= rank)
-        return ERROR(TSSA_RUNTIME, "scan output axis %" PRId64 " is out of range for rank %d", axis, rank);
+        return ERROR(TSSA_RUNTIME, "scan output axis %" PRId64 " is out of range for rank %d", axis,
+                     rank);
     int at = (int)(axis < 0 ? axis + rank : axis);
     TRY(reorder(stack, at, reverse));
     *out = (struct value){.kind = TSSA_KIND_TENSOR};
@@ -133,10 +138,12 @@ tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64
     return NULL;
 }
 
-tssa_status *slice_along(struct pool *pool, const struct tensor *tensor, int axis, int64_t i, struct value *out)
+tssa_status *slice_along(struct pool *pool, const struct tensor *tensor, int axis, int64_t i,
+                         struct value *out)
 {
     size_t outer = 1, inner = tssa_dtype_size(tensor->dtype), count = (size_t)tensor->dims[axis];
-    struct value result = {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = tensor->dtype, .rank = tensor->rank - 1}};
+    struct value result = {.kind = TSSA_KIND_TENSOR,
+                           .tensor = {.dtype = tensor->dtype, .rank = tensor->rank - 1}};
     for (int d = 0; d < tensor->rank; d++) {
         if (d == axis)
             continue;

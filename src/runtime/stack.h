@@ -27,8 +27,8 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
  * nothing pushed, `type` (that of one element) gives dtype and dims, unknown ones being 0 and an
  * unknown rank giving the shape [0].
  */
-tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis, bool reverse,
-                          struct value *out);
+tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis,
+                          bool reverse, struct value *out);
 
 /* The i-th slice of `tensor` along `axis`, without that axis; shares storage where it is contiguous. */
 tssa_status *slice_along(struct pool *pool, const struct tensor *tensor, int axis, int64_t i,

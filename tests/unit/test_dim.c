@@ -319,8 +319,9 @@ static bool has_unknown(D dim)
 /* The dim rebuilt from its own terms, which must be itself. */
 static D rebuild(D dim)
 {
-    static D (*const makers[])(D, D) = {[DIM_PRODUCT] = mul, [DIM_FLOORDIV] = fdiv, [DIM_CEILDIV] = cdiv,
-                                        [DIM_MOD] = mod,     [DIM_MIN] = dmin,      [DIM_MAX] = dmax};
+    static D (*const makers[])(D, D) = {
+        [DIM_PRODUCT] = mul, [DIM_FLOORDIV] = fdiv, [DIM_CEILDIV] = cdiv,
+        [DIM_MOD] = mod,     [DIM_MIN] = dmin,      [DIM_MAX] = dmax};
     if (dim->n_terms == 0)
         return dim;
     D result = NULL;
@@ -382,9 +383,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        T(sums_and_products),   T(fresh_symbols),   T(quotients),    T(extrema),
-        T(overflow_is_unknown), T(size_is_bounded), T(substitution), T(making_keeps_the_value),
-        T(substituting_evaluates),
+        T(sums_and_products), T(fresh_symbols),          T(quotients),
+        T(extrema),           T(overflow_is_unknown),    T(size_is_bounded),
+        T(substitution),      T(making_keeps_the_value), T(substituting_evaluates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

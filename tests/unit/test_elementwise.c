@@ -74,8 +74,13 @@ static tssa_status *try_run(struct fixture *f, struct ir_op *op, const struct cp
         TRY(kernel->prepare(op, &f->arena, &state));
     struct value *outputs[1] = {out};
     out->kind = TSSA_KIND_NONE;
-    struct kernel_args args = {.env = &f->env, .state = state, .op = op, .n_inputs = n, .n_outputs = 1,
-                               .inputs = in, .outputs = outputs};
+    struct kernel_args args = {.env = &f->env,
+                               .state = state,
+                               .op = op,
+                               .n_inputs = n,
+                               .n_outputs = 1,
+                               .inputs = in,
+                               .outputs = outputs};
     return kernel->run(&args);
 }
 
@@ -86,9 +91,10 @@ static struct ir_op *make_op(struct fixture *f, enum ir_op_id id, uint32_t n)
     return op;
 }
 
-#define RUN(f, Id, out, ...)                                                                            \
-    run_op(f, make_op(f, IR_OP_##Id, sizeof((const struct value *[]){__VA_ARGS__}) / sizeof(void *)),  \
-           &cpu_kernel_##Id, (const struct value *[]){__VA_ARGS__},                                     \
+#define RUN(f, Id, out, ...)                                                                       \
+    run_op(f,                                                                                      \
+           make_op(f, IR_OP_##Id, sizeof((const struct value *[]){__VA_ARGS__}) / sizeof(void *)), \
+           &cpu_kernel_##Id, (const struct value *[]){__VA_ARGS__},                                \
            sizeof((const struct value *[]){__VA_ARGS__}) / sizeof(void *), out)
 
 static void run_op(struct fixture *f, struct ir_op *op, const struct cpu_kernel *kernel,

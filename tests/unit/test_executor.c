@@ -55,8 +55,9 @@ static struct value i64_scalar(int64_t *storage)
 
 static struct value f32_vector(float *storage, int64_t count)
 {
-    return (struct value){.kind = TSSA_KIND_TENSOR,
-                          .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {count}, .data = storage}};
+    return (struct value){
+        .kind = TSSA_KIND_TENSOR,
+        .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {count}, .data = storage}};
 }
 
 static void expect_floats(const struct value *value, const float *expected, size_t count)
@@ -196,26 +197,28 @@ static void test_if_branches(void **state)
 {
     (void)state;
     struct program p;
-    program_open(&p, "graph @g opset(\"\": 18) ir_version(8) (%n: i64[], %x: f32[N]) -> (%y, %x1) {\n"
-                     "  %one = Constant() {value = f32[] 1}\n"
-                     "  %zero = Constant() {value = i64[] 0}\n"
-                     "  %x1 = Add@14(%x, %one)\n"
-                     "  %c = Less@13(%n, %zero)\n"
-                     "  %y = If@16(%c) {\n"
-                     "    then_branch() {\n"
-                     "      return(%x1)\n"
-                     "    }\n"
-                     "    else_branch() {\n"
-                     "      %t = Mul@14(%x1, %x1)\n"
-                     "      return(%t)\n"
-                     "    }\n"
-                     "  }\n"
-                     "  return(%y, %x1)\n"
-                     "}\n");
+    program_open(&p,
+                 "graph @g opset(\"\": 18) ir_version(8) (%n: i64[], %x: f32[N]) -> (%y, %x1) {\n"
+                 "  %one = Constant() {value = f32[] 1}\n"
+                 "  %zero = Constant() {value = i64[] 0}\n"
+                 "  %x1 = Add@14(%x, %one)\n"
+                 "  %c = Less@13(%n, %zero)\n"
+                 "  %y = If@16(%c) {\n"
+                 "    then_branch() {\n"
+                 "      return(%x1)\n"
+                 "    }\n"
+                 "    else_branch() {\n"
+                 "      %t = Mul@14(%x1, %x1)\n"
+                 "      return(%t)\n"
+                 "    }\n"
+                 "  }\n"
+                 "  return(%y, %x1)\n"
+                 "}\n");
     float x[1] = {2};
     for (int64_t n = -1; n <= 0; n++) {
         int64_t number = n;
-        struct value c = i64_scalar(&number), v = f32_vector(x, 1), out[2] = {{.kind = TSSA_KIND_NONE}};
+        struct value c = i64_scalar(&number), v = f32_vector(x, 1),
+                     out[2] = {{.kind = TSSA_KIND_NONE}};
         const struct value *inputs[] = {&c, &v};
         no_error(run_execute(p.run, inputs, out));
         expect_floats(&out[0], (float[]){n < 0 ? 3 : 9}, 1);
@@ -286,9 +289,9 @@ static void test_shapes_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loop_counts),   cmocka_unit_test(test_loop_ends_by_condition),
+        cmocka_unit_test(test_loop_counts),    cmocka_unit_test(test_loop_ends_by_condition),
         cmocka_unit_test(test_nested_capture), cmocka_unit_test(test_if_branches),
-        cmocka_unit_test(test_given_outputs), cmocka_unit_test(test_shapes_change),
+        cmocka_unit_test(test_given_outputs),  cmocka_unit_test(test_shapes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

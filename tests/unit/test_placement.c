@@ -40,7 +40,8 @@ static const struct ir_type *bytes_type(struct fixture *f, int64_t bytes)
 static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
 {
     f->plan.n_placed = count;
-    assert_null(placement_compute(&f->plan, symbols, &allocator_default, f->offsets, f->sizes, &f->slab));
+    assert_null(
+        placement_compute(&f->plan, symbols, &allocator_default, f->offsets, f->sizes, &f->slab));
 }
 
 static void check_disjoint(const struct fixture *f, uint32_t count)
@@ -53,7 +54,8 @@ static void check_disjoint(const struct fixture *f, uint32_t count)
         for (uint32_t j = i + 1; j < count; j++) {
             const struct plan_placed *a = &f->placed[i], *b = &f->placed[j];
             bool together = a->first <= b->last && b->first <= a->last;
-            bool overlap = f->offsets[j] != SIZE_MAX && f->offsets[i] < f->offsets[j] + f->sizes[j] &&
+            bool overlap = f->offsets[j] != SIZE_MAX &&
+                           f->offsets[i] < f->offsets[j] + f->sizes[j] &&
                            f->offsets[j] < f->offsets[i] + f->sizes[i];
             assert_false(together && overlap);
         }
@@ -70,7 +72,8 @@ static void test_random_lifetimes(void **state)
         uint32_t count = 1 + next_random(&random) % MAX_PLACED, step = 0;
         for (uint32_t i = 0; i < count; i++) {
             step += next_random(&random) % 3;
-            f.placed[i] = (struct plan_placed){.output = i, .first = step,
+            f.placed[i] = (struct plan_placed){.output = i,
+                                               .first = step,
                                                .last = step + next_random(&random) % 20,
                                                .type = bytes_type(&f, next_random(&random) % 5000)};
         }

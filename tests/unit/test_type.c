@@ -93,7 +93,8 @@ static void joining(void **state)
     expect(type_join(&table, a, table.unknown), "?");
     expect(type_join(&table, type_sequence(&table, a), type_sequence(&table, f32(1, 4, 0))),
            "seq(f32[*])");
-    assert_ptr_equal(type_join(&table, type_opaque(&table), type_opaque(&table)), type_opaque(&table));
+    assert_ptr_equal(type_join(&table, type_opaque(&table), type_opaque(&table)),
+                     type_opaque(&table));
 }
 
 static void refining(void **state)
@@ -124,15 +125,16 @@ static void compatibility(void **state)
     assert_false(type_compatible(f32(2, -1, 4), type_unranked(&table, TSSA_INT64)));
     assert_true(type_compatible(f32(2, -1, 4), table.unknown));
     assert_false(type_compatible(f32(1, 4, 0), type_sequence(&table, f32(1, 4, 0))));
-    assert_false(type_compatible(type_sequence(&table, f32(1, 4, 0)),
-                                 type_sequence(&table, f32(1, 5, 0))));
+    assert_false(
+        type_compatible(type_sequence(&table, f32(1, 4, 0)), type_sequence(&table, f32(1, 5, 0))));
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-        TEST(equal_types_are_one), TEST(printing), TEST(joining), TEST(refining), TEST(compatibility),
+        TEST(equal_types_are_one), TEST(printing), TEST(joining), TEST(refining),
+        TEST(compatibility),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cpu/kernels.h"
 
-#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, kernel) \
+#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
+           kernel)                                                                                 \
     extern const struct cpu_kernel cpu_kernel_##kernel;
 #define EW(id, ...) extern const struct cpu_kernel cpu_kernel_##id;
 #include "ir/ops.def"
@@ -12,7 +13,8 @@
 const struct cpu_kernel cpu_kernel_NONE = {NULL, NULL};
 
 static const struct cpu_kernel *const kernel_table[IR_OP_COUNT] = {
-#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, kernel) \
+#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
+           kernel)                                                                                 \
     [IR_OP_##id] = &cpu_kernel_##kernel,
 #define EW(id, ...) [IR_OP_##id] = &cpu_kernel_##id,
 #include "ir/ops.def"
