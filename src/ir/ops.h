@@ -124,6 +124,15 @@ int ir_op_bind(const struct ir_op_info *info, int64_t opset);
 #define T_NUMERIC (T_FLOAT | T_INT)
 #define T_I64 DTYPE_BIT(TSSA_INT64)
 #define T_I32I64 (DTYPE_BIT(TSSA_INT32) | T_I64)
+#define T_NARROW                                                                                        \
+    (DTYPE_BIT(TSSA_INT4) | DTYPE_BIT(TSSA_UINT4) | DTYPE_BIT(TSSA_INT2) | DTYPE_BIT(TSSA_UINT2))
+/* What QuantizeLinear makes. */
+#define T_QUANTIZED                                                                                     \
+    (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_UINT16) |    \
+     T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1))
+/* Every real number, however few bits it has, and BOOL. */
+#define T_REAL                                                                                          \
+    (T_NUMERIC | T_BOOL | T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1) | DTYPE_BIT(TSSA_FLOAT8E8M0))
 #define T_ANY (((dtype_mask)1 << TSSA_DTYPE_COUNT) - 2)
 
 #endif
