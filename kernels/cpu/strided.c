@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/strided.h"
+
+#include <string.h>
+
+/* Bytes that are worth a thread of their own, and rows that one step of a parallel copy handles. */
+#define GRAIN_BYTES 65536
+#define BLOCK_ROWS 32
+
+/* One plane: `rows` x `columns` elements; strides in bytes. */
+struct plane {
+    int64_t rows, columns;
+    int64_t to_row, to_column, from_row, from_column;
+};
+
+/*
+ * Columns are walked in blocks, so that a transposing copy (from_row is the small stride) reads the
+ * cache lines of a block of rows again while they are still near. memcpy of a constant size is a plain
+ * load and store, and allows any alignment.
+ */
+#define COPY_PLANE(size)                                                                           \
+    static void copy_plane_##size(const struct plane *p, char *to, const char *from)               \
+    {                                                                                              \
+        for (int64_t begin = 0; begin < p->columns; begin += BLOCK_ROWS) {                         \
+            int64_t end = p->columns - begin > BLOCK_ROWS ? begin + BLOCK_ROWS : p->columns;       \
+            for (int64_t r = 0; r < p->rows; r++) {                                                \
+                char *t = to + r * p->to_row;                                                      \
+                const char *f = from + r * p->from_row;                                            \
+                for (int64_t c = begin; c < end; c++)                                              \
+                    memcpy(t + c * p->to_column, f + c * p->from_column, size);                    \
+            }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void fill_row_##size(char *to, const char *value, int64_t count)                        \
+    {                                                                                              \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            memcpy(to + i * (size), value, size);                                                  \
+    }
+
+COPY_PLANE(1)
+COPY_PLANE(2)
+COPY_PLANE(4)
+COPY_PLANE(8)
+COPY_PLANE(16)
+
+typedef void (*plane_fn)(const struct plane *plane, char *to, const char *from);
+typedef void (*fill_fn)(char *to, const char *value, int64_t count);
+
+static plane_fn plane_copier(size_t size)
+{
+    switch (size) {
+    case 1: return copy_plane_1;
+    case 2: return copy_plane_2;
+    case 4: return copy_plane_4;
+    case 8: return copy_plane_8;
+    default: return copy_plane_16;
+    }
+}
+
+static fill_fn row_filler(size_t size)
+{
+    switch (size) {
+    case 1: return fill_row_1;
+    case 2: return fill_row_2;
+    case 4: return fill_row_4;
+    case 8: return fill_row_8;
+    default: return fill_row_16;
+    }
+}
+
+/* A copy in the form in which it is carried out; strides in bytes. */
+struct job {
+    size_t size;
+    int rank;
+    int64_t dims[STRIDED_MAX_RANK], to_strides[STRIDED_MAX_RANK], from_strides[STRIDED_MAX_RANK];
+    char *to;
+    const char *from;
+    int64_t blocks; /* blocks of rows per plane */
+    plane_fn copy;
+    fill_fn fill;
+};
+
+/*
+ * Drops dims of 1, joins neighbours that are one dim in both arrays, and makes short contiguous rows
+ * into larger elements. false: there is nothing to copy.
+ */
+static bool job_init(struct job *job, size_t size, const struct strided_box *box)
+{
+    int n = 0;
+    job->size = size;
+    for (int i = 0; i < box->rank; i++)
+        if (box->dims[i] <= 0)
+            return false;
+    for (int i = 0; i < box->rank; i++) {
+        int64_t dim = box->dims[i];
+        if (dim == 1)
+            continue;
+        int64_t to = box->to[i] * (int64_t)size, from = box->from[i] * (int64_t)size;
+        if (n > 0 && job->to_strides[n - 1] == to * dim && job->from_strides[n - 1] == from * dim) {
+            n--;
+            dim *= job->dims[n];
+        }
+        job->dims[n] = dim;
+        job->to_strides[n] = to;
+        job->from_strides[n] = from;
+        n++;
+    }
+    if (n > 0 && job->to_strides[n - 1] == (int64_t)size &&
+        job->from_strides[n - 1] == (int64_t)size) {
+        int64_t bytes = job->dims[n - 1] * (int64_t)size;
+        if (bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16) {
+            job->size = (size_t)bytes;
+            n--;
+        }
+    }
+    job->rank = n;
+    return true;
+}
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
+
+/* Makes the dim that is densest in `from` the last but one, when the last is not: a tiled transpose. */
+static void job_order(struct job *job)
+{
+    int last = job->rank - 1, densest = last;
+    for (int i = 0; i <= last; i++)
+        if (job->from_strides[i] != 0 && job->from_strides[densest] != 0 &&
+            magnitude(job->from_strides[i]) < magnitude(job->from_strides[densest]))
+            densest = i;
+    if (densest >= last - 1)
+        return;
+    int64_t dim = job->dims[densest], to = job->to_strides[densest], from = job->from_strides[densest];
+    for (int i = densest; i < last - 1; i++) {
+        job->dims[i] = job->dims[i + 1];
+        job->to_strides[i] = job->to_strides[i + 1];
+        job->from_strides[i] = job->from_strides[i + 1];
+    }
+    job->dims[last - 1] = dim;
+    job->to_strides[last - 1] = to;
+    job->from_strides[last - 1] = from;
+}
+
+/* One plane, or a part of it. */
+static void copy_plane(const struct job *job, const struct plane *plane, char *to, const char *from)
+{
+    int64_t size = (int64_t)job->size;
+    if (plane->to_column == size && plane->from_column == size) {
+        for (int64_t r = 0; r < plane->rows; r++)
+            memcpy(to + r * plane->to_row, from + r * plane->from_row,
+                   (size_t)(plane->columns * size));
+    } else if (plane->to_column == size && plane->from_column == 0) {
+        for (int64_t r = 0; r < plane->rows; r++)
+            job->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
+    } else {
+        job->copy(plane, to, from);
+    }
+}
+
+/* Units [begin, end) of a job: unit u is block u % blocks of plane u / blocks. */
+static void run_blocks(void *context, int64_t begin, int64_t end)
+{
+    const struct job *job = context;
+    int outer = job->rank - 2;
+    struct plane plane = {.columns = job->dims[outer + 1],
+                          .to_row = job->to_strides[outer],
+                          .to_column = job->to_strides[outer + 1],
+                          .from_row = job->from_strides[outer],
+                          .from_column = job->from_strides[outer + 1]};
+    int64_t index[STRIDED_MAX_RANK], to = 0, from = 0;
+    int64_t block = begin % job->blocks, rest = begin / job->blocks;
+    for (int i = outer - 1; i >= 0; i--) {
+        index[i] = rest % job->dims[i];
+        rest /= job->dims[i];
+        to += index[i] * job->to_strides[i];
+        from += index[i] * job->from_strides[i];
+    }
+    for (int64_t u = begin; u < end; u++) {
+        int64_t row = block * BLOCK_ROWS, left = job->dims[outer] - row;
+        plane.rows = left < BLOCK_ROWS ? left : BLOCK_ROWS;
+        copy_plane(job, &plane, job->to + (to + row * plane.to_row),
+                   job->from + (from + row * plane.from_row));
+        if (++block < job->blocks)
+            continue;
+        block = 0;
+        for (int i = outer - 1; i >= 0; i--) {
+            to += job->to_strides[i];
+            from += job->from_strides[i];
+            if (++index[i] < job->dims[i])
+                break;
+            to -= index[i] * job->to_strides[i];
+            from -= index[i] * job->from_strides[i];
+            index[i] = 0;
+        }
+    }
+}
+
+/* Elements [begin, end) of a job with one dim. */
+static void run_line(void *context, int64_t begin, int64_t end)
+{
+    const struct job *job = context;
+    struct plane plane = {.rows = 1,
+                          .columns = end - begin,
+                          .to_column = job->to_strides[0],
+                          .from_column = job->from_strides[0]};
+    copy_plane(job, &plane, job->to + begin * plane.to_column,
+               job->from + begin * plane.from_column);
+}
+
+static int64_t at_least_one(int64_t value)
+{
+    return value > 1 ? value : 1;
+}
+
+void strided_copy(const struct team *team, size_t size, const struct strided_box *box, void *to,
+                  const void *from)
+{
+    struct job job;
+    if (!job_init(&job, size, box))
+        return;
+    job.to = to;
+    job.from = from;
+    job.copy = plane_copier(job.size);
+    job.fill = row_filler(job.size);
+    if (job.rank == 0) {
+        memcpy(to, from, job.size);
+        return;
+    }
+    if (job.rank == 1) {
+        team_for(team, job.dims[0], at_least_one(GRAIN_BYTES / (int64_t)job.size), run_line, &job);
+        return;
+    }
+    job_order(&job);
+    int64_t rows = job.dims[job.rank - 2];
+    job.blocks = (rows + BLOCK_ROWS - 1) / BLOCK_ROWS;
+    int64_t unit = (rows < BLOCK_ROWS ? rows : BLOCK_ROWS) * job.dims[job.rank - 1];
+    int64_t units = dims_product(job.dims, 0, job.rank - 2) * job.blocks;
+    team_for(team, units, at_least_one(GRAIN_BYTES / (int64_t)job.size / unit), run_blocks, &job);
+}
+
+void strided_fill(const struct team *team, size_t size, const struct strided_box *box, void *to,
+                  const void *value)
+{
+    struct strided_box repeated = *box;
+    for (int i = 0; i < box->rank; i++)
+        repeated.from[i] = 0;
+    strided_copy(team, size, &repeated, to, value);
+}
+
+void contiguous_copy(const struct team *team, void *to, const void *from, size_t bytes)
+{
+    struct strided_box box = {.rank = 1, .dims = {(int64_t)bytes}, .to = {1}, .from = {1}};
+    strided_copy(team, 1, &box, to, from);
+}
+
+void contiguous_fill(const struct team *team, size_t size, int64_t count, void *to,
+                     const void *value)
+{
+    struct strided_box box = {.rank = 1, .dims = {count}, .to = {1}, .from = {0}};
+    strided_copy(team, size, &box, to, value);
+}
+
+void element_zero(tssa_dtype dtype, union element *element)
+{
+    memset(element, 0, sizeof *element);
+    if (dtype == TSSA_STRING)
+        element->string.data = "";
+}
