@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, for every element type. */
+#include "kernels/cpu/gather.h"
+
 #include <string.h>
 
 #include "kernels/cpu/indices.h"
@@ -20,20 +22,7 @@ static tssa_status *gather_prepare(const struct ir_op *op, struct arena *arena, 
 
 /* ---- Blocks: Gather and GatherND ------------------------------------------------------------------ */
 
-/*
- * y holds, for each of `batches`, one block of x for each of the `per_batch` indices of that batch.
- * Offsets and x_batch are in blocks.
- */
-struct gather_job {
-    const char *from;
-    char *to;
-    size_t block; /* bytes */
-    int64_t per_batch, x_batch;
-    const int64_t *offsets;
-    int64_t offsets_batch; /* 0: the same indices in every batch */
-};
-
-static void gather_blocks(void *context, int64_t begin, int64_t end)
+static void gather_some(void *context, int64_t begin, int64_t end)
 {
     const struct gather_job *job = context;
     int64_t batch = begin / job->per_batch, i = begin % job->per_batch;
@@ -54,10 +43,10 @@ static void gather_blocks(void *context, int64_t begin, int64_t end)
     }
 }
 
-static void gather_run_job(struct kernel_args *args, struct gather_job *job, int64_t batches)
+void gather_blocks(const struct team *team, const struct gather_job *job, int64_t batches)
 {
-    team_for(args->env->team, batches * job->per_batch, 65536 / (int64_t)job->block + 1,
-             gather_blocks, job);
+    team_for(team, batches * job->per_batch, 65536 / (int64_t)job->block + 1, gather_some,
+             (void *)job);
 }
 
 static tssa_status *gather_run(struct kernel_args *args)
@@ -92,7 +81,7 @@ static tssa_status *gather_run(struct kernel_args *args)
                                  .per_batch = (int64_t)offsets.count,
                                  .x_batch = x->dims[axis],
                                  .offsets = offsets.data};
-        gather_run_job(args, &job, dims_product(x->dims, 0, axis));
+        gather_blocks(args->env->team, &job, dims_product(x->dims, 0, axis));
     }
     indices_release(&offsets);
     return status;
@@ -153,7 +142,7 @@ static tssa_status *gather_nd_run(struct kernel_args *args)
                                  .x_batch = dims_product(x->dims, batch_dims, first),
                                  .offsets = offsets.data,
                                  .offsets_batch = (int64_t)offsets.count / batches};
-        gather_run_job(args, &job, batches);
+        gather_blocks(args->env->team, &job, batches);
     }
     indices_release(&offsets);
     return status;

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference of the rows of selection.def: sizes that only a run can tell are fresh symbols. */
+#include "ir/infer.h"
+
+INFER_RULE(compress)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank = infer_rank(op, 0), axis;
+    (void)graph;
+    if (!ir_attr(op, "axis")) {
+        dims[0] = infer_fresh(op);
+        return infer_set_tensor(op, 0, infer_dtype(op, 0), 1, dims);
+    }
+    if (rank < 0)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == axis ? infer_fresh(op) : infer_dim(op, 0, i);
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
+}
+
+INFER_RULE(non_zero)
+{
+    int rank = infer_rank(op, 0);
+    const struct dim *dims[2] = {rank < 0 ? infer_fresh(op) : dim_const(&graph->dims, rank),
+                                 infer_fresh(op)};
+    return infer_set_tensor(op, 0, TSSA_INT64, 2, dims);
+}
+
+INFER_RULE(unique)
+{
+    const struct dim *dims[TSSA_MAX_RANK], *found = infer_fresh(op), *all = NULL;
+    int rank = infer_rank(op, 0), axis = 0;
+    bool flat = !ir_attr(op, "axis");
+    if (rank >= 0 && !flat)
+        TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    if (rank < 0) {
+        all = infer_fresh(op);
+    } else if (flat) {
+        all = dim_const(&graph->dims, 1);
+        for (int i = 0; i < rank; i++)
+            all = dim_mul(&graph->dims, all, infer_dim(op, 0, i));
+    } else {
+        all = infer_dim(op, 0, axis);
+        for (int i = 0; i < rank; i++)
+            dims[i] = i == axis ? found : infer_dim(op, 0, i);
+    }
+    if (flat)
+        TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), 1, &found));
+    else if (rank < 0)
+        TRY(infer_set_unranked(op, 0, infer_dtype(op, 0)));
+    else
+        TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims));
+    TRY(infer_set_tensor(op, 1, TSSA_INT64, 1, &found));
+    TRY(infer_set_tensor(op, 2, TSSA_INT64, 1, &all));
+    return infer_set_tensor(op, 3, TSSA_INT64, 1, &found);
+}
