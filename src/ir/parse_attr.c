@@ -73,6 +73,18 @@ static tssa_status *parse_bytes(struct parser *parser, tssa_string *string)
     return parse_advance(parser);
 }
 
+/* Infinity stays infinity where the type has one, unlike in a Cast. */
+static void store_float(tssa_dtype dtype, void *element, double number)
+{
+    uint8_t *code = element;
+    if (dtype == TSSA_FLOAT8E8M0)
+        *code = float_to_e8m0((float)number, true, ROUND_NEAREST);
+    else if (dtype_info(dtype)->size == 1)
+        *code = float_to_small_float(dtype, (float)number, false);
+    else
+        dtype_store_double(dtype, element, number);
+}
+
 static tssa_status *parse_element(struct parser *parser, tssa_dtype dtype, void *element)
 {
     int64_t integer = 0;
@@ -80,7 +92,7 @@ static tssa_status *parse_element(struct parser *parser, tssa_dtype dtype, void 
     switch (dtype_info(dtype)->cls) {
     case DTYPE_CLASS_FLOAT:
         TRY(parse_number(parser, dtype, &number));
-        dtype_store_double(dtype, element, number);
+        store_float(dtype, element, number);
         return NULL;
     case DTYPE_CLASS_SIGNED:
     case DTYPE_CLASS_UNSIGNED:
@@ -129,9 +141,11 @@ tssa_status *parse_tensor(struct parser *parser, struct tensor *tensor)
     if (parse_at(parser, '<'))
         return parse_error(&parser->token, "the elements of this tensor were not printed");
     tssa_status *status = tensor_layout(tensor->dtype, tensor->rank, tensor->dims, &count, &bytes);
-    if (status)
-        return status_prefix(status, "line %u, column %u", (unsigned)start.line,
-                             (unsigned)start.column);
+    if (status) {
+        tssa_status *located = parse_error(&start, tssa_status_message(status));
+        tssa_status_free(status);
+        return located;
+    }
     /* Every element takes a character, so the text bounds what is allocated. */
     if (count > (size_t)(parser->lexer.end - parser->token.start))
         return parse_error(&start, "there are fewer elements than the shape says");

@@ -14,7 +14,7 @@
  *     }
  *
  * `_` is an absent operand or an unwanted result. Constants above 64 elements print as
- * `f32[1000] <hex xxh64 of the bytes>` unless `full` asks for all elements (then they parse back).
+ * `f32[1000] <hash of the bytes, in hex>` unless `full` asks for all elements (then they parse back).
  */
 #ifndef TSSA_IR_PRINTER_H
 #define TSSA_IR_PRINTER_H
