@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whole models; see importer.h. */
+#include "onnx/importer.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "ir/infer.h"
+#include "ir/verifier.h"
+#include "onnx/import.h"
+
+/* Operator sets that a model or function may import: they are searched one by one. */
+#define MAX_OPSETS 1000
+
+/* Sparse tensors may grow to this many bytes together, and to so many times the file's size. */
+#define DENSE_FREE ((uint64_t)64 << 20)
+#define DENSE_FACTOR 64
+
+/* Upgrades of operator sets below this one need to know types (Clip, Pad and broadcasting). */
+#define EAGER_BELOW 11
+
+/* ---- Around the graph ----------------------------------------------------------------------------- */
+
+const char *import_domain(const char *domain)
+{
+    return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
+}
+
+static tssa_status *add_opset(const Onnx__OperatorSetIdProto *proto, struct opset *data,
+                              size_t *count)
+{
+    const char *domain = import_domain(proto->domain);
+    const char *shown = domain[0] ? domain : "ai.onnx";
+    if (!proto->has_version || proto->version < 1)
+        return ERROR(TSSA_MALFORMED, "operator set %lld of domain \"%s\" does not exist",
+                     (long long)proto->version, shown);
+    for (size_t i = 0; i < *count; i++) {
+        if (strcmp(data[i].domain, domain) != 0)
+            continue;
+        if (data[i].version == proto->version)
+            return NULL;
+        return ERROR(TSSA_MALFORMED, "operator sets %lld and %lld of domain \"%s\" are imported",
+                     (long long)data[i].version, (long long)proto->version, shown);
+    }
+    data[(*count)++] = (struct opset){domain, proto->version};
+    return NULL;
+}
+
+tssa_status *import_opsets(struct import *import, Onnx__OperatorSetIdProto *const *protos,
+                           size_t count, struct opset_list *list)
+{
+    if (count > MAX_OPSETS)
+        return ERROR(TSSA_LIMIT, "more than %d operator sets are imported", MAX_OPSETS);
+    struct opset *data = ARENA_ARRAY(&import->scratch, struct opset, count);
+    TRY_ALLOC(data);
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++)
+        TRY(add_opset(protos[i], data, &n));
+    for (size_t i = 0; i < n; i++)
+        if (!data[i].domain[0] && data[i].version < EAGER_BELOW)
+            import->eager = true;
+    *list = (struct opset_list){data, n};
+    return NULL;
+}
+
+static tssa_status *copy_text(struct ir_graph *graph, const char *text, const char **copy)
+{
+    *copy = text ? intern_str(&graph->strings, text) : NULL;
+    return text && !*copy ? status_out_of_memory() : NULL;
+}
+
+static tssa_status *copy_metadata(struct ir_graph *graph, const Onnx__ModelProto *model)
+{
+    graph->metadata = ARENA_ARRAY(&graph->arena, struct ir_string_pair, model->n_metadata_props);
+    TRY_ALLOC(graph->metadata);
+    graph->n_metadata = model->n_metadata_props;
+    for (size_t i = 0; i < model->n_metadata_props; i++) {
+        const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
+        TRY(copy_text(graph, entry->key ? entry->key : "", &graph->metadata[i].key));
+        TRY(copy_text(graph, entry->value ? entry->value : "", &graph->metadata[i].value));
+    }
+    return NULL;
+}
+
+static tssa_status *copy_opsets(struct ir_graph *graph, const struct opset_list *opsets)
+{
+    graph->opsets = ARENA_ARRAY(&graph->arena, struct ir_opset, opsets->count);
+    TRY_ALLOC(graph->opsets);
+    graph->n_opsets = opsets->count;
+    for (size_t i = 0; i < opsets->count; i++) {
+        TRY(copy_text(graph, opsets->data[i].domain, &graph->opsets[i].domain));
+        graph->opsets[i].version = opsets->data[i].version;
+    }
+    return NULL;
+}
+
+static tssa_status *copy_model_fields(struct import *import, const struct opset_list *opsets)
+{
+    const Onnx__ModelProto *model = import->model;
+    struct ir_graph *graph = import->graph;
+    TRY(copy_text(graph, model->graph->name, &graph->name));
+    TRY(copy_text(graph, model->doc_string ? model->doc_string : model->graph->doc_string, &graph->doc));
+    TRY(copy_text(graph, model->producer_name, &graph->producer_name));
+    TRY(copy_text(graph, model->producer_version, &graph->producer_version));
+    TRY(copy_text(graph, model->domain, &graph->domain));
+    graph->ir_version = model->ir_version;
+    graph->model_version = model->model_version;
+    TRY(copy_opsets(graph, opsets));
+    return copy_metadata(graph, model);
+}
+
+static tssa_status *check_model(const Onnx__ModelProto *model)
+{
+    if (!model->has_ir_version || model->ir_version < 1)
+        return ERROR(TSSA_MALFORMED, "not an ONNX model: it has no IR version");
+    if (model->ir_version > IR_NEWEST_IR_VERSION)
+        return ERROR(TSSA_UNSUPPORTED, "IR version %lld is newer than %d, the newest that is known",
+                     (long long)model->ir_version, IR_NEWEST_IR_VERSION);
+    if (!model->graph)
+        return ERROR(TSSA_MALFORMED, "the model has no graph");
+    return NULL;
+}
+
+/* ---- The import ----------------------------------------------------------------------------------- */
+
+static tssa_status *import_model(struct import *import)
+{
+    const Onnx__ModelProto *model = import->model;
+    struct frame frame = {.function = NULL};
+    TRY(check_model(model));
+    TRY(import_opsets(import, model->opset_import, model->n_opset_import, &frame.opsets));
+    if (model->ir_version < 3)
+        import->eager = true;
+    TRY(copy_model_fields(import, &frame.opsets));
+    TRY(functions_init(import));
+    map_init(&frame.attrs, import->allocator);
+    map_init(&frame.call_names, import->allocator);
+    tssa_status *status = import_main_graph(import, &frame);
+    map_free(&frame.attrs);
+    map_free(&frame.call_names);
+    return status;
+}
+
+static tssa_status *import_bytes(struct import *import, const void *data, size_t size)
+{
+    ProtobufCMessage *message;
+    TRY(wire_unpack(&import->file, &onnx__model_proto__descriptor, data, size, &message));
+    import->model = (const Onnx__ModelProto *)message;
+    return import_model(import);
+}
+
+static void import_init(struct import *import, const tssa_allocator *allocator, size_t size,
+                        const struct onnx_import_options *options, bool mapped)
+{
+    *import = (struct import){.allocator = allocator, .mapped = mapped};
+    if (options)
+        import->options = *options;
+    import->expansion_left = IMPORT_MAX_EXPANSION;
+    import->dense_left = DENSE_FREE + DENSE_FACTOR * (uint64_t)size;
+    wire_init(&import->file, allocator);
+    arena_init(&import->scratch, allocator);
+    map_init(&import->functions, allocator);
+    map_init(&import->used_names, allocator);
+    map_init(&import->operators, allocator);
+    map_init(&import->attrs, allocator);
+    map_init(&import->tensors, allocator);
+    vec_init(&import->operands, allocator);
+    vec_init(&import->node_attrs, allocator);
+}
+
+static void import_free(struct import *import)
+{
+    vec_free(&import->node_attrs);
+    vec_free(&import->operands);
+    map_free(&import->tensors);
+    map_free(&import->attrs);
+    map_free(&import->operators);
+    map_free(&import->used_names);
+    map_free(&import->functions);
+    arena_clear(&import->scratch);
+    wire_free(&import->file);
+}
+
+/* What an import that succeeded leaves is checked after its own memory is gone: that is the peak. */
+static tssa_status *finish(struct ir_graph *graph)
+{
+    graph->infer_steps = 0;
+    TRY(ir_infer_graph(graph));
+    return ir_verify(graph);
+}
+
+static tssa_status *import_into(struct ir_graph *made, const void *data, size_t size,
+                                const struct onnx_import_options *options, bool mapped)
+{
+    struct import import;
+    import_init(&import, made->allocator, size, options, mapped);
+    import.graph = made;
+    external_init(&import.external, made, import.options.external_data_folder,
+                  import.options.allow_external_links);
+    tssa_status *status = import_bytes(&import, data, size);
+    external_free(&import.external);
+    import_free(&import);
+    return status ? status : finish(made);
+}
+
+tssa_status *onnx_import(const tssa_allocator *allocator, const void *data, size_t size,
+                         const struct onnx_import_options *options, struct ir_graph **graph)
+{
+    struct ir_graph *made = ir_graph_create(allocator);
+    TRY_ALLOC(made);
+    tssa_status *status = import_into(made, data, size, options, false);
+    if (status) {
+        ir_graph_free(made);
+        return status;
+    }
+    *graph = made;
+    return NULL;
+}
+
+/* ---- Files ---------------------------------------------------------------------------------------- */
+
+/* The mapped file, owned by the graph. */
+struct model_file {
+    struct ir_resource resource;
+    struct file_map map;
+};
+
+static void release_model_file(struct ir_resource *resource)
+{
+    file_map_close(&((struct model_file *)resource)->map);
+}
+
+static tssa_status *map_model(struct ir_graph *graph, const char *path, struct file_map *map)
+{
+    struct model_file *file = ARENA_NEW(&graph->arena, struct model_file);
+    TRY_ALLOC(file);
+    TRY(file_map_open(path, &file->map));
+    file->resource.release = release_model_file;
+    ir_graph_attach(graph, &file->resource);
+    *map = file->map;
+    return NULL;
+}
+
+/* The folder of a path: "a/b.onnx" -> "a", "b.onnx" -> ".", "/b.onnx" -> "/". */
+static const char *folder_of(struct ir_graph *graph, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (!slash)
+        return ".";
+    return arena_string(&graph->arena, path, slash == path ? 1 : (size_t)(slash - path));
+}
+
+static tssa_status *import_file(struct ir_graph *graph, const char *path,
+                                const struct onnx_import_options *options)
+{
+    struct onnx_import_options own = {0};
+    struct file_map map;
+    if (options)
+        own = *options;
+    TRY(map_model(graph, path, &map));
+    if (!own.external_data_folder) {
+        own.external_data_folder = folder_of(graph, path);
+        TRY_ALLOC(own.external_data_folder);
+    }
+    return status_prefix(import_into(graph, map.data, map.size, &own, true), "%s", path);
+}
+
+tssa_status *onnx_import_file(const tssa_allocator *allocator, const char *path,
+                              const struct onnx_import_options *options, struct ir_graph **graph)
+{
+    struct ir_graph *made = ir_graph_create(allocator);
+    TRY_ALLOC(made);
+    tssa_status *status = import_file(made, path, options);
+    if (status) {
+        ir_graph_free(made);
+        return status;
+    }
+    *graph = made;
+    return NULL;
+}
