@@ -204,7 +204,7 @@ static tssa_status *check_attrs(const struct ir_op *op)
 
 static tssa_status *check_dtype(const struct ir_op *op)
 {
-    uint32_t index = strcmp(op->info->name, "Where") == 0 ? 1 : 0; /* the condition is BOOL */
+    uint32_t index = ir_op_is(op, IR_OP_Where) ? 1 : 0; /* its condition is BOOL */
     const struct ir_value *value = ir_operand(op, index);
     if (!value || value->type->kind != TYPE_TENSOR || value->type->dtype == TSSA_UNDEFINED ||
         dtype_in(op->info->types, value->type->dtype))

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Dead code elimination: pure ops whose results nobody uses go, with their blocks; optional results that
+ * nobody uses become unwanted, so that they are not computed.
+ *
+ *   needs   nothing
+ *   keeps   types, known elements, order; every op that is not pure
+ *   breaks  nothing
+ *
+ * A dead op that would have failed (an index out of range, say) no longer fails the run.
+ *
+ * Users come after what they use, so one walk from the last op to the first sees every op when all of
+ * its users are decided.
+ */
+#include "passes/pass.h"
+
+static bool has_uses(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].uses)
+            return true;
+    return false;
+}
+
+/* Nothing in the block can be noticed from outside but its results. */
+static bool is_pure_block(const struct ir_block *block);
+
+static bool is_pure(const struct ir_op *op)
+{
+    if (!(op->info->flags & IR_PURE))
+        return false;
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        if (!is_pure_block(op->blocks[i]))
+            return false;
+    return true;
+}
+
+static bool is_pure_block(const struct ir_block *block)
+{
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        if (!is_pure(op))
+            return false;
+    return true;
+}
+
+/* Ends the uses of outer values by a block that goes. */
+static void release_block(struct ir_block *block)
+{
+    for (struct ir_op *op = block->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            ir_op_set_operand(op, i, NULL);
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            release_block(op->blocks[i]);
+    }
+}
+
+/*
+ * Only results beyond the required ones: a kernel may count on those. In the normalizations the number
+ * of results is itself a switch (BatchNormalization before version 14: training or inference).
+ */
+static void drop_results(struct ir_op *op)
+{
+    const struct ir_op_info *info = op->info;
+    if (info->max_results == IR_VARIADIC || info->cls == IR_CLASS_NORMALIZATION)
+        return;
+    for (uint32_t i = info->min_results; i < op->n_results; i++)
+        if (!op->results[i].uses)
+            op->results[i].wanted = false;
+}
+
+static void sweep(struct ir_block *block)
+{
+    struct ir_op *previous;
+    for (struct ir_op *op = block->last; op; op = previous) {
+        previous = op->prev;
+        if (!has_uses(op) && !ir_op_is(op, IR_OP_return) && is_pure(op)) {
+            for (uint32_t i = 0; i < op->n_blocks; i++)
+                release_block(op->blocks[i]);
+            ir_op_remove(op);
+            continue;
+        }
+        drop_results(op);
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            sweep(op->blocks[i]);
+    }
+}
+
+tssa_status *pass_dead_code(struct ir_graph *graph)
+{
+    sweep(graph->body);
+    return NULL;
+}

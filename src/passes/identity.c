@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Removes ops that return their first operand unchanged: Identity, and conversions and rearrangements
+ * that convert and rearrange nothing.
+ *
+ *   needs   types, known elements
+ *   keeps   types, known elements, order
+ *   breaks  nothing
+ */
+#include "passes/pass.h"
+
+enum condition {
+    NEVER,
+    ALWAYS,
+    SAME_DTYPE,       /* operand and result have one element type */
+    SAME_SHAPE,       /* their types are the same, and follow from the operand's alone */
+    SAME_KNOWN_SHAPE, /* the same, and operand 1, from which they follow, is known in part */
+    UNIT_STEPS,       /* Slice: the same shape, and no step but 1 */
+    ORDERED,          /* Transpose: the permutation is 0, 1, 2, ... */
+    ALONE             /* there is one operand only */
+};
+
+static const uint8_t conditions[IR_OP_COUNT] = {
+    [IR_OP_Identity] = ALWAYS,          [IR_OP_Cast] = SAME_DTYPE,
+    [IR_OP_CastLike] = SAME_DTYPE,      [IR_OP_Reshape] = SAME_KNOWN_SHAPE,
+    [IR_OP_Expand] = SAME_KNOWN_SHAPE,  [IR_OP_Tile] = SAME_KNOWN_SHAPE,
+    [IR_OP_Squeeze] = SAME_KNOWN_SHAPE, [IR_OP_Unsqueeze] = SAME_KNOWN_SHAPE,
+    [IR_OP_Flatten] = SAME_SHAPE,       [IR_OP_Slice] = UNIT_STEPS,
+    [IR_OP_Transpose] = ORDERED,        [IR_OP_Concat] = ALONE,
+};
+
+static bool same_dtype(const struct ir_op *op)
+{
+    const struct ir_type *from = ir_operand(op, 0)->type, *to = op->results[0].type;
+    const struct ir_value *like = ir_operand(op, 1); /* of CastLike */
+    /* Where inference cannot tell, the model's hint stands in, which is not proof enough. */
+    if (like && (like->type->kind != TYPE_TENSOR || like->type->dtype != to->dtype))
+        return false;
+    return from->kind == TYPE_TENSOR && to->kind == TYPE_TENSOR && from->dtype == to->dtype &&
+           from->dtype != TSSA_UNDEFINED;
+}
+
+static bool same_shape(const struct ir_op *op)
+{
+    const struct ir_type *from = ir_operand(op, 0)->type;
+    return from == op->results[0].type && from->kind == TYPE_TENSOR && from->rank >= 0;
+}
+
+static bool has_unit_steps(const struct ir_op *op)
+{
+    const struct ir_value *steps = ir_operand(op, 4);
+    if (!steps)
+        return true;
+    int64_t step;
+    for (size_t i = 0; steps->known && i < steps->known->count; i++)
+        if (!dim_is_const(steps->known->elements[i], &step) || step != 1)
+            return false;
+    return steps->known != NULL;
+}
+
+static bool is_ordered(const struct ir_op *op)
+{
+    size_t n;
+    const int64_t *perm = ir_attr_ints(op, "perm", &n);
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    if (!perm) /* reverses */
+        return type->kind == TYPE_TENSOR && (type->rank == 0 || type->rank == 1);
+    for (size_t i = 0; i < n; i++)
+        if (perm[i] != (int64_t)i)
+            return false;
+    return true;
+}
+
+static bool is_identity(const struct ir_op *op)
+{
+    const struct ir_value *shape = ir_operand(op, 1);
+    switch ((enum condition)conditions[op->info->id]) {
+    case ALWAYS:
+        return true;
+    case SAME_DTYPE:
+        return same_dtype(op);
+    case SAME_SHAPE:
+        return same_shape(op);
+    case SAME_KNOWN_SHAPE:
+        return same_shape(op) && (!shape || shape->known);
+    case UNIT_STEPS:
+        return same_shape(op) && has_unit_steps(op);
+    case ORDERED:
+        return is_ordered(op);
+    case ALONE:
+        return op->n_operands == 1;
+    case NEVER:
+        break;
+    }
+    return false;
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    (void)context;
+    struct ir_value *from = ir_operand(op, 0);
+    if (!from || op->n_results != 1 || !is_identity(op))
+        return NULL;
+    ir_value_replace(&op->results[0], from);
+    ir_op_remove(op);
+    return NULL;
+}
+
+tssa_status *pass_identity(struct ir_graph *graph)
+{
+    return ir_block_walk(graph->body, visit, NULL);
+}
