@@ -451,8 +451,9 @@ static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count)
 {
     const uint32_t *order;
-    TRY(import_order(scope->import, nodes, count, &order));
-    for (size_t i = 0; i < count; i++) {
+    size_t n_ordered;
+    TRY(import_order(scope->import, nodes, count, &order, &n_ordered));
+    for (size_t i = 0; i < n_ordered; i++) {
         const Onnx__NodeProto *node = nodes[order[i]];
         tssa_status *status = import_node(scope, node);
         const char *type = node->op_type ? node->op_type : "";

@@ -13,6 +13,9 @@ struct locals {
     struct map names;
 };
 
+/* Of a node in the search; one that another overrides is DONE from the start. */
+enum { NEW, OPEN, DONE };
+
 struct order {
     struct import *import;
     Onnx__NodeProto *const *nodes;
@@ -20,6 +23,7 @@ struct order {
     struct map producers;      /* name -> index of its node + 1, as a pointer */
     VEC(uint32_t) needs;       /* indices of nodes */
     size_t *first;             /* of node i: needs[first[i]] to needs[first[i + 1]] */
+    uint8_t *state;            /* of node i */
     bool is_ordered;
 };
 
@@ -104,16 +108,33 @@ static tssa_status *collect_node(struct order *order, size_t user, const Onnx__N
     return NULL;
 }
 
+/* ---- Who defines what ----------------------------------------------------------------------------- */
+
+static bool is_constant(const Onnx__NodeProto *node)
+{
+    return node->op_type && strcmp(node->op_type, "Constant") == 0 && node->n_input == 0 &&
+           node->n_output == 1;
+}
+
+/* One definition per name, but for Constants: graph surgery leaves models behind in which a Constant was
+ * overridden by a later one of its name, and ONNX Runtime, where Constants are initializers, reads them
+ * so. */
+static tssa_status *define_output(struct order *order, size_t index, const char *name)
+{
+    uintptr_t other = (uintptr_t)map_get_str(&order->producers, name);
+    if (other) {
+        if (!is_constant(order->nodes[other - 1]) || !is_constant(order->nodes[index]))
+            return ERROR(TSSA_MALFORMED, "two outputs of nodes are named \"%s\"", name);
+        order->state[other - 1] = DONE;
+    }
+    return put_name(&order->producers, name, index);
+}
+
 static tssa_status *find_producers(struct order *order)
 {
-    for (size_t i = 0; i < order->count; i++) {
-        const Onnx__NodeProto *node = order->nodes[i];
-        for (size_t o = 0; o < node->n_output; o++) {
-            if (map_get_str(&order->producers, node->output[o]))
-                return ERROR(TSSA_MALFORMED, "two outputs of nodes are named \"%s\"", node->output[o]);
-            TRY(put_name(&order->producers, node->output[o], i));
-        }
-    }
+    for (size_t i = 0; i < order->count; i++)
+        for (size_t o = 0; o < order->nodes[i]->n_output; o++)
+            TRY(define_output(order, i, order->nodes[i]->output[o]));
     return NULL;
 }
 
@@ -129,11 +150,8 @@ static tssa_status *find_needs(struct order *order)
 
 /* ---- Sorting -------------------------------------------------------------------------------------- */
 
-enum { NEW, OPEN, DONE };
-
 /* A depth-first search without recursion: `path` are the open nodes, next[i] is how far node i is. */
 struct search {
-    uint8_t *state;
     size_t *next;
     uint32_t *path;
     size_t depth;
@@ -152,68 +170,73 @@ static tssa_status *visit(const struct order *order, struct search *search, uint
 {
     search->depth = 0;
     search->path[search->depth++] = root;
-    search->state[root] = OPEN;
+    order->state[root] = OPEN;
     while (search->depth) {
         uint32_t node = search->path[search->depth - 1];
         if (search->next[node] == order->first[node + 1]) {
-            search->state[node] = DONE;
+            order->state[node] = DONE;
             search->sorted[search->n_sorted++] = node;
             search->depth--;
             continue;
         }
         uint32_t needed = order->needs.data[search->next[node]++];
-        if (search->state[needed] == OPEN)
+        if (order->state[needed] == OPEN)
             return cycle_error(order, needed);
-        if (search->state[needed] == NEW) {
-            search->state[needed] = OPEN;
+        if (order->state[needed] == NEW) {
+            order->state[needed] = OPEN;
             search->path[search->depth++] = needed;
         }
     }
     return NULL;
 }
 
-static tssa_status *sort(const struct order *order, uint32_t *sorted)
+static tssa_status *sort(const struct order *order, uint32_t *sorted, size_t *n_sorted)
 {
     struct arena scratch;
     arena_init(&scratch, order->import->allocator);
     struct search search = {
-        .state = ARENA_ARRAY(&scratch, uint8_t, order->count),
         .next = ARENA_ARRAY(&scratch, size_t, order->count),
         .path = ARENA_ARRAY(&scratch, uint32_t, order->count),
         .sorted = sorted,
     };
     tssa_status *status =
-        search.state && search.next && search.path ? NULL : status_out_of_memory();
+        search.next && search.path ? NULL : status_out_of_memory();
     for (size_t i = 0; i < order->count && !status; i++)
         search.next[i] = order->first[i];
     for (size_t i = 0; i < order->count && !status; i++)
-        if (search.state[i] == NEW)
+        if (order->state[i] == NEW)
             status = visit(order, &search, (uint32_t)i);
+    *n_sorted = search.n_sorted;
     arena_clear(&scratch);
     return status;
 }
 
-static tssa_status *find_order(struct order *order, uint32_t *sorted)
+static tssa_status *find_order(struct order *order, uint32_t *sorted, size_t *n_sorted)
 {
     TRY(find_producers(order));
     TRY(find_needs(order));
     if (!order->is_ordered)
-        return sort(order, sorted);
+        return sort(order, sorted, n_sorted);
     for (size_t i = 0; i < order->count; i++)
-        sorted[i] = (uint32_t)i;
+        if (order->state[i] == NEW)
+            sorted[(*n_sorted)++] = (uint32_t)i;
     return NULL;
 }
 
 tssa_status *import_order(struct import *import, Onnx__NodeProto *const *nodes, size_t count,
-                          const uint32_t **sorted)
+                          const uint32_t **sorted, size_t *n_sorted)
 {
+    *n_sorted = 0;
     uint32_t *result = ARENA_ARRAY(&import->scratch, uint32_t, count);
     TRY_ALLOC(result);
     struct order order = {.import = import, .nodes = nodes, .count = count, .is_ordered = true};
     map_init(&order.producers, import->allocator);
     vec_init(&order.needs, import->allocator);
     order.first = allocator_calloc(import->allocator, count + 1, sizeof *order.first);
-    tssa_status *status = order.first ? find_order(&order, result) : status_out_of_memory();
+    order.state = allocator_calloc(import->allocator, count, sizeof *order.state);
+    tssa_status *status = order.first && order.state ? find_order(&order, result, n_sorted)
+                                                     : status_out_of_memory();
+    allocator_free(import->allocator, order.state);
     allocator_free(import->allocator, order.first);
     vec_free(&order.needs);
     map_free(&order.producers);
