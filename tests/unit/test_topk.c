@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TopK and NonMaxSuppression against naive searches. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+/* ---- TopK ----------------------------------------------------------------------------------------- */
+
+/* Picks k times the best element that is left; the first of equals. */
+static void check_topk(const float *in, int64_t n, int64_t k, bool largest, const float *values,
+                       const int64_t *indices, int64_t step)
+{
+    bool taken[64] = {false};
+    for (int64_t i = 0; i < k; i++) {
+        int64_t best = -1;
+        for (int64_t j = 0; j < n; j++)
+            if (!taken[j] && (best < 0 || (largest ? in[j * step] > in[best * step]
+                                                   : in[j * step] < in[best * step])))
+                best = j;
+        taken[best] = true;
+        assert_int_equal(indices[i * step], best);
+        assert_true(values[i * step] == in[best * step]);
+    }
+}
+
+static void test_topk(void **state)
+{
+    (void)state;
+    float in[2 * 17 * 3];
+    for (int axis = 0; axis < 3; axis++)
+        for (int largest = 0; largest < 2; largest++) {
+            int64_t dims[3] = {2, 17, 3}, k = axis == 1 ? 9 : 2;
+            op_test_fill(in, 2 * 17 * 3, 7);
+            for (int i = 0; i < 2 * 17 * 3; i++)
+                in[i] = rintf(in[i] * 4); /* many ties, and -0 */
+            struct op_test t;
+            op_test_begin(&t, IR_OP_TopK, 11);
+            op_test_int(&t, "axis", axis - 3);
+            op_test_int(&t, "largest", largest);
+            op_test_in(&t, TSSA_FLOAT, 3, dims, in);
+            op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
+            op_test_run(&t, 2);
+            assert_int_equal(t.out[0].tensor.dims[axis], k);
+            int64_t n = dims[axis], inner = axis == 0 ? 51 : axis == 1 ? 3 : 1;
+            int64_t outer = 102 / n / inner;
+            for (int64_t o = 0; o < outer; o++)
+                for (int64_t i = 0; i < inner; i++)
+                    check_topk(in + o * n * inner + i, n, k, largest,
+                               (const float *)t.out[0].tensor.data + o * k * inner + i,
+                               (const int64_t *)t.out[1].tensor.data + o * k * inner + i, inner);
+            op_test_end(&t);
+        }
+}
+
+static void test_topk_types(void **state)
+{
+    (void)state;
+    const uint64_t u64[4] = {5, UINT64_MAX, 0, UINT64_MAX - 1};
+    const int8_t i8[4] = {5, -128, 127, -1};
+    const uint16_t f16[4] = {0x3c00, 0xbc00, 0x7c00, 0x7e00}; /* 1, -1, inf, NaN */
+    const struct {
+        tssa_dtype dtype;
+        const void *data;
+        int64_t first, last; /* of largest first */
+    } cases[] = {{TSSA_UINT64, u64, 1, 2}, {TSSA_INT8, i8, 2, 1}, {TSSA_FLOAT16, f16, 3, 1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct op_test t;
+        int64_t k = 4;
+        op_test_begin(&t, IR_OP_TopK, 0);
+        op_test_in(&t, cases[i].dtype, 1, &k, cases[i].data);
+        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
+        op_test_run(&t, 2);
+        const int64_t *indices = t.out[1].tensor.data;
+        assert_int_equal(indices[0], cases[i].first);
+        assert_int_equal(indices[3], cases[i].last);
+        op_test_end(&t);
+    }
+}
+
+static void test_topk_bounds(void **state)
+{
+    (void)state;
+    const float in[3] = {1, 2, 3};
+    for (int64_t k = -1; k <= 4; k++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_TopK, 0);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, in);
+        op_test_in(&t, TSSA_INT64, 0, NULL, &k);
+        if (k < 0 || k > 3) {
+            op_test_refused(&t, 2);
+        } else {
+            op_test_run(&t, 2);
+            assert_int_equal(t.out[0].tensor.dims[0], k);
+        }
+        op_test_end(&t);
+    }
+}
+
+/* ---- NonMaxSuppression ---------------------------------------------------------------------------- */
+
+#define BOXES 40
+
+static float naive_iou(const float *a, const float *b)
+{
+    float top = fmaxf(fminf(a[0], a[2]), fminf(b[0], b[2])), left = fmaxf(fminf(a[1], a[3]), fminf(b[1], b[3]));
+    float bottom = fminf(fmaxf(a[0], a[2]), fmaxf(b[0], b[2]));
+    float right = fminf(fmaxf(a[1], a[3]), fmaxf(b[1], b[3]));
+    float shared = fmaxf(bottom - top, 0) * fmaxf(right - left, 0);
+    float area_a = fabsf((a[2] - a[0]) * (a[3] - a[1])), area_b = fabsf((b[2] - b[0]) * (b[3] - b[1]));
+    return shared / (area_a + area_b - shared);
+}
+
+/* Marks, from the highest score down, what is left; returns how many were kept. */
+static int naive_nms(const float *boxes, const float *scores, int most, float iou, float score, int64_t *kept)
+{
+    bool gone[BOXES] = {false};
+    int n = 0;
+    while (n < most) {
+        int best = -1;
+        for (int i = 0; i < BOXES; i++)
+            if (!gone[i] && scores[i] > score && (best < 0 || scores[i] > scores[best]))
+                best = i;
+        if (best < 0)
+            break;
+        kept[n++] = best;
+        for (int i = 0; i < BOXES; i++)
+            if (naive_iou(boxes + 4 * i, boxes + 4 * best) > iou)
+                gone[i] = true;
+        gone[best] = true;
+    }
+    return n;
+}
+
+static void test_nms(void **state)
+{
+    (void)state;
+    float boxes[2 * BOXES * 4], scores[2 * 3 * BOXES];
+    op_test_fill(boxes, 2 * BOXES * 4, 1);
+    op_test_fill(scores, 2 * 3 * BOXES, 2);
+    int64_t most = 6;
+    float iou = 0.3f, score = -0.2f;
+    struct op_test t;
+    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){2, BOXES, 4}, boxes);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, BOXES}, scores);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &most);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &iou);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &score);
+    op_test_run(&t, 1);
+    const int64_t *row = t.out[0].tensor.data;
+    int64_t rows = 0;
+    for (int b = 0; b < 2; b++)
+        for (int c = 0; c < 3; c++) {
+            int64_t kept[BOXES];
+            int n = naive_nms(boxes + b * BOXES * 4, scores + (b * 3 + c) * BOXES, (int)most, iou, score, kept);
+            assert_true(n > 1);
+            for (int i = 0; i < n; i++, rows++, row += 3) {
+                assert_true(rows < t.out[0].tensor.dims[0]);
+                assert_int_equal(row[0], b);
+                assert_int_equal(row[1], c);
+                assert_int_equal(row[2], kept[i]);
+            }
+        }
+    assert_int_equal(t.out[0].tensor.dims[0], rows);
+    op_test_end(&t);
+}
+
+/* The same boxes by corners and by center give the same choice; the threshold itself does not suppress. */
+static void test_nms_center(void **state)
+{
+    (void)state;
+    const float corners[3 * 4] = {0, 0, 2, 2, 0, 1, 2, 3, 4, 4, 5, 5};
+    const float centers[3 * 4] = {1, 1, 2, 2, 2, 1, 2, 2, 4.5f, 4.5f, 1, 1};
+    const float scores[3] = {0.5f, 0.9f, 0.9f};
+    const int64_t most = 10;
+    for (int center = 0; center < 2; center++)
+        for (int exact = 0; exact < 2; exact++) {
+            float iou = exact ? 2.0f / 6.0f : 0.33f;
+            struct op_test t;
+            op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
+            op_test_int(&t, "center_point_box", center);
+            op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 4}, center ? centers : corners);
+            op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 3}, scores);
+            op_test_in(&t, TSSA_INT64, 0, NULL, &most);
+            op_test_in(&t, TSSA_FLOAT, 0, NULL, &iou);
+            op_test_run(&t, 1);
+            const int64_t *rows = t.out[0].tensor.data;
+            assert_int_equal(t.out[0].tensor.dims[0], exact ? 3 : 2);
+            assert_int_equal(rows[2], 1);
+            assert_int_equal(rows[5], 2);
+            op_test_end(&t);
+        }
+}
+
+static void test_nms_nothing(void **state)
+{
+    (void)state;
+    const float boxes[4] = {0, 0, 1, 1}, scores[1] = {1};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, boxes);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, scores);
+    op_test_run(&t, 1);
+    assert_int_equal(t.out[0].tensor.dims[0], 0);
+    assert_int_equal(t.out[0].tensor.dims[1], 3);
+    op_test_end(&t);
+}
+
+static void test_nms_refuses(void **state)
+{
+    (void)state;
+    const float boxes[8] = {0}, scores[2] = {1};
+    const int64_t most = 1;
+    struct op_test t;
+    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 4}, boxes);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 1}, scores);
+    op_test_in(&t, TSSA_INT64, 0, NULL, &most);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_topk),        cmocka_unit_test(test_topk_types),
+        cmocka_unit_test(test_topk_bounds), cmocka_unit_test(test_nms),
+        cmocka_unit_test(test_nms_center),  cmocka_unit_test(test_nms_nothing),
+        cmocka_unit_test(test_nms_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
