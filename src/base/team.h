@@ -7,12 +7,20 @@
  * opened when the first team with more than one thread is made (team_open), never in libtssa itself; a
  * team without the plugin runs serially.
  *
+ * OpenMP reads its environment when it is opened. On a machine whose threads should stay where they are,
+ * set OMP_PROC_BIND=true before that: an unbound second thread may take milliseconds to start. Programs
+ * do that in main; a library has no business with the environment.
+ *
  * Results never depend on the number of threads: a body must compute each index on its own.
  */
 #ifndef TSSA_BASE_TEAM_H
 #define TSSA_BASE_TEAM_H
 
 #include <stdint.h>
+
+/* Where the OpenMP team lives: the symbol is a function like `parallel_for` below. */
+#define TEAM_PLUGIN "tssa-onednn"
+#define TEAM_PLUGIN_SYMBOL "tssa_plugin_parallel_for"
 
 /* Computes indices begin <= i < end. */
 typedef void (*team_body)(void *context, int64_t begin, int64_t end);

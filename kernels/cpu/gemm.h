@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products for MatMul, Gemm and whatever else is one. */
+#ifndef TSSA_KERNELS_CPU_GEMM_H
+#define TSSA_KERNELS_CPU_GEMM_H
+
+#include "device/cpu/provider.h"
+#include "device/kernel.h"
+
+/*
+ * Computes `gemm` on elements of `dtype`. Floats sum in double and round once (float32 through the
+ * provider where there is one: then in float); integers wrap. `provider` may be NULL.
+ */
+tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider, tssa_dtype dtype,
+                          const struct gemm *gemm);
+
+#endif

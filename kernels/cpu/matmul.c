@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* MatMul (ai.onnx 1 to 13), with numpy's broadcasting of the leading axes, and Gemm (1 to 13). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "kernels/cpu/gemm.h"
+
+/* ---- MatMul --------------------------------------------------------------------------------------- */
+
+static tssa_status *provider_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+{
+    (void)op;
+    (void)arena;
+    *state = cpu_provider_open();
+    return NULL;
+}
+
+/* A vector is a matrix of one row (left) or one column (right) whose axis the result drops. */
+struct matmul {
+    int64_t a_dims[TSSA_MAX_RANK], b_dims[TSSA_MAX_RANK]; /* promoted */
+    int a_rank, b_rank;
+    int batch_rank;
+    int64_t batch[TSSA_MAX_RANK], a_step[TSSA_MAX_RANK], b_step[TSSA_MAX_RANK]; /* steps in elements */
+    int64_t batches;
+};
+
+static int promote(const struct tensor *tensor, bool left, int64_t *dims)
+{
+    if (tensor->rank != 1) {
+        memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof *dims);
+        return tensor->rank;
+    }
+    dims[left ? 1 : 0] = tensor->dims[0];
+    dims[left ? 0 : 1] = 1;
+    return 2;
+}
+
+static tssa_status *broadcast_batches(struct matmul *mm)
+{
+    int64_t a_stride = mm->a_dims[mm->a_rank - 2] * mm->a_dims[mm->a_rank - 1];
+    int64_t b_stride = mm->b_dims[mm->b_rank - 2] * mm->b_dims[mm->b_rank - 1];
+    mm->batch_rank = (mm->a_rank > mm->b_rank ? mm->a_rank : mm->b_rank) - 2;
+    mm->batches = 1;
+    for (int i = mm->batch_rank - 1; i >= 0; i--) {
+        int ai = i - (mm->batch_rank - (mm->a_rank - 2)), bi = i - (mm->batch_rank - (mm->b_rank - 2));
+        int64_t a = ai >= 0 ? mm->a_dims[ai] : 1, b = bi >= 0 ? mm->b_dims[bi] : 1;
+        if (a != b && a != 1 && b != 1)
+            return ERROR(TSSA_RUNTIME, "leading dims %" PRId64 " and %" PRId64 " do not broadcast", a, b);
+        mm->batch[i] = a == 1 ? b : a;
+        mm->a_step[i] = a == 1 ? 0 : a_stride;
+        mm->b_step[i] = b == 1 ? 0 : b_stride;
+        a_stride *= a;
+        b_stride *= b;
+        mm->batches *= mm->batch[i];
+    }
+    return NULL;
+}
+
+static tssa_status *matmul_output(struct kernel_args *args, const struct tensor *a, const struct tensor *b,
+                                  const struct matmul *mm, struct tensor **out)
+{
+    int64_t dims[TSSA_MAX_RANK];
+    int rank = mm->batch_rank;
+    memcpy(dims, mm->batch, (size_t)rank * sizeof *dims);
+    if (a->rank > 1)
+        dims[rank++] = mm->a_dims[mm->a_rank - 2];
+    if (b->rank > 1)
+        dims[rank++] = mm->b_dims[mm->b_rank - 1];
+    return kernel_output(args, 0, a->dtype, rank, dims, out);
+}
+
+static tssa_status *matmul_batches(struct kernel_args *args, const struct matmul *mm, const struct tensor *a,
+                                   const struct tensor *b, struct tensor *out)
+{
+    size_t width = tssa_dtype_size(a->dtype);
+    struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2], .k = mm->a_dims[mm->a_rank - 1],
+                        .n = mm->b_dims[mm->b_rank - 1], .a_column = 1, .b_column = 1};
+    gemm.a_row = gemm.k;
+    gemm.b_row = gemm.n;
+    for (int64_t i = 0; i < mm->batches; i++) {
+        int64_t rest = i, a_at = 0, b_at = 0;
+        for (int d = mm->batch_rank - 1; d >= 0; d--) {
+            a_at += rest % mm->batch[d] * mm->a_step[d];
+            b_at += rest % mm->batch[d] * mm->b_step[d];
+            rest /= mm->batch[d];
+        }
+        gemm.a = (const char *)a->data + (size_t)a_at * width;
+        gemm.b = (const char *)b->data + (size_t)b_at * width;
+        gemm.c = (char *)out->data + (size_t)(i * gemm.m * gemm.n) * width;
+        TRY(gemm_compute(args, args->state, a->dtype, &gemm));
+    }
+    return NULL;
+}
+
+/* One matrix for all batches: the batches of the left operand are just more rows. */
+static bool fold_rows(struct matmul *mm)
+{
+    for (int i = 0; i < mm->batch_rank; i++)
+        if (mm->b_step[i] != 0 && mm->batch[i] != 1)
+            return false;
+    for (int i = 0; i < mm->batch_rank; i++)
+        if (mm->a_step[i] == 0 && mm->batch[i] != 1)
+            return false;
+    return mm->batches > 1;
+}
+
+static tssa_status *run_MatMul(struct kernel_args *args)
+{
+    const struct tensor *a, *b;
+    struct tensor *out;
+    struct matmul mm;
+    TRY(kernel_tensor(args, 0, &a));
+    TRY(kernel_tensor(args, 1, &b));
+    if (a->rank < 1 || b->rank < 1 || a->dtype != b->dtype)
+        return ERROR(TSSA_RUNTIME, "the operands must be of one type and of rank 1 or more");
+    mm.a_rank = promote(a, true, mm.a_dims);
+    mm.b_rank = promote(b, false, mm.b_dims);
+    if (mm.a_dims[mm.a_rank - 1] != mm.b_dims[mm.b_rank - 2])
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", mm.a_dims[mm.a_rank - 1],
+                     mm.b_dims[mm.b_rank - 2]);
+    TRY(broadcast_batches(&mm));
+    TRY(matmul_output(args, a, b, &mm, &out));
+    if (!out || tensor_count(out) == 0)
+        return NULL;
+    if (fold_rows(&mm)) {
+        mm.a_dims[mm.a_rank - 2] *= mm.batches;
+        mm.batches = 1;
+        mm.batch_rank = 0;
+    }
+    return matmul_batches(args, &mm, a, b, out);
+}
+
+const struct cpu_kernel cpu_kernel_MatMul = {provider_prepare, run_MatMul};
+
+/* ---- Gemm ----------------------------------------------------------------------------------------- */
+
+struct gemm_attrs {
+    const struct cpu_provider *provider;
+    float alpha, beta;
+    bool trans_a, trans_b;
+};
+
+static tssa_status *gemm_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+{
+    struct gemm_attrs *attrs = ARENA_NEW(arena, struct gemm_attrs);
+    TRY_ALLOC(attrs);
+    attrs->provider = cpu_provider_open();
+    attrs->alpha = ir_attr_float(op, "alpha", 1);
+    attrs->beta = ir_attr_float(op, "beta", 1);
+    attrs->trans_a = ir_attr_int(op, "transA", 0) != 0;
+    attrs->trans_b = ir_attr_int(op, "transB", 0) != 0;
+    *state = attrs;
+    return NULL;
+}
+
+/* Strides with which C is read as [m][n]; it broadcasts in one direction. */
+static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row, int64_t *column)
+{
+    int64_t rows = c->rank == 2 ? c->dims[0] : 1, columns = c->rank >= 1 ? c->dims[c->rank - 1] : 1;
+    if (c->rank > 2 || (rows != 1 && rows != m) || (columns != 1 && columns != n))
+        return ERROR(TSSA_RUNTIME, "C does not broadcast to [%" PRId64 ", %" PRId64 "]", m, n);
+    *row = rows == 1 ? 0 : columns;
+    *column = columns == 1 ? 0 : 1;
+    return NULL;
+}
+
+/* y = alpha * y + beta * c, element by element. */
+static void scale_and_add(const struct gemm_attrs *attrs, struct tensor *y, const struct tensor *c, int64_t row,
+                          int64_t column)
+{
+    int64_t m = y->dims[0], n = y->dims[1];
+    size_t width = tssa_dtype_size(y->dtype);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            char *to = (char *)y->data + (size_t)(i * n + j) * width;
+            const char *add = c ? (const char *)c->data + (size_t)(i * row + j * column) * width : NULL;
+            if (y->dtype == TSSA_FLOAT) {
+                float product = attrs->alpha * *(float *)(void *)to;
+                *(float *)(void *)to = add ? product + attrs->beta * *(const float *)(const void *)add : product;
+                continue;
+            }
+            double product = attrs->alpha * dtype_load_double(y->dtype, to);
+            dtype_store_double(y->dtype, to, add ? product + attrs->beta * dtype_load_double(y->dtype, add) : product);
+        }
+}
+
+/* Integers with unit factors stay exact. */
+static void add_integers(struct tensor *y, const struct tensor *c, int64_t row, int64_t column)
+{
+    int64_t m = y->dims[0], n = y->dims[1];
+    size_t width = tssa_dtype_size(y->dtype);
+    for (int64_t i = 0; c && i < m; i++)
+        for (int64_t j = 0; j < n; j++) {
+            char *to = (char *)y->data + (size_t)(i * n + j) * width;
+            const char *add = (const char *)c->data + (size_t)(i * row + j * column) * width;
+            uint64_t sum = (uint64_t)dtype_load_int64(y->dtype, to) + (uint64_t)dtype_load_int64(y->dtype, add);
+            dtype_store_int64(y->dtype, to, (int64_t)sum);
+        }
+}
+
+static tssa_status *run_Gemm(struct kernel_args *args)
+{
+    const struct gemm_attrs *attrs = args->state;
+    const struct tensor *a, *b, *c;
+    struct tensor *y;
+    int64_t row = 0, column = 0;
+    TRY(kernel_tensor(args, 0, &a));
+    TRY(kernel_tensor(args, 1, &b));
+    TRY(kernel_optional_tensor(args, 2, &c));
+    if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || (c && c->dtype != a->dtype))
+        return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
+    struct gemm gemm = {.m = a->dims[attrs->trans_a], .k = a->dims[!attrs->trans_a], .n = b->dims[!attrs->trans_b],
+                        .a = a->data, .b = b->data};
+    if (b->dims[attrs->trans_b] != gemm.k)
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm.k, b->dims[attrs->trans_b]);
+    *(attrs->trans_a ? &gemm.a_column : &gemm.a_row) = a->dims[1];
+    *(attrs->trans_a ? &gemm.a_row : &gemm.a_column) = 1;
+    *(attrs->trans_b ? &gemm.b_column : &gemm.b_row) = b->dims[1];
+    *(attrs->trans_b ? &gemm.b_row : &gemm.b_column) = 1;
+    if (c)
+        TRY(bias_steps(c, gemm.m, gemm.n, &row, &column));
+    TRY(kernel_output(args, 0, a->dtype, 2, (const int64_t[]){gemm.m, gemm.n}, &y));
+    if (!y)
+        return NULL;
+    gemm.c = y->data;
+    TRY(gemm_compute(args, attrs->provider, a->dtype, &gemm));
+    bool unit = attrs->alpha == 1 && attrs->beta == 1;
+    if (unit && !dtype_is_float(y->dtype))
+        add_integers(y, c, row, column);
+    else if (!unit || c)
+        scale_and_add(attrs, y, c, row, column);
+    return NULL;
+}
+
+const struct cpu_kernel cpu_kernel_Gemm = {gemm_prepare, run_Gemm};

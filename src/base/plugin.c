@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/plugin.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef TSSA_PLUGIN_DIR
+#define TSSA_PLUGIN_DIR ""
+#endif
+
+static void *open_in(const char *folder, int length, const char *between, const char *name)
+{
+    char path[PATH_MAX];
+    int size = snprintf(path, sizeof path, "%.*s%s/%s.so", length, folder, between, name);
+    if (length == 0 || size < 0 || (size_t)size >= sizeof path)
+        return NULL;
+    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+}
+
+/* The folder part of a path; 0 when it has none. */
+static int folder_length(const char *path)
+{
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? (int)(slash - path) : 0;
+}
+
+static void *plugin_open(const char *name)
+{
+    const char *wanted = secure_getenv("TSSA_PLUGIN_DIR");
+    if (wanted && wanted[0])
+        return open_in(wanted, (int)strlen(wanted), "", name);
+    Dl_info own = {0};
+    dladdr(__extension__(void *) plugin_open, &own);
+    int length = folder_length(own.dli_fname);
+    void *plugin = length ? open_in(own.dli_fname, length, "", name) : NULL;
+    if (!plugin && length)
+        plugin = open_in(own.dli_fname, length, "/tssa", name);
+    if (!plugin)
+        plugin = open_in(TSSA_PLUGIN_DIR, (int)strlen(TSSA_PLUGIN_DIR), "", name);
+    return plugin;
+}
+
+void *plugin_symbol(const char *name, const char *symbol)
+{
+    void *plugin = plugin_open(name);
+    return plugin ? dlsym(plugin, symbol) : NULL;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Plugins: parts of tssa that bring large libraries along and are therefore opened only when wanted.
+ * They are looked for in the folder that the environment variable TSSA_PLUGIN_DIR names, beside the file
+ * that holds this code (libtssa.so, or a program that links it statically), in its subfolder tssa/, and
+ * in the folder they were installed to. A plugin that was opened stays open until the process ends:
+ * OpenMP's threads cannot be taken back.
+ */
+#ifndef TSSA_BASE_PLUGIN_H
+#define TSSA_BASE_PLUGIN_H
+
+/* A symbol of the plugin `name` ("tssa-onednn"); NULL when there is no such plugin here. */
+void *plugin_symbol(const char *name, const char *symbol);
+
+#endif

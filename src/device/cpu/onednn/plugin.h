@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the plugin tssa-onednn exports; found by name (base/plugin.h), never linked. */
+#ifndef TSSA_DEVICE_CPU_ONEDNN_PLUGIN_H
+#define TSSA_DEVICE_CPU_ONEDNN_PLUGIN_H
+
+#include "base/team.h"
+
+#define PLUGIN_EXPORT __attribute__((visibility("default")))
+
+/* TEAM_PLUGIN_SYMBOL */
+PLUGIN_EXPORT void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *context);
+
+#endif
