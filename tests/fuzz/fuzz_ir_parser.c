@@ -16,6 +16,8 @@ static int check_status(tssa_status *status)
     return 0;
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ir_graph *graph = NULL, *copy = NULL;

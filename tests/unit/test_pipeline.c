@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The pass manager, and running out of memory anywhere between text and optimized text. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/test_alloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "passes/pipeline.h"
+
+static const char source[] =
+    "graph @\"a name\" opset(\"\": 18) metadata(\"k\": \"v\") (%x: f32[2, 3], %c: bool[] = bool[] true) -> "
+    "(%y as \"y\") { %i = Identity(%x) %s = Shape(%i) %t = Mul(%s, %s) %dead = Neg(%i) "
+    "%y = If(%c) @branch { then_branch() { %a = Exp(%i) return(%a) } else_branch() { %b = "
+    "opaque(\"d\", \"X\", 1)(%t) {v = [1, 2], w = strings [], z = f32[2] [1, 2]}: f32[ceildiv(N + 1, 3)] "
+    "return(%b) } } return(%y) }";
+
+static struct ir_graph *parse(void)
+{
+    struct ir_graph *graph = NULL;
+    tssa_status *status = ir_parse(&allocator_default, source, strlen(source), &graph);
+    assert_null(status);
+    assert_null(ir_infer_graph(graph));
+    return graph;
+}
+
+struct log {
+    char passes[256];
+    bool saw_dead;
+};
+
+static void record(void *user, const char *pass, const char *text, size_t size)
+{
+    struct log *log = user;
+    assert_int_equal(strlen(text), size);
+    strcat(strcat(log->passes, pass), " ");
+    log->saw_dead = strstr(text, "%dead") != NULL;
+}
+
+static void dumps_follow_passes(void **state)
+{
+    (void)state;
+    struct log log = {.saw_dead = true};
+    tssa_optimize_options options = {.dump = record, .dump_user = &log, .verify_after_passes = 1};
+    struct ir_graph *graph = parse();
+    assert_null(pipeline_run(graph, 0, &options));
+    assert_string_equal(log.passes, "");
+    assert_null(pipeline_run(graph, 1, &options));
+    assert_string_equal(log.passes, "identity fold_shapes dead_code ");
+    assert_false(log.saw_dead);
+    ir_graph_free(graph);
+
+    graph = parse();
+    memset(&log, 0, sizeof log);
+    options.dump_pass = "identity";
+    assert_null(pipeline_run(graph, 1, &options));
+    assert_string_equal(log.passes, "identity ");
+    assert_true(log.saw_dead);
+    ir_graph_free(graph);
+}
+
+static void expect_refused(tssa_status *status, const char *message)
+{
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    assert_string_equal(tssa_status_message(status), message);
+    tssa_status_free(status);
+}
+
+static void unknown_names_and_levels(void **state)
+{
+    (void)state;
+    const char *names[] = {"dead_code", "nope"};
+    tssa_optimize_options options = {.dump_pass = "none"};
+    struct ir_graph *graph = parse();
+    expect_refused(pipeline_run_passes(graph, names, 2, NULL), "no pass is named \"nope\"");
+    expect_refused(pipeline_run(graph, 1, &options), "no pass is named \"none\"");
+    expect_refused(pipeline_run(graph, 2, NULL), "there is no optimization level 2");
+    ir_graph_free(graph);
+}
+
+static void the_table_is_complete(void **state)
+{
+    (void)state;
+    size_t count;
+    const struct pass *passes = pass_table(&count);
+    assert_true(count >= 3);
+    for (size_t i = 0; i < count; i++) {
+        assert_ptr_equal(pass_find(passes[i].name), &passes[i]);
+        assert_true(strlen(passes[i].summary) > 0);
+    }
+    assert_null(pass_find("nope"));
+}
+
+/* Text to optimized text on one allocator. */
+static tssa_status *whole_way(const tssa_allocator *allocator)
+{
+    const tssa_optimize_options options = {.verify_after_passes = 1};
+    struct ir_graph *graph = NULL;
+    struct text text;
+    TRY(ir_parse(allocator, source, strlen(source), &graph));
+    tssa_status *status = ir_verify(graph);
+    if (!status)
+        status = ir_infer_graph(graph);
+    if (!status)
+        status = pipeline_run(graph, 1, &options);
+    text_init(&text, allocator);
+    if (!status) {
+        ir_print_graph(graph, true, &text);
+        status = text_string(&text) ? NULL : status_out_of_memory();
+    }
+    text_free(&text);
+    ir_graph_free(graph);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(whole_way) > 30);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(dumps_follow_passes),
+        cmocka_unit_test(unknown_names_and_levels),
+        cmocka_unit_test(the_table_is_complete),
+        cmocka_unit_test(every_allocation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
