@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RNN, GRU and LSTM against the equations of the ONNX operator pages, one sequence at a time. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+enum { STEPS = 4, BATCH = 3, INPUT = 5, HIDDEN = 2, DIRECTIONS = 2, MAX_WIDTH = 4 * HIDDEN };
+
+static const int32_t lengths[BATCH] = {4, 2, 0};
+
+struct data {
+    float x[STEPS * BATCH * INPUT], w[DIRECTIONS * MAX_WIDTH * INPUT];
+    float r[DIRECTIONS * MAX_WIDTH * HIDDEN], b[DIRECTIONS * 2 * MAX_WIDTH];
+    float h[DIRECTIONS * BATCH * HIDDEN], c[DIRECTIONS * BATCH * HIDDEN];
+    float p[DIRECTIONS * 3 * HIDDEN];
+};
+
+struct expected {
+    double y[STEPS][DIRECTIONS][BATCH][HIDDEN];
+    double h[DIRECTIONS][BATCH][HIDDEN], c[DIRECTIONS][BATCH][HIDDEN];
+};
+
+struct variant {
+    enum ir_op_id id;
+    int gates;
+    bool batch_first, peepholes, linear_before_reset, input_forget;
+    double clip;
+};
+
+static void fill(struct data *d)
+{
+    op_test_fill(d->x, sizeof d->x / sizeof(float), 1);
+    op_test_fill(d->w, sizeof d->w / sizeof(float), 2);
+    op_test_fill(d->r, sizeof d->r / sizeof(float), 3);
+    op_test_fill(d->b, sizeof d->b / sizeof(float), 4);
+    op_test_fill(d->h, sizeof d->h / sizeof(float), 5);
+    op_test_fill(d->c, sizeof d->c / sizeof(float), 6);
+    op_test_fill(d->p, sizeof d->p / sizeof(float), 7);
+}
+
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+
+static double limit(const struct variant *v, double x)
+{
+    return fmax(-v->clip, fmin(v->clip, x));
+}
+
+/* What stands before gate g's activation, without peepholes; `state` is what R multiplies. */
+static double gate(const struct variant *v, const struct data *d, int dir, int g, int i,
+                   const float *x, const double *state, bool input_part, bool state_part)
+{
+    int width = v->gates * HIDDEN, row = g * HIDDEN + i;
+    double sum = 0;
+    for (int k = 0; input_part && k < INPUT; k++)
+        sum += (double)d->w[(dir * width + row) * INPUT + k] * (double)x[k];
+    for (int k = 0; state_part && k < HIDDEN; k++)
+        sum += (double)d->r[(dir * width + row) * HIDDEN + k] * state[k];
+    sum += input_part ? (double)d->b[dir * 2 * width + row] : 0;
+    sum += state_part ? (double)d->b[dir * 2 * width + width + row] : 0;
+    return sum;
+}
+
+static void gru(const struct variant *v, const struct data *d, int dir, const float *x, double *h)
+{
+    double z[HIDDEN], r[HIDDEN], rh[HIDDEN], next[HIDDEN];
+    for (int i = 0; i < HIDDEN; i++) {
+        z[i] = sigmoid(limit(v, gate(v, d, dir, 0, i, x, h, true, true)));
+        r[i] = sigmoid(limit(v, gate(v, d, dir, 1, i, x, h, true, true)));
+    }
+    for (int i = 0; i < HIDDEN; i++)
+        rh[i] = r[i] * h[i];
+    for (int i = 0; i < HIDDEN; i++) {
+        double in = gate(v, d, dir, 2, i, x, h, true, false);
+        double past = v->linear_before_reset ? r[i] * gate(v, d, dir, 2, i, x, h, false, true)
+                                             : gate(v, d, dir, 2, i, x, rh, false, true);
+        next[i] = (1 - z[i]) * tanh(limit(v, in + past)) + z[i] * h[i];
+    }
+    memcpy(h, next, sizeof next);
+}
+
+static void lstm(const struct variant *v, const struct data *d, int dir, const float *x, double *h,
+                 double *c)
+{
+    double next[HIDDEN];
+    for (int i = 0; i < HIDDEN; i++) {
+        const float *p = d->p + dir * 3 * HIDDEN;
+        double weight[3] = {0};
+        for (int k = 0; v->peepholes && k < 3; k++)
+            weight[k] = (double)p[k * HIDDEN + i];
+        double in = sigmoid(limit(v, gate(v, d, dir, 0, i, x, h, true, true) + weight[0] * c[i]));
+        double forget =
+            sigmoid(limit(v, gate(v, d, dir, 2, i, x, h, true, true) + weight[2] * c[i]));
+        double candidate = tanh(limit(v, gate(v, d, dir, 3, i, x, h, true, true)));
+        c[i] = (v->input_forget ? 1 - in : forget) * c[i] + in * candidate;
+        double out = sigmoid(limit(v, gate(v, d, dir, 1, i, x, h, true, true) + weight[1] * c[i]));
+        next[i] = out * tanh(c[i]);
+    }
+    memcpy(h, next, sizeof next);
+}
+
+static void rnn(const struct variant *v, const struct data *d, int dir, const float *x, double *h)
+{
+    double next[HIDDEN];
+    for (int i = 0; i < HIDDEN; i++)
+        next[i] = tanh(limit(v, gate(v, d, dir, 0, i, x, h, true, true)));
+    memcpy(h, next, sizeof next);
+}
+
+static void expect(const struct variant *v, const struct data *d, struct expected *e)
+{
+    memset(e, 0, sizeof *e);
+    for (int dir = 0; dir < DIRECTIONS; dir++)
+        for (int n = 0; n < BATCH; n++) {
+            int row = v->batch_first ? n * DIRECTIONS + dir : dir * BATCH + n;
+            double *h = e->h[dir][n], *c = e->c[dir][n];
+            for (int i = 0; i < HIDDEN; i++) {
+                h[i] = (double)d->h[row * HIDDEN + i];
+                c[i] = (double)d->c[row * HIDDEN + i];
+            }
+            for (int s = 0; s < lengths[n]; s++) {
+                int t = dir ? lengths[n] - 1 - s : s;
+                const float *x = d->x + (v->batch_first ? n * STEPS + t : t * BATCH + n) * INPUT;
+                if (v->id == IR_OP_GRU)
+                    gru(v, d, dir, x, h);
+                else if (v->id == IR_OP_LSTM)
+                    lstm(v, d, dir, x, h, c);
+                else
+                    rnn(v, d, dir, x, h);
+                memcpy(e->y[t][dir][n], h, HIDDEN * sizeof *h);
+            }
+        }
+}
+
+static void compare(const struct variant *v, const struct expected *e, const struct op_test *t)
+{
+    const float *y = t->out[0].tensor.data, *last[2] = {t->out[1].tensor.data, NULL};
+    if (v->id == IR_OP_LSTM)
+        last[1] = t->out[2].tensor.data;
+    for (int dir = 0; dir < DIRECTIONS; dir++)
+        for (int n = 0; n < BATCH; n++)
+            for (int i = 0; i < HIDDEN; i++) {
+                int state = (v->batch_first ? n * DIRECTIONS + dir : dir * BATCH + n) * HIDDEN + i;
+                for (int s = 0; s < STEPS; s++) {
+                    int at = v->batch_first ? (n * STEPS + s) * DIRECTIONS + dir
+                                            : (s * DIRECTIONS + dir) * BATCH + n;
+                    op_test_close((double)y[at * HIDDEN + i], e->y[s][dir][n][i], 1e-6, "Y",
+                                  (size_t)(at * HIDDEN + i));
+                }
+                op_test_close((double)last[0][state], e->h[dir][n][i], 1e-6, "Y_h", (size_t)state);
+                if (last[1])
+                    op_test_close((double)last[1][state], e->c[dir][n][i], 1e-6, "Y_c",
+                                  (size_t)state);
+            }
+}
+
+static void check(const struct variant *v)
+{
+    struct data d;
+    struct expected e;
+    struct op_test t;
+    int64_t width = v->gates * HIDDEN;
+    fill(&d);
+    expect(v, &d, &e);
+    op_test_begin(&t, v->id, 0);
+    op_test_int(&t, "hidden_size", HIDDEN);
+    op_test_int(&t, "layout", v->batch_first);
+    op_test_str(&t, "direction", "bidirectional");
+    op_test_float(&t, "clip", (float)v->clip);
+    if (v->id == IR_OP_GRU)
+        op_test_int(&t, "linear_before_reset", v->linear_before_reset);
+    if (v->id == IR_OP_LSTM)
+        op_test_int(&t, "input_forget", v->input_forget);
+    int64_t first = v->batch_first ? BATCH : STEPS, second = v->batch_first ? STEPS : BATCH;
+    int64_t state[2] = {v->batch_first ? BATCH : DIRECTIONS, v->batch_first ? DIRECTIONS : BATCH};
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){first, second, INPUT}, d.x);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, INPUT}, d.w);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, HIDDEN}, d.r);
+    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 2 * width}, d.b);
+    op_test_in(&t, TSSA_INT32, 1, (const int64_t[]){BATCH}, lengths);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.h);
+    if (v->id == IR_OP_LSTM)
+        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.c);
+    if (v->peepholes)
+        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 3 * HIDDEN}, d.p);
+    op_test_run(&t, v->id == IR_OP_LSTM ? 3 : 2);
+    compare(v, &e, &t);
+    op_test_end(&t);
+}
+
+static void test_rnn(void **state)
+{
+    (void)state;
+    check(&(struct variant){.id = IR_OP_RNN, .gates = 1, .clip = 100});
+    check(&(struct variant){.id = IR_OP_RNN, .gates = 1, .clip = 0.3f, .batch_first = true});
+}
+
+static void test_gru(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        check(&(struct variant){.id = IR_OP_GRU,
+                                .gates = 3,
+                                .clip = i & 1 ? 0.25 : 100,
+                                .batch_first = i & 1,
+                                .linear_before_reset = i & 2});
+}
+
+static void test_lstm(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 8; i++)
+        check(&(struct variant){.id = IR_OP_LSTM,
+                                .gates = 4,
+                                .clip = i & 1 ? 0.25 : 100,
+                                .batch_first = i & 1,
+                                .peepholes = i & 2,
+                                .input_forget = i & 4});
+}
+
+/* A one-step RNN with one unit, weight 1 and no state: its activation, seen alone. */
+static float activated(const char *name, float x)
+{
+    static const float one = 1, zero = 0;
+    struct op_test t;
+    op_test_begin(&t, IR_OP_RNN, 0);
+    op_test_int(&t, "hidden_size", 1);
+    assert_true(t.n_attrs < OP_TEST_MAX);
+    tssa_string names[1] = {{name, strlen(name)}};
+    const float alpha = 0.5f, beta = 0.25f;
+    const struct ir_attr attrs[] = {
+        {.name = "activations", .kind = IR_ATTR_STRINGS, .count = 1, .strings = names},
+        {.name = "activation_alpha", .kind = IR_ATTR_FLOATS, .count = 1, .floats = &alpha},
+        {.name = "activation_beta", .kind = IR_ATTR_FLOATS, .count = 1, .floats = &beta}};
+    for (int i = 0; i < 3; i++) {
+        t.attrs[t.n_attrs] = attrs[i];
+        t.attrs[t.n_attrs++].name = intern_str(&t.graph->strings, attrs[i].name);
+    }
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &x);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &one);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &zero);
+    op_test_run(&t, 2);
+    float y = *(const float *)t.out[1].tensor.data;
+    op_test_end(&t);
+    return y;
+}
+
+static void test_activations(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        float x;
+        double y;
+    } cases[] = {
+        {"Affine", 2, 1.25},
+        {"Elu", -1, 0.5 * (1 / 2.718281828459045 - 1)},
+        {"HardSigmoid", 1, 0.75},
+        {"HardSigmoid", 9, 1},
+        {"LeakyRelu", -3, -1.5},
+        {"Relu", -3, 0},
+        {"relu", 3, 3},
+        {"Softsign", -3, -0.75},
+        {"Sigmoid", 0, 0.5},
+        {"Softplus", 0, 0.6931471805599453},
+        {"Tanh", 0.5f, 0.46211715726000973},
+        {"ThresholdedRelu", 0.4f, 0},
+        {"ThresholdedRelu", 0.6f, (double)0.6f},
+        {"ScaledTanh", 2, 0.5 * 0.46211715726000973},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        op_test_close((double)activated(cases[i].name, cases[i].x), cases[i].y, 1e-7, cases[i].name,
+                      i);
+}
+
+static void refused(const char *direction, int64_t rows, int32_t length)
+{
+    float x[64] = {0};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_GRU, 0);
+    op_test_str(&t, "direction", direction);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
+    op_test_absent(&t);
+    op_test_in(&t, TSSA_INT32, 1, (const int64_t[]){1}, &length);
+    op_test_refused(&t, 2);
+    op_test_end(&t);
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    refused("sideways", 6, 1);
+    refused("bidirectional", 6, 1); /* W has one direction */
+    refused("forward", 5, 1);
+    refused("forward", 6, 2);
+    refused("forward", 6, -1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rnn),     cmocka_unit_test(test_gru),
+        cmocka_unit_test(test_lstm),    cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
