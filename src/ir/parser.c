@@ -512,8 +512,9 @@ static tssa_status *parse_field(struct parser *parser, bool *known)
     struct ir_graph *graph = parser->graph;
     const struct {
         const char *name;
-        const char **string; /* NULL: see number */
-        int64_t *number;     /* NULL: see parse */
+        /* One of these. */
+        const char **string;
+        int64_t *number;
         tssa_status *(*parse)(struct parser *parser);
     } fields[] = {{"opset", NULL, NULL, parse_opsets},
                   {"ir_version", NULL, &graph->ir_version, NULL},
@@ -534,7 +535,7 @@ static tssa_status *parse_field(struct parser *parser, bool *known)
             TRY(parse_string(parser, fields[i].string));
         else if (fields[i].number)
             TRY(parse_int(parser, fields[i].number));
-        else
+        else if (fields[i].parse)
             TRY(fields[i].parse(parser));
         return parse_expect(parser, ')');
     }

@@ -38,7 +38,8 @@ static bool is_foldable(const struct ir_value *value)
 {
     const struct ir_type *type = value->type;
     const struct ir_known *known = value->known;
-    if (!value->uses || !known || type->kind != TYPE_TENSOR || (type->rank != 0 && type->rank != 1) ||
+    if (!value->uses || !known || type->kind != TYPE_TENSOR ||
+        (type->rank != 0 && type->rank != 1) ||
         !(dtype_is_integer(type->dtype) || type->dtype == TSSA_BOOL))
         return false;
     int64_t length = 1, element;

@@ -101,7 +101,8 @@ static void compare(const char *name, struct text *got, const char *expected_pat
     }
     char *expected = read_file(expected_path);
     if (!expected || strcmp(expected, text_string(got)) != 0)
-        print_error("%s gives\n%s\nnot\n%s\n", name, text_string(got), expected ? expected : "(no file)");
+        print_error("%s gives\n%s\nnot\n%s\n", name, text_string(got),
+                    expected ? expected : "(no file)");
     assert_non_null(expected);
     assert_string_equal(text_string(got), expected);
     free(expected);
@@ -142,8 +143,9 @@ int main(void)
     if (!tests)
         return 1;
     for (int i = 0; i < count; i++)
-        tests[i] = (struct CMUnitTest){
-            .name = entries[i]->d_name, .test_func = one_golden, .initial_state = entries[i]->d_name};
+        tests[i] = (struct CMUnitTest){.name = entries[i]->d_name,
+                                       .test_func = one_golden,
+                                       .initial_state = entries[i]->d_name};
     int failed = _cmocka_run_group_tests("golden", tests, (size_t)count, NULL, NULL);
     for (int i = 0; i < count; i++)
         free(entries[i]);

@@ -78,7 +78,8 @@ static void whole_graphs(void **state)
          "      return(%1)\n"
          "    }\n"
          "    else_branch() {\n"
-         "      %\"odd name\" = opaque(\"com.acme\", \"Magic\", 2, \"over\")(_, %c): map(i64, f32[])\n"
+         "      %\"odd name\" = opaque(\"com.acme\", \"Magic\", 2, \"over\")(_, %c): map(i64, "
+         "f32[])\n"
          "      return(%\"odd name\")\n"
          "    }\n"
          "  }\n"
@@ -124,10 +125,12 @@ static void attributes(void **state)
     (void)state;
     same("graph () -> () {\n"
          "  opaque(\"\", \"X\", 1)() {a = 1, b = -9223372036854775808, c = 1.0, d = -inf, e = nan, "
-         "f = \"s\\\"\\\\\\n\\t\\r\\x00\\xff\", g = 1.4013e-45, h = 3.4028235e+38, i = 0.1, j = -0.0, "
+         "f = \"s\\\"\\\\\\n\\t\\r\\x00\\xff\", g = 1.4013e-45, h = 3.4028235e+38, i = 0.1, j = "
+         "-0.0, "
          "k = type optional(seq(f32[N, nonzero#3 + 1])), \"l m\" = f32[2] [1, 2.5]}\n"
          "  opaque(\"\", \"X\", 1)() {a = [1, -2], b = [1.0, inf], c = [\"x\", \"\"], "
-         "d = [type f32[], type ?], e = [i64[] 1, str[2] [\"a\", \"b\"]], f = ints [], g = floats [], "
+         "d = [type f32[], type ?], e = [i64[] 1, str[2] [\"a\", \"b\"]], f = ints [], g = floats "
+         "[], "
          "h = strings [], i = types [], j = tensors []}\n"
          "  return()\n"
          "}\n");
@@ -137,7 +140,8 @@ static void dims_in_types(void **state)
 {
     (void)state;
     same("graph (%a: f32[*], %b: undefined[*], %c: f32[2*M*N + N - 1, ceildiv(N, 3), min(10, N), "
-         "max(0, -M + N), mod(N, M), x#7 + floordiv(M, N), \"odd dim\", -9223372036854775808]) -> () {\n"
+         "max(0, -M + N), mod(N, M), x#7 + floordiv(M, N), \"odd dim\", -9223372036854775808]) -> "
+         "() {\n"
          "  return()\n"
          "}\n");
     round_trip("graph (%a: f32[(N + 1)*(N - 1), N*2]) -> () { return() }",
@@ -182,7 +186,8 @@ static void random_elements_round_trip(void **state)
         for (size_t i = 0; i < 4096; i++) /* only codes that the type has */
             if (dtype_info((tssa_dtype)dtype)->file_bits < 8 || dtype == TSSA_BOOL)
                 dtype_store_int64((tssa_dtype)dtype, bytes + i, bytes[i] % 2);
-        struct tensor tensor = {.dtype = (tssa_dtype)dtype, .rank = 1, .dims = {4096}, .data = bytes};
+        struct tensor tensor = {
+            .dtype = (tssa_dtype)dtype, .rank = 1, .dims = {4096}, .data = bytes};
         struct ir_graph *graph = ir_graph_create(&allocator_default);
         struct ir_op *constant = ir_constant_create(graph, &tensor);
         ir_op_append(graph->body, constant);
@@ -258,7 +263,8 @@ static const struct {
     {OPEN " %a = Neg(%a)" CLOSE, "not defined before its use"},
     {OPEN " %a = Neg@999(%a)" CLOSE, "no such version"},
     {"graph opset(\"\": 1) () -> () { %a = Mish(_) return() }", "newer than the imported opset"},
-    {OPEN " %a = Constant() %a = Constant()" CLOSE, "line 2, column 18: the value is defined twice"},
+    {OPEN " %a = Constant() %a = Constant()" CLOSE,
+     "line 2, column 18: the value is defined twice"},
     {OPEN " %1, %1 = opaque(\"\", \"X\", 1)()" CLOSE, "the value is defined twice"},
     {OPEN " %a = Constant() {value = f32[2] [1]}" CLOSE, "expected ',', found ']'"},
     {OPEN " %a = Constant() {value = f32[99999999] [1]}" CLOSE, "fewer elements than the shape"},
@@ -310,7 +316,8 @@ static void truncated_texts(void **state)
 {
     (void)state;
     static const char text[] =
-        "graph @g opset(\"\": 18) doc(\"x\") (%x: f32[N + 1, mod(N, 2)] = f32[1] [1.5]) -> (%y as \"o\") "
+        "graph @g opset(\"\": 18) doc(\"x\") (%x: f32[N + 1, mod(N, 2)] = f32[1] [1.5]) -> (%y as "
+        "\"o\") "
         "{ %y, _ = Loop@16(%x, _) @n {a = [1, 2], b = \"\\x41\"}: seq(f32[*]) { body(%i: i64[]) { "
         "return(%i) } } return(%y) }";
     for (size_t size = 0; size < sizeof text - 1; size++) {

@@ -16,10 +16,12 @@
 #include "passes/pipeline.h"
 
 static const char source[] =
-    "graph @\"a name\" opset(\"\": 18) metadata(\"k\": \"v\") (%x: f32[2, 3], %c: bool[] = bool[] true) -> "
+    "graph @\"a name\" opset(\"\": 18) metadata(\"k\": \"v\") (%x: f32[2, 3], %c: bool[] = bool[] "
+    "true) -> "
     "(%y as \"y\") { %i = Identity(%x) %s = Shape(%i) %t = Mul(%s, %s) %dead = Neg(%i) "
     "%y = If(%c) @branch { then_branch() { %a = Exp(%i) return(%a) } else_branch() { %b = "
-    "opaque(\"d\", \"X\", 1)(%t) {v = [1, 2], w = strings [], z = f32[2] [1, 2]}: f32[ceildiv(N + 1, 3)] "
+    "opaque(\"d\", \"X\", 1)(%t) {v = [1, 2], w = strings [], z = f32[2] [1, 2]}: f32[ceildiv(N + "
+    "1, 3)] "
     "return(%b) } } return(%y) }";
 
 static struct ir_graph *parse(void)

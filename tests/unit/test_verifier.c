@@ -66,10 +66,12 @@ static const struct {
     {"graph (%c: bool[]) -> (%y) { %y = If(%c) { then_branch() { %q = Not(%c) } else_branch() { "
      "return(%c) } } return(%y) }",
      "block \"then_branch\" does not end in return"},
-    {"graph (%x: f32[]) -> (%y) { %y = Loop(_, _, %x) { body(%i: i64[], %c: bool[]) { return(%c, %x) "
+    {"graph (%x: f32[]) -> (%y) { %y = Loop(_, _, %x) { body(%i: i64[], %c: bool[]) { return(%c, "
+     "%x) "
      "} } return(%y) }",
      "block \"body\" has 2 parameters, not 3"},
-    {"graph (%x: f32[]) -> (%y) { %y = Scan(%x) {num_scan_inputs = 2} { body(%v: f32[]) { return(%v) "
+    {"graph (%x: f32[]) -> (%y) { %y = Scan(%x) {num_scan_inputs = 2} { body(%v: f32[]) { "
+     "return(%v) "
      "} } return(%y) }",
      "num_scan_inputs does not fit"},
     {"graph (%x: f32[]) -> (%y) { %y = Neg(%x) { body() { return() } } return(%y) }",
@@ -86,7 +88,8 @@ static void broken_texts(void **state)
 static void element_types(void **state)
 {
     (void)state;
-    expect_error(parse("graph (%x: str[]) -> (%y) { %y = Neg(%x): str[] return(%y) }"), TSSA_UNSUPPORTED,
+    expect_error(parse("graph (%x: str[]) -> (%y) { %y = Neg(%x): str[] return(%y) }"),
+                 TSSA_UNSUPPORTED,
                  "operand 0 cannot have element type str, in: %y = Neg@13(%x): str[]");
 }
 
@@ -94,7 +97,8 @@ static void element_types(void **state)
 
 static struct ir_graph *sample(void)
 {
-    return parse("graph (%x: f32[]) -> (%z) { %y = Neg(%x): f32[] %z = Add(%y, %x): f32[] return(%z) }");
+    return parse(
+        "graph (%x: f32[]) -> (%z) { %y = Neg(%x): f32[] %z = Add(%y, %x): f32[] return(%z) }");
 }
 
 static void use_before_definition(void **state)
@@ -114,7 +118,8 @@ static void use_of_removed_op(void **state)
     struct ir_op *neg = graph->body->first, *add = neg->next;
     struct ir_op *lost = ir_op_create(graph, neg->info, 1, 1);
     ir_op_set_operand(add, 0, &lost->results[0]);
-    expect_error(graph, TSSA_INTERNAL, "operand 0 is not defined in the graph, in: %z = Add@14(%?, %x)");
+    expect_error(graph, TSSA_INTERNAL,
+                 "operand 0 is not defined in the graph, in: %z = Add@14(%?, %x)");
 
     graph = sample();
     neg = graph->body->first;
