@@ -1,262 +1,188 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pooling against a naive loop over windows and taps, for random geometries. */
-#include <math.h>
+/* The buffer pool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include <string.h>
 
-struct geometry {
-    int64_t in[2], kernel[2], strides[2], dilations[2], pads[4];
-    bool ceil_mode, include_pad, column_major;
-};
+#include "base/pool.h"
+#include "common/test_alloc.h"
 
-static uint32_t seed;
-
-static int64_t pick(int64_t n)
-{
-    seed = seed * 1664525u + 1013904223u;
-    return (int64_t)(seed >> 16) % n;
-}
-
-static void random_geometry(struct geometry *g)
-{
-    for (int i = 0; i < 2; i++) {
-        g->kernel[i] = 1 + pick(4);
-        g->dilations[i] = 1 + pick(2);
-        g->strides[i] = 1 + pick(4);
-        int64_t extent = (g->kernel[i] - 1) * g->dilations[i] + 1;
-        g->pads[i] = pick(extent);
-        g->pads[2 + i] = pick(extent);
-        g->in[i] = extent + pick(8);
-    }
-    g->ceil_mode = pick(2);
-    g->include_pad = pick(2);
-    g->column_major = pick(2);
-}
-
-/* Counts windows one by one. */
-static int64_t naive_size(const struct geometry *g, int i)
-{
-    int64_t extent = (g->kernel[i] - 1) * g->dilations[i] + 1, n = 0;
-    int64_t padded = g->in[i] + g->pads[i] + g->pads[2 + i];
-    for (int64_t start = 0;; start += g->strides[i], n++) {
-        bool fits = start + extent <= padded;
-        /* Of the windows that do not fit, ceil_mode adds one, unless it starts behind the input. */
-        if (!fits && !(g->ceil_mode && start - g->strides[i] + extent < padded && start < g->in[i] + g->pads[i]))
-            return n;
-        if (g->ceil_mode && start >= g->in[i] + g->pads[i])
-            return n;
-    }
-}
-
-struct window_result {
-    double max, sum, norm3;
-    int64_t argmax, count, padded_count;
-};
-
-static struct window_result naive_window(const struct geometry *g, const float *x, int64_t oy, int64_t ox)
-{
-    struct window_result r = {.max = -INFINITY, .argmax = -1};
-    for (int64_t ky = 0; ky < g->kernel[0]; ky++)
-        for (int64_t kx = 0; kx < g->kernel[1]; kx++) {
-            int64_t y = oy * g->strides[0] + ky * g->dilations[0] - g->pads[0];
-            int64_t c = ox * g->strides[1] + kx * g->dilations[1] - g->pads[1];
-            if (y < g->in[0] + g->pads[2] && c < g->in[1] + g->pads[3])
-                r.padded_count++;
-            if (y < 0 || c < 0 || y >= g->in[0] || c >= g->in[1])
-                continue;
-            double v = (double)x[y * g->in[1] + c];
-            r.count++;
-            r.sum += v;
-            r.norm3 += fabs(v * v * v);
-            if (v > r.max) {
-                r.max = v;
-                r.argmax = g->column_major ? y + c * g->in[0] : y * g->in[1] + c;
-            }
-        }
-    r.norm3 = cbrt(r.norm3);
-    return r;
-}
-
-static void start(struct op_test *t, enum ir_op_id id, const struct geometry *g, const float *x)
-{
-    op_test_begin(t, id, 0);
-    op_test_ints(t, "kernel_shape", 2, g->kernel);
-    op_test_ints(t, "strides", 2, g->strides);
-    op_test_ints(t, "dilations", 2, g->dilations);
-    op_test_ints(t, "pads", 4, g->pads);
-    op_test_int(t, "ceil_mode", g->ceil_mode);
-    op_test_int(t, "storage_order", g->column_major);
-    op_test_int(t, "count_include_pad", g->include_pad);
-    op_test_int(t, "p", 3);
-    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){1, 2, g->in[0], g->in[1]}, x);
-}
-
-static void check(const struct op_test *t, enum ir_op_id id, const struct geometry *g, const float *x)
-{
-    const struct tensor *y = &t->out[0].tensor;
-    int64_t plane = g->in[0] * g->in[1], height = naive_size(g, 0), width = naive_size(g, 1);
-    assert_int_equal(y->dims[2], height);
-    assert_int_equal(y->dims[3], width);
-    for (int64_t i = 0; i < 2 * height * width; i++) {
-        int64_t c = i / (height * width);
-        struct window_result r = naive_window(g, x + c * plane, i / width % height, i % width);
-        double actual = (double)((const float *)y->data)[i];
-        if (id == IR_OP_MaxPool) {
-            assert_true(actual == r.max);
-            int64_t index = ((const int64_t *)t->out[1].tensor.data)[i];
-            assert_int_equal(index, r.argmax < 0 ? -1 : r.argmax + c * plane);
-        } else if (id == IR_OP_LpPool) {
-            op_test_close(actual, r.norm3, 1e-6, "LpPool", (size_t)i);
-        } else {
-            int64_t n = g->include_pad ? r.padded_count : r.count;
-            op_test_close(actual, n ? r.sum / (double)n : 0, 1e-6, "AveragePool", (size_t)i);
-        }
-    }
-}
-
-static void test_random(void **state)
+static void classes_waste_little(void **state)
 {
     (void)state;
-    const enum ir_op_id ids[3] = {IR_OP_MaxPool, IR_OP_AveragePool, IR_OP_LpPool};
-    float x[2 * 20 * 20];
-    op_test_fill(x, sizeof x / sizeof *x, 5);
-    seed = 1;
-    for (int round = 0; round < 600; round++) {
-        struct geometry g;
-        random_geometry(&g);
-        enum ir_op_id id = ids[round % 3];
-        struct op_test t;
-        start(&t, id, &g, x);
-        op_test_run(&t, id == IR_OP_MaxPool ? 2 : 1);
-        check(&t, id, &g, x);
-        op_test_end(&t);
+    struct pool pool;
+    pool_init(&pool, &allocator_default);
+    for (size_t size = 0; size < 3000000; size += 1 + size / 7) {
+        struct buffer *buffer = pool_alloc(&pool, size);
+        assert_true(buffer->size >= size);
+        assert_true(buffer->size <= (size < 256 ? 256 : size + size / 4));
+        assert_int_equal((uintptr_t)buffer->data % TENSOR_ALIGNMENT, 0);
+        memset(buffer->data, 1, buffer->size);
+        assert_int_equal(pool.used_bytes, buffer->size);
+        size_t kept = buffer->size;
+        buffer_release(buffer);
+        assert_int_equal(pool.used_bytes, 0);
+        /* The same size comes back from the cache, and so does the whole class's. */
+        struct buffer *again = pool_alloc(&pool, kept);
+        assert_ptr_equal(again, buffer);
+        buffer_release(again);
     }
+    pool_clear(&pool);
 }
 
-/* SAME pads so that there are ceil(in / stride) windows; the odd one goes to the named side. */
-static void test_same(void **state)
+static void class_borders(void **state)
 {
     (void)state;
-    const float x[4] = {1, 2, 3, 4};
-    const struct {
-        const char *mode;
-        float expected[2];
-    } cases[2] = {{"SAME_UPPER", {3, 4}}, {"SAME_LOWER", {2, 4}}};
-    for (int i = 0; i < 2; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_MaxPool, 12);
-        op_test_str(&t, "auto_pad", cases[i].mode);
-        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
-        op_test_ints(&t, "strides", 1, (const int64_t[]){2});
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
-        op_test_run(&t, 1);
-        assert_int_equal(t.out[0].tensor.dims[2], 2);
-        assert_memory_equal(t.out[0].tensor.data, cases[i].expected, sizeof cases[i].expected);
-        op_test_end(&t);
+    struct pool pool;
+    pool_init(&pool, &allocator_default);
+    static const size_t sizes[][2] = {{1, 256},      {256, 256},   {257, 320},   {320, 320},
+                                      {321, 384},    {448, 448},   {449, 512},   {512, 512},
+                                      {513, 640},    {1024, 1024}, {1025, 1280}, {65536, 65536},
+                                      {65537, 81920}};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        struct buffer *buffer = pool_alloc(&pool, sizes[i][0]);
+        assert_int_equal(buffer->size, sizes[i][1]);
+        buffer_release(buffer);
     }
+    pool_clear(&pool);
 }
 
-static void test_valid_ignores_ceil(void **state)
+static void steady_runs_do_not_allocate(void **state)
 {
     (void)state;
-    const float x[6] = {1, 2, 3, 4, 5, 6};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_MaxPool, 22);
-    op_test_str(&t, "auto_pad", "VALID");
-    op_test_int(&t, "ceil_mode", 1);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
-    op_test_ints(&t, "strides", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 6}, x);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[2], 2);
-    op_test_end(&t);
-}
-
-static void test_bytes_and_nan(void **state)
-{
-    (void)state;
-    const int8_t bytes[4] = {-128, -5, -7, 3};
-    const float floats[4] = {1, NAN, 5, 7};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_MaxPool, 12);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_INT8, 3, (const int64_t[]){1, 1, 4}, bytes);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, ((const int8_t[]){-5, -5, 3}), 3);
-    op_test_end(&t);
-    op_test_begin(&t, IR_OP_MaxPool, 12);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, floats);
-    op_test_run(&t, 2);
-    const float *y = t.out[0].tensor.data;
-    assert_true(isnan(y[0]) && isnan(y[1]) && y[2] == 7);
-    assert_int_equal(((const int64_t *)t.out[1].tensor.data)[0], 1);
-    op_test_end(&t);
-}
-
-static void test_global(void **state)
-{
-    (void)state;
-    float x[2 * 3 * 4 * 5];
-    op_test_fill(x, 120, 9);
-    const enum ir_op_id ids[3] = {IR_OP_GlobalAveragePool, IR_OP_GlobalMaxPool, IR_OP_GlobalLpPool};
-    for (int i = 0; i < 3; i++) {
-        struct op_test t;
-        op_test_begin(&t, ids[i], 0);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 3, 4, 5}, x);
-        op_test_run(&t, 1);
-        assert_int_equal(tensor_count(&t.out[0].tensor), 6);
-        for (int p = 0; p < 6; p++) {
-            double sum = 0, squares = 0, most = -INFINITY;
-            for (int k = 0; k < 20; k++) {
-                double v = (double)x[p * 20 + k];
-                sum += v;
-                squares += v * v;
-                most = fmax(most, v);
-            }
-            double expected = i == 0 ? sum / 20 : i == 1 ? most : sqrt(squares);
-            op_test_close((double)((const float *)t.out[0].tensor.data)[p], expected, 1e-6, "global", (size_t)p);
-        }
-        op_test_end(&t);
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    long after_first = 0;
+    for (int run = 0; run < 5; run++) {
+        struct buffer *buffers[20];
+        for (size_t i = 0; i < 20; i++)
+            buffers[i] = pool_alloc(&pool, 100 * (i % 7 + 1));
+        for (size_t i = 0; i < 20; i++)
+            buffer_release(buffers[i]);
+        pool_trim(&pool);
+        if (run == 0)
+            after_first = alloc.count;
     }
+    assert_int_equal(alloc.count, after_first);
+    pool_clear(&pool);
+    assert_int_equal(alloc.live, 0);
 }
 
-static void test_refuses(void **state)
+static void trimming_gives_back(void **state)
 {
     (void)state;
-    const float x[4] = {0};
-    const struct {
-        const char *name;
-        int64_t values[2];
-        size_t count;
-    } cases[] = {
-        {"strides", {0}, 1},  {"strides", {1, 1}, 2},       {"dilations", {-1}, 1},
-        {"pads", {-1, 0}, 2}, {"strides", {INT64_MAX}, 1}, {"pads", {INT64_MAX, INT64_MAX}, 2},
-    };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_MaxPool, 12);
-        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-        op_test_ints(&t, cases[i].name, cases[i].count, cases[i].values);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
-    }
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    struct buffer *big = pool_alloc(&pool, 1 << 20), *small = pool_alloc(&pool, 1000);
+    buffer_release(big);
+    buffer_release(small);
+    size_t both = pool.free_bytes;
+    assert_int_equal(pool.peak_bytes, both);
+    pool_trim(&pool); /* all of it was in use at once */
+    assert_int_equal(pool.free_bytes, both);
+    small = pool_alloc(&pool, 1000);
+    assert_int_equal(pool.peak_bytes, small->size);
+    pool_trim(&pool); /* the big one was not needed this time */
+    assert_int_equal(pool.free_bytes, 0);
+    assert_int_equal(alloc.live, 1);
+    buffer_release(small);
+    assert_int_equal(pool.free_bytes, 1024);
+    pool_trim(&pool);
+    pool_trim(&pool); /* a run without any buffer */
+    assert_int_equal(pool.free_bytes, 0);
+    assert_int_equal(alloc.live, 0);
+    pool_clear(&pool);
+}
+
+static void buffers_may_leave(void **state)
+{
+    (void)state;
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    struct buffer *buffer = pool_alloc(&pool, 500);
+    buffer_leave_pool(buffer);
+    buffer_leave_pool(buffer); /* a second time does nothing */
+    assert_int_equal(pool.used_bytes, 0);
+    pool_clear(&pool);
+    memset(buffer->data, 1, 500);
+    buffer_release(buffer);
+    assert_int_equal(alloc.live, 0);
+}
+
+static void memory_pressure_empties_the_cache(void **state)
+{
+    (void)state;
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    buffer_release(pool_alloc(&pool, 1000));
+    assert_int_equal(alloc.live, 1);
+    alloc.fail_at = alloc.count;
+    struct buffer *buffer = pool_alloc(&pool, 5000);
+    assert_non_null(buffer); /* the second try */
+    assert_int_equal(pool.free_bytes, 0);
+    assert_int_equal(alloc.live, 1);
+    alloc.fail_at = alloc.count;
+    assert_null(pool_alloc(&pool, 1 << 20));
+    assert_int_equal(pool.used_bytes, buffer->size);
+    buffer_release(buffer);
+    assert_null(pool_alloc(&pool, SIZE_MAX));
+    assert_null(pool_alloc(&pool, SIZE_MAX - TENSOR_ALIGNMENT));
+    pool_clear(&pool);
+    assert_int_equal(alloc.live, 0);
+}
+
+/* Pretends to have the memory: nothing touches it but the header. */
+static void *lend(void *user, size_t size, size_t alignment)
+{
+    *(size_t *)user = size;
+    return allocator_default.allocate(NULL, 4096, alignment);
+}
+
+static void too_large_to_keep(void **state)
+{
+    (void)state;
+    size_t asked = 0;
+    tssa_allocator allocator = {&asked, lend, allocator_default.release};
+    struct pool pool;
+    pool_init(&pool, &allocator);
+    const size_t size = (size_t)5 << 30;
+    struct buffer *buffer = pool_alloc(&pool, size);
+    assert_int_equal(asked, size + TENSOR_ALIGNMENT);
+    assert_int_equal(pool.used_bytes, size);
+    buffer_release(buffer);
+    assert_int_equal(pool.used_bytes, 0);
+    assert_int_equal(pool.free_bytes, 0);
+    /* The largest class is still kept. */
+    buffer_release(pool_alloc(&pool, ((size_t)7 << 29)));
+    assert_int_equal(pool.free_bytes, (size_t)7 << 29);
+    buffer_release(pool_alloc(&pool, ((size_t)7 << 29) + 1));
+    assert_int_equal(pool.free_bytes, (size_t)7 << 29);
+    pool_clear(&pool);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),        cmocka_unit_test(test_same),
-        cmocka_unit_test(test_valid_ignores_ceil), cmocka_unit_test(test_bytes_and_nan),
-        cmocka_unit_test(test_global),        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(classes_waste_little),
+        cmocka_unit_test(class_borders),
+        cmocka_unit_test(steady_runs_do_not_allocate),
+        cmocka_unit_test(trimming_gives_back),
+        cmocka_unit_test(buffers_may_leave),
+        cmocka_unit_test(memory_pressure_empties_the_cache),
+        cmocka_unit_test(too_large_to_keep),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -188,7 +188,10 @@ static bool compare_tensors(const struct tensor *actual, const struct tensor *ex
         struct verdict verdict = judge_pair(rule, expected->dtype, a, e);
         if (isfinite(verdict.error)) {
             double magnitude = fabs(dtype_load_double(expected->dtype, e));
-            report->max_abs = fmax(report->max_abs, verdict.error);
+            if (verdict.error > report->max_abs) {
+                report->max_abs = verdict.error;
+                print_index(expected, i, report->where, sizeof report->where);
+            }
             if (magnitude > 0)
                 report->max_rel = fmax(report->max_rel, verdict.error / magnitude);
         }

@@ -21,6 +21,7 @@ struct compare_report {
     bool equal;
     size_t compared, differing; /* elements */
     double max_abs, max_rel;    /* over all pairs of finite elements */
+    char where[200];            /* index of the element with max_abs; empty when all are the same */
     char why[400];              /* one line; empty when equal */
 };
 

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A loaded model with a session and its values, for programs that run one after the other. */
+#ifndef TSSA_TESTS_MODEL_RUN_H
+#define TSSA_TESTS_MODEL_RUN_H
+
+#include "base/value.h"
+#include "onnx/tensor_proto.h"
+#include "tssa.h"
+
+struct model_run {
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    size_t input_count, output_count;
+    tssa_value **inputs, **outputs; /* NULL: absent */
+};
+
+/* Context, model and signature; no session yet. Zero the struct before; close it in any case. */
+tssa_status *model_run_open(struct model_run *run, const char *path, size_t memory_limit);
+void model_run_close(struct model_run *run);
+
+struct onnx_value_type model_run_input_type(const struct model_run *run, size_t index);
+struct onnx_value_type model_run_output_type(const struct model_run *run, size_t index);
+/* Takes `value`, also on failure; replaces what was there. */
+tssa_status *model_run_set_input(struct model_run *run, size_t index, struct value *value);
+/* Drops inputs and outputs. */
+void model_run_clear(struct model_run *run);
+/* Makes the session when there is none, and runs it. */
+tssa_status *model_run_execute(struct model_run *run);
+/* Borrowed. */
+const struct value *model_run_output(const struct model_run *run, size_t index);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/common/random.h"
+
+#include "base/dtype.h"
+
+static uint64_t splitmix(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+void random_seed(struct random *random, uint64_t seed, uint64_t stream)
+{
+    uint64_t state = seed, other = stream;
+    state = splitmix(&state) ^ splitmix(&other);
+    for (int i = 0; i < 4; i++)
+        random->state[i] = splitmix(&state);
+}
+
+static uint64_t rotate(uint64_t x, int k)
+{
+    return x << k | x >> (64 - k);
+}
+
+uint64_t random_next(struct random *random)
+{
+    uint64_t *s = random->state, result = rotate(s[1] * 5, 7) * 9, t = s[1] << 17;
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate(s[3], 45);
+    return result;
+}
+
+static double normal(struct random *random)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < 6; i++) {
+        uint64_t bits = random_next(random);
+        sum += (bits >> 32) + (bits & 0xffffffffu);
+    }
+    return (double)sum * 0x1p-32 - 6.0;
+}
+
+void random_fill(struct random *random, struct tensor *tensor)
+{
+    static const tssa_string strings[RANDOM_INTEGERS] = {
+        {"s0", 2}, {"s1", 2}, {"s2", 2}, {"s3", 2}};
+    const struct dtype_info *info = dtype_info(tensor->dtype);
+    size_t count = tensor_count(tensor);
+    for (size_t i = 0; i < count; i++) {
+        char *element = (char *)tensor->data + i * info->size;
+        uint64_t integer = random_next(random) >> 62;
+        switch (info->cls) {
+        case DTYPE_CLASS_FLOAT:
+            dtype_store_double(tensor->dtype, element, normal(random));
+            break;
+        case DTYPE_CLASS_COMPLEX: {
+            tssa_dtype part = tensor->dtype == TSSA_COMPLEX64 ? TSSA_FLOAT : TSSA_DOUBLE;
+            dtype_store_double(part, element, normal(random));
+            dtype_store_double(part, element + info->size / 2, normal(random));
+            break;
+        }
+        case DTYPE_CLASS_STRING:
+            ((tssa_string *)tensor->data)[i] = strings[integer];
+            break;
+        case DTYPE_CLASS_BOOL:
+            *(uint8_t *)element = integer & 1;
+            break;
+        default:
+            /* What INT2 can hold is 0 and 1. */
+            dtype_store_int64(tensor->dtype, element,
+                              (int64_t)(tensor->dtype == TSSA_INT2 ? integer & 1 : integer));
+        }
+    }
+}

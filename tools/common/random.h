@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Seeded random tensors, the same on every machine: xoshiro256** (Blackman and Vigna, 2018) and nothing
+ * but exactly rounded arithmetic.
+ */
+#ifndef TSSA_TOOLS_RANDOM_H
+#define TSSA_TOOLS_RANDOM_H
+
+#include <stdint.h>
+
+#include "base/value.h"
+
+struct random {
+    uint64_t state[4];
+};
+
+/* Streams of one seed are independent. */
+void random_seed(struct random *random, uint64_t seed, uint64_t stream);
+uint64_t random_next(struct random *random);
+
+#define RANDOM_INTEGERS 4
+
+/*
+ * Fills a tensor. Floats are near to normal, mean 0 and deviation 1 (the sum of twelve uniform numbers,
+ * so never beyond 6); integers are 0 to 3, which many a model takes as indices; strings are "s0" to "s3".
+ */
+void random_fill(struct random *random, struct tensor *tensor);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/run/arguments.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *argp_program_version = "tssa-run " TSSA_VERSION;
+
+enum {
+    KEY_DIM = 256,
+    KEY_SEED,
+    KEY_FORMAT,
+    KEY_RTOL,
+    KEY_ATOL,
+    KEY_PROFILE,
+    KEY_DUMP_IR,
+    KEY_DEVICE,
+    KEY_INSPECT,
+    KEY_BOXES,
+    KEY_LINKS
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "Inputs:", 1},
+    {"input", 'i', "NAME=FILE", 0,
+     "Read an input from a .pb, .npy or .npz file. FILE.npz alone feeds its arrays to the inputs "
+     "of "
+     "their names",
+     1},
+    {"shape", 's', "NAME:DIMS", 0, "Shape of a random input, as x:1x3x4 or x:1,3,4", 1},
+    {"dim", KEY_DIM, "NAME=SIZE", 0, "Fix a symbolic dim of the model", 1},
+    {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 1},
+
+    {NULL, 0, NULL, 0, "Outputs:", 2},
+    {"output-dir", 'o', "DIR", 0, "Write the outputs to DIR/output_K.npy", 2},
+    {"output-format", KEY_FORMAT, "npy|pb", 0, "Format of these files (default npy)", 2},
+    {"compare", 'c', "DIR", 0,
+     "Compare with DIR/output_K.pb or .npy; the exit status is 1 when an output differs", 2},
+    {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 2},
+    {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 2},
+    {"boxes", KEY_BOXES, NULL, 0, "Print detections (K,5) and labels (K) as a table", 2},
+    {"quiet", 'q', NULL, 0, "Print no summary of the outputs", 2},
+
+    {NULL, 0, NULL, 0, "Running:", 3},
+    {"threads", 't', "N", 0, "Threads per kernel (default: one per core)", 3},
+    {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
+    {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
+    {"profile", KEY_PROFILE, "FILE", 0, "Write a Chrome trace of the steps, loop bodies added up",
+     3},
+
+    {NULL, 0, NULL, 0, "Looking, without running:", 4},
+    {"inspect", KEY_INSPECT, NULL, 0, "Print inputs, outputs, opset and operators", 4},
+    {"dump-ir", KEY_DUMP_IR, NULL, 0, "Print the graph as IR text", 4},
+
+    {NULL, 0, NULL, 0, "Other:", -1},
+    {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
+    {0},
+};
+
+static const char documentation[] =
+    "Runs an ONNX model and prints what comes out.\n\nWithout DATA_SET (a folder with input_K.pb "
+    "or "
+    "input_K.npy files, such as test_data_set_0) and without --input, inputs are random.\v"
+    "Examples:\n"
+    "  tssa-run model.onnx --inspect\n"
+    "      what goes in, what comes out, which operators it takes\n"
+    "  tssa-run model.onnx\n"
+    "      run on random inputs\n"
+    "  tssa-run model.onnx --shape x:1x3x640x640 --dim N=6300 --seed 7\n"
+    "      the same, with chosen shapes\n"
+    "  tssa-run model.onnx test_data_set_0 --compare test_data_set_0\n"
+    "      run on recorded inputs and check against recorded outputs\n"
+    "  tssa-run model.onnx --input image=cat.npy --output-dir out\n"
+    "      from and to numpy files\n"
+    "  tssa-run model.onnx test_data_set_0 --repeat 100 --profile trace.json\n"
+    "      time it; open trace.json in https://ui.perfetto.dev\n"
+    "\n"
+    "Exit status: 0 done, 1 --compare found a difference, 2 wrong arguments or inputs, 3 the model "
+    "cannot be loaded, 4 the model needs what tssa does not have, 5 the run failed, 6 a file of "
+    "inputs or "
+    "outputs cannot be read or written.\n";
+
+void complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fflush(stdout);
+    fputs("tssa-run: ", stderr);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- Parsing the values of options ------------------------------------------------------------------ */
+
+static error_t refuse(const char *option, const char *argument, const char *wanted)
+{
+    complain("%s %s: %s is wanted", option, argument, wanted);
+    return EINVAL;
+}
+
+static error_t parse_size(const char *option, const char *argument, int64_t low, int64_t high,
+                          const char *wanted, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    intmax_t number = strtoimax(argument, &end, 10);
+    if (end == argument || *end || errno || number < low || number > high)
+        return refuse(option, argument, wanted);
+    *value = number;
+    return 0;
+}
+
+static error_t parse_tolerance(const char *option, const char *argument, double *value)
+{
+    char *end;
+    *value = strtod(argument, &end);
+    if (end == argument || *end || !(*value >= 0) || isinf(*value))
+        return refuse(option, argument, "a number of at least 0");
+    return 0;
+}
+
+/* Makes room for one more; NULL when memory runs out. */
+static void *grow(void *array, size_t count, size_t size)
+{
+    return reallocarray(array, count + 1, size);
+}
+
+static error_t parse_dim(struct arguments *arguments, const char *argument)
+{
+    const char *split = strrchr(argument, '=');
+    if (!split)
+        split = strrchr(argument, ':');
+    struct dim_argument dim;
+    if (!split || split == argument ||
+        parse_size("--dim", split + 1, 0, INT64_MAX, "NAME=SIZE", &dim.value) != 0) {
+        return split && split != argument ? EINVAL : refuse("--dim", argument, "NAME=SIZE");
+    }
+    struct dim_argument *more = grow(arguments->dims, arguments->dim_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    arguments->dims = more;
+    dim.name = strndup(argument, (size_t)(split - argument));
+    if (!dim.name)
+        return ENOMEM;
+    more[arguments->dim_count++] = dim;
+    return 0;
+}
+
+/* "1x3x4", "1,3,4", "[1,3,4]", and "" for a scalar. */
+static bool parse_dims(const char *text, struct shape_argument *shape)
+{
+    bool brackets = *text == '[';
+    text += brackets;
+    for (shape->rank = 0; *text && *text != ']';) {
+        char *end;
+        errno = 0;
+        intmax_t dim = strtoimax(text, &end, 10);
+        if (end == text || errno || dim < 0 || *text == '+' || shape->rank == TSSA_MAX_RANK)
+            return false;
+        shape->dims[shape->rank++] = dim;
+        text = end;
+        if (*text == 'x' || *text == 'X' || *text == ',') {
+            text++;
+            if (!*text || *text == ']')
+                return false;
+        } else if (*text && *text != ']') {
+            return false;
+        }
+    }
+    return brackets ? text[0] == ']' && !text[1] : !*text;
+}
+
+static error_t parse_shape(struct arguments *arguments, const char *argument)
+{
+    const char *split = strrchr(argument, ':'); /* names such as input:0 are common */
+    struct shape_argument shape = {.used = false};
+    if (!split || split == argument || !parse_dims(split + 1, &shape))
+        return refuse("--shape", argument, "NAME:1x3x4 or NAME:1,3,4");
+    struct shape_argument *more = grow(arguments->shapes, arguments->shape_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    arguments->shapes = more;
+    shape.name = strndup(argument, (size_t)(split - argument));
+    if (!shape.name)
+        return ENOMEM;
+    more[arguments->shape_count++] = shape;
+    return 0;
+}
+
+static error_t parse_input(struct arguments *arguments, const char *argument)
+{
+    struct input_argument *more = grow(arguments->inputs, arguments->input_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    arguments->inputs = more;
+    more[arguments->input_count++] = (struct input_argument){.text = argument};
+    return 0;
+}
+
+static error_t parse_positional(struct arguments *arguments, const char *argument)
+{
+    if (!arguments->model) {
+        arguments->model = argument;
+    } else if (!arguments->data_set) {
+        arguments->data_set = argument;
+    } else {
+        complain("%s: a model and a data set are all that is wanted", argument);
+        return EINVAL;
+    }
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------------------ */
+
+static error_t parse_running(int key, const char *argument, struct arguments *arguments)
+{
+    int64_t number = 0;
+    error_t error = 0;
+    switch (key) {
+    case 't':
+        error = parse_size("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
+        arguments->threads = (int)number;
+        return error;
+    case 'r':
+        error = parse_size("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
+        arguments->repeat = (long)number;
+        return error;
+    case KEY_SEED:
+        error = parse_size("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
+        arguments->seed = (uint64_t)number;
+        return error;
+    case KEY_DEVICE:
+        arguments->device = argument;
+        return strcmp(argument, "cpu") == 0
+                   ? 0
+                   : refuse("--device", argument, "cpu, the only device that tssa runs on so far,");
+    case KEY_PROFILE:
+        arguments->profile = argument;
+        return 0;
+    case KEY_INSPECT:
+        arguments->inspect = true;
+        return 0;
+    case KEY_DUMP_IR:
+        arguments->dump_ir = true;
+        return 0;
+    case KEY_LINKS:
+        arguments->external_links = true;
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static error_t parse_values(int key, const char *argument, struct arguments *arguments)
+{
+    switch (key) {
+    case 'i':
+        return parse_input(arguments, argument);
+    case 's':
+        return parse_shape(arguments, argument);
+    case KEY_DIM:
+        return parse_dim(arguments, argument);
+    case 'o':
+        arguments->output_dir = argument;
+        return 0;
+    case 'c':
+        arguments->compare_dir = argument;
+        return 0;
+    case 'q':
+        arguments->quiet = true;
+        return 0;
+    case KEY_BOXES:
+        arguments->boxes = true;
+        return 0;
+    case KEY_FORMAT:
+        arguments->output_pb = strcmp(argument, "pb") == 0;
+        return arguments->output_pb || strcmp(argument, "npy") == 0
+                   ? 0
+                   : refuse("--output-format", argument, "npy or pb");
+    case KEY_RTOL:
+        return parse_tolerance("--rtol", argument, &arguments->rtol);
+    case KEY_ATOL:
+        return parse_tolerance("--atol", argument, &arguments->atol);
+    default:
+        return parse_running(key, argument, arguments);
+    }
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct arguments *arguments = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */
+        return 0;
+    case ARGP_KEY_ARG:
+        return parse_positional(arguments, argument);
+    case ARGP_KEY_END:
+        if (arguments->model)
+            return 0;
+        complain("which model? See tssa-run --help");
+        return EINVAL;
+    default:
+        return parse_values(key, argument, arguments);
+    }
+}
+
+bool arguments_parse(int argc, char **argv, struct arguments *arguments)
+{
+    static const struct argp argp = {options, parse, "MODEL [DATA_SET]", documentation, NULL,
+                                     NULL,    NULL};
+    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5};
+    error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
+    if (error == ENOMEM)
+        complain("out of memory");
+    return error == 0;
+}
+
+void arguments_free(struct arguments *arguments)
+{
+    for (size_t i = 0; i < arguments->shape_count; i++)
+        free(arguments->shapes[i].name);
+    for (size_t i = 0; i < arguments->dim_count; i++)
+        free(arguments->dims[i].name);
+    free(arguments->shapes);
+    free(arguments->dims);
+    free(arguments->inputs);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tssa-run: runs an ONNX model and shows, writes, compares or times what comes out (docs/tools.md).
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "api/handles.h"
+#include "base/file.h"
+#include "base/text.h"
+#include "tools/common/progress.h"
+#include "tools/run/inputs.h"
+#include "tools/run/outputs.h"
+#include "tools/run/summary.h"
+
+struct job {
+    struct arguments arguments;
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    void *stdin_bytes; /* the model, when it came from standard input */
+    struct run_inputs inputs;
+    size_t output_count;
+    tssa_value **outputs;
+    double load_ms, session_ms, run_ms;
+};
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
+}
+
+/* Prints the one line of an error. */
+static enum exit_code fail(enum exit_code code, tssa_status *status)
+{
+    progress_done();
+    if (tssa_status_code(status) == TSSA_UNSUPPORTED && code != EXIT_FILE)
+        code = EXIT_UNSUPPORTED;
+    complain("%s%s", tssa_status_message(status),
+             tssa_status_code(status) == TSSA_INTERNAL ? " (this is a bug in tssa)" : "");
+    tssa_status_free(status);
+    return code;
+}
+
+/* ---- Loading ---------------------------------------------------------------------------------------- */
+
+/* All of standard input. */
+static tssa_status *read_stdin(void **bytes, size_t *size)
+{
+    size_t capacity = 1 << 16, used = 0;
+    char *data = malloc(capacity);
+    for (;;) {
+        TRY_ALLOC(data);
+        ssize_t n = read(STDIN_FILENO, data + used, capacity - used);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            free(data);
+            return ERROR(TSSA_IO, "standard input: %s", strerror(errno));
+        }
+        used += (size_t)n;
+        if (n == 0)
+            break;
+        if (used == capacity) {
+            char *more = realloc(data, capacity *= 2);
+            if (!more)
+                free(data);
+            data = more;
+        }
+    }
+    *bytes = data;
+    *size = used;
+    return NULL;
+}
+
+static tssa_status *load(struct job *job)
+{
+    const tssa_context_options context_options = {.threads = job->arguments.threads};
+    const tssa_load_options options = {.allow_external_links = job->arguments.external_links};
+    double start = now_ms();
+    TRY(tssa_context_create(&context_options, &job->context));
+    if (strcmp(job->arguments.model, "-") == 0) {
+        size_t size;
+        TRY(read_stdin(&job->stdin_bytes, &size));
+        TRY(tssa_model_load_memory(job->context, job->stdin_bytes, size, &options, &job->model));
+    } else {
+        TRY(tssa_model_load_file(job->context, job->arguments.model, &options, &job->model));
+    }
+    job->load_ms = now_ms() - start;
+    return NULL;
+}
+
+/* Loads, and fixes dims. */
+static enum exit_code open_model(struct job *job)
+{
+    progress("loading %s", job->arguments.model);
+    tssa_status *status = load(job);
+    if (status)
+        return fail(
+            EXIT_MODEL,
+            status_prefix(status, "cannot load %s",
+                          strcmp(job->arguments.model, "-") ? job->arguments.model : "the model"));
+    for (size_t i = 0; i < job->arguments.dim_count && !status; i++) {
+        const struct dim_argument *dim = &job->arguments.dims[i];
+        status = tssa_model_set_dim(job->model, dim->name, dim->value);
+        if (status)
+            return fail(EXIT_USAGE,
+                        status_prefix(status, "--dim %s=%" PRId64, dim->name, dim->value));
+    }
+    progress_done();
+    return EXIT_OK;
+}
+
+static void print_text(void *user, const char *text, size_t size)
+{
+    fwrite(text, 1, size, user);
+}
+
+/* --inspect and --dump-ir */
+static enum exit_code look(struct job *job)
+{
+    tssa_status *status = NULL;
+    if (job->arguments.inspect)
+        status = summary_model(job->model);
+    if (!status && job->arguments.dump_ir)
+        status = tssa_model_print(job->model, print_text, stdout);
+    return status ? fail(EXIT_MODEL, status) : EXIT_OK;
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static void free_outputs(struct job *job)
+{
+    for (size_t i = 0; i < job->output_count && job->outputs; i++) {
+        tssa_value_free(job->outputs[i]);
+        job->outputs[i] = NULL;
+    }
+}
+
+static tssa_status *run_once(struct job *job, double *milliseconds)
+{
+    free_outputs(job);
+    double start = now_ms();
+    TRY(tssa_session_run(job->session, job->inputs.count, job->inputs.values, job->output_count,
+                         job->outputs));
+    *milliseconds = now_ms() - start;
+    return NULL;
+}
+
+static enum exit_code prepare(struct job *job)
+{
+    const tssa_session_options options = {.device = job->arguments.device,
+                                          .profile = job->arguments.profile != NULL};
+    double start = now_ms();
+    progress("preparing the session");
+    tssa_status *status = tssa_session_create(job->model, &options, &job->session);
+    job->session_ms = now_ms() - start;
+    if (status)
+        return fail(EXIT_MODEL, status_prefix(status, "cannot run %s", job->arguments.model));
+    job->output_count = tssa_model_output_count(job->model);
+    job->outputs = calloc(job->output_count ? job->output_count : 1, sizeof(tssa_value *));
+    if (!job->outputs)
+        return fail(EXIT_RUN, status_out_of_memory());
+    progress("reading inputs");
+    status = inputs_make(job->context, job->model, &job->arguments, &job->inputs);
+    if (!status)
+        return EXIT_OK;
+    return fail(tssa_status_code(status) == TSSA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FILE, status);
+}
+
+static int by_size(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void print_times(double *times, size_t count)
+{
+    double sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += times[i];
+    qsort(times, count, sizeof *times, by_size);
+    /* The smallest time that at least 99 % of the runs did not exceed. */
+    size_t p99 = (size_t)ceil(0.99 * (double)count) - 1;
+    double median = count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
+    printf("%zu runs: min %.4f ms, median %.4f ms, mean %.4f ms, P99 %.4f ms\n", count, times[0],
+           median, sum / (double)count, times[p99]);
+}
+
+static tssa_status *repeat(struct job *job)
+{
+    size_t count = (size_t)job->arguments.repeat;
+    double *times = count ? calloc(count, sizeof *times) : NULL;
+    tssa_status *status = NULL;
+    if (!count)
+        return NULL;
+    TRY_ALLOC(times);
+    progress("running it %zu times", count);
+    for (size_t i = 0; i < count && !status; i++)
+        status = run_once(job, &times[i]);
+    progress_done();
+    if (!status)
+        print_times(times, count);
+    free(times);
+    return status;
+}
+
+static enum exit_code run(struct job *job)
+{
+    progress("running %s", job->arguments.model);
+    tssa_status *status = run_once(job, &job->run_ms);
+    progress_done();
+    if (!status) {
+        printf("loaded in %.2f ms, session made in %.2f ms, first run %.3f ms\n", job->load_ms,
+               job->session_ms, job->run_ms);
+        status = repeat(job);
+    }
+    if (!status)
+        return EXIT_OK;
+    return fail(tssa_status_code(status) == TSSA_SHAPE_MISMATCH ? EXIT_USAGE : EXIT_RUN,
+                status_prefix(status, "cannot run %s", job->arguments.model));
+}
+
+/* ---- Afterwards ------------------------------------------------------------------------------------- */
+
+static tssa_status *print_outputs(const struct job *job)
+{
+    printf("outputs\n");
+    for (size_t i = 0; i < job->output_count; i++) {
+        tssa_value_info info;
+        TRY(tssa_model_output(job->model, i, &info));
+        summary_value(info.name, &job->outputs[i]->value);
+    }
+    return NULL;
+}
+
+static void add_text(void *user, const char *text, size_t size)
+{
+    text_append(user, text, size);
+}
+
+static tssa_status *write_profile(const struct job *job)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    tssa_status *status = tssa_session_profile(job->session, add_text, &text);
+    if (!status && text.failed)
+        status = status_out_of_memory();
+    if (!status && strcmp(job->arguments.profile, "-") == 0)
+        fwrite(text.data, 1, text.size, stdout);
+    else if (!status)
+        status = file_write(&allocator_default, job->arguments.profile, text.data, text.size);
+    text_free(&text);
+    return status;
+}
+
+static enum exit_code finish(struct job *job)
+{
+    const struct arguments *arguments = &job->arguments;
+    tssa_status *status = NULL;
+    bool same = true;
+    if (arguments->boxes) {
+        if (!summary_boxes(job->output_count, job->outputs)) {
+            complain("--boxes: no two outputs are boxes (K,5) and labels (K)");
+            return EXIT_USAGE;
+        }
+    } else if (!arguments->quiet) {
+        status = print_outputs(job);
+    }
+    progress("writing outputs");
+    if (!status && arguments->output_dir)
+        status =
+            outputs_write(job->context, job->model, arguments, job->output_count, job->outputs);
+    if (!status && arguments->profile)
+        status = write_profile(job);
+    if (!status && arguments->compare_dir)
+        status = outputs_compare(job->context, job->model, arguments, job->output_count,
+                                 job->outputs, &same);
+    progress_done();
+    if (status)
+        return fail(EXIT_FILE, status);
+    return same ? EXIT_OK : EXIT_DIFFERS;
+}
+
+static enum exit_code run_job(struct job *job)
+{
+    enum exit_code code = open_model(job);
+    if (code == EXIT_OK && (job->arguments.inspect || job->arguments.dump_ir))
+        return look(job);
+    if (code == EXIT_OK)
+        code = prepare(job);
+    if (code == EXIT_OK)
+        code = run(job);
+    if (code == EXIT_OK)
+        code = finish(job);
+    return code;
+}
+
+static void job_free(struct job *job)
+{
+    free_outputs(job);
+    free(job->outputs);
+    inputs_free(&job->inputs);
+    tssa_session_free(job->session);
+    tssa_model_free(job->model);
+    tssa_context_free(job->context);
+    free(job->stdin_bytes);
+    arguments_free(&job->arguments);
+}
+
+int main(int argc, char **argv)
+{
+    struct job job = {.session = NULL};
+    enum exit_code code = EXIT_USAGE;
+    if (arguments_parse(argc, argv, &job.arguments)) {
+        progress_start("tssa-run");
+        code = run_job(&job);
+        progress_stop();
+    }
+    job_free(&job);
+    /* What was printed may still fail to be written. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("cannot write to standard output: %s", strerror(errno));
+        return EXIT_FILE;
+    }
+    return code;
+}
