@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ctest-labels: tsan */
+/*
+ * The public interface on committed models: one session run from several threads at once, outputs in
+ * the caller's memory, arguments that are wrong, and every allocation failing once.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "base/file.h"
+#include "common/test_alloc.h"
+#include "onnx/tensor_proto.h"
+
+#define MODEL_DIR TSSA_SOURCE_DIR "/models/ssd_loop_small"
+#define MAX_VALUES 32
+#define THREADS 4
+#define RUNS 10
+
+static void no_error(tssa_status *status)
+{
+    if (!status)
+        return;
+    print_message("%s\n", tssa_status_message(status));
+    tssa_status_free(status);
+    fail();
+}
+
+/* ---- A model and its inputs ----------------------------------------------------------------------- */
+
+struct fixture {
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    size_t n_in, n_out;
+    tssa_value *inputs[MAX_VALUES];
+};
+
+static tssa_status *read_input(tssa_context *context, size_t index, tssa_value **value)
+{
+    char path[512];
+    struct file_map map;
+    struct value read;
+    const struct onnx_value_type expected = {.kind = TSSA_KIND_TENSOR};
+    snprintf(path, sizeof path, "%s/test_data_set_0/input_%zu.pb", MODEL_DIR, index);
+    TRY(file_map_open(path, &map));
+    tssa_status *status = onnx_read_value(&context->allocator, map.data, map.size, &expected, &read);
+    file_map_close(&map);
+    TRY(status);
+    return value_handle(&context->allocator, &read, value);
+}
+
+static tssa_status *fixture_open(struct fixture *f, const tssa_context_options *options)
+{
+    memset(f, 0, sizeof *f);
+    TRY(tssa_context_create(options, &f->context));
+    TRY(tssa_model_load_file(f->context, MODEL_DIR "/model.onnx", NULL, &f->model));
+    TRY(tssa_model_optimize(f->model, NULL));
+    TRY(tssa_session_create(f->model, NULL, &f->session));
+    f->n_in = tssa_model_input_count(f->model);
+    f->n_out = tssa_model_output_count(f->model);
+    for (size_t i = 0; i < f->n_in; i++)
+        TRY(read_input(f->context, i, &f->inputs[i]));
+    return NULL;
+}
+
+/* In an order that nobody would choose: it must not matter. */
+static void fixture_close(struct fixture *f)
+{
+    tssa_model_free(f->model);
+    tssa_session_free(f->session);
+    for (size_t i = 0; i < f->n_in; i++)
+        tssa_value_free(f->inputs[i]);
+    tssa_context_free(f->context);
+}
+
+static const tssa_context_options one_thread = {.threads = 1};
+
+static bool same_value(const tssa_value *a, const tssa_value *b)
+{
+    size_t bytes = tssa_value_count(a) * tssa_dtype_size(tssa_value_dtype(a));
+    return tssa_value_count(a) == tssa_value_count(b) && tssa_value_dtype(a) == tssa_value_dtype(b) &&
+           (bytes == 0 || memcmp(tssa_tensor_data(a), tssa_tensor_data(b), bytes) == 0);
+}
+
+/* ---- Threads -------------------------------------------------------------------------------------- */
+
+struct worker {
+    struct fixture *fixture;
+    tssa_value *const *expected;
+    int mismatches, errors;
+};
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct fixture *f = worker->fixture;
+    for (int i = 0; i < RUNS; i++) {
+        tssa_value *outputs[MAX_VALUES] = {NULL};
+        tssa_status *status = tssa_session_run(f->session, f->n_in, f->inputs, f->n_out, outputs);
+        worker->errors += status != NULL;
+        tssa_status_free(status);
+        for (size_t o = 0; o < f->n_out; o++) {
+            worker->mismatches += !outputs[o] || !same_value(outputs[o], worker->expected[o]);
+            tssa_value_free(outputs[o]);
+        }
+    }
+    return NULL;
+}
+
+static void test_concurrent_runs(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_value *expected[MAX_VALUES] = {NULL};
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    no_error(fixture_open(&f, &one_thread));
+    no_error(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, expected));
+    assert_true(tssa_value_count(expected[0]) > 0);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.fixture = &f, .expected = expected};
+        assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        pthread_join(threads[i], NULL);
+        assert_int_equal(workers[i].errors, 0);
+        assert_int_equal(workers[i].mismatches, 0);
+    }
+    for (size_t o = 0; o < f.n_out; o++)
+        tssa_value_free(expected[o]);
+    fixture_close(&f);
+}
+
+/* ---- Arguments ------------------------------------------------------------------------------------ */
+
+static void expect_code(tssa_status *status, tssa_code code, const char *word)
+{
+    assert_int_equal(tssa_status_code(status), code);
+    assert_non_null(strstr(tssa_status_message(status), word));
+    assert_null(strchr(tssa_status_message(status), '\n'));
+    tssa_status_free(status);
+}
+
+static void test_wrong_inputs(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_value *outputs[MAX_VALUES] = {NULL}, *wrong;
+    no_error(fixture_open(&f, &one_thread));
+    expect_code(tssa_session_run(f.session, 0, NULL, f.n_out, outputs), TSSA_INVALID_ARGUMENT, "inputs");
+
+    tssa_value *kept = f.inputs[0];
+    f.inputs[0] = NULL;
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_INVALID_ARGUMENT, "missing");
+
+    no_error(tssa_tensor_create(f.context, TSSA_INT32, 1, (const int64_t[]){4}, &wrong));
+    f.inputs[0] = wrong;
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_SHAPE_MISMATCH, "INT32");
+    tssa_value_free(wrong);
+
+    no_error(tssa_tensor_create(f.context, TSSA_FLOAT, 1, (const int64_t[]){4}, &wrong));
+    f.inputs[0] = wrong;
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_SHAPE_MISMATCH, "rank");
+    tssa_value_free(wrong);
+    f.inputs[0] = kept;
+    assert_null(outputs[0]);
+    fixture_close(&f);
+}
+
+static void test_tensor_arguments(void **state)
+{
+    (void)state;
+    tssa_context *context;
+    tssa_value *value;
+    float data[4] = {1, 2, 3, 4};
+    no_error(tssa_context_create(&one_thread, &context));
+    expect_code(tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){5}, data, sizeof data, &value),
+                TSSA_INVALID_ARGUMENT, "bytes");
+    expect_code(tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){1}, (char *)data + 1, 8, &value),
+                TSSA_INVALID_ARGUMENT, "aligned");
+    expect_code(tssa_tensor_create(context, TSSA_FLOAT, 1, (const int64_t[]){-1}, &value), TSSA_INVALID_ARGUMENT, "-1");
+    no_error(tssa_tensor_borrow(context, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, data, sizeof data, &value));
+    assert_ptr_equal(tssa_tensor_data(value), data);
+    assert_int_equal(tssa_tensor_rank(value), 2);
+    tssa_value_free(value);
+    tssa_context_free(context);
+}
+
+/* Sequences and maps hand their elements out again. */
+static void test_containers(void **state)
+{
+    (void)state;
+    tssa_context *context;
+    tssa_value *keys, *values, *map, *sequence, *element;
+    const tssa_string names[2] = {{"a", 1}, {"b\0c", 3}};
+    no_error(tssa_context_create(&one_thread, &context));
+    no_error(tssa_tensor_create_strings(context, 1, (const int64_t[]){2}, names, &keys));
+    no_error(tssa_tensor_create(context, TSSA_FLOAT, 1, (const int64_t[]){2}, &values));
+    no_error(tssa_map_create(context, keys, values, &map));
+    assert_int_equal(tssa_value_count(map), 2);
+    no_error(tssa_value_element(map, 0, &element));
+    const tssa_string *strings = tssa_tensor_data(element);
+    assert_int_equal(strings[1].size, 3);
+    assert_memory_equal(strings[1].data, "b\0c", 3);
+    tssa_value_free(element);
+    no_error(tssa_sequence_create(context, TSSA_FLOAT, 2, (tssa_value *const[]){values, values}, &sequence));
+    tssa_value_free(values);
+    no_error(tssa_value_element(sequence, 1, &element));
+    assert_int_equal(tssa_value_dtype(element), TSSA_FLOAT);
+    tssa_value_free(element);
+    expect_code(tssa_value_element(sequence, 2, &element), TSSA_INVALID_ARGUMENT, "2");
+    tssa_value_free(sequence);
+    tssa_value_free(map);
+    tssa_value_free(keys);
+    tssa_context_free(context);
+}
+
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+static void test_memory_limit(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_context_options options = {.threads = 1, .memory_limit = 1 << 16};
+    tssa_status *status = fixture_open(&f, &options);
+    expect_code(status, TSSA_OUT_OF_MEMORY, "memory");
+    fixture_close(&f);
+}
+
+static tssa_status *load_and_run(const tssa_allocator *allocator)
+{
+    struct fixture f;
+    tssa_value *outputs[MAX_VALUES] = {NULL};
+    tssa_context_options options = {.threads = 1, .allocator = allocator};
+    tssa_status *status = fixture_open(&f, &options);
+    if (!status)
+        status = tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs);
+    for (size_t o = 0; o < MAX_VALUES; o++)
+        tssa_value_free(outputs[o]);
+    fixture_close(&f);
+    return status;
+}
+
+static void test_every_allocation_fails_once(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(load_and_run) > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_concurrent_runs),   cmocka_unit_test(test_wrong_inputs),
+        cmocka_unit_test(test_tensor_arguments),  cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_memory_limit),      cmocka_unit_test(test_every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
