@@ -156,7 +156,7 @@ static tssa_dtype dtype_from_descr(const char *kind)
 static size_t fortran_index(const struct npy_header *header, size_t i)
 {
     size_t index = 0, weight = 1;
-    int64_t coordinates[TSSA_MAX_RANK];
+    int64_t coordinates[TSSA_MAX_RANK] = {0};
     for (int axis = header->rank - 1; axis >= 0; axis--) {
         coordinates[axis] = (int64_t)(i % (size_t)header->dims[axis]);
         i /= (size_t)header->dims[axis];
