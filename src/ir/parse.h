@@ -9,7 +9,7 @@
 #include "ir/ir.h"
 #include "ir/lexer.h"
 
-#define PARSE_MAX_DEPTH 100
+#define PARSE_MAX_DEPTH 256 /* the importer nests blocks 128 deep */
 /* Numbers of fresh dims and of values beyond this are no output of the printer. */
 #define PARSE_MAX_NUMBER (UINT32_C(1) << 30)
 
