@@ -28,7 +28,8 @@ static void check(tssa_status *status)
 
 static void write_chain(struct text *text)
 {
-    text_puts(text, "graph @chain opset(\"\": 18) ir_version(8) (%n: i64[], %v0: f32[16]) -> (%out) {\n");
+    text_puts(text,
+              "graph @chain opset(\"\": 18) ir_version(8) (%n: i64[], %v0: f32[16]) -> (%out) {\n");
     for (int i = 0; i < CHAIN; i++)
         text_printf(text, "%%v%d = Add@14(%%v%d, %%v0)\n", i + 1, i);
     text_printf(text, "%%out = Add@14(%%v%d, %%v0)\nreturn(%%out)\n}\n", CHAIN);
@@ -36,11 +37,12 @@ static void write_chain(struct text *text)
 
 static void write_loop(struct text *text)
 {
-    text_puts(text, "graph @loop opset(\"\": 18) ir_version(8) (%n: i64[], %v0: f32[16]) -> (%out) {\n"
-                    "%out = Loop@16(%n, _, %v0) {\n"
-                    "body(%i: i64[], %c: bool[], %v: f32[16]) {\n"
-                    "%w = Add@14(%v, %v0)\n"
-                    "return(%c, %w)\n}\n}\nreturn(%out)\n}\n");
+    text_puts(text,
+              "graph @loop opset(\"\": 18) ir_version(8) (%n: i64[], %v0: f32[16]) -> (%out) {\n"
+              "%out = Loop@16(%n, _, %v0) {\n"
+              "body(%i: i64[], %c: bool[], %v: f32[16]) {\n"
+              "%w = Add@14(%v, %v0)\n"
+              "return(%c, %w)\n}\n}\nreturn(%out)\n}\n");
 }
 
 static int by_value(const void *a, const void *b)

@@ -33,21 +33,21 @@ int attribute_type(const Onnx__AttributeProto *p)
 {
     if (p->has_type && p->type != ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED)
         return (int)p->type;
-    return p->has_f             ? FLOAT
-           : p->has_i           ? INT
-           : p->has_s           ? STRING
-           : p->t               ? TENSOR
-           : p->g               ? GRAPH
-           : p->n_floats        ? FLOATS
-           : p->n_ints          ? INTS
-           : p->n_strings       ? STRINGS
-           : p->n_tensors       ? TENSORS
-           : p->n_graphs        ? GRAPHS
-           : p->sparse_tensor   ? SPARSE
+    return p->has_f              ? FLOAT
+           : p->has_i            ? INT
+           : p->has_s            ? STRING
+           : p->t                ? TENSOR
+           : p->g                ? GRAPH
+           : p->n_floats         ? FLOATS
+           : p->n_ints           ? INTS
+           : p->n_strings        ? STRINGS
+           : p->n_tensors        ? TENSORS
+           : p->n_graphs         ? GRAPHS
+           : p->sparse_tensor    ? SPARSE
            : p->n_sparse_tensors ? SPARSES
-           : p->tp              ? TYPE
-           : p->n_type_protos   ? TYPES
-                                : 0;
+           : p->tp               ? TYPE
+           : p->n_type_protos    ? TYPES
+                                 : 0;
 }
 
 /* Terminated, for those who compare it with strcmp. */
@@ -188,7 +188,8 @@ tssa_status *attribute_import(struct scope *scope, const Onnx__AttributeProto *p
 {
     struct import *import = scope->import;
     bool shared = scope->frame->function != NULL;
-    const struct cached_attr *cached = shared ? map_get(&import->attrs, &proto, sizeof proto) : NULL;
+    const struct cached_attr *cached =
+        shared ? map_get(&import->attrs, &proto, sizeof proto) : NULL;
     if (cached) {
         *attr = cached->attr;
         return NULL;

@@ -84,11 +84,13 @@ static tssa_status *check_location(const char *location)
     if (!location || !location[0])
         return ERROR(TSSA_MALFORMED, "its external data has no location");
     if (location[0] == '/')
-        return ERROR(TSSA_MALFORMED, "external data \"%s\" is not below the model's folder", location);
+        return ERROR(TSSA_MALFORMED, "external data \"%s\" is not below the model's folder",
+                     location);
     for (const char *part = location; part; part = strchr(part, '/')) {
         part += *part == '/';
         if (strncmp(part, "..", 2) == 0 && (part[2] == '\0' || part[2] == '/'))
-            return ERROR(TSSA_MALFORMED, "external data \"%s\" leads out of the model's folder", location);
+            return ERROR(TSSA_MALFORMED, "external data \"%s\" leads out of the model's folder",
+                         location);
     }
     return NULL;
 }
@@ -98,9 +100,8 @@ static tssa_status *check_location(const char *location)
 static tssa_status *cannot_open(const char *location, int error)
 {
     char text[128];
-    const char *why = error == ELOOP || error == EXDEV
-                          ? "it is reached through a link"
-                          : strerror_r(error, text, sizeof text);
+    const char *why = error == ELOOP || error == EXDEV ? "it is reached through a link"
+                                                       : strerror_r(error, text, sizeof text);
     return ERROR(TSSA_IO, "cannot open external data \"%s\": %s", location, why);
 }
 
@@ -204,7 +205,8 @@ tssa_status *external_data(struct external *external, const Onnx__TensorProto *p
     struct reference reference = {0};
     for (size_t i = 0; i < proto->n_external_data; i++) {
         const Onnx__StringStringEntryProto *entry = proto->external_data[i];
-        TRY(parse_entry(entry->key ? entry->key : "", entry->value ? entry->value : "", &reference));
+        TRY(parse_entry(entry->key ? entry->key : "", entry->value ? entry->value : "",
+                        &reference));
     }
     TRY(check_location(reference.location));
     if (!external->folder)
@@ -215,8 +217,9 @@ tssa_status *external_data(struct external *external, const Onnx__TensorProto *p
     struct external_file *file;
     TRY(open_file(external, reference.location, &file));
     if (reference.offset > file->map.size || size > file->map.size - reference.offset)
-        return ERROR(TSSA_MALFORMED, "it takes %zu bytes at %llu of external data \"%s\", which has %zu",
-                     size, (unsigned long long)reference.offset, reference.location, file->map.size);
+        return ERROR(TSSA_MALFORMED,
+                     "it takes %zu bytes at %llu of external data \"%s\", which has %zu", size,
+                     (unsigned long long)reference.offset, reference.location, file->map.size);
     *data = (const char *)file->map.data + reference.offset;
     return NULL;
 }

@@ -18,7 +18,7 @@ struct external {
     const char *folder; /* NULL: none allowed */
     bool allow_links;
     struct ir_graph *graph;
-    int descriptor; /* of the folder; -1 until it is needed */
+    int descriptor;   /* of the folder; -1 until it is needed */
     struct map files; /* location -> struct external_file */
 };
 

@@ -209,7 +209,8 @@ static tssa_status *bind_attr(struct frame *frame, struct import *import, const 
 }
 
 /* The attributes of the call, then the defaults of those it leaves out. */
-static tssa_status *bind_attrs(struct scope *caller, const Onnx__NodeProto *node, struct scope *body)
+static tssa_status *bind_attrs(struct scope *caller, const Onnx__NodeProto *node,
+                               struct scope *body)
 {
     const Onnx__FunctionProto *proto = body->frame->function->proto;
     for (size_t i = 0; i < node->n_attribute; i++) {
@@ -250,10 +251,11 @@ static tssa_status *name_call_outputs(const struct scope *caller, const Onnx__No
 {
     const Onnx__FunctionProto *proto = body->frame->function->proto;
     if (node->n_output > proto->n_output)
-        return ERROR(TSSA_MALFORMED, "it has %zu outputs and the function gives %zu", node->n_output,
-                     proto->n_output);
+        return ERROR(TSSA_MALFORMED, "it has %zu outputs and the function gives %zu",
+                     node->n_output, proto->n_output);
     for (size_t i = 0; i < node->n_output; i++) {
-        const char *shown = caller->parent ? NULL : map_get_str(&caller->frame->call_names, node->output[i]);
+        const char *shown =
+            caller->parent ? NULL : map_get_str(&caller->frame->call_names, node->output[i]);
         if (!shown)
             shown = node->output[i];
         if (shown[0] && !map_put_str(&body->frame->call_names, proto->output[i], (void *)shown))
@@ -278,7 +280,8 @@ static tssa_status *bind_outputs(struct scope *caller, const Onnx__NodeProto *no
     return NULL;
 }
 
-static tssa_status *inline_body(struct scope *caller, const Onnx__NodeProto *node, struct scope *body)
+static tssa_status *inline_body(struct scope *caller, const Onnx__NodeProto *node,
+                                struct scope *body)
 {
     const Onnx__FunctionProto *proto = body->frame->function->proto;
     TRY(import_spend(body, 1 + (uint64_t)proto->n_input + proto->n_output + proto->n_value_info +
@@ -299,8 +302,7 @@ tssa_status *function_inline(struct scope *caller, const Onnx__NodeProto *node,
     map_init(&frame.attrs, import->allocator);
     map_init(&frame.call_names, import->allocator);
     struct scope body;
-    tssa_status *status =
-        scope_init(&body, import, NULL, &frame, caller->block, caller->depth + 1);
+    tssa_status *status = scope_init(&body, import, NULL, &frame, caller->block, caller->depth + 1);
     import->inlining++;
     if (!status)
         status = inline_body(caller, node, &body);

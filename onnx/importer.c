@@ -99,7 +99,8 @@ static tssa_status *copy_model_fields(struct import *import, const struct opset_
     const Onnx__ModelProto *model = import->model;
     struct ir_graph *graph = import->graph;
     TRY(copy_text(graph, model->graph->name, &graph->name));
-    TRY(copy_text(graph, model->doc_string ? model->doc_string : model->graph->doc_string, &graph->doc));
+    TRY(copy_text(graph, model->doc_string ? model->doc_string : model->graph->doc_string,
+                  &graph->doc));
     TRY(copy_text(graph, model->producer_name, &graph->producer_name));
     TRY(copy_text(graph, model->producer_version, &graph->producer_version));
     TRY(copy_text(graph, model->domain, &graph->domain));

@@ -72,8 +72,8 @@ static tssa_status *read_copy(struct import *import, const struct located *locat
         text = arena_alloc_aligned(&import->graph->arena, source->string_size, 1);
         TRY_ALLOC(text);
     }
-    bool plain = source->kind == TENSOR_SOURCE_BYTES && source->size == size &&
-                 tensor->dtype != TSSA_BOOL;
+    bool plain =
+        source->kind == TENSOR_SOURCE_BYTES && source->size == size && tensor->dtype != TSSA_BOOL;
     if (plain && located->mapped && size >= COPY_PIECE)
         copy_out_of_file(tensor->data, source->data, size);
     else
@@ -168,7 +168,8 @@ static tssa_status *sparse_fill(const struct tensor *dense, const struct tensor 
         if (place <= last)
             return ERROR(TSSA_MALFORMED, "its indices do not ascend");
         last = place;
-        memcpy((char *)dense->data + (size_t)place * size, (const char *)values->data + i * size, size);
+        memcpy((char *)dense->data + (size_t)place * size, (const char *)values->data + i * size,
+               size);
     }
     return NULL;
 }

@@ -2,7 +2,8 @@
 /* TypeProto to ir_type. */
 #include "onnx/import.h"
 
-static tssa_status *import_dim(struct import *import, const Onnx__TensorShapeProto__Dimension *proto,
+static tssa_status *import_dim(struct import *import,
+                               const Onnx__TensorShapeProto__Dimension *proto,
                                const struct dim **dim)
 {
     struct dim_table *dims = &import->graph->dims;

@@ -431,8 +431,9 @@ static tssa_status *upgrade_align_operand(struct draft *draft, const struct upgr
                      "broadcasting along an axis needs inputs of known rank (opset below 7)");
     axis += axis < 0 ? a : 0;
     if (axis < 0 || axis > a || b > a - axis)
-        return ERROR(TSSA_MALFORMED, "a tensor of rank %d cannot be broadcast at axis %lld of rank %d",
-                     b, (long long)axis, a);
+        return ERROR(TSSA_MALFORMED,
+                     "a tensor of rank %d cannot be broadcast at axis %lld of rank %d", b,
+                     (long long)axis, a);
     int missing = a - (int)axis - b;
     return missing ? append_axes(draft, 1, b, missing) : NULL;
 }
@@ -447,7 +448,8 @@ static tssa_status *upgrade_channel_slope(struct draft *draft, const struct upgr
         return NULL;
     int rank = rank_of(operand(draft, 0));
     if (rank < 0)
-        return ERROR(TSSA_UNSUPPORTED, "a slope per channel needs an input of known rank (opset below 7)");
+        return ERROR(TSSA_UNSUPPORTED,
+                     "a slope per channel needs an input of known rank (opset below 7)");
     return rank > 2 ? append_axes(draft, 1, 1, rank - 2) : NULL;
 }
 
@@ -502,7 +504,8 @@ static tssa_status *upgrade_resize_operands(struct draft *draft, const struct up
 static tssa_status *upgrade_drop_empty_operand(struct draft *draft, const struct upgrade *row)
 {
     const struct tensor *tensor = ir_value_constant(operand(draft, (size_t)row->number));
-    return tensor && tensor_count(tensor) == 0 ? set_operand(draft, (size_t)row->number, NULL) : NULL;
+    return tensor && tensor_count(tensor) == 0 ? set_operand(draft, (size_t)row->number, NULL)
+                                               : NULL;
 }
 
 /* ---- Actions: Constant ---------------------------------------------------------------------------- */
@@ -541,9 +544,9 @@ static const struct constant_form {
     const char *name;
     enum ir_attr_kind kind;
 } constant_forms[] = {
-    {"value", IR_ATTR_TENSOR},       {"sparse_value", IR_ATTR_TENSOR},
-    {"value_float", IR_ATTR_FLOAT},  {"value_floats", IR_ATTR_FLOATS},
-    {"value_int", IR_ATTR_INT},      {"value_ints", IR_ATTR_INTS},
+    {"value", IR_ATTR_TENSOR},        {"sparse_value", IR_ATTR_TENSOR},
+    {"value_float", IR_ATTR_FLOAT},   {"value_floats", IR_ATTR_FLOATS},
+    {"value_int", IR_ATTR_INT},       {"value_ints", IR_ATTR_INTS},
     {"value_string", IR_ATTR_STRING}, {"value_strings", IR_ATTR_STRINGS},
 };
 
@@ -576,7 +579,7 @@ static tssa_status *upgrade_constant_value(struct draft *draft, const struct upg
 /* ---- The table ------------------------------------------------------------------------------------ */
 
 static const struct upgrade upgrades[] = {
-#define UPGRADE(op_, below_, action_, attr_, number_, text_)                                        \
+#define UPGRADE(op_, below_, action_, attr_, number_, text_)                                       \
     {#op_, below_, upgrade_##action_, attr_, number_, text_},
 #include "onnx/upgrade.def"
 #undef UPGRADE

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/axes.h"
 
-void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const bool *marked, bool which)
+void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const bool *marked,
+                    bool which)
 {
     int64_t strides[TSSA_MAX_RANK];
     tensor_strides(tensor->rank, tensor->dims, strides);

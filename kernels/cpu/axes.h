@@ -15,7 +15,8 @@ struct axis_nest {
 };
 
 /* The axes where marked[i] == which, outermost first. */
-void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const bool *marked, bool which);
+void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const bool *marked,
+                    bool which);
 /* The offset of the nest's i-th position in row-major order, in elements. */
 int64_t axis_nest_offset(const struct axis_nest *nest, int64_t i);
 

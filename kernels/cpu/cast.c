@@ -35,7 +35,8 @@ static tssa_status *prepare_cast(const struct ir_op *op, struct arena *arena, co
     else if (strcmp(mode, "nearest") == 0)
         state->options.round_mode = ROUND_NEAREST;
     else
-        return ERROR(TSSA_MALFORMED, "attribute \"round_mode\" is \"%s\", not up, down or nearest", mode);
+        return ERROR(TSSA_MALFORMED, "attribute \"round_mode\" is \"%s\", not up, down or nearest",
+                     mode);
     *result = state;
     return NULL;
 }
@@ -48,7 +49,8 @@ struct cast_work {
 static void cast_range(void *context, int64_t begin, int64_t end)
 {
     const struct cast_work *work = context;
-    size_t from_size = dtype_info(work->from->dtype)->size, to_size = dtype_info(work->to->dtype)->size;
+    size_t from_size = dtype_info(work->from->dtype)->size,
+           to_size = dtype_info(work->to->dtype)->size;
     convert_elements(end - begin, work->from->dtype,
                      (const char *)work->from->data + (size_t)begin * from_size, 1, work->to->dtype,
                      (char *)work->to->data + (size_t)begin * to_size, 1, work->options);
@@ -67,8 +69,8 @@ static tssa_status *run_cast(struct kernel_args *args)
         to = like->dtype;
     }
     if (!dtype_in(args->op->info->types, from->dtype) || !dtype_in(args->op->info->types, to))
-        return ERROR(TSSA_UNSUPPORTED, "no conversion from %s to %s", dtype_info(from->dtype)->ir_name,
-                     dtype_info(to)->ir_name);
+        return ERROR(TSSA_UNSUPPORTED, "no conversion from %s to %s",
+                     dtype_info(from->dtype)->ir_name, dtype_info(to)->ir_name);
     struct tensor *out;
     TRY(kernel_output(args, 0, to, from->rank, from->dims, &out));
     if (!out)

@@ -178,8 +178,8 @@ static bool parse_element(const tssa_string *string, tssa_dtype dtype, void *ele
     return true;
 }
 
-tssa_status *cast_from_strings(struct kernel_args *args, const struct tensor *from, struct tensor *to,
-                               const struct convert_options *options)
+tssa_status *cast_from_strings(struct kernel_args *args, const struct tensor *from,
+                               struct tensor *to, const struct convert_options *options)
 {
     (void)args;
     struct c_locale locale;

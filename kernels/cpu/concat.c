@@ -88,7 +88,8 @@ tssa_status *concat_tensors(struct kernel_args *args, const struct tensor *const
         if (elements == 0)
             continue;
         int64_t part = (int64_t)elements / outer;
-        struct strided_box box = {.rank = 2, .dims = {outer, part}, .to = {row, 1}, .from = {part, 1}};
+        struct strided_box box = {
+            .rank = 2, .dims = {outer, part}, .to = {row, 1}, .from = {part, 1}};
         strided_copy(args->env->team, size, &box, to, tensors[i]->data);
         to += (size_t)part * size;
     }
@@ -146,7 +147,8 @@ static tssa_status *split_part(const struct kernel_args *args, const struct tens
     }
     *part = ((const int64_t *)sizes->data)[index];
     if (*part < 0 || *part > left || (index + 1 == args->n_outputs && *part != left))
-        return ERROR(TSSA_RUNTIME, "the sizes to split into do not add up to %lld: number %u is %lld",
+        return ERROR(TSSA_RUNTIME,
+                     "the sizes to split into do not add up to %lld: number %u is %lld",
                      (long long)dim, index, (long long)*part);
     return NULL;
 }
@@ -165,7 +167,8 @@ static tssa_status *split_run(struct kernel_args *args)
     size_t size = dtype_info(x->dtype)->size;
     bool empty = tensor_count(x) == 0;
     int64_t dims[TSSA_MAX_RANK], left = x->dims[axis];
-    int64_t outer = dims_product(x->dims, 0, axis), inner = dims_product(x->dims, axis + 1, x->rank);
+    int64_t outer = dims_product(x->dims, 0, axis),
+            inner = dims_product(x->dims, axis + 1, x->rank);
     const char *from = x->data;
     for (int i = 0; i < x->rank; i++)
         dims[i] = x->dims[i];
@@ -177,10 +180,8 @@ static tssa_status *split_run(struct kernel_args *args)
         if (empty)
             continue;
         int64_t part = dims[axis] * inner;
-        struct strided_box box = {.rank = 2,
-                                  .dims = {outer, part},
-                                  .to = {part, 1},
-                                  .from = {x->dims[axis] * inner, 1}};
+        struct strided_box box = {
+            .rank = 2, .dims = {outer, part}, .to = {part, 1}, .from = {x->dims[axis] * inner, 1}};
         if (y)
             strided_copy(args->env->team, size, &box, y->data, from);
         from += (size_t)part * size;

@@ -10,7 +10,8 @@ struct cumulate_attrs {
     bool exclusive, reverse;
 };
 
-static tssa_status *cumulate_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *cumulate_prepare(const struct ir_op *op, struct arena *arena,
+                                     const void **state)
 {
     struct cumulate_attrs *attrs = ARENA_NEW(arena, struct cumulate_attrs);
     TRY_ALLOC(attrs);
@@ -46,7 +47,8 @@ static void cumulate_integers(const struct row *row)
     for (int64_t i = 0; i < row->n; i++) {
         uint64_t x = (uint64_t)dtype_load_int64(row->dtype, row->in + i * row->stride);
         uint64_t next = row->product ? total * x : total + x;
-        dtype_store_int64(row->dtype, row->out + i * row->stride, (int64_t)(row->exclusive ? total : next));
+        dtype_store_int64(row->dtype, row->out + i * row->stride,
+                          (int64_t)(row->exclusive ? total : next));
         total = next;
     }
 }
@@ -60,7 +62,8 @@ static tssa_status *cumulate_run(struct kernel_args *args, bool product)
     int axis;
     TRY(kernel_tensor(args, 0, &in));
     if (!dtype_in(args->op->info->types, in->dtype))
-        return ERROR(TSSA_RUNTIME, "elements of type %s cannot be accumulated", tssa_dtype_name(in->dtype));
+        return ERROR(TSSA_RUNTIME, "elements of type %s cannot be accumulated",
+                     tssa_dtype_name(in->dtype));
     TRY(kernel_scalar_int(args, 1, &wanted));
     TRY(kernel_axis(wanted, in->rank, &axis));
     TRY(kernel_output(args, 0, in->dtype, in->rank, in->dims, &out));
@@ -70,7 +73,8 @@ static tssa_status *cumulate_run(struct kernel_args *args, bool product)
     ptrdiff_t width = (ptrdiff_t)tssa_dtype_size(in->dtype), stride = split.inner * width;
     for (int64_t o = 0; o < split.outer; o++)
         for (int64_t i = 0; i < split.inner; i++) {
-            int64_t first = o * split.size * split.inner + i + (attrs->reverse ? (split.size - 1) * split.inner : 0);
+            int64_t first = o * split.size * split.inner + i +
+                            (attrs->reverse ? (split.size - 1) * split.inner : 0);
             struct row row = {.in = (const char *)in->data + first * width,
                               .out = (char *)out->data + first * width,
                               .n = split.size,

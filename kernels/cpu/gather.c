@@ -199,8 +199,8 @@ static tssa_status *gather_elements_run(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "indices %s do not fit data %s", index, data);
     }
     tensor_strides(x->rank, x->dims, strides);
-    tssa_status *status = indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis],
-                                       &strides[axis], &offsets);
+    tssa_status *status =
+        indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis], &strides[axis], &offsets);
     if (!status)
         status = kernel_output(args, 0, x->dtype, x->rank, indices->dims, &y);
     if (!status && y && tensor_count(y) > 0) {

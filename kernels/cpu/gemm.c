@@ -12,28 +12,28 @@
 #define PROVIDER_MIN_WORK 4096
 
 /* Rows [begin, end) of c in type T, summed in type SUM. */
-#define GEMM_ROWS(name, T, SUM)                                                                         \
-    static void name(void *context, int64_t begin, int64_t end)                                         \
-    {                                                                                                   \
-        const struct gemm *g = context;                                                                 \
-        for (int64_t i = begin; i < end; i++)                                                           \
-            for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                            \
-                int64_t width = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                              \
-                SUM sums[COLUMNS] = {0};                                                                \
-                for (int64_t k = 0; k < g->k; k++) {                                                    \
-                    SUM a = (SUM)((const T *)g->a)[i * g->a_row + k * g->a_column];                     \
-                    const T *b = (const T *)g->b + k * g->b_row + j0 * g->b_column;                     \
-                    if (g->b_column == 1)                                                               \
-                        for (int64_t j = 0; j < width; j++)                                             \
-                            sums[j] += a * (SUM)b[j];                                                   \
-                    else                                                                                \
-                        for (int64_t j = 0; j < width; j++)                                             \
-                            sums[j] += a * (SUM)b[j * g->b_column];                                     \
-                }                                                                                       \
-                T *c = (T *)g->c + i * g->n + j0;                                                       \
-                for (int64_t j = 0; j < width; j++)                                                     \
-                    c[j] = (T)sums[j];                                                                  \
-            }                                                                                           \
+#define GEMM_ROWS(name, T, SUM)                                                                    \
+    static void name(void *context, int64_t begin, int64_t end)                                    \
+    {                                                                                              \
+        const struct gemm *g = context;                                                            \
+        for (int64_t i = begin; i < end; i++)                                                      \
+            for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                       \
+                int64_t width = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                         \
+                SUM sums[COLUMNS] = {0};                                                           \
+                for (int64_t k = 0; k < g->k; k++) {                                               \
+                    SUM a = (SUM)((const T *)g->a)[i * g->a_row + k * g->a_column];                \
+                    const T *b = (const T *)g->b + k * g->b_row + j0 * g->b_column;                \
+                    if (g->b_column == 1)                                                          \
+                        for (int64_t j = 0; j < width; j++)                                        \
+                            sums[j] += a * (SUM)b[j];                                              \
+                    else                                                                           \
+                        for (int64_t j = 0; j < width; j++)                                        \
+                            sums[j] += a * (SUM)b[j * g->b_column];                                \
+                }                                                                                  \
+                T *c = (T *)g->c + i * g->n + j0;                                                  \
+                for (int64_t j = 0; j < width; j++)                                                \
+                    c[j] = (T)sums[j];                                                             \
+            }                                                                                      \
     }
 
 GEMM_ROWS(rows_f32, float, double)
@@ -47,10 +47,17 @@ static const struct {
     tssa_dtype dtype;
     team_body rows;
 } row_loops[] = {
-    {TSSA_FLOAT, rows_f32}, {TSSA_DOUBLE, rows_f64},
+    {TSSA_FLOAT, rows_f32},
+    {TSSA_DOUBLE, rows_f64},
     /* Modulo 2^n, signed and unsigned products have the same bits. */
-    {TSSA_UINT8, rows_u8},   {TSSA_INT8, rows_u8},   {TSSA_UINT16, rows_u16}, {TSSA_INT16, rows_u16},
-    {TSSA_UINT32, rows_u32}, {TSSA_INT32, rows_u32}, {TSSA_UINT64, rows_u64}, {TSSA_INT64, rows_u64},
+    {TSSA_UINT8, rows_u8},
+    {TSSA_INT8, rows_u8},
+    {TSSA_UINT16, rows_u16},
+    {TSSA_INT16, rows_u16},
+    {TSSA_UINT32, rows_u32},
+    {TSSA_INT32, rows_u32},
+    {TSSA_UINT64, rows_u64},
+    {TSSA_INT64, rows_u64},
 };
 
 static team_body find_rows(tssa_dtype dtype)
@@ -68,26 +75,34 @@ static void run_rows(struct kernel_args *args, team_body rows, const struct gemm
 }
 
 /* A copy of a matrix, widened to double, dense. */
-static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from, int64_t rows,
-                          int64_t columns, int64_t row, int64_t column, struct buffer **out)
+static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
+                          int64_t rows, int64_t columns, int64_t row, int64_t column,
+                          struct buffer **out)
 {
     size_t count, bytes, width = tssa_dtype_size(dtype);
     TRY(tensor_layout(TSSA_DOUBLE, 2, (const int64_t[]){rows, columns}, &count, &bytes));
     TRY(kernel_scratch(args, bytes, out));
     for (int64_t i = 0; i < rows; i++)
-        convert_elements(columns, dtype, (const char *)from + (size_t)(i * row) * width, column, TSSA_DOUBLE,
-                         (double *)(*out)->data + i * columns, 1, &convert_default);
+        convert_elements(columns, dtype, (const char *)from + (size_t)(i * row) * width, column,
+                         TSSA_DOUBLE, (double *)(*out)->data + i * columns, 1, &convert_default);
     return NULL;
 }
 
 /* FLOAT16 and BFLOAT16: in double, rounded once. */
-static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype, const struct gemm *gemm)
+static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
+                                 const struct gemm *gemm)
 {
     struct buffer *a = NULL, *b = NULL, *c = NULL;
-    struct gemm wide = {.m = gemm->m, .n = gemm->n, .k = gemm->k, .a_row = gemm->k, .a_column = 1,
-                        .b_row = gemm->n, .b_column = 1};
+    struct gemm wide = {.m = gemm->m,
+                        .n = gemm->n,
+                        .k = gemm->k,
+                        .a_row = gemm->k,
+                        .a_column = 1,
+                        .b_row = gemm->n,
+                        .b_column = 1};
     size_t count, bytes;
-    tssa_status *status = widen(args, dtype, gemm->a, gemm->m, gemm->k, gemm->a_row, gemm->a_column, &a);
+    tssa_status *status =
+        widen(args, dtype, gemm->a, gemm->m, gemm->k, gemm->a_row, gemm->a_column, &a);
     if (!status)
         status = widen(args, dtype, gemm->b, gemm->k, gemm->n, gemm->b_row, gemm->b_column, &b);
     if (!status)
@@ -99,7 +114,8 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype, con
         wide.b = b->data;
         wide.c = c->data;
         run_rows(args, rows_f64, &wide);
-        convert_elements(gemm->m * gemm->n, TSSA_DOUBLE, c->data, 1, dtype, gemm->c, 1, &convert_default);
+        convert_elements(gemm->m * gemm->n, TSSA_DOUBLE, c->data, 1, dtype, gemm->c, 1,
+                         &convert_default);
     }
     buffer_release(a);
     buffer_release(b);
@@ -107,13 +123,14 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype, con
     return status;
 }
 
-tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider, tssa_dtype dtype,
-                          const struct gemm *gemm)
+tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider,
+                          tssa_dtype dtype, const struct gemm *gemm)
 {
     int64_t work;
     if (gemm->m == 0 || gemm->n == 0)
         return NULL;
-    bool large = !i64_mul(gemm->m, gemm->n, &work) || !i64_mul(work, gemm->k, &work) || work >= PROVIDER_MIN_WORK;
+    bool large = !i64_mul(gemm->m, gemm->n, &work) || !i64_mul(work, gemm->k, &work) ||
+                 work >= PROVIDER_MIN_WORK;
     int threads = args->env->team ? args->env->team->threads : 1;
     if (provider && large && dtype == TSSA_FLOAT && provider->gemm_f32(gemm, threads))
         return NULL;
@@ -123,6 +140,7 @@ tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *p
     else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
         return gemm_widened(args, dtype, gemm);
     else
-        return ERROR(TSSA_RUNTIME, "there is no product of matrices of type %s", tssa_dtype_name(dtype));
+        return ERROR(TSSA_RUNTIME, "there is no product of matrices of type %s",
+                     tssa_dtype_name(dtype));
     return NULL;
 }

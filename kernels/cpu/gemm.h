@@ -10,7 +10,7 @@
  * Computes `gemm` on elements of `dtype`. Floats sum in double and round once (float32 through the
  * provider where there is one: then in float); integers wrap. `provider` may be NULL.
  */
-tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider, tssa_dtype dtype,
-                          const struct gemm *gemm);
+tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider,
+                          tssa_dtype dtype, const struct gemm *gemm);
 
 #endif

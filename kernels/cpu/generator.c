@@ -53,7 +53,8 @@ struct eye_like {
     int64_t k;
 };
 
-static tssa_status *eye_like_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *eye_like_prepare(const struct ir_op *op, struct arena *arena,
+                                     const void **state)
 {
     struct eye_like *eye = ARENA_NEW(arena, struct eye_like);
     TRY_ALLOC(eye);
@@ -205,7 +206,8 @@ static tssa_status *range_length_error(void)
 /* max(ceil((limit - start) / delta), 0) without rounding; unsigned differences cannot overflow. */
 static tssa_status *range_length_int(int64_t start, int64_t limit, int64_t delta, int64_t *length)
 {
-    uint64_t span = delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
+    uint64_t span =
+        delta > 0 ? (uint64_t)limit - (uint64_t)start : (uint64_t)start - (uint64_t)limit;
     uint64_t step = delta > 0 ? (uint64_t)delta : 0 - (uint64_t)delta;
     if (delta == 0)
         return range_length_error();
@@ -241,7 +243,8 @@ static tssa_status *range_operands(struct kernel_args *args, const struct tensor
 }
 
 /* Element i is start + i * delta, rounded as the element type does after each operation. */
-static void range_fill_float(const struct range *range, double start, double delta, struct tensor *y)
+static void range_fill_float(const struct range *range, double start, double delta,
+                             struct tensor *y)
 {
     size_t count = tensor_count(y), size = dtype_info(y->dtype)->size;
     char *to = y->data;

@@ -36,8 +36,8 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
                      dtype_info(x->dtype)->ir_name);
     size_t elements;
     if (!size_mul(count, (size_t)n, &elements) || elements != tensor_count(x))
-        return ERROR(TSSA_RUNTIME, "operand %u has %zu elements, not %zu tuples of %d indices", index,
-                     tensor_count(x), count, n);
+        return ERROR(TSSA_RUNTIME, "operand %u has %zu elements, not %zu tuples of %d indices",
+                     index, tensor_count(x), count, n);
     indices->count = count;
     indices->data = indices->few;
     if (count > sizeof indices->few / sizeof *indices->few) {

@@ -11,7 +11,8 @@ tssa_status *operand_error(uint32_t index, const struct tensor *tensor, const ch
     return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is %s, not %s", index, text, wanted);
 }
 
-static tssa_status *check_type(const struct kernel_args *args, uint32_t index, const struct tensor *tensor)
+static tssa_status *check_type(const struct kernel_args *args, uint32_t index,
+                               const struct tensor *tensor)
 {
     if (dtype_in(args->op->info->types, tensor->dtype))
         return NULL;
@@ -19,7 +20,8 @@ static tssa_status *check_type(const struct kernel_args *args, uint32_t index, c
                  dtype_info(tensor->dtype)->ir_name);
 }
 
-tssa_status *typed_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor)
+tssa_status *typed_tensor(const struct kernel_args *args, uint32_t index,
+                          const struct tensor **tensor)
 {
     TRY(kernel_tensor(args, index, tensor));
     return check_type(args, index, *tensor);
@@ -36,7 +38,8 @@ tssa_status *typed_vector(const struct kernel_args *args, uint32_t index, int64_
         return NULL;
     char text[160];
     tensor_describe(*tensor, text, sizeof text);
-    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is %s, not a vector of %" PRId64, index, text, n);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " is %s, not a vector of %" PRId64, index, text,
+                 n);
 }
 
 struct lines lines_along(const struct tensor *tensor, int axis)
@@ -46,7 +49,8 @@ struct lines lines_along(const struct tensor *tensor, int axis)
                           .inner = dims_product(tensor->dims, axis + 1, tensor->rank)};
 }
 
-tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor, struct buffer **buffer)
+tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
+                        struct buffer **buffer)
 {
     *buffer = NULL;
     if (!tensor)

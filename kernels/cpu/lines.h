@@ -10,7 +10,8 @@
 #include "kernels/cpu/convert.h"
 
 /* Input `index`, present and of an element type that the op's row allows for operand 0. */
-tssa_status *typed_tensor(const struct kernel_args *args, uint32_t index, const struct tensor **tensor);
+tssa_status *typed_tensor(const struct kernel_args *args, uint32_t index,
+                          const struct tensor **tensor);
 /* The error for an operand that is not what `wanted` says. */
 tssa_status *operand_error(uint32_t index, const struct tensor *tensor, const char *wanted);
 /* Input `index`, one-dimensional with n elements of an allowed type; present, or NULL where optional. */
@@ -39,22 +40,23 @@ static inline char *element_at(const struct tensor *tensor, int64_t index)
 }
 
 /* n elements from `offset` on, `step` apart, as doubles; and back, rounded once. */
-static inline void load_doubles(const struct tensor *tensor, int64_t offset, int64_t step, int64_t n,
-                                double *values)
+static inline void load_doubles(const struct tensor *tensor, int64_t offset, int64_t step,
+                                int64_t n, double *values)
 {
     convert_elements(n, tensor->dtype, element_at(tensor, offset), step, TSSA_DOUBLE, values, 1,
                      &convert_default);
 }
 
-static inline void store_doubles(const struct tensor *tensor, int64_t offset, int64_t step, int64_t n,
-                                 const double *values)
+static inline void store_doubles(const struct tensor *tensor, int64_t offset, int64_t step,
+                                 int64_t n, const double *values)
 {
     convert_elements(n, TSSA_DOUBLE, values, 1, tensor->dtype, element_at(tensor, offset), step,
                      &convert_default);
 }
 
 /* A tensor of any numeric type as doubles in scratch memory; NULL stays NULL. */
-tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor, struct buffer **buffer);
+tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
+                        struct buffer **buffer);
 
 /* Computes indices begin <= i < end; `scratch` belongs to the calling part alone. */
 typedef void (*parts_body)(void *context, void *scratch, int64_t begin, int64_t end);

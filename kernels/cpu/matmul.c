@@ -7,7 +7,8 @@
 
 /* ---- MatMul --------------------------------------------------------------------------------------- */
 
-static tssa_status *provider_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *provider_prepare(const struct ir_op *op, struct arena *arena,
+                                     const void **state)
 {
     (void)op;
     (void)arena;
@@ -20,7 +21,8 @@ struct matmul {
     int64_t a_dims[TSSA_MAX_RANK], b_dims[TSSA_MAX_RANK]; /* promoted */
     int a_rank, b_rank;
     int batch_rank;
-    int64_t batch[TSSA_MAX_RANK], a_step[TSSA_MAX_RANK], b_step[TSSA_MAX_RANK]; /* steps in elements */
+    int64_t batch[TSSA_MAX_RANK], a_step[TSSA_MAX_RANK],
+        b_step[TSSA_MAX_RANK]; /* steps in elements */
     int64_t batches;
 };
 
@@ -42,10 +44,12 @@ static tssa_status *broadcast_batches(struct matmul *mm)
     mm->batch_rank = (mm->a_rank > mm->b_rank ? mm->a_rank : mm->b_rank) - 2;
     mm->batches = 1;
     for (int i = mm->batch_rank - 1; i >= 0; i--) {
-        int ai = i - (mm->batch_rank - (mm->a_rank - 2)), bi = i - (mm->batch_rank - (mm->b_rank - 2));
+        int ai = i - (mm->batch_rank - (mm->a_rank - 2)),
+            bi = i - (mm->batch_rank - (mm->b_rank - 2));
         int64_t a = ai >= 0 ? mm->a_dims[ai] : 1, b = bi >= 0 ? mm->b_dims[bi] : 1;
         if (a != b && a != 1 && b != 1)
-            return ERROR(TSSA_RUNTIME, "leading dims %" PRId64 " and %" PRId64 " do not broadcast", a, b);
+            return ERROR(TSSA_RUNTIME, "leading dims %" PRId64 " and %" PRId64 " do not broadcast",
+                         a, b);
         mm->batch[i] = a == 1 ? b : a;
         mm->a_step[i] = a == 1 ? 0 : a_stride;
         mm->b_step[i] = b == 1 ? 0 : b_stride;
@@ -56,8 +60,9 @@ static tssa_status *broadcast_batches(struct matmul *mm)
     return NULL;
 }
 
-static tssa_status *matmul_output(struct kernel_args *args, const struct tensor *a, const struct tensor *b,
-                                  const struct matmul *mm, struct tensor **out)
+static tssa_status *matmul_output(struct kernel_args *args, const struct tensor *a,
+                                  const struct tensor *b, const struct matmul *mm,
+                                  struct tensor **out)
 {
     int64_t dims[TSSA_MAX_RANK];
     int rank = mm->batch_rank;
@@ -69,12 +74,16 @@ static tssa_status *matmul_output(struct kernel_args *args, const struct tensor 
     return kernel_output(args, 0, a->dtype, rank, dims, out);
 }
 
-static tssa_status *matmul_batches(struct kernel_args *args, const struct matmul *mm, const struct tensor *a,
-                                   const struct tensor *b, struct tensor *out)
+static tssa_status *matmul_batches(struct kernel_args *args, const struct matmul *mm,
+                                   const struct tensor *a, const struct tensor *b,
+                                   struct tensor *out)
 {
     size_t width = tssa_dtype_size(a->dtype);
-    struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2], .k = mm->a_dims[mm->a_rank - 1],
-                        .n = mm->b_dims[mm->b_rank - 1], .a_column = 1, .b_column = 1};
+    struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2],
+                        .k = mm->a_dims[mm->a_rank - 1],
+                        .n = mm->b_dims[mm->b_rank - 1],
+                        .a_column = 1,
+                        .b_column = 1};
     gemm.a_row = gemm.k;
     gemm.b_row = gemm.n;
     for (int64_t i = 0; i < mm->batches; i++) {
@@ -116,8 +125,8 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     mm.a_rank = promote(a, true, mm.a_dims);
     mm.b_rank = promote(b, false, mm.b_dims);
     if (mm.a_dims[mm.a_rank - 1] != mm.b_dims[mm.b_rank - 2])
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", mm.a_dims[mm.a_rank - 1],
-                     mm.b_dims[mm.b_rank - 2]);
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows",
+                     mm.a_dims[mm.a_rank - 1], mm.b_dims[mm.b_rank - 2]);
     TRY(broadcast_batches(&mm));
     TRY(matmul_output(args, a, b, &mm, &out));
     if (!out || tensor_count(out) == 0)
@@ -154,7 +163,8 @@ static tssa_status *gemm_prepare(const struct ir_op *op, struct arena *arena, co
 }
 
 /* Strides with which C is read as [m][n]; it broadcasts in one direction. */
-static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row, int64_t *column)
+static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int64_t *row,
+                               int64_t *column)
 {
     int64_t rows = c->rank == 2 ? c->dims[0] : 1, columns = c->rank >= 1 ? c->dims[c->rank - 1] : 1;
     if (c->rank > 2 || (rows != 1 && rows != m) || (columns != 1 && columns != n))
@@ -165,22 +175,26 @@ static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int
 }
 
 /* y = alpha * y + beta * c, element by element. */
-static void scale_and_add(const struct gemm_attrs *attrs, struct tensor *y, const struct tensor *c, int64_t row,
-                          int64_t column)
+static void scale_and_add(const struct gemm_attrs *attrs, struct tensor *y, const struct tensor *c,
+                          int64_t row, int64_t column)
 {
     int64_t m = y->dims[0], n = y->dims[1];
     size_t width = tssa_dtype_size(y->dtype);
     for (int64_t i = 0; i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             char *to = (char *)y->data + (size_t)(i * n + j) * width;
-            const char *add = c ? (const char *)c->data + (size_t)(i * row + j * column) * width : NULL;
+            const char *add =
+                c ? (const char *)c->data + (size_t)(i * row + j * column) * width : NULL;
             if (y->dtype == TSSA_FLOAT) {
                 float product = attrs->alpha * *(float *)(void *)to;
-                *(float *)(void *)to = add ? product + attrs->beta * *(const float *)(const void *)add : product;
+                *(float *)(void *)to =
+                    add ? product + attrs->beta * *(const float *)(const void *)add : product;
                 continue;
             }
             double product = attrs->alpha * dtype_load_double(y->dtype, to);
-            dtype_store_double(y->dtype, to, add ? product + attrs->beta * dtype_load_double(y->dtype, add) : product);
+            dtype_store_double(y->dtype, to,
+                               add ? product + attrs->beta * dtype_load_double(y->dtype, add)
+                                   : product);
         }
 }
 
@@ -193,7 +207,8 @@ static void add_integers(struct tensor *y, const struct tensor *c, int64_t row, 
         for (int64_t j = 0; j < n; j++) {
             char *to = (char *)y->data + (size_t)(i * n + j) * width;
             const char *add = (const char *)c->data + (size_t)(i * row + j * column) * width;
-            uint64_t sum = (uint64_t)dtype_load_int64(y->dtype, to) + (uint64_t)dtype_load_int64(y->dtype, add);
+            uint64_t sum = (uint64_t)dtype_load_int64(y->dtype, to) +
+                           (uint64_t)dtype_load_int64(y->dtype, add);
             dtype_store_int64(y->dtype, to, (int64_t)sum);
         }
 }
@@ -209,10 +224,14 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     TRY(kernel_optional_tensor(args, 2, &c));
     if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || (c && c->dtype != a->dtype))
         return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
-    struct gemm gemm = {.m = a->dims[attrs->trans_a], .k = a->dims[!attrs->trans_a], .n = b->dims[!attrs->trans_b],
-                        .a = a->data, .b = b->data};
+    struct gemm gemm = {.m = a->dims[attrs->trans_a],
+                        .k = a->dims[!attrs->trans_a],
+                        .n = b->dims[!attrs->trans_b],
+                        .a = a->data,
+                        .b = b->data};
     if (b->dims[attrs->trans_b] != gemm.k)
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm.k, b->dims[attrs->trans_b]);
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm.k,
+                     b->dims[attrs->trans_b]);
     *(attrs->trans_a ? &gemm.a_column : &gemm.a_row) = a->dims[1];
     *(attrs->trans_a ? &gemm.a_row : &gemm.a_column) = 1;
     *(attrs->trans_b ? &gemm.b_column : &gemm.b_row) = b->dims[1];

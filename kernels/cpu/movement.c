@@ -20,7 +20,8 @@ struct transpose {
     int perm[TSSA_MAX_RANK];
 };
 
-static tssa_status *transpose_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *transpose_prepare(const struct ir_op *op, struct arena *arena,
+                                      const void **state)
 {
     size_t count;
     const int64_t *perm = ir_attr_ints(op, "perm", &count);
@@ -141,7 +142,8 @@ static tssa_status *space_to_depth_run(struct kernel_args *args)
     int64_t b = blocks->size;
     TRY(kernel_tensor(args, 0, &x));
     if (x->rank != 4 || x->dims[2] % b != 0 || x->dims[3] % b != 0)
-        return ERROR(TSSA_RUNTIME, "the operand must be [N, C, H, W] with H and W divisible by %lld",
+        return ERROR(TSSA_RUNTIME,
+                     "the operand must be [N, C, H, W] with H and W divisible by %lld",
                      (long long)b);
     int64_t n = x->dims[0], c = x->dims[1], h = x->dims[2] / b, w = x->dims[3] / b;
     int64_t dims[4] = {n, 0, h, w};
@@ -191,7 +193,8 @@ static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size
         for (size_t i = 0; i < count; i++)
             values[i] = fallback + (int64_t)i * increment;
     if (n != count)
-        return ERROR(TSSA_RUNTIME, "starts has %zu elements but operand %u has %zu", count, index, n);
+        return ERROR(TSSA_RUNTIME, "starts has %zu elements but operand %u has %zu", count, index,
+                     n);
     return NULL;
 }
 

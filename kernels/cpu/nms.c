@@ -154,7 +154,8 @@ static tssa_status *run(struct kernel_args *args)
         return operand_error(0, boxes, "boxes of shape [batches, boxes, 4]");
     if (scores->rank != 3 || scores->dims[0] != boxes->dims[0] || scores->dims[2] != boxes->dims[1])
         return operand_error(1, scores, "scores of shape [batches, classes, boxes]");
-    struct work work = {.classes = scores->dims[1], .boxes = boxes->dims[1],
+    struct work work = {.classes = scores->dims[1],
+                        .boxes = boxes->dims[1],
                         .all_scores = args->n_inputs < 5 || !args->inputs[4],
                         .scores = scores->data};
     TRY(kernel_optional_tensor(args, 2, &most));

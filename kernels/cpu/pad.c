@@ -169,8 +169,7 @@ static tssa_status *pad_value(const struct kernel_args *args, const struct tenso
     if (!constant)
         return NULL;
     if (constant->dtype != x->dtype || tensor_count(constant) != 1)
-        return ERROR(TSSA_RUNTIME, "constant_value must be one %s",
-                     dtype_info(x->dtype)->ir_name);
+        return ERROR(TSSA_RUNTIME, "constant_value must be one %s", dtype_info(x->dtype)->ir_name);
     memcpy(value, constant->data, dtype_info(x->dtype)->size);
     return NULL;
 }
@@ -265,8 +264,10 @@ static tssa_status *center_crop_pad_run(struct kernel_args *args)
         int axis;
         TRY(kernel_axis(center->n_axes < 0 ? i : center->axes[i], x->rank, &axis));
         if (seen[axis] || shape[i] < 0)
-            return ERROR(TSSA_RUNTIME, seen[axis] ? "axis %d is given twice"
-                                                  : "the target size of axis %d is negative", axis);
+            return ERROR(TSSA_RUNTIME,
+                         seen[axis] ? "axis %d is given twice"
+                                    : "the target size of axis %d is negative",
+                         axis);
         seen[axis] = true;
         dims[axis] = shape[i];
         /* What does not divide evenly is cropped, or padded, at the end. */

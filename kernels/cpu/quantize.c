@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernels/cpu/convert.h"
 #include "device/kernel.h"
+#include "kernels/cpu/convert.h"
 
 extern const struct cpu_kernel cpu_kernel_QuantizeLinear, cpu_kernel_DequantizeLinear,
     cpu_kernel_DynamicQuantizeLinear;
@@ -22,13 +22,14 @@ struct quantize_state {
     struct convert_options options;
 };
 
-static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal, tssa_dtype *dtype)
+static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal,
+                               tssa_dtype *dtype)
 {
     int64_t number = ir_attr_int(op, name, TSSA_UNDEFINED);
     if (number < 0 || number >= TSSA_DTYPE_COUNT ||
         (number != TSSA_UNDEFINED && !dtype_in(legal, (tssa_dtype)number)))
-        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is %" PRId64 ", which is no type it may name", name,
-                     number);
+        return ERROR(TSSA_MALFORMED,
+                     "attribute \"%s\" is %" PRId64 ", which is no type it may name", name, number);
     *dtype = (tssa_dtype)number;
     return NULL;
 }
@@ -58,8 +59,8 @@ static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const v
  */
 struct granularity {
     int64_t axis, inner;
-    int64_t block, blocks;          /* blocked: elements per block and blocks along the axis */
-    int64_t axis_step, inner_step;  /* per tensor: 0, 0; per axis: 1, 0; blocked: inner, 1 */
+    int64_t block, blocks;         /* blocked: elements per block and blocks along the axis */
+    int64_t axis_step, inner_step; /* per tensor: 0, 0; per axis: 1, 0; blocked: inner, 1 */
     const float *scales, *zeros;
     struct buffer *memory; /* of both */
 };
@@ -69,8 +70,10 @@ static tssa_status *bad_scale(const struct tensor *x, const struct tensor *scale
     char a[200], b[200];
     tensor_describe(x, a, sizeof a);
     tensor_describe(scale, b, sizeof b);
-    return ERROR(TSSA_RUNTIME, "scales %s do not fit %s: neither one, nor one per element of the axis, nor "
-                 "one per block", b, a);
+    return ERROR(TSSA_RUNTIME,
+                 "scales %s do not fit %s: neither one, nor one per element of the axis, nor "
+                 "one per block",
+                 b, a);
 }
 
 static tssa_status *lay_out(const struct quantize_state *state, const struct tensor *x,
@@ -103,8 +106,9 @@ static tssa_status *lay_out(const struct quantize_state *state, const struct ten
 }
 
 /* Scales and zero points as floats in scratch memory. */
-static tssa_status *load_scales(struct kernel_args *args, const struct tensor *x, const struct tensor *scale,
-                                const struct tensor *zero, struct granularity *g)
+static tssa_status *load_scales(struct kernel_args *args, const struct tensor *x,
+                                const struct tensor *scale, const struct tensor *zero,
+                                struct granularity *g)
 {
     TRY(lay_out(args->state, x, scale, g));
     if (zero && !tensor_same_shape(zero, scale) && tensor_count(zero) != tensor_count(scale))
@@ -114,7 +118,8 @@ static tssa_status *load_scales(struct kernel_args *args, const struct tensor *x
         return ERROR(TSSA_LIMIT, "too many scales");
     TRY(kernel_scratch(args, bytes, &g->memory));
     float *values = g->memory->data;
-    convert_elements((int64_t)count, scale->dtype, scale->data, 1, TSSA_FLOAT, values, 1, &convert_default);
+    convert_elements((int64_t)count, scale->dtype, scale->data, 1, TSSA_FLOAT, values, 1,
+                     &convert_default);
     g->scales = values;
     if (zero) {
         convert_elements((int64_t)count, zero->dtype, zero->data, 1, TSSA_FLOAT, values + count, 1,
@@ -201,8 +206,8 @@ static void quantize_range(void *context, int64_t begin, int64_t end)
     while (begin < end) {
         int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
         float values[CHUNK], scales[CHUNK], zeros[CHUNK];
-        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT, values,
-                         1, &convert_default);
+        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
+                         values, 1, &convert_default);
         walk_chunk(&walk, n, scales, zeros);
         round_to(work->precision, n, values);
         for (int64_t i = 0; i < n; i++)
@@ -211,8 +216,8 @@ static void quantize_range(void *context, int64_t begin, int64_t end)
         for (int64_t i = 0; i < n; i++)
             values[i] = integer ? saturate(values[i], zeros[i], work->lowest, work->highest)
                                 : values[i] + zeros[i];
-        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype, (char *)y->data + (size_t)begin * y_size, 1,
-                         work->options);
+        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
+                         (char *)y->data + (size_t)begin * y_size, 1, work->options);
         begin += n;
     }
 }
@@ -238,7 +243,8 @@ static tssa_status *run_quantize(struct kernel_args *args)
         !dtype_in(T_QUANTIZED, to) || (zero && zero->dtype != to))
         return ERROR(TSSA_RUNTIME, "%s cannot be quantized to %s with scales %s and zero points %s",
                      dtype_info(x->dtype)->ir_name, dtype_info(to)->ir_name,
-                     dtype_info(scale->dtype)->ir_name, zero ? dtype_info(zero->dtype)->ir_name : "(none)");
+                     dtype_info(scale->dtype)->ir_name,
+                     zero ? dtype_info(zero->dtype)->ir_name : "(none)");
     struct tensor *y;
     TRY(kernel_output(args, 0, to, x->rank, x->dims, &y));
     if (!y)
@@ -267,13 +273,13 @@ static void dequantize_range(void *context, int64_t begin, int64_t end)
     while (begin < end) {
         int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
         float values[CHUNK], scales[CHUNK], zeros[CHUNK];
-        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT, values,
-                         1, &convert_default);
+        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
+                         values, 1, &convert_default);
         walk_chunk(&walk, n, scales, zeros);
         for (int64_t i = 0; i < n; i++)
             values[i] = (values[i] - zeros[i]) * scales[i];
-        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype, (char *)y->data + (size_t)begin * y_size, 1,
-                         &convert_default);
+        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
+                         (char *)y->data + (size_t)begin * y_size, 1, &convert_default);
         begin += n;
     }
 }
@@ -287,10 +293,12 @@ static tssa_status *run_dequantize(struct kernel_args *args)
     TRY(kernel_optional_tensor(args, 2, &zero));
     tssa_dtype to = state->to != TSSA_UNDEFINED ? state->to : scale->dtype;
     if (!dtype_in(args->op->info->types, x->dtype) || !dtype_in(T_FLOAT, to) ||
-        !dtype_in(T_FLOAT | DTYPE_BIT(TSSA_FLOAT8E8M0), scale->dtype) || (zero && zero->dtype != x->dtype))
-        return ERROR(TSSA_RUNTIME, "%s cannot be dequantized to %s with scales %s and zero points %s",
-                     dtype_info(x->dtype)->ir_name, dtype_info(to)->ir_name,
-                     dtype_info(scale->dtype)->ir_name, zero ? dtype_info(zero->dtype)->ir_name : "(none)");
+        !dtype_in(T_FLOAT | DTYPE_BIT(TSSA_FLOAT8E8M0), scale->dtype) ||
+        (zero && zero->dtype != x->dtype))
+        return ERROR(
+            TSSA_RUNTIME, "%s cannot be dequantized to %s with scales %s and zero points %s",
+            dtype_info(x->dtype)->ir_name, dtype_info(to)->ir_name,
+            dtype_info(scale->dtype)->ir_name, zero ? dtype_info(zero->dtype)->ir_name : "(none)");
     struct tensor *y;
     TRY(kernel_output(args, 0, to, x->rank, x->dims, &y));
     if (!y)

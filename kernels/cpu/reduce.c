@@ -21,12 +21,12 @@ struct reduction {
     bool by_max; /* LogSumExp: the fold is of exp(x - max) */
 };
 
-#define FOLD(name, type, element, statement)                                                            \
-    static type name(type a, const element *x, int64_t n)                                               \
-    {                                                                                                   \
-        for (int64_t i = 0; i < n; i++)                                                                 \
-            statement;                                                                                  \
-        return a;                                                                                       \
+#define FOLD(name, type, element, statement)                                                       \
+    static type name(type a, const element *x, int64_t n)                                          \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            statement;                                                                             \
+        return a;                                                                                  \
     }
 
 FOLD(fold_sum, double, double, a += x[i])
@@ -68,18 +68,20 @@ struct reduce {
 
 /* Calls `fold` on the reduced elements of one output, at most CHUNK at a time. The innermost reduced
  * axis gives the runs. */
-static double fold_doubles(const struct reduce *r, const char *base, double accumulated, double shift)
+static double fold_doubles(const struct reduce *r, const char *base, double accumulated,
+                           double shift)
 {
     double chunk[CHUNK];
     const struct axis_nest *nest = &r->reduced;
-    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1, stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
+    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1,
+            stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
     size_t width = tssa_dtype_size(r->in->dtype);
     for (int64_t start = 0; start < nest->count; start += run) {
         const char *from = base + (size_t)axis_nest_offset(nest, start) * width;
         for (int64_t i = 0; i < run; i += CHUNK) {
             int64_t n = run - i < CHUNK ? run - i : CHUNK;
-            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride, TSSA_DOUBLE, chunk, 1,
-                             &convert_default);
+            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride,
+                             TSSA_DOUBLE, chunk, 1, &convert_default);
             for (int64_t k = 0; r->reduction->by_max && k < n; k++)
                 chunk[k] = exp(chunk[k] - shift);
             accumulated = r->reduction->fold(accumulated, chunk, n);
@@ -92,14 +94,15 @@ static uint64_t fold_integers(const struct reduce *r, const char *base, uint64_t
 {
     int64_t chunk[CHUNK];
     const struct axis_nest *nest = &r->reduced;
-    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1, stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
+    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1,
+            stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
     size_t width = tssa_dtype_size(r->in->dtype);
     for (int64_t start = 0; start < nest->count; start += run) {
         const char *from = base + (size_t)axis_nest_offset(nest, start) * width;
         for (int64_t i = 0; i < run; i += CHUNK) {
             int64_t n = run - i < CHUNK ? run - i : CHUNK;
-            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride, TSSA_INT64, chunk, 1,
-                             &convert_default);
+            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride,
+                             TSSA_INT64, chunk, 1, &convert_default);
             accumulated = r->reduction->fold_int(accumulated, chunk, n);
         }
     }
@@ -148,7 +151,8 @@ static void reduce_range(void *context, int64_t begin, int64_t end)
     const struct reduce *r = context;
     size_t in_width = tssa_dtype_size(r->in->dtype), out_width = tssa_dtype_size(r->out->dtype);
     for (int64_t i = begin; i < end; i++) {
-        const char *base = (const char *)r->in->data + (size_t)axis_nest_offset(&r->kept, i) * in_width;
+        const char *base =
+            (const char *)r->in->data + (size_t)axis_nest_offset(&r->kept, i) * in_width;
         char *out = (char *)r->out->data + (size_t)i * out_width;
         if (r->integers)
             reduce_integer(r, base, out);
@@ -182,7 +186,9 @@ static void store_bound(tssa_dtype dtype, void *element, bool lowest)
     }
     unsigned bits = dtype_info(dtype)->file_bits;
     bool is_signed = dtype_info(dtype)->cls == DTYPE_CLASS_SIGNED;
-    uint64_t highest = dtype == TSSA_BOOL ? 1 : is_signed ? (UINT64_C(1) << (bits - 1)) - 1 : UINT64_MAX >> (64 - bits);
+    uint64_t highest = dtype == TSSA_BOOL ? 1
+                       : is_signed        ? (UINT64_C(1) << (bits - 1)) - 1
+                                          : UINT64_MAX >> (64 - bits);
     uint64_t low = is_signed ? ~highest : 0;
     dtype_store_int64(dtype, element, (int64_t)(lowest ? low : highest));
 }
@@ -199,7 +205,8 @@ static void extremum_range(void *context, int64_t begin, int64_t end)
     tssa_dtype dtype = r->in->dtype;
     size_t width = tssa_dtype_size(dtype);
     for (int64_t i = begin; i < end; i++) {
-        const char *base = (const char *)r->in->data + (size_t)axis_nest_offset(&r->kept, i) * width;
+        const char *base =
+            (const char *)r->in->data + (size_t)axis_nest_offset(&r->kept, i) * width;
         char *out = (char *)r->out->data + (size_t)i * width;
         if (r->reduced.count == 0) {
             store_bound(dtype, out, e->largest);
@@ -259,7 +266,8 @@ static tssa_status *reduce_open(struct kernel_args *args, struct reduce *r)
     int rank = 0;
     TRY(kernel_tensor(args, 0, &r->in));
     if (!dtype_in(args->op->info->types, r->in->dtype))
-        return ERROR(TSSA_RUNTIME, "elements of type %s cannot be reduced", tssa_dtype_name(r->in->dtype));
+        return ERROR(TSSA_RUNTIME, "elements of type %s cannot be reduced",
+                     tssa_dtype_name(r->in->dtype));
     TRY(marked_axes(args, r->in->rank, marked));
     axis_nest_init(&r->kept, r->in, marked, false);
     axis_nest_init(&r->reduced, r->in, marked, true);
@@ -291,16 +299,17 @@ static tssa_status *extremum_run(struct kernel_args *args, bool largest)
     struct extremum e = {.largest = largest};
     TRY(reduce_open(args, &e.base));
     if (e.base.out)
-        team_for(args->env->team, (int64_t)tensor_count(e.base.out), outputs_per_part(&e.base), extremum_range, &e);
+        team_for(args->env->team, (int64_t)tensor_count(e.base.out), outputs_per_part(&e.base),
+                 extremum_range, &e);
     return NULL;
 }
 
-#define REDUCE(name, ...)                                                                               \
-    static tssa_status *run_##name(struct kernel_args *args)                                            \
-    {                                                                                                   \
-        static const struct reduction reduction = {__VA_ARGS__};                                        \
-        return reduce_run(args, &reduction);                                                            \
-    }                                                                                                   \
+#define REDUCE(name, ...)                                                                          \
+    static tssa_status *run_##name(struct kernel_args *args)                                       \
+    {                                                                                              \
+        static const struct reduction reduction = {__VA_ARGS__};                                   \
+        return reduce_run(args, &reduction);                                                       \
+    }                                                                                              \
     const struct cpu_kernel cpu_kernel_##name = {reduce_prepare, run_##name};
 
 REDUCE(ReduceSum, .fold = fold_sum, .fold_int = int_sum)
@@ -312,11 +321,11 @@ REDUCE(ReduceSumSquare, .fold = fold_squares, .fold_int = int_squares)
 REDUCE(ReduceLogSum, .fold = fold_sum, .finish = finish_log)
 REDUCE(ReduceLogSumExp, .fold = fold_sum, .by_max = true)
 
-#define EXTREMUM(name, largest)                                                                         \
-    static tssa_status *run_##name(struct kernel_args *args)                                            \
-    {                                                                                                   \
-        return extremum_run(args, largest);                                                             \
-    }                                                                                                   \
+#define EXTREMUM(name, largest)                                                                    \
+    static tssa_status *run_##name(struct kernel_args *args)                                       \
+    {                                                                                              \
+        return extremum_run(args, largest);                                                        \
+    }                                                                                              \
     const struct cpu_kernel cpu_kernel_##name = {reduce_prepare, run_##name};
 
 EXTREMUM(ReduceMax, true)
@@ -341,7 +350,8 @@ static tssa_status *arg_prepare(const struct ir_op *op, struct arena *arena, con
 }
 
 /* The index along the axis of the extremum of one row; ties go to the first, or the last. */
-static int64_t arg_row(const struct tensor *in, const char *row, const struct axis_split *split, bool largest, bool last)
+static int64_t arg_row(const struct tensor *in, const char *row, const struct axis_split *split,
+                       bool largest, bool last)
 {
     size_t stride = (size_t)split->inner * tssa_dtype_size(in->dtype);
     int64_t best = 0;
@@ -376,7 +386,8 @@ static tssa_status *arg_run(struct kernel_args *args, bool largest)
     int64_t *result = out ? out->data : NULL;
     for (int64_t o = 0; result && o < split.outer; o++)
         for (int64_t i = 0; i < split.inner; i++) {
-            const char *row = (const char *)in->data + (size_t)(o * split.size * split.inner + i) * width;
+            const char *row =
+                (const char *)in->data + (size_t)(o * split.size * split.inner + i) * width;
             *result++ = arg_row(in, row, &split, largest, attrs->last);
         }
     return NULL;

@@ -72,11 +72,14 @@ COMBINE_INT(u16, uint16_t)
 COMBINE_INT(u32, uint32_t)
 COMBINE_INT(u64, uint64_t)
 COMBINE(b, add, uint8_t, a || b)
-COMBINE(b, mul, uint8_t, a && b)
+COMBINE(b, mul, uint8_t, a &&b)
 COMBINE_COMPLEX(c64, float)
 COMBINE_COMPLEX(c128, double)
 
-#define COMBINERS(s) {NULL, add_##s, mul_##s, min_##s, max_##s}
+#define COMBINERS(s)                                                                               \
+    {                                                                                              \
+        NULL, add_##s, mul_##s, min_##s, max_##s                                                   \
+    }
 
 static const combine_fn combiners[TSSA_DTYPE_COUNT][REDUCE_COUNT] = {
     [TSSA_FLOAT] = COMBINERS(f32),
@@ -128,7 +131,8 @@ static tssa_status *copy_data(struct kernel_args *args, const struct tensor *x, 
     return NULL;
 }
 
-static tssa_status *find_combiner(const struct scatter *scatter, tssa_dtype dtype, combine_fn *combine)
+static tssa_status *find_combiner(const struct scatter *scatter, tssa_dtype dtype,
+                                  combine_fn *combine)
 {
     *combine = combiners[dtype][scatter->reduction];
     if (!*combine && scatter->reduction != REDUCE_NONE)
@@ -144,8 +148,8 @@ static tssa_status *scatter_misfit(const struct tensor *x, const struct tensor *
     tensor_describe(x, data, sizeof data);
     tensor_describe(indices, index, sizeof index);
     tensor_describe(updates, update, sizeof update);
-    return ERROR(TSSA_RUNTIME, "data %s, indices %s and updates %s do not fit together", data, index,
-                 update);
+    return ERROR(TSSA_RUNTIME, "data %s, indices %s and updates %s do not fit together", data,
+                 index, update);
 }
 
 /* ---- ScatterElements ------------------------------------------------------------------------------ */
@@ -165,8 +169,8 @@ static void scatter_elements_write(const struct tensor *updates, int axis, combi
     }
     for (int64_t r = 0; r < n_rows; r++) {
         for (int64_t c = 0; c < columns; c++, from += size, offsets++) {
-            char *to = (char *)y->data +
-                       (size_t)(rows.offset + c * column_stride + *offsets) * size;
+            char *to =
+                (char *)y->data + (size_t)(rows.offset + c * column_stride + *offsets) * size;
             if (combine)
                 combine(to, from, 1);
             else
@@ -197,8 +201,8 @@ static tssa_status *scatter_elements_run(struct kernel_args *args)
     if (!fits)
         return scatter_misfit(x, indices, updates);
     tensor_strides(x->rank, x->dims, strides);
-    tssa_status *status = indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis],
-                                       &strides[axis], &offsets);
+    tssa_status *status =
+        indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis], &strides[axis], &offsets);
     if (!status)
         status = copy_data(args, x, &y);
     if (!status && y && offsets.count > 0)
@@ -296,7 +300,8 @@ static tssa_status *tensor_scatter_start(const struct tensor_scatter *scatter,
         *start = limit > 0 ? given % limit : 0;
         *start += *start < 0 ? limit : 0;
     } else if (given < 0 || given > limit - length) {
-        return ERROR(TSSA_RUNTIME, "write_indices[%lld] is %lld; %lld entries do not fit a cache of %lld",
+        return ERROR(TSSA_RUNTIME,
+                     "write_indices[%lld] is %lld; %lld entries do not fit a cache of %lld",
                      (long long)b, (long long)given, (long long)length, (long long)limit);
     }
     return NULL;
@@ -322,7 +327,8 @@ static tssa_status *tensor_scatter_run(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "cannot write %s into the cache %s along axis %d", update, cache,
                      axis);
     }
-    if (starts && (starts->dtype != TSSA_INT64 || starts->rank != 1 || starts->dims[0] != x->dims[0]))
+    if (starts &&
+        (starts->dtype != TSSA_INT64 || starts->rank != 1 || starts->dims[0] != x->dims[0]))
         return ERROR(TSSA_RUNTIME, "write_indices must be i64[%lld]", (long long)x->dims[0]);
     int64_t start, length = updates->dims[axis], limit = x->dims[axis];
     for (int64_t b = 0; b < x->dims[0]; b++)

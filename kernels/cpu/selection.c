@@ -12,7 +12,8 @@ struct compress {
     int64_t axis;
 };
 
-static tssa_status *compress_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *compress_prepare(const struct ir_op *op, struct arena *arena,
+                                     const void **state)
 {
     struct compress *compress = ARENA_NEW(arena, struct compress);
     TRY_ALLOC(compress);
@@ -140,11 +141,16 @@ static find_fn finder(tssa_dtype dtype)
     if (dtype == TSSA_STRING)
         return find_string;
     switch (dtype_info(dtype)->size) {
-    case 1: return find_1;
-    case 2: return find_2;
-    case 4: return find_4;
-    case 8: return find_8;
-    default: return find_16;
+    case 1:
+        return find_1;
+    case 2:
+        return find_2;
+    case 4:
+        return find_4;
+    case 8:
+        return find_8;
+    default:
+        return find_16;
     }
 }
 

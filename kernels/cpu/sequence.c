@@ -252,16 +252,17 @@ static tssa_status *read_parts(struct kernel_args *args, int64_t dim, struct par
     parts->count = (int64_t)tensor_count(parts->list);
     size_t width = dtype_info(parts->list->dtype)->size;
     for (int64_t i = 0; i < parts->count; i++) {
-        int64_t size =
-            dtype_load_int64(parts->list->dtype, (const char *)parts->list->data + (size_t)i * width);
+        int64_t size = dtype_load_int64(parts->list->dtype,
+                                        (const char *)parts->list->data + (size_t)i * width);
         if (size < 0 || size > dim - sum)
-            return ERROR(TSSA_RUNTIME, "the sizes to split into do not add up to %lld: number %lld is %lld",
+            return ERROR(TSSA_RUNTIME,
+                         "the sizes to split into do not add up to %lld: number %lld is %lld",
                          (long long)dim, (long long)i, (long long)size);
         sum += size;
     }
     if (sum != dim)
-        return ERROR(TSSA_RUNTIME, "the sizes to split into add up to %lld, not %lld", (long long)sum,
-                     (long long)dim);
+        return ERROR(TSSA_RUNTIME, "the sizes to split into add up to %lld, not %lld",
+                     (long long)sum, (long long)dim);
     return NULL;
 }
 
@@ -287,7 +288,8 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
             length = dtype_load_int64(parts.list->dtype,
                                       (const char *)parts.list->data +
                                           (size_t)i * dtype_info(parts.list->dtype)->size);
-        tssa_status *status = slice_part(args, args->inputs[0], axis, begin, length, keep_axis, &part);
+        tssa_status *status =
+            slice_part(args, args->inputs[0], axis, begin, length, keep_axis, &part);
         if (status) {
             value_release(&sequence);
             return status;

@@ -37,8 +37,8 @@ static tssa_status *reshape_mismatch(const struct tensor *x, const int64_t *targ
  * The size of the dim that is -1: the other dims' share of the elements. A dim that is copied from the
  * operand cancels out, so that (0, -1) on [0, 80, 4] is [0, 320] although 0 / 0 says nothing.
  */
-static bool reshape_rest(const struct tensor *x, const int64_t *target, const bool *copied, int rank,
-                         int64_t *rest)
+static bool reshape_rest(const struct tensor *x, const int64_t *target, const bool *copied,
+                         int rank, int64_t *rest)
 {
     int64_t have = 1, taken = 1;
     for (int i = 0; i < x->rank; i++)
@@ -126,7 +126,8 @@ const struct cpu_kernel cpu_kernel_flatten = {flatten_prepare, flatten_run};
 /* ---- Squeeze and Unsqueeze ------------------------------------------------------------------------ */
 
 /* Marks the axes of operand 1; `rank` is that of the tensor that has them. */
-static tssa_status *marked_axes(const struct kernel_args *args, int rank, bool *marked, size_t *count)
+static tssa_status *marked_axes(const struct kernel_args *args, int rank, bool *marked,
+                                size_t *count)
 {
     int64_t axes[TSSA_MAX_RANK];
     TRY(kernel_ints(args, 1, axes, TSSA_MAX_RANK, count));

@@ -82,7 +82,8 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
-static tssa_status *find_lines(const struct softmax *softmax, const struct tensor *in, struct lines *lines)
+static tssa_status *find_lines(const struct softmax *softmax, const struct tensor *in,
+                               struct lines *lines)
 {
     int axis;
     if (!softmax->flatten) {
@@ -94,7 +95,8 @@ static tssa_status *find_lines(const struct softmax *softmax, const struct tenso
         axis = in->rank;
     else
         TRY(kernel_axis(softmax->axis, in->rank, &axis));
-    *lines = (struct lines){dims_product(in->dims, 0, axis), dims_product(in->dims, axis, in->rank), 1};
+    *lines =
+        (struct lines){dims_product(in->dims, 0, axis), dims_product(in->dims, axis, in->rank), 1};
     return NULL;
 }
 
@@ -112,12 +114,12 @@ static tssa_status *run_with(struct kernel_args *args, line_fn fn)
                      (size_t)work.lines.n * sizeof(double), run_lines, &work);
 }
 
-#define KERNEL(name)                                                                                    \
-    static tssa_status *run_##name(struct kernel_args *args)                                            \
-    {                                                                                                   \
-        return run_with(args, name##_line);                                                             \
-    }                                                                                                   \
-    extern const struct cpu_kernel cpu_kernel_##name;                                                   \
+#define KERNEL(name)                                                                               \
+    static tssa_status *run_##name(struct kernel_args *args)                                       \
+    {                                                                                              \
+        return run_with(args, name##_line);                                                        \
+    }                                                                                              \
+    extern const struct cpu_kernel cpu_kernel_##name;                                              \
     const struct cpu_kernel cpu_kernel_##name = {prepare, run_##name};
 
 KERNEL(softmax)

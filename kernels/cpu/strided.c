@@ -49,22 +49,32 @@ typedef void (*fill_fn)(char *to, const char *value, int64_t count);
 static plane_fn plane_copier(size_t size)
 {
     switch (size) {
-    case 1: return copy_plane_1;
-    case 2: return copy_plane_2;
-    case 4: return copy_plane_4;
-    case 8: return copy_plane_8;
-    default: return copy_plane_16;
+    case 1:
+        return copy_plane_1;
+    case 2:
+        return copy_plane_2;
+    case 4:
+        return copy_plane_4;
+    case 8:
+        return copy_plane_8;
+    default:
+        return copy_plane_16;
     }
 }
 
 static fill_fn row_filler(size_t size)
 {
     switch (size) {
-    case 1: return fill_row_1;
-    case 2: return fill_row_2;
-    case 4: return fill_row_4;
-    case 8: return fill_row_8;
-    default: return fill_row_16;
+    case 1:
+        return fill_row_1;
+    case 2:
+        return fill_row_2;
+    case 4:
+        return fill_row_4;
+    case 8:
+        return fill_row_8;
+    default:
+        return fill_row_16;
     }
 }
 
@@ -132,7 +142,8 @@ static void job_order(struct job *job)
             densest = i;
     if (densest >= last - 1)
         return;
-    int64_t dim = job->dims[densest], to = job->to_strides[densest], from = job->from_strides[densest];
+    int64_t dim = job->dims[densest], to = job->to_strides[densest],
+            from = job->from_strides[densest];
     for (int i = densest; i < last - 1; i++) {
         job->dims[i] = job->dims[i + 1];
         job->to_strides[i] = job->to_strides[i + 1];

@@ -46,8 +46,8 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
         for (int64_t i = 0; i < w->k; i++) {
             int64_t chosen = rank_pop(heap, &n).index, at = to + i * w->lines.inner;
             if (w->values)
-                memcpy(element_at(w->values, at),
-                       element_at(w->in, from + chosen * w->lines.inner), size);
+                memcpy(element_at(w->values, at), element_at(w->in, from + chosen * w->lines.inner),
+                       size);
             if (w->indices)
                 memcpy(element_at(w->indices, at), &chosen, sizeof chosen);
         }
@@ -64,8 +64,8 @@ static tssa_status *run(struct kernel_args *args)
     int64_t k;
     TRY(kernel_scalar_int(args, 1, &k));
     if (k < 0 || k > in->dims[axis])
-        return ERROR(TSSA_RUNTIME, "K is %" PRId64 ", but axis %d has %" PRId64 " elements", k, axis,
-                     in->dims[axis]);
+        return ERROR(TSSA_RUNTIME, "K is %" PRId64 ", but axis %d has %" PRId64 " elements", k,
+                     axis, in->dims[axis]);
     int64_t dims[TSSA_MAX_RANK];
     for (int i = 0; i < in->rank; i++)
         dims[i] = i == axis ? k : in->dims[i];

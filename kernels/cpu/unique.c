@@ -64,12 +64,14 @@ static int compare_string(const void *a, const void *b)
 }
 
 static const compare_fn comparators[TSSA_DTYPE_COUNT] = {
-    [TSSA_FLOAT] = compare_f32,     [TSSA_DOUBLE] = compare_f64,      [TSSA_FLOAT16] = compare_f16,
-    [TSSA_BFLOAT16] = compare_bf16, [TSSA_INT8] = compare_i8,         [TSSA_INT16] = compare_i16,
-    [TSSA_INT32] = compare_i32,     [TSSA_INT64] = compare_i64,       [TSSA_UINT8] = compare_u8,
-    [TSSA_UINT16] = compare_u16,    [TSSA_UINT32] = compare_u32,      [TSSA_UINT64] = compare_u64,
-    [TSSA_BOOL] = compare_u8,       [TSSA_COMPLEX64] = compare_c64,   [TSSA_COMPLEX128] = compare_c128,
-    [TSSA_STRING] = compare_string,
+    [TSSA_FLOAT] = compare_f32,       [TSSA_DOUBLE] = compare_f64,
+    [TSSA_FLOAT16] = compare_f16,     [TSSA_BFLOAT16] = compare_bf16,
+    [TSSA_INT8] = compare_i8,         [TSSA_INT16] = compare_i16,
+    [TSSA_INT32] = compare_i32,       [TSSA_INT64] = compare_i64,
+    [TSSA_UINT8] = compare_u8,        [TSSA_UINT16] = compare_u16,
+    [TSSA_UINT32] = compare_u32,      [TSSA_UINT64] = compare_u64,
+    [TSSA_BOOL] = compare_u8,         [TSSA_COMPLEX64] = compare_c64,
+    [TSSA_COMPLEX128] = compare_c128, [TSSA_STRING] = compare_string,
 };
 
 /* ---- Groups --------------------------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
 /* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in int64. */
 #define WINDOW_LIMIT (INT64_C(1) << 31)
 
-static tssa_status *decode_ints(const struct ir_op *op, const char *name, size_t capacity, int64_t minimum,
-                                int64_t *values, size_t *count)
+static tssa_status *decode_ints(const struct ir_op *op, const char *name, size_t capacity,
+                                int64_t minimum, int64_t *values, size_t *count)
 {
     const int64_t *given = ir_attr_ints(op, name, count);
     if (*count > capacity)
@@ -41,7 +41,8 @@ tssa_status *window_decode(const struct ir_op *op, struct window_attrs *attrs)
     TRY(decode_ints(op, "kernel_shape", WINDOW_MAX_RANK, 1, attrs->kernel, &attrs->n_kernel));
     TRY(decode_ints(op, "strides", WINDOW_MAX_RANK, 1, attrs->strides, &attrs->n_strides));
     TRY(decode_ints(op, "dilations", WINDOW_MAX_RANK, 1, attrs->dilations, &attrs->n_dilations));
-    return decode_ints(op, "pads", sizeof attrs->pads / sizeof *attrs->pads, 0, attrs->pads, &attrs->n_pads);
+    return decode_ints(op, "pads", sizeof attrs->pads / sizeof *attrs->pads, 0, attrs->pads,
+                       &attrs->n_pads);
 }
 
 static tssa_status *check_counts(const struct window_attrs *a, int rank, bool kernel_given)
@@ -77,8 +78,8 @@ static void resolve_axis(const struct window_attrs *a, struct window *w, int i, 
         w->out[i]--;
 }
 
-tssa_status *window_resolve(const struct window_attrs *a, int rank, const int64_t *in, const int64_t *kernel,
-                            struct window *w)
+tssa_status *window_resolve(const struct window_attrs *a, int rank, const int64_t *in,
+                            const int64_t *kernel, struct window *w)
 {
     TRY(check_counts(a, rank, kernel != NULL));
     memset(w, 0, sizeof *w);
@@ -92,17 +93,20 @@ tssa_status *window_resolve(const struct window_attrs *a, int rank, const int64_
         w->dilation[i] = a->n_dilations ? a->dilations[i] : 1;
         if (w->in[i] >= WINDOW_LIMIT || w->kernel[i] < 1 || w->kernel[i] >= WINDOW_LIMIT ||
             !i64_mul(w->kernel[i] - 1, w->dilation[i], &extent) || extent >= WINDOW_LIMIT)
-            return ERROR(TSSA_RUNTIME, "spatial axis %d: a window of %" PRId64 " over %" PRId64 " elements", i,
+            return ERROR(TSSA_RUNTIME,
+                         "spatial axis %d: a window of %" PRId64 " over %" PRId64 " elements", i,
                          w->kernel[i], w->in[i]);
         resolve_axis(a, w, i, extent + 1);
-        if (!i64_mul(w->in_count, w->in[i], &w->in_count) || !i64_mul(w->out_count, w->out[i], &w->out_count) ||
+        if (!i64_mul(w->in_count, w->in[i], &w->in_count) ||
+            !i64_mul(w->out_count, w->out[i], &w->out_count) ||
             !i64_mul(w->kernel_count, w->kernel[i], &w->kernel_count))
             return ERROR(TSSA_RUNTIME, "the windows are larger than memory can be");
     }
     return NULL;
 }
 
-void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out, int64_t *begin, int64_t *end)
+void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out, int64_t *begin,
+                        int64_t *end)
 {
     *begin = offset >= 0 ? 0 : (-offset + stride - 1) / stride;
     *end = offset >= in ? 0 : (in - offset + stride - 1) / stride;

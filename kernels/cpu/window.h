@@ -36,10 +36,11 @@ tssa_status *window_decode(const struct ir_op *op, struct window_attrs *attrs);
  * Sizes and pads for an input with these spatial sizes. `kernel` NULL: kernel_shape. An output size that
  * would be negative is 0. Everything is bounded so that products of the sizes do not overflow.
  */
-tssa_status *window_resolve(const struct window_attrs *attrs, int rank, const int64_t *in, const int64_t *kernel,
-                            struct window *window);
+tssa_status *window_resolve(const struct window_attrs *attrs, int rank, const int64_t *in,
+                            const int64_t *kernel, struct window *window);
 
 /* The output indices o with 0 <= o * stride + offset < in: [*begin, *end). */
-void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out, int64_t *begin, int64_t *end);
+void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out, int64_t *begin,
+                        int64_t *end);
 
 #endif

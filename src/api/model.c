@@ -49,8 +49,8 @@ static struct onnx_import_options import_options(const tssa_load_options *option
     return import;
 }
 
-tssa_status *tssa_model_load_file(tssa_context *context, const char *path, const tssa_load_options *options,
-                                  tssa_model **out)
+tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
+                                  const tssa_load_options *options, tssa_model **out)
 {
     if (!context || !path || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_file: an argument is NULL");

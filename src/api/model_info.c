@@ -21,7 +21,8 @@ size_t tssa_model_output_count(const tssa_model *model)
     return model ? ir_block_return(model->graph->body)->n_operands : 0;
 }
 
-static tssa_status *describe_dims(struct ir_graph *graph, const struct ir_type *type, tssa_value_info *info)
+static tssa_status *describe_dims(struct ir_graph *graph, const struct ir_type *type,
+                                  tssa_value_info *info)
 {
     for (int i = 0; i < type->rank; i++) {
         if (dim_is_const(type->dims[i], &info->dims[i]))
@@ -38,7 +39,8 @@ static tssa_status *describe_dims(struct ir_graph *graph, const struct ir_type *
     return NULL;
 }
 
-static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value *value, tssa_value_info *info)
+static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value *value,
+                                   tssa_value_info *info)
 {
     const struct ir_type *type = value->type;
     *info = (tssa_value_info){.name = value->name ? value->name : "", .rank = -1};
@@ -66,7 +68,8 @@ tssa_status *tssa_model_input(const tssa_model *model, size_t index, tssa_value_
         return ERROR(TSSA_INVALID_ARGUMENT, "the model has no input %zu", index);
     struct ir_graph *graph = model->graph;
     TRY(describe_value(graph, graph->body->params[index], info));
-    info->has_default = (graph->input_defaults && graph->input_defaults[index]) || info->is_optional;
+    info->has_default =
+        (graph->input_defaults && graph->input_defaults[index]) || info->is_optional;
     return NULL;
 }
 
@@ -102,7 +105,8 @@ tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info)
     if (!model || !info)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_get_info: an argument is NULL");
     const struct ir_graph *graph = model->graph;
-    *info = (tssa_model_info){.graph_name = or_empty(graph->name), .producer = or_empty(graph->producer_name),
+    *info = (tssa_model_info){.graph_name = or_empty(graph->name),
+                              .producer = or_empty(graph->producer_name),
                               .ir_version = graph->ir_version};
     for (size_t i = 0; i < graph->n_opsets; i++)
         if (graph->opsets[i].domain[0] == '\0')
@@ -162,7 +166,8 @@ static tssa_status *write_counts(struct op_counter *counter)
     size_t n = 0;
     struct tally **sorted = ARENA_ARRAY(&counter->arena, struct tally *, counter->seen.live);
     TRY_ALLOC(sorted);
-    for (const struct map_entry *e = map_next(&counter->seen, NULL); e; e = map_next(&counter->seen, e))
+    for (const struct map_entry *e = map_next(&counter->seen, NULL); e;
+         e = map_next(&counter->seen, e))
         sorted[n++] = e->value;
     if (n)
         qsort(sorted, n, sizeof *sorted, by_count);
@@ -172,7 +177,8 @@ static tssa_status *write_counts(struct op_counter *counter)
     return NULL;
 }
 
-tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows, size_t capacity, size_t *count)
+tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows, size_t capacity,
+                                  size_t *count)
 {
     if (!model || !count || (capacity && !rows))
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_op_counts: an argument is NULL");
@@ -189,7 +195,8 @@ tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows, 
     return status;
 }
 
-tssa_status *tssa_model_print(const tssa_model *model, void (*write)(void *, const char *, size_t), void *user)
+tssa_status *tssa_model_print(const tssa_model *model, void (*write)(void *, const char *, size_t),
+                              void *user)
 {
     if (!model || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_print: an argument is NULL");

@@ -19,8 +19,8 @@ INFER_RULE(topk)
     int64_t wanted, there;
     if (dim_is_const(k, &wanted) && dim_is_const(infer_dim(op, 0, axis), &there) &&
         (wanted < 0 || wanted > there))
-        return ERROR(TSSA_MALFORMED, "K is %" PRId64 ", but axis %d has %" PRId64 " elements", wanted,
-                     axis, there);
+        return ERROR(TSSA_MALFORMED, "K is %" PRId64 ", but axis %d has %" PRId64 " elements",
+                     wanted, axis, there);
     if (!k)
         k = infer_fresh(op);
     const struct dim *dims[TSSA_MAX_RANK];
@@ -34,7 +34,8 @@ INFER_RULE(non_max_suppression)
 {
     for (uint32_t i = 0; i < 2; i++)
         if (infer_rank(op, i) >= 0 && infer_rank(op, i) != 3)
-            return ERROR(TSSA_MALFORMED, "operand %" PRIu32 " has rank %d, not 3", i, infer_rank(op, i));
+            return ERROR(TSSA_MALFORMED, "operand %" PRIu32 " has rank %d, not 3", i,
+                         infer_rank(op, i));
     const struct dim *dims[2] = {infer_fresh(op), dim_const(&graph->dims, 3)};
     return infer_set_tensor(op, 0, TSSA_INT64, 2, dims);
 }

@@ -22,13 +22,15 @@ static tssa_status *check_dtype(const struct ir_op *op, tssa_dtype dtype)
 }
 
 /* A type attribute; UNDEFINED when absent or 0. */
-static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal, tssa_dtype *dtype)
+static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal,
+                               tssa_dtype *dtype)
 {
     int64_t number = ir_attr_int(op, name, TSSA_UNDEFINED);
     if (number < 0 || number >= TSSA_DTYPE_COUNT ||
         (number != TSSA_UNDEFINED && !dtype_in(legal, (tssa_dtype)number)))
-        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is %" PRId64 ", which is no element type it may name",
-                     name, number);
+        return ERROR(TSSA_MALFORMED,
+                     "attribute \"%s\" is %" PRId64 ", which is no element type it may name", name,
+                     number);
     *dtype = (tssa_dtype)number;
     return NULL;
 }
@@ -41,7 +43,8 @@ INFER_RULE(identity)
 }
 
 /* Integers that are tracked stay what they are; truth values become 0 and 1 and back. */
-static tssa_status *cast_known(struct ir_graph *graph, struct ir_op *op, tssa_dtype from, tssa_dtype to)
+static tssa_status *cast_known(struct ir_graph *graph, struct ir_op *op, tssa_dtype from,
+                               tssa_dtype to)
 {
     const struct ir_known *known = infer_known(op, 0);
     bool integers = to == TSSA_INT64 || to == TSSA_INT32 || to == TSSA_BOOL;

@@ -49,8 +49,8 @@ INFER_RULE(gather)
     for (int i = axis + 1; i < data; i++)
         dims[rank++] = infer_dim(op, 0, i);
     if (rank > TSSA_MAX_RANK)
-        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported", rank,
-                     TSSA_MAX_RANK);
+        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported",
+                     rank, TSSA_MAX_RANK);
     TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims));
     return data == 1 ? gather_known(op) : NULL;
 }
@@ -80,7 +80,8 @@ INFER_RULE(gather_nd)
     if (data < 0 || indices < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
     if (indices < 1 || batch < 0 || batch >= indices || batch > data)
-        return ERROR(TSSA_MALFORMED, "batch_dims %lld does not fit indices of rank %d and data of rank %d",
+        return ERROR(TSSA_MALFORMED,
+                     "batch_dims %lld does not fit indices of rank %d and data of rank %d",
                      (long long)batch, indices, data);
     if (!dim_is_const(infer_dim(op, 1, indices - 1), &depth))
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
@@ -92,8 +93,8 @@ INFER_RULE(gather_nd)
     for (int i = (int)(batch + depth); i < data; i++)
         dims[rank++] = infer_dim(op, 0, i);
     if (rank > TSSA_MAX_RANK)
-        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported", rank,
-                     TSSA_MAX_RANK);
+        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported",
+                     rank, TSSA_MAX_RANK);
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
 
@@ -130,8 +131,8 @@ static tssa_status *scatter_known(struct ir_op *op)
     for (size_t i = 0; i < count; i++) {
         int64_t at = indices[i] < 0 ? indices[i] + (int64_t)data->count : indices[i];
         if (at < 0 || at >= (int64_t)data->count)
-            return ERROR(TSSA_MALFORMED, "index %lld is outside a dim of %zu", (long long)indices[i],
-                         data->count);
+            return ERROR(TSSA_MALFORMED, "index %lld is outside a dim of %zu",
+                         (long long)indices[i], data->count);
         elements[at] = updates->elements[i];
     }
     return infer_set_known(op, 0, data->count, elements);
@@ -146,7 +147,8 @@ INFER_RULE(scatter_elements)
     if (data >= 0 && indices >= 0 && data != indices)
         return ERROR(TSSA_MALFORMED, "data has rank %d, indices have rank %d", data, indices);
     if (indices >= 0 && updates >= 0 && indices != updates)
-        return ERROR(TSSA_MALFORMED, "indices have rank %d, updates have rank %d", indices, updates);
+        return ERROR(TSSA_MALFORMED, "indices have rank %d, updates have rank %d", indices,
+                     updates);
     TRY(set_like_data(op));
     return data == 1 ? scatter_known(op) : NULL;
 }
@@ -179,7 +181,8 @@ INFER_RULE(tensor_scatter)
         if (axis == 0)
             return ERROR(TSSA_MALFORMED, "axis is 0, the batch");
         if (updates >= 0 && updates != data)
-            return ERROR(TSSA_MALFORMED, "the cache has rank %d, the update has rank %d", data, updates);
+            return ERROR(TSSA_MALFORMED, "the cache has rank %d, the update has rank %d", data,
+                         updates);
     }
     return set_like_data(op);
 }

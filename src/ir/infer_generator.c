@@ -15,7 +15,8 @@ static tssa_status *constant_elements(struct ir_graph *graph, struct ir_op *op,
     if (!value || !(dtype_is_integer(value->dtype) || value->dtype == TSSA_BOOL) ||
         (length && (!dim_is_const(length, &count) || count > IR_KNOWN_MAX)))
         return NULL;
-    const struct dim *element = dim_const(&graph->dims, dtype_load_int64(value->dtype, value->data));
+    const struct dim *element =
+        dim_const(&graph->dims, dtype_load_int64(value->dtype, value->data));
     TRY_ALLOC(element);
     for (int64_t i = 0; i < count; i++)
         elements[i] = element;
@@ -116,7 +117,8 @@ static const struct dim *range_length(struct ir_graph *graph, const struct ir_op
     double s, l, d;
     if (start && limit && dim_is_const(known_scalar(op, 2), &delta) && delta != 0 &&
         delta != INT64_MIN) {
-        const struct dim *span = delta > 0 ? dim_sub(table, limit, start) : dim_sub(table, start, limit);
+        const struct dim *span =
+            delta > 0 ? dim_sub(table, limit, start) : dim_sub(table, start, limit);
         span = dim_ceildiv(table, span, dim_const(table, delta > 0 ? delta : -delta));
         return span && span->low >= 0 ? span : dim_max(table, span, dim_const(table, 0));
     }
@@ -128,7 +130,8 @@ static const struct dim *range_length(struct ir_graph *graph, const struct ir_op
     return NULL;
 }
 
-static tssa_status *range_elements(struct ir_graph *graph, struct ir_op *op, const struct dim *length)
+static tssa_status *range_elements(struct ir_graph *graph, struct ir_op *op,
+                                   const struct dim *length)
 {
     const struct dim *start = known_scalar(op, 0), *delta = known_scalar(op, 2);
     const struct dim *elements[IR_KNOWN_MAX];

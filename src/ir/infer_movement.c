@@ -72,7 +72,7 @@ static bool is_const(const struct dim *dim, int64_t value)
 
 /* The target of a Reshape: each dim is copied from the operand, given, or the rest (-1). */
 struct target {
-    int rank, rest; /* rest: the dim that is -1; -1: none */
+    int rank, rest;                        /* rest: the dim that is -1; -1: none */
     const struct dim *dims[TSSA_MAX_RANK]; /* NULL: unknown, may be anything */
     bool copied[TSSA_MAX_RANK];
     bool exact; /* nothing is unknown */
@@ -98,8 +98,10 @@ static tssa_status *reshape_target(const struct ir_op *op, const struct ir_known
             target->exact = false;
         } else if (value == 0 && !allow_zero) {
             if (x_rank >= 0 && i >= x_rank)
-                return ERROR(TSSA_MALFORMED, "target dim %d copies a dim that an operand of rank %d "
-                                             "does not have", i, x_rank);
+                return ERROR(TSSA_MALFORMED,
+                             "target dim %d copies a dim that an operand of rank %d "
+                             "does not have",
+                             i, x_rank);
             target->dims[i] = x_rank >= 0 ? infer_dim(op, 0, i) : NULL;
             target->copied[i] = true;
             target->exact = target->exact && x_rank >= 0;
@@ -198,7 +200,8 @@ INFER_RULE(flatten)
     if (rank < 0)
         return set_fresh(op, 2);
     if (axis < -rank || axis > rank)
-        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis, rank);
+        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis,
+                     rank);
     axis += axis < 0 ? rank : 0;
     result[0] = result[1] = dim_const(&graph->dims, 1);
     for (int i = 0; i < rank; i++)
@@ -340,8 +343,8 @@ INFER_RULE(transpose)
 }
 
 /* [N, C, H, W] and a blocksize of at least 1. */
-static tssa_status *read_image(struct ir_graph *graph, const struct ir_op *op, const struct dim **dims,
-                               int *rank, const struct dim **block)
+static tssa_status *read_image(struct ir_graph *graph, const struct ir_op *op,
+                               const struct dim **dims, int *rank, const struct dim **block)
 {
     int64_t size = ir_attr_int(op, "blocksize", 0);
     *rank = read_dims(op, 0, dims);
@@ -441,7 +444,8 @@ INFER_RULE(concat)
         if (own == 1 && rank != 1 && !dim_is_const(infer_dim(op, i, 0), &length))
             continue; /* may be a [0] in a run */
         if (own != rank)
-            return ERROR(TSSA_MALFORMED, "operand %u has rank %d, another has rank %d", i, own, rank);
+            return ERROR(TSSA_MALFORMED, "operand %u has rank %d, another has rank %d", i, own,
+                         rank);
         for (int d = 0; d < rank; d++)
             if (d != axis)
                 TRY(concat_shared(d, infer_dim(op, i, d), &dims[d]));
@@ -606,7 +610,8 @@ static tssa_status *slice_known(struct ir_op *op, const struct cut *cut)
     const struct ir_known *known = infer_known(op, 0);
     const struct dim *elements[IR_KNOWN_MAX];
     int64_t start = 0, end = 0, first;
-    if (!known || !dim_is_const(cut->start, &start) || !dim_is_const(cut->end, &end) || cut->step == 0)
+    if (!known || !dim_is_const(cut->start, &start) || !dim_is_const(cut->end, &end) ||
+        cut->step == 0)
         return NULL;
     int64_t length = cut_const((int64_t)known->count, start, end, cut->step, &first);
     for (int64_t i = 0; i < length; i++)
@@ -684,7 +689,8 @@ INFER_RULE(expand)
         const struct dim *one = dim_const(&graph->dims, 1);
         const struct dim *wanted = si >= 0 ? shape->elements[si] : one;
         if (wanted && wanted->high < 0)
-            return ERROR(TSSA_MALFORMED, "dim %lld of the shape to expand to is negative", (long long)si);
+            return ERROR(TSSA_MALFORMED, "dim %lld of the shape to expand to is negative",
+                         (long long)si);
         if (wanted)
             TRY(infer_broadcast_dim(op, xi >= 0 ? dims[xi] : one, wanted, &result[i]));
         else

@@ -9,8 +9,8 @@ INFER_RULE(same_type)
 }
 
 /* The dims that remain when the marked ones are reduced. */
-static tssa_status *set_reduced(struct ir_graph *graph, struct ir_op *op, tssa_dtype dtype, const bool *reduced,
-                                bool keep)
+static tssa_status *set_reduced(struct ir_graph *graph, struct ir_op *op, tssa_dtype dtype,
+                                const bool *reduced, bool keep)
 {
     const struct dim *dims[TSSA_MAX_RANK];
     int rank = 0;

@@ -27,7 +27,8 @@ static tssa_status *element_type(const struct ir_graph *graph, const struct ir_o
 }
 
 /* A tensor type with fresh symbols for all dims that are not constants. */
-static tssa_status *element_dims(struct ir_op *op, const struct ir_type *type, const struct dim **dims)
+static tssa_status *element_dims(struct ir_op *op, const struct ir_type *type,
+                                 const struct dim **dims)
 {
     for (int i = 0; i < type->rank; i++) {
         dims[i] = type->dims[i]->kind == DIM_CONST ? type->dims[i] : infer_fresh(op);
@@ -49,8 +50,8 @@ static tssa_status *dtype_conflict(const struct ir_type *a, const struct ir_type
 {
     if (a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->dtype != TSSA_UNDEFINED &&
         b->dtype != TSSA_UNDEFINED && a->dtype != b->dtype)
-        return ERROR(TSSA_MALFORMED, "a sequence cannot hold both %s and %s", dtype_info(a->dtype)->ir_name,
-                     dtype_info(b->dtype)->ir_name);
+        return ERROR(TSSA_MALFORMED, "a sequence cannot hold both %s and %s",
+                     dtype_info(a->dtype)->ir_name, dtype_info(b->dtype)->ir_name);
     return NULL;
 }
 
@@ -119,7 +120,8 @@ INFER_RULE(sequence_length)
 }
 
 /* The size of the parts along the axis, where all have the same; else a fresh symbol. */
-static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op, const struct dim *whole)
+static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op,
+                                   const struct dim *whole)
 {
     const struct ir_known *sizes = infer_known(op, 1);
     int64_t dim, size, other;
@@ -128,8 +130,8 @@ static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op, con
     if (!sizes || sizes->count == 0 || !dim_is_const(sizes->elements[0], &size))
         return infer_fresh(op);
     /* A scalar's last part may be smaller. */
-    bool same = infer_rank(op, 1) == 1 ||
-                (size > 0 && dim_is_const(whole, &dim) && dim % size == 0);
+    bool same =
+        infer_rank(op, 1) == 1 || (size > 0 && dim_is_const(whole, &dim) && dim % size == 0);
     for (size_t i = 1; same && i < sizes->count; i++)
         same = dim_is_const(sizes->elements[i], &other) && other == size;
     return same ? sizes->elements[0] : infer_fresh(op);
@@ -171,8 +173,8 @@ INFER_RULE(concat_from_sequence)
     int grow = ir_attr_int(op, "new_axis", 0) != 0, rank = element->rank + grow;
     TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
     if (rank > TSSA_MAX_RANK)
-        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported", rank,
-                     TSSA_MAX_RANK);
+        return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported",
+                     rank, TSSA_MAX_RANK);
     TRY(element_dims(op, element, inner));
     for (int i = 0, from = 0; i < rank; i++) {
         dims[i] = i == axis ? infer_fresh(op) : inner[from];

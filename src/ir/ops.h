@@ -25,28 +25,28 @@ enum ir_op_id {
 };
 
 enum ir_op_class {
-    IR_CLASS_INTERNAL,    /* return, opaque */
+    IR_CLASS_INTERNAL, /* return, opaque */
     IR_CLASS_ELEMENTWISE,
-    IR_CLASS_REDUCTION,   /* reductions and scans along an axis */
-    IR_CLASS_MOVEMENT,    /* results are elements of the operands, rearranged: views, concat, pad, ... */
-    IR_CLASS_GENERATOR,   /* no tensor operand but shapes: Range, EyeLike, Constant, ... */
+    IR_CLASS_REDUCTION, /* reductions and scans along an axis */
+    IR_CLASS_MOVEMENT, /* results are elements of the operands, rearranged: views, concat, pad, ... */
+    IR_CLASS_GENERATOR, /* no tensor operand but shapes: Range, EyeLike, Constant, ... */
     IR_CLASS_GATHER,
     IR_CLASS_SCATTER,
     IR_CLASS_CONTRACTION, /* many flops per byte: MatMul, Conv, ... */
     IR_CLASS_WINDOW,      /* pooling and resampling */
     IR_CLASS_NORMALIZATION,
     IR_CLASS_RECURRENT,
-    IR_CLASS_SELECTION,   /* data-dependent choice: TopK, NonZero, NMS, Unique */
+    IR_CLASS_SELECTION, /* data-dependent choice: TopK, NonZero, NMS, Unique */
     IR_CLASS_CONTROL,
-    IR_CLASS_SEQUENCE,    /* sequences and optionals */
+    IR_CLASS_SEQUENCE, /* sequences and optionals */
     IR_CLASS_QUANTIZATION,
     IR_CLASS_STRING
 };
 
 enum ir_op_flags {
-    IR_PURE = 1,     /* same operands, same results; no effects */
-    IR_ALIAS = 2,    /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
-    IR_SHAPE = 4     /* reads its operand's shape only, never its elements */
+    IR_PURE = 1,  /* same operands, same results; no effects */
+    IR_ALIAS = 2, /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
+    IR_SHAPE = 4  /* reads its operand's shape only, never its elements */
 };
 
 #define IR_VARIADIC 255
@@ -87,14 +87,14 @@ typedef tssa_status *(*ir_infer_fn)(struct ir_graph *graph, struct ir_op *op);
 
 struct ir_op_info {
     enum ir_op_id id;
-    const char *domain;       /* "" is ai.onnx; "tssa" for our own */
+    const char *domain; /* "" is ai.onnx; "tssa" for our own */
     const char *name;
-    const uint8_t *versions;  /* since-versions, ascending, 0-terminated */
+    const uint8_t *versions;            /* since-versions, ascending, 0-terminated */
     uint8_t min_operands, max_operands; /* IR_VARIADIC: no limit */
     uint8_t min_results, max_results;
     enum ir_op_class cls;
     uint8_t flags;
-    dtype_mask types;         /* legal element types of operand 0 (of operand 1 for EW_WHERE) */
+    dtype_mask types; /* legal element types of operand 0 (of operand 1 for EW_WHERE) */
     ir_infer_fn infer;
     const struct ew_info *ew; /* NULL for ops that are not element-wise rows */
 };
@@ -113,26 +113,30 @@ int ir_op_bind(const struct ir_op_info *info, int64_t opset);
 /* Sets of element types used by rows. */
 #define T_F32F64 (DTYPE_BIT(TSSA_FLOAT) | DTYPE_BIT(TSSA_DOUBLE))
 #define T_FLOAT (T_F32F64 | DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16))
-#define T_FLOAT8                                                                                        \
-    (DTYPE_BIT(TSSA_FLOAT8E4M3FN) | DTYPE_BIT(TSSA_FLOAT8E4M3FNUZ) | DTYPE_BIT(TSSA_FLOAT8E5M2) |       \
+#define T_FLOAT8                                                                                   \
+    (DTYPE_BIT(TSSA_FLOAT8E4M3FN) | DTYPE_BIT(TSSA_FLOAT8E4M3FNUZ) | DTYPE_BIT(TSSA_FLOAT8E5M2) |  \
      DTYPE_BIT(TSSA_FLOAT8E5M2FNUZ))
-#define T_SINT (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64))
-#define T_UINT (DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) | DTYPE_BIT(TSSA_UINT32) | DTYPE_BIT(TSSA_UINT64))
+#define T_SINT                                                                                     \
+    (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64))
+#define T_UINT                                                                                     \
+    (DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_UINT16) | DTYPE_BIT(TSSA_UINT32) |                     \
+     DTYPE_BIT(TSSA_UINT64))
 #define T_INT (T_SINT | T_UINT)
 #define T_BOOL DTYPE_BIT(TSSA_BOOL)
 #define T_STRING DTYPE_BIT(TSSA_STRING)
 #define T_NUMERIC (T_FLOAT | T_INT)
 #define T_I64 DTYPE_BIT(TSSA_INT64)
 #define T_I32I64 (DTYPE_BIT(TSSA_INT32) | T_I64)
-#define T_NARROW                                                                                        \
+#define T_NARROW                                                                                   \
     (DTYPE_BIT(TSSA_INT4) | DTYPE_BIT(TSSA_UINT4) | DTYPE_BIT(TSSA_INT2) | DTYPE_BIT(TSSA_UINT2))
 /* What QuantizeLinear makes. */
-#define T_QUANTIZED                                                                                     \
-    (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_INT16) | DTYPE_BIT(TSSA_UINT16) |    \
-     T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1))
+#define T_QUANTIZED                                                                                \
+    (DTYPE_BIT(TSSA_INT8) | DTYPE_BIT(TSSA_UINT8) | DTYPE_BIT(TSSA_INT16) |                        \
+     DTYPE_BIT(TSSA_UINT16) | T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1))
 /* Every real number, however few bits it has, and BOOL. */
-#define T_REAL                                                                                          \
-    (T_NUMERIC | T_BOOL | T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1) | DTYPE_BIT(TSSA_FLOAT8E8M0))
+#define T_REAL                                                                                     \
+    (T_NUMERIC | T_BOOL | T_NARROW | T_FLOAT8 | DTYPE_BIT(TSSA_FLOAT4E2M1) |                       \
+     DTYPE_BIT(TSSA_FLOAT8E8M0))
 #define T_ANY (((dtype_mask)1 << TSSA_DTYPE_COUNT) - 2)
 
 #endif

@@ -58,7 +58,8 @@ void op_test_ints(struct op_test *t, const char *name, size_t count, const int64
     attr->count = count;
 }
 
-void op_test_in(struct op_test *t, tssa_dtype dtype, int rank, const int64_t *dims, const void *data)
+void op_test_in(struct op_test *t, tssa_dtype dtype, int rank, const int64_t *dims,
+                const void *data)
 {
     assert_true(t->n_in < OP_TEST_MAX);
     struct value *value = &t->in[t->n_in++];
@@ -110,8 +111,13 @@ static tssa_status *infer_and_run(struct op_test *t, struct ir_op *op)
         in[i] = t->in[i].kind == TSSA_KIND_NONE ? NULL : &t->in[i];
     for (uint32_t i = 0; i < op->n_results; i++)
         out[i] = &t->out[i];
-    struct kernel_args args = {.env = &env, .state = state, .op = op, .n_inputs = t->n_in,
-                               .n_outputs = op->n_results, .inputs = in, .outputs = out};
+    struct kernel_args args = {.env = &env,
+                               .state = state,
+                               .op = op,
+                               .n_inputs = t->n_in,
+                               .n_outputs = op->n_results,
+                               .inputs = in,
+                               .outputs = out};
     return kernel->run(&args);
 }
 
@@ -127,8 +133,9 @@ void op_test_run(struct op_test *t, uint32_t n_out)
     for (uint32_t i = 0; i < n_out; i++) {
         const struct tensor *tensor = &t->out[i].tensor;
         assert_int_equal(t->out[i].kind, TSSA_KIND_TENSOR);
-        assert_true(type_compatible(op->results[i].type, type_tensor_const(&t->graph->types, tensor->dtype,
-                                                                          tensor->rank, tensor->dims)));
+        assert_true(
+            type_compatible(op->results[i].type, type_tensor_const(&t->graph->types, tensor->dtype,
+                                                                   tensor->rank, tensor->dims)));
     }
 }
 

@@ -39,7 +39,8 @@ void op_test_str(struct op_test *t, const char *name, const char *value);
 /* `values` must live until the run. */
 void op_test_ints(struct op_test *t, const char *name, size_t count, const int64_t *values);
 /* The next operand; `data` must live until the run. */
-void op_test_in(struct op_test *t, tssa_dtype dtype, int rank, const int64_t *dims, const void *data);
+void op_test_in(struct op_test *t, tssa_dtype dtype, int rank, const int64_t *dims,
+                const void *data);
 void op_test_absent(struct op_test *t);
 /* Fails the test on an error, or when a result is not of the type that inference gave. */
 void op_test_run(struct op_test *t, uint32_t n_out);
@@ -50,6 +51,7 @@ void op_test_end(struct op_test *t);
 /* Pseudo-random floats in [-1, 1), the same for the same seed. */
 void op_test_fill(float *values, size_t count, uint32_t seed);
 /* |a - b| <= tolerance * (1 + |b|), or the same infinity, or both NaN; else the test fails. */
-void op_test_close(double actual, double expected, double tolerance, const char *what, size_t index);
+void op_test_close(double actual, double expected, double tolerance, const char *what,
+                   size_t index);
 
 #endif

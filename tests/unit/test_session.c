@@ -52,7 +52,8 @@ static tssa_status *read_input(tssa_context *context, size_t index, tssa_value *
     const struct onnx_value_type expected = {.kind = TSSA_KIND_TENSOR};
     snprintf(path, sizeof path, "%s/test_data_set_0/input_%zu.pb", MODEL_DIR, index);
     TRY(file_map_open(path, &map));
-    tssa_status *status = onnx_read_value(&context->allocator, map.data, map.size, &expected, &read);
+    tssa_status *status =
+        onnx_read_value(&context->allocator, map.data, map.size, &expected, &read);
     file_map_close(&map);
     TRY(status);
     return value_handle(&context->allocator, &read, value);
@@ -87,7 +88,8 @@ static const tssa_context_options one_thread = {.threads = 1};
 static bool same_value(const tssa_value *a, const tssa_value *b)
 {
     size_t bytes = tssa_value_count(a) * tssa_dtype_size(tssa_value_dtype(a));
-    return tssa_value_count(a) == tssa_value_count(b) && tssa_value_dtype(a) == tssa_value_dtype(b) &&
+    return tssa_value_count(a) == tssa_value_count(b) &&
+           tssa_value_dtype(a) == tssa_value_dtype(b) &&
            (bytes == 0 || memcmp(tssa_tensor_data(a), tssa_tensor_data(b), bytes) == 0);
 }
 
@@ -156,20 +158,24 @@ static void test_wrong_inputs(void **state)
     struct fixture f;
     tssa_value *outputs[MAX_VALUES] = {NULL}, *wrong;
     no_error(fixture_open(&f, &one_thread));
-    expect_code(tssa_session_run(f.session, 0, NULL, f.n_out, outputs), TSSA_INVALID_ARGUMENT, "inputs");
+    expect_code(tssa_session_run(f.session, 0, NULL, f.n_out, outputs), TSSA_INVALID_ARGUMENT,
+                "inputs");
 
     tssa_value *kept = f.inputs[0];
     f.inputs[0] = NULL;
-    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_INVALID_ARGUMENT, "missing");
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs),
+                TSSA_INVALID_ARGUMENT, "missing");
 
     no_error(tssa_tensor_create(f.context, TSSA_INT32, 1, (const int64_t[]){4}, &wrong));
     f.inputs[0] = wrong;
-    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_SHAPE_MISMATCH, "INT32");
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs),
+                TSSA_SHAPE_MISMATCH, "INT32");
     tssa_value_free(wrong);
 
     no_error(tssa_tensor_create(f.context, TSSA_FLOAT, 1, (const int64_t[]){4}, &wrong));
     f.inputs[0] = wrong;
-    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs), TSSA_SHAPE_MISMATCH, "rank");
+    expect_code(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs),
+                TSSA_SHAPE_MISMATCH, "rank");
     tssa_value_free(wrong);
     f.inputs[0] = kept;
     assert_null(outputs[0]);
@@ -183,12 +189,16 @@ static void test_tensor_arguments(void **state)
     tssa_value *value;
     float data[4] = {1, 2, 3, 4};
     no_error(tssa_context_create(&one_thread, &context));
-    expect_code(tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){5}, data, sizeof data, &value),
-                TSSA_INVALID_ARGUMENT, "bytes");
-    expect_code(tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){1}, (char *)data + 1, 8, &value),
+    expect_code(
+        tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){5}, data, sizeof data, &value),
+        TSSA_INVALID_ARGUMENT, "bytes");
+    expect_code(tssa_tensor_borrow(context, TSSA_FLOAT, 1, (const int64_t[]){1}, (char *)data + 1,
+                                   8, &value),
                 TSSA_INVALID_ARGUMENT, "aligned");
-    expect_code(tssa_tensor_create(context, TSSA_FLOAT, 1, (const int64_t[]){-1}, &value), TSSA_INVALID_ARGUMENT, "-1");
-    no_error(tssa_tensor_borrow(context, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, data, sizeof data, &value));
+    expect_code(tssa_tensor_create(context, TSSA_FLOAT, 1, (const int64_t[]){-1}, &value),
+                TSSA_INVALID_ARGUMENT, "-1");
+    no_error(tssa_tensor_borrow(context, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, data, sizeof data,
+                                &value));
     assert_ptr_equal(tssa_tensor_data(value), data);
     assert_int_equal(tssa_tensor_rank(value), 2);
     tssa_value_free(value);
@@ -212,7 +222,8 @@ static void test_containers(void **state)
     assert_int_equal(strings[1].size, 3);
     assert_memory_equal(strings[1].data, "b\0c", 3);
     tssa_value_free(element);
-    no_error(tssa_sequence_create(context, TSSA_FLOAT, 2, (tssa_value *const[]){values, values}, &sequence));
+    no_error(tssa_sequence_create(context, TSSA_FLOAT, 2, (tssa_value *const[]){values, values},
+                                  &sequence));
     tssa_value_free(values);
     no_error(tssa_value_element(sequence, 1, &element));
     assert_int_equal(tssa_value_dtype(element), TSSA_FLOAT);
@@ -259,9 +270,9 @@ static void test_every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_concurrent_runs),   cmocka_unit_test(test_wrong_inputs),
-        cmocka_unit_test(test_tensor_arguments),  cmocka_unit_test(test_containers),
-        cmocka_unit_test(test_memory_limit),      cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_concurrent_runs),  cmocka_unit_test(test_wrong_inputs),
+        cmocka_unit_test(test_tensor_arguments), cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_memory_limit),     cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,7 +18,8 @@ static void check_line(const float *x, const float *y, int64_t n, int64_t step, 
         sum += expl((long double)x[i * step]);
     for (int64_t i = 0; i < n; i++) {
         long double p = expl((long double)x[i * step]) / sum;
-        op_test_close((double)y[i * step], (double)(id == IR_OP_Softmax ? p : logl(p)), 1e-7, "y", (size_t)i);
+        op_test_close((double)y[i * step], (double)(id == IR_OP_Softmax ? p : logl(p)), 1e-7, "y",
+                      (size_t)i);
     }
 }
 
@@ -117,8 +118,9 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_axes),    cmocka_unit_test(test_extremes), cmocka_unit_test(test_half),
-        cmocka_unit_test(test_hardmax), cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_axes),    cmocka_unit_test(test_extremes),
+        cmocka_unit_test(test_half),    cmocka_unit_test(test_hardmax),
+        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

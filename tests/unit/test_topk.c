@@ -109,16 +109,19 @@ static void test_topk_bounds(void **state)
 
 static float naive_iou(const float *a, const float *b)
 {
-    float top = fmaxf(fminf(a[0], a[2]), fminf(b[0], b[2])), left = fmaxf(fminf(a[1], a[3]), fminf(b[1], b[3]));
+    float top = fmaxf(fminf(a[0], a[2]), fminf(b[0], b[2])),
+          left = fmaxf(fminf(a[1], a[3]), fminf(b[1], b[3]));
     float bottom = fminf(fmaxf(a[0], a[2]), fmaxf(b[0], b[2]));
     float right = fminf(fmaxf(a[1], a[3]), fmaxf(b[1], b[3]));
     float shared = fmaxf(bottom - top, 0) * fmaxf(right - left, 0);
-    float area_a = fabsf((a[2] - a[0]) * (a[3] - a[1])), area_b = fabsf((b[2] - b[0]) * (b[3] - b[1]));
+    float area_a = fabsf((a[2] - a[0]) * (a[3] - a[1])),
+          area_b = fabsf((b[2] - b[0]) * (b[3] - b[1]));
     return shared / (area_a + area_b - shared);
 }
 
 /* Marks, from the highest score down, what is left; returns how many were kept. */
-static int naive_nms(const float *boxes, const float *scores, int most, float iou, float score, int64_t *kept)
+static int naive_nms(const float *boxes, const float *scores, int most, float iou, float score,
+                     int64_t *kept)
 {
     bool gone[BOXES] = {false};
     int n = 0;
@@ -159,7 +162,8 @@ static void test_nms(void **state)
     for (int b = 0; b < 2; b++)
         for (int c = 0; c < 3; c++) {
             int64_t kept[BOXES];
-            int n = naive_nms(boxes + b * BOXES * 4, scores + (b * 3 + c) * BOXES, (int)most, iou, score, kept);
+            int n = naive_nms(boxes + b * BOXES * 4, scores + (b * 3 + c) * BOXES, (int)most, iou,
+                              score, kept);
             assert_true(n > 1);
             for (int i = 0; i < n; i++, rows++, row += 3) {
                 assert_true(rows < t.out[0].tensor.dims[0]);

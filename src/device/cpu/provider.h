@@ -22,10 +22,11 @@ struct gemm {
 
 /* y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first. */
 struct conv {
-    int rank; /* spatial axes, 1 to CONV_MAX_RANK */
+    int rank;                                         /* spatial axes, 1 to CONV_MAX_RANK */
     int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
     int64_t in[CONV_MAX_RANK], out[CONV_MAX_RANK], kernel[CONV_MAX_RANK];
-    int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK], pad_end[CONV_MAX_RANK];
+    int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK],
+        pad_end[CONV_MAX_RANK];
     const void *x, *w, *bias; /* bias may be NULL */
     void *y;
 };

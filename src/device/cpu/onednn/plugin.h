@@ -8,6 +8,7 @@
 #define PLUGIN_EXPORT __attribute__((visibility("default")))
 
 /* TEAM_PLUGIN_SYMBOL */
-PLUGIN_EXPORT void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *context);
+PLUGIN_EXPORT void tssa_plugin_parallel_for(int threads, int64_t count, team_body body,
+                                            void *context);
 
 #endif

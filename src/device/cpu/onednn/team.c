@@ -4,8 +4,7 @@
 
 #include <omp.h>
 
-void tssa_plugin_parallel_for(int threads, int64_t count,
-                              team_body body, void *context)
+void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *context)
 {
 #pragma omp parallel num_threads(threads)
     {
