@@ -59,7 +59,7 @@ tssa_status *scope_bind(struct scope *scope, const char *name, struct ir_value *
     return NULL;
 }
 
-/* `name`, or "name.1", "name.2", ... when a value of the graph has it already: subgraphs and function
+/* `name`, or "name_1", "name_2", ... when a value of the graph has it already: subgraphs and function
  * bodies may use the same names. */
 static tssa_status *unique_name(struct import *import, const char *name, const char **unique)
 {
@@ -71,7 +71,7 @@ static tssa_status *unique_name(struct import *import, const char *name, const c
         int kept = (int)utf8_cut(name, strlen(name), MAX_REPEATED_NAME);
         do {
             char text[MAX_REPEATED_NAME + 32];
-            snprintf(text, sizeof text, "%.*s.%llu", kept, name, (unsigned long long)++use->next);
+            snprintf(text, sizeof text, "%.*s_%llu", kept, name, (unsigned long long)++use->next);
             *unique = intern_str(strings, text);
             TRY_ALLOC(*unique);
         } while (map_get_str(&import->used_names, *unique));
@@ -327,11 +327,35 @@ static tssa_status *check_count(const char *what, size_t have, unsigned min, uns
 static tssa_status *check_counts(const struct draft *draft)
 {
     const struct ir_op_info *info = draft->info;
-    size_t operands = draft->scope->import->operands.count, results = draft->n_results;
+    const struct import *import = draft->scope->import;
+    size_t operands = import->operands.count, results = draft->n_results;
     if (operands > INT32_MAX || results > INT32_MAX)
         return ERROR(TSSA_LIMIT, "it has too many inputs or outputs");
     TRY(check_count("inputs", operands, info->min_operands, info->max_operands));
+    for (unsigned i = 0; i < info->min_operands; i++)
+        if (!import->operands.data[i])
+            return ERROR(TSSA_MALFORMED, "input %u is missing", i);
     return check_count("outputs", results, info->min_results, info->max_results);
+}
+
+/* The subgraphs that operators of ai.onnx have. */
+static tssa_status *check_graphs(const struct draft *draft, const struct graph_attrs *graphs)
+{
+    static const struct {
+        enum ir_op_id op;
+        const char *name;
+    } known[] = {
+        {IR_OP_If, "then_branch"}, {IR_OP_If, "else_branch"},     {IR_OP_Loop, "body"},
+        {IR_OP_Scan, "body"},      {IR_OP_SequenceMap, "body"},
+    };
+    for (uint32_t i = 0; i < graphs->count; i++) {
+        bool found = draft->info->id == IR_OP_opaque;
+        for (size_t k = 0; k < sizeof known / sizeof *known && !found; k++)
+            found = known[k].op == draft->info->id && strcmp(known[k].name, graphs->data[i].name) == 0;
+        if (!found)
+            return ERROR(TSSA_MALFORMED, "it has no subgraph \"%s\"", graphs->data[i].name);
+    }
+    return NULL;
 }
 
 static tssa_status *import_block(struct scope *outside, const struct graph_attr *attr,
@@ -430,6 +454,7 @@ static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *
     if (draft.info->id != IR_OP_opaque)
         TRY(upgrade_draft(&draft));
     TRY(check_counts(&draft));
+    TRY(check_graphs(&draft, &graphs));
     TRY(make_op(&draft, &op));
     if (draft.info->id == IR_OP_opaque)
         TRY(make_opaque(&draft, domain, opset, op));
@@ -452,7 +477,7 @@ tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, si
 {
     const uint32_t *order;
     size_t n_ordered;
-    TRY(import_order(scope->import, nodes, count, &order, &n_ordered));
+    TRY(import_order(scope, nodes, count, &order, &n_ordered));
     for (size_t i = 0; i < n_ordered; i++) {
         const Onnx__NodeProto *node = nodes[order[i]];
         tssa_status *status = import_node(scope, node);

@@ -102,10 +102,10 @@ tssa_status *import_spend(const struct scope *scope, uint64_t amount);
 
 /* ---- order.c -------------------------------------------------------------------------------------- */
 
-/* An order of the nodes in which every value is defined before it is used, as close to the given one as
+/* An order of the nodes of a scope in which every value is defined before it is used, as close to the given one as
  * a depth-first search gets, without Constants that others override. *order is in the scratch arena. Two
  * definitions of a name and cycles are errors. */
-tssa_status *import_order(struct import *import, Onnx__NodeProto *const *nodes, size_t count,
+tssa_status *import_order(const struct scope *scope, Onnx__NodeProto *const *nodes, size_t count,
                           const uint32_t **order, size_t *n_ordered);
 
 /* ---- attribute.c ---------------------------------------------------------------------------------- */

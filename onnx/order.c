@@ -17,6 +17,7 @@ struct locals {
 enum { NEW, OPEN, DONE };
 
 struct order {
+    const struct scope *scope; /* its inputs and initializers */
     struct import *import;
     Onnx__NodeProto *const *nodes;
     size_t count;
@@ -122,6 +123,8 @@ static bool is_constant(const Onnx__NodeProto *node)
 static tssa_status *define_output(struct order *order, size_t index, const char *name)
 {
     uintptr_t other = (uintptr_t)map_get_str(&order->producers, name);
+    if (map_get_str(&order->scope->values, name))
+        return ERROR(TSSA_MALFORMED, "\"%s\" is defined twice", name);
     if (other) {
         if (!is_constant(order->nodes[other - 1]) || !is_constant(order->nodes[index]))
             return ERROR(TSSA_MALFORMED, "two outputs of nodes are named \"%s\"", name);
@@ -223,13 +226,15 @@ static tssa_status *find_order(struct order *order, uint32_t *sorted, size_t *n_
     return NULL;
 }
 
-tssa_status *import_order(struct import *import, Onnx__NodeProto *const *nodes, size_t count,
+tssa_status *import_order(const struct scope *scope, Onnx__NodeProto *const *nodes, size_t count,
                           const uint32_t **sorted, size_t *n_sorted)
 {
     *n_sorted = 0;
+    struct import *import = scope->import;
     uint32_t *result = ARENA_ARRAY(&import->scratch, uint32_t, count);
     TRY_ALLOC(result);
-    struct order order = {.import = import, .nodes = nodes, .count = count, .is_ordered = true};
+    struct order order = {
+        .scope = scope, .import = import, .nodes = nodes, .count = count, .is_ordered = true};
     map_init(&order.producers, import->allocator);
     vec_init(&order.needs, import->allocator);
     order.first = allocator_calloc(import->allocator, count + 1, sizeof *order.first);
