@@ -100,6 +100,7 @@ struct tensor *op_input(struct op_run *run, uint32_t index, tssa_dtype dtype, in
     assert_null(tensor_layout(dtype, rank, dims, &count, &bytes));
     struct value *value = &run->inputs[index];
     struct tensor *tensor = &value->tensor;
+    value_release(value);
     value->kind = TSSA_KIND_TENSOR;
     run->present[index] = true;
     tensor->dtype = dtype;
