@@ -466,6 +466,8 @@ static const struct dim *even_part(struct ir_graph *graph, const struct dim *dim
     const struct dim *even = dim_ceildiv(table, dim, dim_const(table, parts));
     if (index == 0 || dim_mul(table, even, dim_const(table, parts)) == dim)
         return even;
+    if (parts == 2)
+        return dim_sub(table, dim, even);
     const struct dim *before = dim_mul(table, even, dim_const(table, index));
     return dim_min(table, even, not_negative(graph, dim_sub(table, dim, before)));
 }
