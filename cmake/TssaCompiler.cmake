@@ -22,6 +22,9 @@ add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=
 if(TSSA_SANITIZE)
   add_compile_options(-fsanitize=${TSSA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${TSSA_SANITIZE})
+  if(CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized) # instrumentation makes it guess
+  endif()
 endif()
 if(TSSA_FUZZ)
   if(NOT CMAKE_C_COMPILER_ID MATCHES "Clang")
