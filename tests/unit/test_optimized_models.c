@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Level 1 changes no bit: every committed model gives the same bytes with and without it. */
+/* ctest-timeout: 300 */
+#include <glob.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/model_run.h"
+#include "tools/common/value_file.h"
+
+static void must(const char *path, tssa_status *status)
+{
+    if (status)
+        fail_msg("%s: %s", path, tssa_status_message(status));
+}
+
+/* Loads the model, optimizes it, and runs it on its test data. */
+static void run_model(const char *path, int level, struct model_run *run)
+{
+    const tssa_optimize_options options = {.level = level, .verify_after_passes = 1};
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s/test_data_set_0", (int)(strrchr(path, '/') - path), path);
+    must(path, model_run_open(run, path, 0));
+    must(path, tssa_model_optimize(run->model, &options));
+    for (size_t i = 0; i < run->input_count; i++) {
+        struct onnx_value_type type = model_run_input_type(run, i);
+        struct value value;
+        bool found = false;
+        must(path,
+             data_set_read(&run->context->allocator, folder, "input", i, &type, &found, &value));
+        if (found) /* else the model has a default */
+            must(path, model_run_set_input(run, i, &value));
+    }
+    must(path, model_run_execute(run));
+}
+
+static bool same_tensors(const struct tensor *a, const struct tensor *b)
+{
+    if (a->dtype != b->dtype || !tensor_same_shape(a, b))
+        return false;
+    if (a->dtype != TSSA_STRING)
+        return tensor_bytes(a) == 0 || memcmp(a->data, b->data, tensor_bytes(a)) == 0;
+    const tssa_string *x = a->data, *y = b->data;
+    for (size_t i = 0; i < tensor_count(a); i++)
+        if (x[i].size != y[i].size || (x[i].size && memcmp(x[i].data, y[i].data, x[i].size) != 0))
+            return false;
+    return true;
+}
+
+static bool same_values(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == TSSA_KIND_TENSOR)
+        return same_tensors(&a->tensor, &b->tensor);
+    if (a->kind != TSSA_KIND_SEQUENCE)
+        return a->kind == TSSA_KIND_NONE;
+    size_t length = sequence_length(a->sequence);
+    if (length != sequence_length(b->sequence))
+        return false;
+    for (size_t i = 0; i < length; i++)
+        if (!same_values(sequence_element(a->sequence, i), sequence_element(b->sequence, i)))
+            return false;
+    return true;
+}
+
+static void one_model(void **state)
+{
+    const char *path = *state;
+    struct model_run plain = {0}, optimized = {0};
+    run_model(path, 0, &plain);
+    run_model(path, 1, &optimized);
+    assert_int_equal(plain.output_count, optimized.output_count);
+    for (size_t i = 0; i < plain.output_count; i++)
+        if (!same_values(model_run_output(&plain, i), model_run_output(&optimized, i)))
+            fail_msg("%s: output %zu changes", path, i);
+    model_run_close(&optimized);
+    model_run_close(&plain);
+}
+
+int main(void)
+{
+    glob_t models;
+    if (glob(TSSA_SOURCE_DIR "/models/*/model.onnx", 0, NULL, &models) != 0) {
+        fprintf(stderr, "no committed models\n");
+        return 1;
+    }
+    struct CMUnitTest *tests = calloc(models.gl_pathc, sizeof *tests);
+    if (!tests)
+        return 1;
+    for (size_t i = 0; i < models.gl_pathc; i++)
+        tests[i] =
+            (struct CMUnitTest){.name = models.gl_pathv[i] + strlen(TSSA_SOURCE_DIR "/models/"),
+                                .test_func = one_model,
+                                .initial_state = models.gl_pathv[i]};
+    int failed = _cmocka_run_group_tests("models", tests, models.gl_pathc, NULL, NULL);
+    free(tests);
+    globfree(&models);
+    return failed;
+}
