@@ -11,6 +11,9 @@
 /* Of a name that has to be made unique, no more is kept. */
 #define MAX_REPEATED_NAME 200
 
+/* Nested nodes that an error names, besides the outermost. */
+#define MAX_NAMED_NODES 4
+
 /* How often a name was asked for. */
 struct name_use {
     uint64_t next;
@@ -473,19 +476,28 @@ static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node
     return function ? function_inline(scope, node, function) : import_operator(scope, node);
 }
 
+/* Says where an error was. Of many nested nodes the innermost and the outermost are named: the message
+ * must not be cut off before it says what is wrong. */
+static tssa_status *name_node(const struct scope *scope, const Onnx__NodeProto *node, uint32_t index,
+                              tssa_status *status)
+{
+    const char *type = node->op_type ? node->op_type : "";
+    if (scope->import->named_nodes++ >= MAX_NAMED_NODES && scope->depth > 0)
+        return status;
+    if (node->name && node->name[0])
+        return status_prefix(status, "node \"%.100s\" (%.100s)", node->name, type);
+    return status_prefix(status, "node %u (%.100s)", (unsigned)index, type);
+}
+
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count)
 {
     const uint32_t *order;
     size_t n_ordered;
     TRY(import_order(scope, nodes, count, &order, &n_ordered));
     for (size_t i = 0; i < n_ordered; i++) {
-        const Onnx__NodeProto *node = nodes[order[i]];
-        tssa_status *status = import_node(scope, node);
-        const char *type = node->op_type ? node->op_type : "";
-        if (status && node->name && node->name[0])
-            return status_prefix(status, "node \"%s\" (%s)", node->name, type);
+        tssa_status *status = import_node(scope, nodes[order[i]]);
         if (status)
-            return status_prefix(status, "node %u (%s)", (unsigned)order[i], type);
+            return name_node(scope, nodes[order[i]], order[i], status);
     }
     return NULL;
 }

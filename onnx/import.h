@@ -16,7 +16,7 @@ struct import;
 #define IMPORT_MAX_DEPTH 128
 /* Nodes, operands, results and attributes that inlining may make. Models without functions cannot get
  * there: their files end first. */
-#define IMPORT_MAX_EXPANSION 16000000
+#define IMPORT_MAX_EXPANSION 2000000
 
 /* An imported operator set. */
 struct opset {
@@ -68,6 +68,7 @@ struct import {
     struct map used_names;  /* names of values -> struct name_use */
     struct map operators;   /* domain and name -> const struct ir_op_info */
     unsigned inlining;      /* function calls that are open */
+    unsigned named_nodes;   /* in the error that is on its way out */
     struct map attrs;       /* Onnx__AttributeProto * -> what it became: those of function bodies */
     struct map tensors;     /* Onnx__TensorProto * or Onnx__SparseTensorProto *, the same */
     struct external external;
