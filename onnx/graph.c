@@ -335,7 +335,8 @@ static tssa_status *check_counts(const struct draft *draft)
     if (operands > INT32_MAX || results > INT32_MAX)
         return ERROR(TSSA_LIMIT, "it has too many inputs or outputs");
     TRY(check_count("inputs", operands, info->min_operands, info->max_operands));
-    for (unsigned i = 0; i < info->min_operands; i++)
+    unsigned first = draft->version < 9 && info == ir_op_info(IR_OP_Scan); /* Scan-8: sequence_lens? */
+    for (unsigned i = first; i < info->min_operands; i++)
         if (!import->operands.data[i])
             return ERROR(TSSA_MALFORMED, "input %u is missing", i);
     return check_count("outputs", results, info->min_results, info->max_results);

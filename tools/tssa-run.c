@@ -90,7 +90,9 @@ static tssa_status *load(struct job *job)
     if (strcmp(job->arguments.model, "-") == 0) {
         size_t size;
         TRY(read_stdin(&job->stdin_bytes, &size));
-        TRY(tssa_model_load_memory(job->context, job->stdin_bytes, size, &options, &job->model));
+        tssa_status *status =
+            tssa_model_load_memory(job->context, job->stdin_bytes, size, &options, &job->model);
+        TRY(status_prefix(status, "standard input"));
     } else {
         TRY(tssa_model_load_file(job->context, job->arguments.model, &options, &job->model));
     }
@@ -104,10 +106,7 @@ static enum exit_code open_model(struct job *job)
     progress("loading %s", job->arguments.model);
     tssa_status *status = load(job);
     if (status)
-        return fail(
-            EXIT_MODEL,
-            status_prefix(status, "cannot load %s",
-                          strcmp(job->arguments.model, "-") ? job->arguments.model : "the model"));
+        return fail(EXIT_MODEL, status);
     for (size_t i = 0; i < job->arguments.dim_count && !status; i++) {
         const struct dim_argument *dim = &job->arguments.dims[i];
         status = tssa_model_set_dim(job->model, dim->name, dim->value);
@@ -124,12 +123,20 @@ static void print_text(void *user, const char *text, size_t size)
     fwrite(text, 1, size, user);
 }
 
+static tssa_status *optimize(struct job *job)
+{
+    const tssa_optimize_options options = {.level = job->arguments.level};
+    return tssa_model_optimize(job->model, &options);
+}
+
 /* --inspect and --dump-ir */
 static enum exit_code look(struct job *job)
 {
     tssa_status *status = NULL;
     if (job->arguments.inspect)
         status = summary_model(job->model);
+    if (!status && job->arguments.dump_ir)
+        status = optimize(job);
     if (!status && job->arguments.dump_ir)
         status = tssa_model_print(job->model, print_text, stdout);
     return status ? fail(EXIT_MODEL, status) : EXIT_OK;
@@ -161,7 +168,9 @@ static enum exit_code prepare(struct job *job)
                                           .profile = job->arguments.profile != NULL};
     double start = now_ms();
     progress("preparing the session");
-    tssa_status *status = tssa_session_create(job->model, &options, &job->session);
+    tssa_status *status = optimize(job);
+    if (!status)
+        status = tssa_session_create(job->model, &options, &job->session);
     job->session_ms = now_ms() - start;
     if (status)
         return fail(EXIT_MODEL, status_prefix(status, "cannot run %s", job->arguments.model));

@@ -19,6 +19,12 @@ tssa_status *model_run_open(struct model_run *run, const char *path, size_t memo
     return NULL;
 }
 
+tssa_status *model_run_optimize(struct model_run *run, int level)
+{
+    const tssa_optimize_options options = {.level = level, .verify_after_passes = 1};
+    return status_prefix(tssa_model_optimize(run->model, &options), "optimizing");
+}
+
 void model_run_clear(struct model_run *run)
 {
     for (size_t i = 0; i < run->input_count; i++) {

@@ -15,8 +15,11 @@ struct model_run {
     tssa_value **inputs, **outputs; /* NULL: absent */
 };
 
-/* Context, model and signature; no session yet. Zero the struct before; close it in any case. */
+/* Context, model and signature; no session yet. Zero the struct before; close it in any case.
+ * `memory_limit` as in tssa_context_options. */
 tssa_status *model_run_open(struct model_run *run, const char *path, size_t memory_limit);
+/* tssa_model_optimize with the verifier after every pass. */
+tssa_status *model_run_optimize(struct model_run *run, int level);
 void model_run_close(struct model_run *run);
 
 struct onnx_value_type model_run_input_type(const struct model_run *run, size_t index);

@@ -142,22 +142,34 @@ static enum outcome conclude(tssa_status *status, bool may_skip, struct text *re
     return outcome;
 }
 
-enum outcome run_case(const struct test_case *test, struct text *report)
+/* *refused is set when there is no session. */
+static tssa_status *run_at_level(const struct test_case *test, int level, struct text *operators,
+                                 bool *refused)
 {
     struct model_run run = {0};
-    struct text operators;
-    text_init(&operators, &allocator_default);
-    bool refused = false;
     tssa_status *status = model_run_open(&run, test->model, 0);
+    if (!status && level == 0)
+        status = list_operators(run.model, operators);
     if (!status)
-        status = list_operators(run.model, &operators);
+        status = model_run_optimize(&run, level);
     if (!status) {
         status = tssa_session_create(run.model, NULL, &run.session);
-        refused = status != NULL;
+        *refused = status != NULL;
     }
     if (!status)
         status = test->folder ? check_data_sets(&run, test) : check_real(&run, test);
     model_run_close(&run);
+    return level && !*refused ? status_prefix(status, "optimized") : status;
+}
+
+enum outcome run_case(const struct test_case *test, struct text *report)
+{
+    struct text operators;
+    text_init(&operators, &allocator_default);
+    bool refused = false;
+    tssa_status *status = run_at_level(test, 0, &operators, &refused);
+    if (!status)
+        status = run_at_level(test, 1, &operators, &refused);
     enum outcome outcome = conclude(status, refused, report);
     text_append(report, operators.data, operators.size);
     text_free(&operators);

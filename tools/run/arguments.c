@@ -10,8 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *argp_program_version = "tssa-run " TSSA_VERSION;
-
 enum {
     KEY_DIM = 256,
     KEY_SEED,
@@ -49,6 +47,8 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Running:", 3},
     {"threads", 't', "N", 0, "Threads per kernel (default: one per core)", 3},
+    {"optimize", 'O', "LEVEL", 0, "0: run the graph as it is; 1: what keeps all bits (default 1)",
+     3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
     {"profile", KEY_PROFILE, "FILE", 0, "Write a Chrome trace of the steps, loop bodies added up",
@@ -56,7 +56,7 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Looking, without running:", 4},
     {"inspect", KEY_INSPECT, NULL, 0, "Print inputs, outputs, opset and operators", 4},
-    {"dump-ir", KEY_DUMP_IR, NULL, 0, "Print the graph as IR text", 4},
+    {"dump-ir", KEY_DUMP_IR, NULL, 0, "Print the graph as IR text, optimized as -O says", 4},
 
     {NULL, 0, NULL, 0, "Other:", -1},
     {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
@@ -228,6 +228,10 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
         error = parse_size("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
         arguments->threads = (int)number;
         return error;
+    case 'O':
+        error = parse_size("--optimize", argument, 0, 1, "0 or 1", &number);
+        arguments->level = (int)number;
+        return error;
     case 'r':
         error = parse_size("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
         arguments->repeat = (long)number;
@@ -316,7 +320,9 @@ bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct argp argp = {options, parse, "MODEL [DATA_SET]", documentation, NULL,
                                      NULL,    NULL};
-    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5};
+    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5, .level = 1};
+    argp_program_version = "tssa-run " TSSA_VERSION;
+    argv[0] = program_invocation_short_name; /* getopt's messages start with it */
     error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
     if (error == ENOMEM)
         complain("out of memory");

@@ -57,6 +57,7 @@ struct arguments {
     const char *profile;
     const char *device;
     int threads;
+    int level; /* of optimization */
     bool dump_ir, inspect, boxes, quiet, external_links;
 };
 

@@ -6,7 +6,6 @@
 #include "tools/run/inputs.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -31,8 +30,7 @@ struct maker {
     struct arguments *arguments;
     struct binding *bindings;
     size_t binding_count;
-    const char *guessed; /* a symbol that nothing fixes, and the input that it was wanted for */
-    const char *guessed_for;
+    struct text guesses; /* the dims that nothing fixes, as people read them */
 };
 
 /* ---- Symbols ---------------------------------------------------------------------------------------- */
@@ -164,6 +162,18 @@ static const struct shape_argument *find_shape(struct maker *maker, const char *
     return NULL;
 }
 
+/* Nothing says how large a dim is: it becomes 1, and the user is told. */
+static tssa_status *note_guess(struct maker *maker, const tssa_value_info *info, int axis,
+                               const char *symbol)
+{
+    text_puts(&maker->guesses, maker->guesses.size ? ", " : "");
+    if (symbol)
+        text_printf(&maker->guesses, "%s (of %s)", symbol, info->name);
+    else
+        text_printf(&maker->guesses, "dim %d of %s", axis, info->name);
+    return symbol ? bind(maker, symbol, 1) : NULL;
+}
+
 /* The dims of a random tensor: those of --shape, or the model's with its symbols replaced. */
 static tssa_status *choose_dims(struct maker *maker, const tssa_value_info *info, int *rank,
                                 int64_t *dims)
@@ -183,8 +193,7 @@ static tssa_status *choose_dims(struct maker *maker, const tssa_value_info *info
             dims[i] = binding->size;
         } else if (dims[i] < 0) {
             dims[i] = 1;
-            maker->guessed = symbol ? symbol : "?";
-            maker->guessed_for = info->name;
+            TRY(note_guess(maker, info, i, symbol));
         }
     }
     return NULL;
@@ -301,17 +310,17 @@ tssa_status *inputs_make(tssa_context *context, const tssa_model *model,
     inputs->values = calloc(inputs->count ? inputs->count : 1, sizeof(tssa_value *));
     TRY_ALLOC(inputs->values);
     TRY(check_data_set(arguments->data_set));
+    text_init(&maker.guesses, &allocator_default);
     tssa_status *status = NULL;
     for (size_t i = 0; i < arguments->dim_count && !status; i++)
         status = bind(&maker, arguments->dims[i].name, arguments->dims[i].value);
     if (!status)
         status = make_all(&maker, model, inputs);
-    if (!status && maker.guessed)
-        fprintf(
-            stderr,
-            "tssa-run: note: nothing fixes the dim %s of the input %s: it is 1 now; see --dim and "
-            "--shape\n",
-            maker.guessed, maker.guessed_for);
+    const char *guesses = text_string(&maker.guesses);
+    if (!status && guesses && guesses[0])
+        complain("note: nothing fixes these dims, they are 1 now (see --dim and --shape): %s",
+                 guesses);
+    text_free(&maker.guesses);
     free(maker.bindings);
     return status;
 }
