@@ -131,7 +131,11 @@ static tssa_status *read_sequence(struct reader *reader, const Onnx__SequencePro
     for (size_t i = 0; i < count; i++) {
         struct value element, longer;
         tssa_status *status = read_element(reader, proto, i, &element);
-        if (!status) {
+        if (!status && element.kind == TSSA_KIND_TENSOR && element.tensor.dtype != dtype) {
+            status = ERROR(TSSA_MALFORMED, "it is of type %s in a sequence of %s",
+                           dtype_info(element.tensor.dtype)->name, dtype_info(dtype)->name);
+            value_release(&element);
+        } else if (!status) {
             status = sequence_insert(&sequence, i, &element, &longer);
             value_release(&element);
         }
