@@ -1,20 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference for normalizations: results mostly have their operand's type. */
+#include <string.h>
+
 #include "ir/infer.h"
 
 /* Result 0 has the type of operand 0. */
-static INFER_RULE(normalized)
+INFER_RULE(normalized)
 {
     return infer_set(op, 0, infer_operand_type(graph, op, 0));
 }
 
-/* The same, with an axis that must lie within the operand; before opset 13 the tensor is flattened. */
+/* Before opset 13 the tensor was flattened at the axis, which may lie behind the last one. */
+static bool flattens(const struct ir_op *op)
+{
+    bool softmax = ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax) || ir_op_is(op, IR_OP_Hardmax);
+    return softmax && op->version != 0 && op->version < 13;
+}
+
+/* The same, along an axis that must lie within the operand. */
 INFER_RULE(softmax)
 {
     int rank = infer_rank(op, 0), axis;
-    bool flattened = op->version != 0 && op->version < 13;
-    int64_t given = ir_attr_int(op, "axis", flattened ? 1 : -1);
-    if (rank >= 0 && !(flattened && given == rank))
+    int64_t given = ir_attr_int(op, "axis", flattens(op) ? 1 : -1);
+    if (rank >= 0 && !(flattens(op) && given == rank))
         TRY(infer_axis(op, given, rank, &axis));
     return infer_normalized(graph, op);
+}
+
+/* Results 1 and 2: the statistics of each block, in the type of stash_type. */
+INFER_RULE(layer_normalization)
+{
+    TRY(infer_softmax(graph, op));
+    int rank = infer_rank(op, 0), axis;
+    int64_t stash = ir_attr_int(op, "stash_type", TSSA_FLOAT);
+    if (stash < 0 || stash >= TSSA_DTYPE_COUNT)
+        return ERROR(TSSA_MALFORMED, "stash_type is %lld", (long long)stash);
+    const struct dim *dims[TSSA_MAX_RANK], *one = dim_const(&graph->dims, 1);
+    if (rank >= 0)
+        TRY(infer_axis(op, ir_attr_int(op, "axis", -1), rank, &axis));
+    for (uint32_t i = 1; i < 3; i++) {
+        if (rank < 0) {
+            TRY(infer_set_unranked(op, i, (tssa_dtype)stash));
+            continue;
+        }
+        for (int d = 0; d < rank; d++)
+            dims[d] = d < axis ? infer_dim(op, 0, d) : one;
+        TRY(infer_set_tensor(op, i, (tssa_dtype)stash, rank, dims));
+    }
+    return NULL;
+}
+
+/* Results 1 and 2 are the running statistics, updated. */
+INFER_RULE(batch_normalization)
+{
+    TRY(infer_normalized(graph, op));
+    TRY(infer_set(op, 1, infer_operand_type(graph, op, 3)));
+    return infer_set(op, 2, infer_operand_type(graph, op, 4));
+}
+
+/* Result 1 is the mask, BOOL since opset 10. */
+INFER_RULE(dropout)
+{
+    TRY(infer_normalized(graph, op));
+    const struct ir_type *type = infer_operand_type(graph, op, 0);
+    tssa_dtype dtype = op->version != 0 && op->version < 10 ? infer_dtype(op, 0) : TSSA_BOOL;
+    if (type->kind != TYPE_TENSOR || type->rank < 0)
+        return infer_set_unranked(op, 1, dtype);
+    return infer_set_tensor(op, 1, dtype, type->rank, type->dims);
 }
