@@ -13,4 +13,9 @@
 tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider,
                           tssa_dtype dtype, const struct gemm *gemm);
 
+/* numpy's matmul, with broadcasting of the leading axes: the result's shape, and its elements. */
+tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
+tssa_status *matmul_compute(struct kernel_args *args, const struct cpu_provider *provider,
+                            const struct tensor *a, const struct tensor *b, void *out);
+
 #endif

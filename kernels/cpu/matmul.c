@@ -60,23 +60,9 @@ static tssa_status *broadcast_batches(struct matmul *mm)
     return NULL;
 }
 
-static tssa_status *matmul_output(struct kernel_args *args, const struct tensor *a,
-                                  const struct tensor *b, const struct matmul *mm,
-                                  struct tensor **out)
-{
-    int64_t dims[TSSA_MAX_RANK];
-    int rank = mm->batch_rank;
-    memcpy(dims, mm->batch, (size_t)rank * sizeof *dims);
-    if (a->rank > 1)
-        dims[rank++] = mm->a_dims[mm->a_rank - 2];
-    if (b->rank > 1)
-        dims[rank++] = mm->b_dims[mm->b_rank - 1];
-    return kernel_output(args, 0, a->dtype, rank, dims, out);
-}
-
-static tssa_status *matmul_batches(struct kernel_args *args, const struct matmul *mm,
-                                   const struct tensor *a, const struct tensor *b,
-                                   struct tensor *out)
+static tssa_status *matmul_batches(struct kernel_args *args, const struct cpu_provider *provider,
+                                   const struct matmul *mm, const struct tensor *a,
+                                   const struct tensor *b, void *out)
 {
     size_t width = tssa_dtype_size(a->dtype);
     struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2],
@@ -95,8 +81,8 @@ static tssa_status *matmul_batches(struct kernel_args *args, const struct matmul
         }
         gemm.a = (const char *)a->data + (size_t)a_at * width;
         gemm.b = (const char *)b->data + (size_t)b_at * width;
-        gemm.c = (char *)out->data + (size_t)(i * gemm.m * gemm.n) * width;
-        TRY(gemm_compute(args, args->state, a->dtype, &gemm));
+        gemm.c = (char *)out + (size_t)(i * gemm.m * gemm.n) * width;
+        TRY(gemm_compute(args, provider, a->dtype, &gemm));
     }
     return NULL;
 }
@@ -113,30 +99,59 @@ static bool fold_rows(struct matmul *mm)
     return mm->batches > 1;
 }
 
-static tssa_status *run_MatMul(struct kernel_args *args)
+static tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *b,
+                                   struct matmul *mm)
 {
-    const struct tensor *a, *b;
-    struct tensor *out;
-    struct matmul mm;
-    TRY(kernel_tensor(args, 0, &a));
-    TRY(kernel_tensor(args, 1, &b));
-    if (a->rank < 1 || b->rank < 1 || a->dtype != b->dtype)
-        return ERROR(TSSA_RUNTIME, "the operands must be of one type and of rank 1 or more");
-    mm.a_rank = promote(a, true, mm.a_dims);
-    mm.b_rank = promote(b, false, mm.b_dims);
-    if (mm.a_dims[mm.a_rank - 1] != mm.b_dims[mm.b_rank - 2])
+    if (a->rank < 1 || b->rank < 1)
+        return ERROR(TSSA_RUNTIME, "the operands must be of rank 1 or more");
+    mm->a_rank = promote(a, true, mm->a_dims);
+    mm->b_rank = promote(b, false, mm->b_dims);
+    if (mm->a_dims[mm->a_rank - 1] != mm->b_dims[mm->b_rank - 2])
         return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows",
-                     mm.a_dims[mm.a_rank - 1], mm.b_dims[mm.b_rank - 2]);
-    TRY(broadcast_batches(&mm));
-    TRY(matmul_output(args, a, b, &mm, &out));
-    if (!out || tensor_count(out) == 0)
-        return NULL;
+                     mm->a_dims[mm->a_rank - 1], mm->b_dims[mm->b_rank - 2]);
+    return broadcast_batches(mm);
+}
+
+tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims)
+{
+    struct matmul mm;
+    TRY(matmul_resolve(a, b, &mm));
+    *rank = mm.batch_rank;
+    memcpy(dims, mm.batch, (size_t)mm.batch_rank * sizeof *dims);
+    if (a->rank > 1)
+        dims[(*rank)++] = mm.a_dims[mm.a_rank - 2];
+    if (b->rank > 1)
+        dims[(*rank)++] = mm.b_dims[mm.b_rank - 1];
+    return NULL;
+}
+
+tssa_status *matmul_compute(struct kernel_args *args, const struct cpu_provider *provider,
+                            const struct tensor *a, const struct tensor *b, void *out)
+{
+    struct matmul mm;
+    TRY(matmul_resolve(a, b, &mm));
     if (fold_rows(&mm)) {
         mm.a_dims[mm.a_rank - 2] *= mm.batches;
         mm.batches = 1;
         mm.batch_rank = 0;
     }
-    return matmul_batches(args, &mm, a, b, out);
+    return matmul_batches(args, provider, &mm, a, b, out);
+}
+
+static tssa_status *run_MatMul(struct kernel_args *args)
+{
+    const struct tensor *a, *b;
+    struct tensor *out;
+    int64_t dims[TSSA_MAX_RANK];
+    int rank;
+    TRY(kernel_tensor(args, 0, &a));
+    TRY(kernel_tensor(args, 1, &b));
+    if (a->dtype != b->dtype)
+        return ERROR(TSSA_RUNTIME, "the operands are of different types, %s and %s",
+                     tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
+    TRY(matmul_shape(a, b, &rank, dims));
+    TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
+    return out ? matmul_compute(args, args->state, a, b, out->data) : NULL;
 }
 
 const struct cpu_kernel cpu_kernel_MatMul = {provider_prepare, run_MatMul};
