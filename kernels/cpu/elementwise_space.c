@@ -64,7 +64,7 @@ static bool make_flat(struct ew_space *space, uint32_t n, const struct tensor *c
             step = operand->rank == space->rank;
             for (int i = 0; i < operand->rank && step; i++)
                 step = operand->dims[i] == space->shape[i];
-            if (!step && tensor_count(operand) != 1)
+            if (!step && tensor_count(operand) != 1 && space->count > 0)
                 return false;
         }
         space->in_step[k] = step;
@@ -140,11 +140,8 @@ tssa_status *ew_space_make(struct ew_space *space, uint32_t n, const struct tens
         if (operands[k])
             TRY(ew_broadcast(&space->rank, space->shape, operands[k]));
     TRY(count_elements(space));
-    if (space->count == 0 || make_flat(space, n, operands)) {
-        space->inner = space->count;
-        return NULL;
-    }
-    make_nested(space, operands);
+    if (!make_flat(space, n, operands))
+        make_nested(space, operands);
     return NULL;
 }
 

@@ -68,13 +68,15 @@ static void resolve_axis(const struct window_attrs *a, struct window *w, int i, 
         w->pad_end[i] = total - w->pad_begin[i];
         return;
     }
-    bool padded = a->auto_pad == AUTO_PAD_NOTSET && a->n_pads;
+    /* VALID has a formula of its own, which ceil_mode does not change. */
+    bool explicit = a->auto_pad == AUTO_PAD_NOTSET, padded = explicit && a->n_pads,
+         ceil = explicit && a->ceil_mode;
     w->pad_begin[i] = padded ? a->pads[i] : 0;
     w->pad_end[i] = padded ? a->pads[w->rank + i] : 0;
     int64_t room = in + w->pad_begin[i] + w->pad_end[i] - extent;
-    w->out[i] = room < 0 ? 0 : (room + (a->ceil_mode ? stride - 1 : 0)) / stride + 1;
+    w->out[i] = room < 0 ? 0 : (room + (ceil ? stride - 1 : 0)) / stride + 1;
     /* A window that would start in the padding at the end does not count. */
-    if (a->ceil_mode && w->out[i] > 0 && (w->out[i] - 1) * stride >= in + w->pad_begin[i])
+    if (ceil && w->out[i] > 0 && (w->out[i] - 1) * stride >= in + w->pad_begin[i])
         w->out[i]--;
 }
 

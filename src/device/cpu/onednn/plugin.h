@@ -4,11 +4,14 @@
 #define TSSA_DEVICE_CPU_ONEDNN_PLUGIN_H
 
 #include "base/team.h"
+#include "device/cpu/provider.h"
 
 #define PLUGIN_EXPORT __attribute__((visibility("default")))
 
 /* TEAM_PLUGIN_SYMBOL */
 PLUGIN_EXPORT void tssa_plugin_parallel_for(int threads, int64_t count, team_body body,
                                             void *context);
+/* CPU_PROVIDER_SYMBOL */
+PLUGIN_EXPORT const struct cpu_provider *tssa_plugin_provider(void);
 
 #endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pooling against a naive loop over windows and taps, for random geometries. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+struct geometry {
+    int64_t in[2], kernel[2], strides[2], dilations[2], pads[4];
+    bool ceil_mode, include_pad, column_major;
+};
+
+static uint32_t seed;
+
+static int64_t pick(int64_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (int64_t)(seed >> 16) % n;
+}
+
+static void random_geometry(struct geometry *g)
+{
+    for (int i = 0; i < 2; i++) {
+        g->kernel[i] = 1 + pick(4);
+        g->dilations[i] = 1 + pick(2);
+        g->strides[i] = 1 + pick(4);
+        int64_t extent = (g->kernel[i] - 1) * g->dilations[i] + 1;
+        g->pads[i] = pick(extent);
+        g->pads[2 + i] = pick(extent);
+        g->in[i] = extent + pick(8);
+    }
+    g->ceil_mode = pick(2);
+    g->include_pad = pick(2);
+    g->column_major = pick(2);
+}
+
+/* Counts windows one by one. */
+static int64_t naive_size(const struct geometry *g, int i)
+{
+    int64_t extent = (g->kernel[i] - 1) * g->dilations[i] + 1, n = 0;
+    int64_t padded = g->in[i] + g->pads[i] + g->pads[2 + i];
+    for (int64_t start = 0;; start += g->strides[i], n++) {
+        bool fits = start + extent <= padded;
+        /* Of the windows that do not fit, ceil_mode adds one, unless it starts behind the input. */
+        if (!fits && !(g->ceil_mode && start - g->strides[i] + extent < padded &&
+                       start < g->in[i] + g->pads[i]))
+            return n;
+        if (g->ceil_mode && start >= g->in[i] + g->pads[i])
+            return n;
+    }
+}
+
+struct window_result {
+    double max, sum, norm3;
+    int64_t argmax, count, padded_count;
+};
+
+static struct window_result naive_window(const struct geometry *g, const float *x, int64_t oy,
+                                         int64_t ox)
+{
+    struct window_result r = {.max = -INFINITY, .argmax = -1};
+    for (int64_t ky = 0; ky < g->kernel[0]; ky++)
+        for (int64_t kx = 0; kx < g->kernel[1]; kx++) {
+            int64_t y = oy * g->strides[0] + ky * g->dilations[0] - g->pads[0];
+            int64_t c = ox * g->strides[1] + kx * g->dilations[1] - g->pads[1];
+            if (y < g->in[0] + g->pads[2] && c < g->in[1] + g->pads[3])
+                r.padded_count++;
+            if (y < 0 || c < 0 || y >= g->in[0] || c >= g->in[1])
+                continue;
+            double v = (double)x[y * g->in[1] + c];
+            r.count++;
+            r.sum += v;
+            r.norm3 += fabs(v * v * v);
+            if (v > r.max) {
+                r.max = v;
+                r.argmax = g->column_major ? y + c * g->in[0] : y * g->in[1] + c;
+            }
+        }
+    r.norm3 = cbrt(r.norm3);
+    return r;
+}
+
+static void start(struct op_test *t, enum ir_op_id id, const struct geometry *g, const float *x)
+{
+    op_test_begin(t, id, 0);
+    op_test_ints(t, "kernel_shape", 2, g->kernel);
+    op_test_ints(t, "strides", 2, g->strides);
+    op_test_ints(t, "dilations", 2, g->dilations);
+    op_test_ints(t, "pads", 4, g->pads);
+    op_test_int(t, "ceil_mode", g->ceil_mode);
+    op_test_int(t, "storage_order", g->column_major);
+    op_test_int(t, "count_include_pad", g->include_pad);
+    op_test_int(t, "p", 3);
+    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){1, 2, g->in[0], g->in[1]}, x);
+}
+
+static void check(const struct op_test *t, enum ir_op_id id, const struct geometry *g,
+                  const float *x)
+{
+    const struct tensor *y = &t->out[0].tensor;
+    int64_t plane = g->in[0] * g->in[1], height = naive_size(g, 0), width = naive_size(g, 1);
+    assert_int_equal(y->dims[2], height);
+    assert_int_equal(y->dims[3], width);
+    for (int64_t i = 0; i < 2 * height * width; i++) {
+        int64_t c = i / (height * width);
+        struct window_result r = naive_window(g, x + c * plane, i / width % height, i % width);
+        double actual = (double)((const float *)y->data)[i];
+        if (id == IR_OP_MaxPool) {
+            assert_true(actual == r.max);
+            int64_t index = ((const int64_t *)t->out[1].tensor.data)[i];
+            assert_int_equal(index, r.argmax < 0 ? -1 : r.argmax + c * plane);
+        } else if (id == IR_OP_LpPool) {
+            op_test_close(actual, r.norm3, 1e-6, "LpPool", (size_t)i);
+        } else {
+            int64_t n = g->include_pad ? r.padded_count : r.count;
+            op_test_close(actual, n ? r.sum / (double)n : 0, 1e-6, "AveragePool", (size_t)i);
+        }
+    }
+}
+
+static void test_random(void **state)
+{
+    (void)state;
+    const enum ir_op_id ids[3] = {IR_OP_MaxPool, IR_OP_AveragePool, IR_OP_LpPool};
+    float x[2 * 20 * 20];
+    op_test_fill(x, sizeof x / sizeof *x, 5);
+    seed = 1;
+    for (int round = 0; round < 600; round++) {
+        struct geometry g;
+        random_geometry(&g);
+        enum ir_op_id id = ids[round % 3];
+        struct op_test t;
+        start(&t, id, &g, x);
+        op_test_run(&t, id == IR_OP_MaxPool ? 2 : 1);
+        check(&t, id, &g, x);
+        op_test_end(&t);
+    }
+}
+
+/* SAME pads so that there are ceil(in / stride) windows; the odd one goes to the named side. */
+static void test_same(void **state)
+{
+    (void)state;
+    const float x[4] = {1, 2, 3, 4};
+    const struct {
+        const char *mode;
+        float expected[2];
+    } cases[2] = {{"SAME_UPPER", {3, 4}}, {"SAME_LOWER", {2, 4}}};
+    for (int i = 0; i < 2; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_MaxPool, 12);
+        op_test_str(&t, "auto_pad", cases[i].mode);
+        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
+        op_test_ints(&t, "strides", 1, (const int64_t[]){2});
+        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
+        op_test_run(&t, 1);
+        assert_int_equal(t.out[0].tensor.dims[2], 2);
+        assert_memory_equal(t.out[0].tensor.data, cases[i].expected, sizeof cases[i].expected);
+        op_test_end(&t);
+    }
+}
+
+static void test_valid_ignores_ceil(void **state)
+{
+    (void)state;
+    const float x[6] = {1, 2, 3, 4, 5, 6};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_MaxPool, 22);
+    op_test_str(&t, "auto_pad", "VALID");
+    op_test_int(&t, "ceil_mode", 1);
+    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
+    op_test_ints(&t, "strides", 1, (const int64_t[]){2});
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 6}, x);
+    op_test_run(&t, 1);
+    assert_int_equal(t.out[0].tensor.dims[2], 2);
+    op_test_end(&t);
+}
+
+static void test_bytes_and_nan(void **state)
+{
+    (void)state;
+    const int8_t bytes[4] = {-128, -5, -7, 3};
+    const float floats[4] = {1, NAN, 5, 7};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_MaxPool, 12);
+    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+    op_test_in(&t, TSSA_INT8, 3, (const int64_t[]){1, 1, 4}, bytes);
+    op_test_run(&t, 1);
+    assert_memory_equal(t.out[0].tensor.data, ((const int8_t[]){-5, -5, 3}), 3);
+    op_test_end(&t);
+    op_test_begin(&t, IR_OP_MaxPool, 12);
+    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, floats);
+    op_test_run(&t, 2);
+    const float *y = t.out[0].tensor.data;
+    assert_true(isnan(y[0]) && isnan(y[1]) && y[2] == 7);
+    assert_int_equal(((const int64_t *)t.out[1].tensor.data)[0], 1);
+    op_test_end(&t);
+}
+
+static void test_global(void **state)
+{
+    (void)state;
+    float x[2 * 3 * 4 * 5];
+    op_test_fill(x, 120, 9);
+    const enum ir_op_id ids[3] = {IR_OP_GlobalAveragePool, IR_OP_GlobalMaxPool, IR_OP_GlobalLpPool};
+    for (int i = 0; i < 3; i++) {
+        struct op_test t;
+        op_test_begin(&t, ids[i], 0);
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 3, 4, 5}, x);
+        op_test_run(&t, 1);
+        assert_int_equal(tensor_count(&t.out[0].tensor), 6);
+        for (int p = 0; p < 6; p++) {
+            double sum = 0, squares = 0, most = -INFINITY;
+            for (int k = 0; k < 20; k++) {
+                double v = (double)x[p * 20 + k];
+                sum += v;
+                squares += v * v;
+                most = fmax(most, v);
+            }
+            double expected = i == 0 ? sum / 20 : i == 1 ? most : sqrt(squares);
+            op_test_close((double)((const float *)t.out[0].tensor.data)[p], expected, 1e-6,
+                          "global", (size_t)p);
+        }
+        op_test_end(&t);
+    }
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    const float x[4] = {0};
+    const struct {
+        const char *name;
+        int64_t values[2];
+        size_t count;
+    } cases[] = {
+        {"strides", {0}, 1},  {"strides", {1, 1}, 2},      {"dilations", {-1}, 1},
+        {"pads", {-1, 0}, 2}, {"strides", {INT64_MAX}, 1}, {"pads", {INT64_MAX, INT64_MAX}, 2},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_MaxPool, 12);
+        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+        op_test_ints(&t, cases[i].name, cases[i].count, cases[i].values);
+        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
+        op_test_refused(&t, 1);
+        op_test_end(&t);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_same),
+        cmocka_unit_test(test_valid_ignores_ceil),
+        cmocka_unit_test(test_bytes_and_nan),
+        cmocka_unit_test(test_global),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

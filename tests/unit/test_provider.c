@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The oneDNN plugin against plain loops in double: random matrix products and convolutions; the team. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/team.h"
+#include "device/cpu/provider.h"
+
+static uint64_t seed = 1;
+
+static int64_t pick(int64_t low, int64_t high)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return low + (int64_t)((seed >> 33) % (uint64_t)(high - low + 1));
+}
+
+static float *random_floats(int64_t count)
+{
+    float *data = malloc((size_t)count * sizeof *data + 1);
+    assert_non_null(data);
+    for (int64_t i = 0; i < count; i++)
+        data[i] = (float)pick(-100, 100) / 64.0f;
+    return data;
+}
+
+static void expect_near(float actual, double expected)
+{
+    if (!(fabs(actual - expected) <= 1e-4 + 1e-4 * fabs(expected)))
+        fail_msg("%g where %g is right", (double)actual, expected);
+}
+
+static const struct cpu_provider *provider(void)
+{
+    const struct cpu_provider *found = cpu_provider_open();
+    if (!found) {
+        print_message("no plugin was built\n");
+        skip();
+    }
+    return found;
+}
+
+static void test_gemm(void **state)
+{
+    (void)state;
+    const struct cpu_provider *p = provider();
+    for (int round = 0; round < 100; round++) {
+        struct gemm g = {.m = pick(1, 40), .n = pick(1, 40), .k = pick(1, 40)};
+        bool ta = pick(0, 1), tb = pick(0, 1);
+        float *a = random_floats(g.m * g.k), *b = random_floats(g.k * g.n),
+              *c = random_floats(g.m * g.n);
+        g.a = a, g.b = b, g.c = c;
+        g.a_row = ta ? 1 : g.k, g.a_column = ta ? g.m : 1;
+        g.b_row = tb ? 1 : g.n, g.b_column = tb ? g.k : 1;
+        assert_true(p->gemm_f32(&g, 2));
+        for (int64_t i = 0; i < g.m; i++)
+            for (int64_t j = 0; j < g.n; j++) {
+                double sum = 0;
+                for (int64_t k = 0; k < g.k; k++)
+                    sum += (double)a[i * g.a_row + k * g.a_column] *
+                           (double)b[k * g.b_row + j * g.b_column];
+                expect_near(c[i * g.n + j], sum);
+            }
+        free(a);
+        free(b);
+        free(c);
+    }
+}
+
+/* One output element of a two-dimensional convolution. */
+static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t y, int64_t x)
+{
+    int64_t per_group = c->in_channels / c->groups, group = o / (c->out_channels / c->groups);
+    double sum = c->bias ? (double)((const float *)c->bias)[o] : 0;
+    for (int64_t i = 0; i < per_group; i++)
+        for (int64_t ky = 0; ky < c->kernel[0]; ky++)
+            for (int64_t kx = 0; kx < c->kernel[1]; kx++) {
+                int64_t iy = y * c->stride[0] + ky * c->dilation[0] - c->pad_begin[0];
+                int64_t ix = x * c->stride[1] + kx * c->dilation[1] - c->pad_begin[1];
+                if (iy < 0 || iy >= c->in[0] || ix < 0 || ix >= c->in[1])
+                    continue;
+                int64_t plane = n * c->in_channels + group * per_group + i;
+                sum += (double)((const float *)c->x)[(plane * c->in[0] + iy) * c->in[1] + ix] *
+                       (double)((const float *)
+                                    c->w)[((o * per_group + i) * c->kernel[0] + ky) * c->kernel[1] +
+                                          kx];
+            }
+    return sum;
+}
+
+static void test_conv(void **state)
+{
+    (void)state;
+    const struct cpu_provider *p = provider();
+    for (int round = 0; round < 60; round++) {
+        struct conv c = {.rank = 2, .batch = pick(1, 2), .groups = pick(1, 3)};
+        c.in_channels = c.groups * pick(1, 5);
+        c.out_channels = c.groups * pick(1, 5);
+        for (int i = 0; i < 2; i++) {
+            c.in[i] = pick(5, 12), c.kernel[i] = pick(1, 3), c.stride[i] = pick(1, 2),
+            c.dilation[i] = pick(1, 2);
+            c.pad_begin[i] = pick(0, 2), c.pad_end[i] = pick(0, 2);
+            c.out[i] =
+                (c.in[i] + c.pad_begin[i] + c.pad_end[i] - (c.kernel[i] - 1) * c.dilation[i] - 1) /
+                    c.stride[i] +
+                1;
+        }
+        int64_t outputs = c.batch * c.out_channels * c.out[0] * c.out[1];
+        float *x = random_floats(c.batch * c.in_channels * c.in[0] * c.in[1]);
+        float *w =
+            random_floats(c.out_channels * (c.in_channels / c.groups) * c.kernel[0] * c.kernel[1]);
+        float *bias = random_floats(c.out_channels), *y = random_floats(outputs);
+        c.x = x, c.w = w, c.bias = pick(0, 1) ? bias : NULL, c.y = y;
+        assert_true(p->conv_f32(&c, 2));
+        for (int64_t i = 0; i < outputs; i++) {
+            int64_t column = i % c.out[1], row = i / c.out[1] % c.out[0],
+                    plane = i / c.out[1] / c.out[0];
+            expect_near(y[i],
+                        conv_at(&c, plane / c.out_channels, plane % c.out_channels, row, column));
+        }
+        free(x);
+        free(w);
+        free(bias);
+        free(y);
+    }
+}
+
+/* ---- The team ------------------------------------------------------------------------------------- */
+
+static void mark(void *context, int64_t begin, int64_t end)
+{
+    for (int64_t i = begin; i < end; i++)
+        ((uint8_t *)context)[i]++;
+}
+
+static void test_team_covers_every_index_once(void **state)
+{
+    (void)state;
+    for (int threads = 1; threads <= 4; threads++) {
+        struct team team;
+        team_open(&team, threads);
+        for (int64_t count = 0; count < 300; count += 7) {
+            uint8_t seen[300] = {0};
+            team_for(&team, count, 3, mark, seen);
+            for (int64_t i = 0; i < 300; i++)
+                assert_int_equal(seen[i], i < count);
+        }
+    }
+}
+
+int main(void)
+{
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_gemm),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_team_covers_every_index_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
