@@ -130,31 +130,20 @@ static bool const_product(int rank, const struct dim *const *dims, int64_t *prod
 }
 
 /*
- * The dim that is -1: what the other dims leave of the operand's elements. Dims that are on both sides
- * cancel out first, which is also what the kernel does where they are 0.
+ * The dim that is -1: what the other dims leave of the operand's elements. Dims that are copied cancel
+ * out first, as in the kernel: they may be 0.
  */
 static tssa_status *reshape_rest(struct ir_graph *graph, const struct ir_op *op, int x_rank,
                                  struct target *target)
 {
     const struct dim *have = dim_const(&graph->dims, 1), *taken = have;
-    bool cancelled[TSSA_MAX_RANK] = {false};
     int64_t h, t;
     for (int i = 0; i < target->rank; i++)
-        if (target->copied[i])
-            cancelled[i] = true;
-    for (int i = 0; i < target->rank; i++) {
-        if (i == target->rest || target->copied[i])
-            continue;
-        bool found = false;
-        for (int j = 0; !found && !is_const(target->dims[i], 0) && j < x_rank; j++)
-            if (!cancelled[j] && infer_dim(op, 0, j) == target->dims[i])
-                found = cancelled[j] = true;
-        if (!found)
+        if (i != target->rest && !target->copied[i])
             taken = dim_mul(&graph->dims, taken, target->dims[i]);
-    }
-    for (int j = 0; j < x_rank; j++)
-        if (!cancelled[j])
-            have = dim_mul(&graph->dims, have, infer_dim(op, 0, j));
+    for (int i = 0; i < x_rank; i++)
+        if (i >= target->rank || !target->copied[i])
+            have = dim_mul(&graph->dims, have, infer_dim(op, 0, i));
     if (dim_is_const(taken, &t) && (t == 0 || (dim_is_const(have, &h) && h % t != 0)))
         return ERROR(TSSA_MALFORMED, "no size fits the -1 of the target shape");
     target->dims[target->rest] = not_negative(graph, dim_floordiv(&graph->dims, have, taken));
@@ -560,7 +549,7 @@ static const struct dim *cut_bound(struct ir_graph *graph, const struct dim *bou
                              : not_negative(graph, dim_add(&graph->dims, dim, bound));
     if (!bound || bound->low < 0)
         return NULL;
-    return bound == dim || bound->low >= FAR ? dim : dim_min(&graph->dims, bound, dim);
+    return bound->low >= FAR ? dim : dim_min(&graph->dims, bound, dim);
 }
 
 /* NULL: unknown. */

@@ -84,7 +84,8 @@ void op_ints(struct op_run *run, const char *name, size_t count, const int64_t *
 
 void op_string(struct op_run *run, const char *name, const char *value)
 {
-    set_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_STRING, .s = {value, strlen(value)}});
+    set_attr(run,
+             (struct ir_attr){.name = name, .kind = IR_ATTR_STRING, .s = {value, strlen(value)}});
 }
 
 void op_tensor(struct op_run *run, const char *name, const struct tensor *value)
@@ -113,8 +114,8 @@ struct tensor *op_input(struct op_run *run, uint32_t index, tssa_dtype dtype, in
     return tensor;
 }
 
-struct tensor *op_random(struct op_run *run, uint32_t index, struct random *random, tssa_dtype dtype,
-                         int rank, const int64_t *dims)
+struct tensor *op_random(struct op_run *run, uint32_t index, struct random *random,
+                         tssa_dtype dtype, int rank, const int64_t *dims)
 {
     static const tssa_string words[] = {{"", 0}, {"a", 1}, {"b", 1}, {"ab", 2}, {"abc", 3}};
     struct tensor *x = op_input(run, index, dtype, rank, dims);

@@ -39,8 +39,8 @@ void op_tensor(struct op_run *run, const char *name, const struct tensor *value)
 struct tensor *op_input(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
                         const int64_t *dims);
 /* With random elements of any bit pattern; strings are taken from a small set. */
-struct tensor *op_random(struct op_run *run, uint32_t index, struct random *random, tssa_dtype dtype,
-                         int rank, const int64_t *dims);
+struct tensor *op_random(struct op_run *run, uint32_t index, struct random *random,
+                         tssa_dtype dtype, int rank, const int64_t *dims);
 /* A list, or with rank 0 a scalar, of integers. */
 struct tensor *op_input_ints(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
                              int64_t count, const int64_t *values);

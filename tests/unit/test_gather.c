@@ -13,7 +13,7 @@
 
 #define ROUNDS 400
 
-static const tssa_dtype some_types[] = {TSSA_BOOL,  TSSA_BFLOAT16,   TSSA_FLOAT,
+static const tssa_dtype some_types[] = {TSSA_BOOL,   TSSA_BFLOAT16,   TSSA_FLOAT,
                                         TSSA_DOUBLE, TSSA_COMPLEX128, TSSA_STRING};
 
 static tssa_dtype some_type(struct random *random)
@@ -33,14 +33,15 @@ static void some_indices(struct random *random, struct tensor *x, int64_t limit)
 {
     size_t size = dtype_info(x->dtype)->size;
     for (size_t i = 0; i < tensor_count(x); i++)
-        dtype_store_int64(x->dtype, (char *)x->data + i * size, random_int(random, -limit, limit - 1));
+        dtype_store_int64(x->dtype, (char *)x->data + i * size,
+                          random_int(random, -limit, limit - 1));
 }
 
 /* Element `number` of an index tensor, from the front of a dim of `limit`. */
 static int64_t index_at(const struct tensor *x, int64_t number, int64_t limit)
 {
-    int64_t value = dtype_load_int64(
-        x->dtype, (const char *)x->data + (size_t)number * dtype_info(x->dtype)->size);
+    int64_t value = dtype_load_int64(x->dtype, (const char *)x->data +
+                                                   (size_t)number * dtype_info(x->dtype)->size);
     return value < 0 ? value + limit : value;
 }
 
@@ -90,7 +91,8 @@ static void test_gather(void **state)
             op_input(&run, 1, random_int(&random, 0, 1) ? TSSA_INT32 : TSSA_INT64, q, shape);
         some_indices(&random, indices, dims[axis]);
         op_go(&run);
-        op_expect_moved(&run, 0, x, n, result, gather_source, &(struct gather){x, indices, axis}, NULL);
+        op_expect_moved(&run, 0, x, n, result, gather_source, &(struct gather){x, indices, axis},
+                        NULL);
         op_close(&run);
     }
 }
@@ -133,7 +135,8 @@ static void element_dims(struct random *random, int rank, int axis, int64_t *dim
     if (dims[axis] == 0)
         dims[axis] = 1;
     for (int i = 0; i < rank; i++)
-        shape[i] = i == axis || random_int(random, 0, 2) == 0 ? random_int(random, 0, dims[i]) : dims[i];
+        shape[i] =
+            i == axis || random_int(random, 0, 2) == 0 ? random_int(random, 0, dims[i]) : dims[i];
 }
 
 static void test_gather_elements(void **state)
@@ -223,8 +226,8 @@ static void test_gather_nd(void **state)
         struct tensor *indices = op_input(&run, 1, TSSA_INT64, q, shape);
         some_tuples(&random, indices, dims + batch, depth);
         op_go(&run);
-        op_expect_moved(&run, 0, x, n, result, gather_nd_source, &(struct gather){x, indices, batch},
-                        NULL);
+        op_expect_moved(&run, 0, x, n, result, gather_nd_source,
+                        &(struct gather){x, indices, batch}, NULL);
         op_close(&run);
     }
 }
@@ -252,13 +255,15 @@ static void test_gather_nd_refuses(void **state)
 /* ---- Scatter: none -------------------------------------------------------------------------------- */
 
 /* Writes element `from` of the updates to element `to` of the expected result. */
-typedef void (*write_fn)(struct tensor *expected, int64_t to, const struct tensor *updates, int64_t from);
+typedef void (*write_fn)(struct tensor *expected, int64_t to, const struct tensor *updates,
+                         int64_t from);
 
-static void overwrite(struct tensor *expected, int64_t to, const struct tensor *updates, int64_t from)
+static void overwrite(struct tensor *expected, int64_t to, const struct tensor *updates,
+                      int64_t from)
 {
     size_t size = dtype_info(expected->dtype)->size;
-    memcpy((char *)expected->data + (size_t)to * size, (const char *)updates->data + (size_t)from * size,
-           size);
+    memcpy((char *)expected->data + (size_t)to * size,
+           (const char *)updates->data + (size_t)from * size, size);
 }
 
 static void naive_scatter_elements(struct tensor *expected, const struct tensor *indices,
@@ -281,7 +286,8 @@ static void naive_scatter_nd(struct tensor *expected, const struct tensor *indic
         unflatten(updates->rank, updates->dims, i, at);
         int64_t tuple = flat_index(outer, indices->dims, at) * depth;
         for (int d = 0; d < expected->rank; d++)
-            to[d] = d < depth ? index_at(indices, tuple + d, expected->dims[d]) : at[outer + d - depth];
+            to[d] =
+                d < depth ? index_at(indices, tuple + d, expected->dims[d]) : at[outer + d - depth];
         write(expected, flat_index(expected->rank, expected->dims, to), updates, i);
     }
 }
@@ -403,12 +409,14 @@ static double reduce(double a, double b)
     return reduction == 2 ? fmin(a, b) : fmax(a, b);
 }
 
-static void accumulate(struct tensor *expected, int64_t to, const struct tensor *updates, int64_t from)
+static void accumulate(struct tensor *expected, int64_t to, const struct tensor *updates,
+                       int64_t from)
 {
     size_t size = dtype_info(expected->dtype)->size;
     void *element = (char *)expected->data + (size_t)to * size;
     const void *update = (const char *)updates->data + (size_t)from * size;
-    double a = dtype_load_double(expected->dtype, element), b = dtype_load_double(updates->dtype, update);
+    double a = dtype_load_double(expected->dtype, element),
+           b = dtype_load_double(updates->dtype, update);
     dtype_store_double(expected->dtype, element, reduce(a, b));
 }
 

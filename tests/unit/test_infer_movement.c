@@ -20,9 +20,10 @@
 #include "ir/infer.h"
 #include "ir/parser.h"
 
-#define INPUTS                                                                                          \
-    "%x: f32[N, 4], %img: f32[B, 8, H, W], %v: i64[N], %list: i64[3], %any: f32[*], %unknown: ?, "      \
-    "%n: i64[], %m: i64[1], %b: bool[*], %s: seq(f32[N, 4]), %idx: i64[K], %idx2: i64[K, 2], %z: f32[0, 3]"
+#define INPUTS                                                                                     \
+    "%x: f32[N, 4], %img: f32[B, 8, H, W], %v: i64[N], %list: i64[3], %any: f32[*], %unknown: ?, " \
+    "%n: i64[], %m: i64[1], %b: bool[*], %s: seq(f32[N, 4]), %idx: i64[K], %idx2: i64[K, 2], %z: " \
+    "f32[0, 3]"
 
 struct infer_case {
     const char *ops, *result;
@@ -61,8 +62,8 @@ static tssa_status *infer_text(const struct infer_case *c, struct ir_graph **gra
 {
     char program[2048];
     snprintf(program, sizeof program,
-             "graph @t opset(\"\": 26) ir_version(13) (%s) -> (%%y) {\n%s\n  return(%%y)\n}\n", INPUTS,
-             c->ops);
+             "graph @t opset(\"\": 26) ir_version(13) (%s) -> (%%y) {\n%s\n  return(%%y)\n}\n",
+             INPUTS, c->ops);
     tssa_status *status = ir_parse(&allocator_default, program, strlen(program), graph);
     if (status) {
         print_error("%s\n%s\n", program, tssa_status_message(status));
@@ -125,11 +126,11 @@ static void check_errors(const struct infer_case *cases, size_t count)
     }
 }
 
-#define CHECK(...)                                                                                      \
-    check((const struct infer_case[]){__VA_ARGS__},                                                     \
+#define CHECK(...)                                                                                 \
+    check((const struct infer_case[]){__VA_ARGS__},                                                \
           sizeof((const struct infer_case[]){__VA_ARGS__}) / sizeof(struct infer_case))
-#define ERRORS(...)                                                                                     \
-    check_errors((const struct infer_case[]){__VA_ARGS__},                                              \
+#define ERRORS(...)                                                                                \
+    check_errors((const struct infer_case[]){__VA_ARGS__},                                         \
                  sizeof((const struct infer_case[]){__VA_ARGS__}) / sizeof(struct infer_case))
 
 /* A constant list %name. */
@@ -139,24 +140,32 @@ static void check_errors(const struct infer_case *cases, size_t count)
 static void test_reshape(void **state)
 {
     (void)state;
-    CHECK({INTS(t, 2, 0, -1) "%y = Reshape(%x, %t)", "f32[N, 4]"},
-          {INTS(t, 1, -1) "%y = Reshape(%x, %t)", "f32[4*N]"},
-          {INTS(t, 3, -1, 2, 2) "%y = Reshape(%x, %t)", "f32[N, 2, 2]"},
-          {INTS(t, 2, -1, 8) "%y = Reshape(%x, %t)", "f32[floordiv(N, 2), 8]"},
-          {INTS(t, 3, 0, 8, -1) "%y = Reshape(%img, %t)", "f32[B, 8, H*W]"},
-          {INTS(t, 4, 0, 2, 4, -1) "%y = Reshape(%img, %t)", "f32[B, 2, 4, H*W]"},
-          {INTS(t, 2, 7, 0) "%y = Reshape(%z, %t) {allowzero = 1}", "f32[7, 0]"},
-          {INTS(t, 2, 0, 0) "%y = Reshape(%any, %t)", "f32[#1, #2]"},
-          {"%y = Reshape(%x, %list)", "f32[#1, #2, #3]"},
-          {"%y = Reshape(%x, %idx)", "f32[*]"},
-          {INTS(t, 1, -1) "%y = Reshape(%unknown, %t)", "undefined[#1]"},
-          {INTS(t, 2, 1, 3) "%y = Reshape(%list, %t)", "i64[1, 3]"},
-          {INTS(l, 2, 7, 9) INTS(t, 1, 2) "%y = Reshape(%l, %t)", "i64[2] [7, 9]"},
-          {INTS(l, 1, 7) "%t = Constant() {value = i64[0] []}\n%y = Reshape(%l, %t)", "i64[] [7]"});
+    CHECK(
+        {INTS(t, 2, 0, -1) "%y = Reshape(%x, %t)", "f32[N, 4]"},
+        {INTS(t, 1, -1) "%y = Reshape(%x, %t)", "f32[4*N]"},
+        {INTS(t, 3, -1, 2, 2) "%y = Reshape(%x, %t)", "f32[N, 2, 2]"},
+        {INTS(t, 2, -1, 8) "%y = Reshape(%x, %t)", "f32[floordiv(N, 2), 8]"},
+        {INTS(t, 3, 0, 8, -1) "%y = Reshape(%img, %t)", "f32[B, 8, H*W]"},
+        {INTS(t, 4, 0, 2, 4, -1) "%y = Reshape(%img, %t)", "f32[B, 2, 4, H*W]"},
+        {INTS(p, 8, 0, 0, 1, 1, 0, 0, 0, 0) "%c = Pad(%img, %p)\n%d = Shape(%c) {start = 2, end = "
+                                            "3}\n" INTS(rest, 1, -1) "%t = Concat(%d, %rest) {axis "
+                                                                     "= 0}\n%y = Reshape(%c, %t)",
+         "f32[H + 1, 8*B*W + 8*B]"},
+        {INTS(t, 2, 0, -1) "%y = Reshape(%z, %t)", "f32[0, 3]"},
+        {INTS(t, 2, 7, 0) "%y = Reshape(%z, %t) {allowzero = 1}", "f32[7, 0]"},
+        {INTS(t, 2, 0, 0) "%y = Reshape(%any, %t)", "f32[#1, #2]"},
+        {"%y = Reshape(%x, %list)", "f32[#1, #2, #3]"}, {"%y = Reshape(%x, %idx)", "f32[*]"},
+        {INTS(t, 1, -1) "%y = Reshape(%unknown, %t)", "undefined[#1]"},
+        {INTS(t, 2, 1, 3) "%y = Reshape(%list, %t)", "i64[1, 3]"},
+        {INTS(l, 2, 7, 9) INTS(t, 1, 2) "%y = Reshape(%l, %t)", "i64[2] [7, 9]"},
+        {INTS(l, 1, 7) "%t = Constant() {value = i64[0] []}\n%y = Reshape(%l, %t)", "i64[] [7]"});
     /* The exporters' way of flattening everything but the batch. */
-    CHECK({"%shape = Shape(%img)\n" INT(zero, 0) "%batch = Gather(%shape, %zero)\n" INTS(zeros, 1, 0)
-           "%one = Unsqueeze(%batch, %zeros)\n" INTS(rest, 1, -1)
-           "%t = Concat(%one, %rest) {axis = 0}\n%y = Reshape(%img, %t)", "f32[B, 8*H*W]"});
+    CHECK({"%shape = Shape(%img)\n" INT(zero, 0) "%batch = Gather(%shape, %zero)\n" INTS(
+               zeros, 1,
+               0) "%one = Unsqueeze(%batch, %zeros)\n" INTS(rest, 1,
+                                                            -1) "%t = Concat(%one, %rest) {axis = "
+                                                                "0}\n%y = Reshape(%img, %t)",
+           "f32[B, 8*H*W]"});
     ERRORS({INTS(t, 2, -1, -1) "%y = Reshape(%x, %t)", "more than one -1"},
            {INTS(t, 3, 0, 0, 0) "%y = Reshape(%x, %t)", "target dim 2 copies"},
            {INTS(t, 1, -2) "%y = Reshape(%x, %t)", "the dim -2"},
@@ -168,16 +177,18 @@ static void test_reshape(void **state)
 static void test_flatten_squeeze_unsqueeze(void **state)
 {
     (void)state;
-    CHECK({"%y = Flatten(%img)", "f32[B, 8*H*W]"}, {"%y = Flatten(%img) {axis = 0}", "f32[1, 8*B*H*W]"},
-          {"%y = Flatten(%img) {axis = -1}", "f32[8*B*H, W]"}, {"%y = Flatten(%any)", "f32[#1, #2]"},
-          {INTS(a, 2, 0, -1) "%y = Unsqueeze(%x, %a)", "f32[1, N, 4, 1]"},
-          {"%y = Unsqueeze(%x, %m)", "f32[#1, #2, #3]"}, {"%y = Unsqueeze(%x, %idx)", "f32[*]"},
-          {"%y = Unsqueeze(%any, %m)", "f32[*]"},
-          {INTS(a, 1, 0) "%d = Constant() {value = i64[] 5}\n%y = Unsqueeze(%d, %a)", "i64[1] [5]"},
-          {INTS(a, 1, 0) "%u = Unsqueeze(%x, %a)\n%y = Squeeze(%u, %a)", "f32[N, 4]"},
-          {INTS(a, 1, 0) "%u = Unsqueeze(%list, %a)\n%y = Squeeze(%u)", "i64[3]"},
-          {"%y = Squeeze(%x)", "f32[*]"}, {"%y = Squeeze(%img, %m)", "f32[#1, #2, #3]"},
-          {INTS(a, 1, 0) "%d = Constant() {value = i64[1] [5]}\n%y = Squeeze(%d, %a)", "i64[] [5]"});
+    CHECK(
+        {"%y = Flatten(%img)", "f32[B, 8*H*W]"},
+        {"%y = Flatten(%img) {axis = 0}", "f32[1, 8*B*H*W]"},
+        {"%y = Flatten(%img) {axis = -1}", "f32[8*B*H, W]"}, {"%y = Flatten(%any)", "f32[#1, #2]"},
+        {INTS(a, 2, 0, -1) "%y = Unsqueeze(%x, %a)", "f32[1, N, 4, 1]"},
+        {"%y = Unsqueeze(%x, %m)", "f32[#1, #2, #3]"}, {"%y = Unsqueeze(%x, %idx)", "f32[*]"},
+        {"%y = Unsqueeze(%any, %m)", "f32[*]"},
+        {INTS(a, 1, 0) "%d = Constant() {value = i64[] 5}\n%y = Unsqueeze(%d, %a)", "i64[1] [5]"},
+        {INTS(a, 1, 0) "%u = Unsqueeze(%x, %a)\n%y = Squeeze(%u, %a)", "f32[N, 4]"},
+        {INTS(a, 1, 0) "%u = Unsqueeze(%list, %a)\n%y = Squeeze(%u)", "i64[3]"},
+        {"%y = Squeeze(%x)", "f32[*]"}, {"%y = Squeeze(%img, %m)", "f32[#1, #2, #3]"},
+        {INTS(a, 1, 0) "%d = Constant() {value = i64[1] [5]}\n%y = Squeeze(%d, %a)", "i64[] [5]"});
     ERRORS({INTS(a, 1, 1) "%y = Squeeze(%x, %a)", "axis 1 has the size 4"},
            {INTS(a, 2, 0, 0) "%y = Unsqueeze(%x, %a)", "axis 0 is given twice"},
            {INTS(a, 1, 3) "%y = Unsqueeze(%x, %a)", "axis 3 is out of range"},
@@ -189,9 +200,8 @@ static void test_shape_and_size(void **state)
     (void)state;
     CHECK({"%y = Shape(%img)", "i64[4] [B, 8, H, W]"},
           {"%y = Shape(%img) {start = 1, end = -1}", "i64[2] [8, H]"},
-          {"%y = Shape(%img) {start = 3, end = 1}", "i64[0] []"},
-          {"%y = Shape(%any)", "i64[#1]"}, {"%y = Size(%img)", "i64[] [8*B*H*W]"},
-          {"%y = Size(%any)", "i64[]"});
+          {"%y = Shape(%img) {start = 3, end = 1}", "i64[0] []"}, {"%y = Shape(%any)", "i64[#1]"},
+          {"%y = Size(%img)", "i64[] [8*B*H*W]"}, {"%y = Size(%any)", "i64[]"});
 }
 
 static void test_permutations(void **state)
@@ -199,7 +209,8 @@ static void test_permutations(void **state)
     (void)state;
     CHECK({"%y = Transpose(%img)", "f32[W, H, 8, B]"},
           {"%y = Transpose(%img) {perm = [0, 2, 3, 1]}", "f32[B, H, W, 8]"},
-          {"%y = Transpose(%any) {perm = [1, 0]}", "f32[#1, #2]"}, {"%y = Transpose(%any)", "f32[*]"},
+          {"%y = Transpose(%any) {perm = [1, 0]}", "f32[#1, #2]"},
+          {"%y = Transpose(%any)", "f32[*]"},
           {"%y = DepthToSpace(%img) {blocksize = 2}", "f32[B, 2, 2*H, 2*W]"},
           {"%y = SpaceToDepth(%img) {blocksize = 2}", "f32[B, 32, floordiv(H, 2), floordiv(W, 2)]"},
           {"%y = SpaceToDepth(%any) {blocksize = 2}", "f32[#1, #2, #3, #4]"});
@@ -214,7 +225,8 @@ static void test_concat_and_split(void **state)
     (void)state;
     CHECK({"%y = Concat(%x, %x) {axis = 0}", "f32[2*N, 4]"},
           {"%y = Concat(%x, %x, %x) {axis = -1}", "f32[N, 12]"},
-          {"%y = Concat(%x, %any) {axis = 0}", "f32[#1, 4]"}, {"%y = Concat(%any) {axis = 0}", "f32[*]"},
+          {"%y = Concat(%x, %any) {axis = 0}", "f32[#1, 4]"},
+          {"%y = Concat(%any) {axis = 0}", "f32[*]"},
           {"%y = Concat(%list, %v) {axis = 0}", "i64[N + 3]"},
           {"%d = Shape(%x)\n%y = Concat(%d, %m) {axis = 0}", "i64[3] [N, 4, ?]"},
           {"%e = Constant() {value = f32[0] []}\n%y = Concat(%e, %x) {axis = 0}", "f32[N, 4]"},
@@ -242,7 +254,8 @@ static void test_slice(void **state)
           {CUT(0, 100, 0) "%y = Slice(%x, %s0, %e, %a)", "f32[min(100, N), 4]"},
           {CUT(1, 3, 1) "%y = Slice(%x, %s0, %e, %a)", "f32[N, 2]"},
           {CUT(-3, -1, -1) "%y = Slice(%x, %s0, %e, %a)", "f32[N, 2]"},
-          {CUT(-1, -9223372036854775807, 0) INTS(st, 1, -1) "%y = Slice(%x, %s0, %e, %a, %st)", "f32[N, 4]"},
+          {CUT(-1, -9223372036854775807, 0) INTS(st, 1, -1) "%y = Slice(%x, %s0, %e, %a, %st)",
+           "f32[N, 4]"},
           {CUT(0, 9223372036854775807, 0) INTS(st, 1, 2) "%y = Slice(%x, %s0, %e, %a, %st)",
            "f32[ceildiv(N, 2), 4]"},
           {CUT(3, -9, 1) INTS(st, 1, -2) "%y = Slice(%x, %s0, %e, %a, %st)", "f32[N, 2]"},
@@ -250,11 +263,14 @@ static void test_slice(void **state)
           {CUT(0, 1, 0) "%y = Slice(%x, %s0, %e, %m)", "f32[#1, #2]"},
           {CUT(0, 1, 0) "%y = Slice(%any, %s0, %e, %a)", "f32[*]"},
           {"%d = Shape(%img)\n" CUT(2, 4, 0) "%y = Slice(%d, %s0, %e, %a)", "i64[2] [H, W]"},
-          {"%d = Shape(%img)\n" CUT(-1, -9, 0) INTS(st, 1, -2) "%y = Slice(%d, %s0, %e, %a, %st)", "i64[2] [W, 8]"},
+          {"%d = Shape(%img)\n" CUT(-1, -9, 0) INTS(st, 1, -2) "%y = Slice(%d, %s0, %e, %a, %st)",
+           "i64[2] [W, 8]"},
           /* x[:B] of another dim, and of its own. */
-          {"%d = Shape(%img) {end = 1}\n" CUT(0, 0, 0) "%y = Slice(%x, %s0, %d, %a)", "f32[min(B, N), 4]"},
+          {"%d = Shape(%img) {end = 1}\n" CUT(0, 0, 0) "%y = Slice(%x, %s0, %d, %a)",
+           "f32[min(B, N), 4]"},
           {"%d = Shape(%x) {end = 1}\n" CUT(0, 0, 0) "%y = Slice(%x, %s0, %d, %a)", "f32[N, 4]"});
-    ERRORS({INTS(s0, 2, 0, 0) INTS(a, 2, 0, -2) "%y = Slice(%x, %s0, %s0, %a)", "axis 0 is sliced twice"},
+    ERRORS({INTS(s0, 2, 0, 0) INTS(a, 2, 0, -2) "%y = Slice(%x, %s0, %s0, %a)",
+            "axis 0 is sliced twice"},
            {CUT(0, 1, 2) "%y = Slice(%x, %s0, %e, %a)", "axis 2 is out of range"},
            {CUT(0, 1, 0) "%y = Slice(%x, %s0, %e, %a, %s0)", "step of axis 0 is 0"});
 }
@@ -263,10 +279,12 @@ static void test_expand_tile_pad(void **state)
 {
     (void)state;
     CHECK({INTS(t, 3, 2, 1, 4) "%y = Expand(%x, %t)", "f32[2, N, 4]"},
-          {"%t = Shape(%img)\n%o = Constant() {value = f32[] 1}\n%y = Expand(%o, %t)", "f32[B, 8, H, W]"},
+          {"%t = Shape(%img)\n%o = Constant() {value = f32[] 1}\n%y = Expand(%o, %t)",
+           "f32[B, 8, H, W]"},
           {INTS(t, 1, 3) INT(o, 7) "%y = Expand(%o, %t)", "i64[3] [7, 7, 7]"},
           {"%y = Expand(%x, %list)", "f32[#1, #2, #3]"}, {"%y = Expand(%x, %idx)", "f32[*]"},
-          {INTS(t, 2, 2, 3) "%y = Tile(%x, %t)", "f32[2*N, 12]"}, {"%y = Tile(%x, %idx)", "f32[#1, #2]"},
+          {INTS(t, 2, 2, 3) "%y = Tile(%x, %t)", "f32[2*N, 12]"},
+          {"%y = Tile(%x, %idx)", "f32[#1, #2]"},
           {INTS(t, 1, 2) INTS(l, 2, 5, 6) "%y = Tile(%l, %t)", "i64[4] [5, 6, 5, 6]"},
           {INTS(p, 4, 1, 0, 2, -1) "%y = Pad(%x, %p)", "f32[N + 3, 3]"},
           {INTS(p, 2, 1, 2) INTS(a, 1, -1) "%y = Pad(%x, %p, _, %a)", "f32[N, 7]"},
@@ -286,15 +304,17 @@ static void test_gather_and_scatter(void **state)
 {
     (void)state;
     CHECK({"%y = Gather(%x, %idx)", "f32[K, 4]"}, {"%y = Gather(%x, %n) {axis = 1}", "f32[N]"},
-          {"%y = Gather(%x, %idx2) {axis = 1}", "f32[N, K, 2]"}, {"%y = Gather(%any, %idx)", "f32[*]"},
+          {"%y = Gather(%x, %idx2) {axis = 1}", "f32[N, K, 2]"},
+          {"%y = Gather(%any, %idx)", "f32[*]"},
           {"%d = Shape(%img)\n" INT(i, -1) "%y = Gather(%d, %i)", "i64[] [W]"},
           {"%d = Shape(%img)\n" INTS(i, 2, 2, 0) "%y = Gather(%d, %i)", "i64[2] [H, B]"},
-          {"%y = GatherElements(%x, %idx2)", "f32[K, 2]"},
-          {"%y = GatherND(%x, %idx2)", "f32[K]"}, {"%y = GatherND(%img, %idx2)", "f32[K, H, W]"},
-          {"%y = GatherND(%x, %idx)", "f32[*]"}, {"%y = ScatterND(%img, %idx2, %any)", "f32[B, 8, H, W]"},
+          {"%y = GatherElements(%x, %idx2)", "f32[K, 2]"}, {"%y = GatherND(%x, %idx2)", "f32[K]"},
+          {"%y = GatherND(%img, %idx2)", "f32[K, H, W]"}, {"%y = GatherND(%x, %idx)", "f32[*]"},
+          {"%y = ScatterND(%img, %idx2, %any)", "f32[B, 8, H, W]"},
           {"%y = ScatterElements(%x, %idx2, %any)", "f32[N, 4]"},
-          {"%d = Shape(%img)\n%i = Constant() {value = i64[1, 1] [2]}\n" INTS(u, 1, 9)
-           "%y = ScatterND(%d, %i, %u)", "i64[4] [B, 8, 9, W]"},
+          {"%d = Shape(%img)\n%i = Constant() {value = i64[1, 1] [2]}\n" INTS(
+               u, 1, 9) "%y = ScatterND(%d, %i, %u)",
+           "i64[4] [B, 8, 9, W]"},
           {"%d = Shape(%img)\n" INTS(i, 1, -1) "%y = ScatterElements(%d, %i, %m)", "i64[4]"},
           {"%y = TensorScatter(%img, %img)", "f32[B, 8, H, W]"});
 }
@@ -317,8 +337,9 @@ static void test_generators(void **state)
     (void)state;
     CHECK({"%d = Shape(%x)\n%y = ConstantOfShape(%d)", "f32[N, 4]"},
           {INTS(d, 1, 3) "%y = ConstantOfShape(%d) {value = i64[1] [7]}", "i64[3] [7, 7, 7]"},
-          {"%y = ConstantOfShape(%list)", "f32[#1, #2, #3]"}, {"%y = ConstantOfShape(%idx)", "f32[*]"},
-          {"%y = EyeLike(%x)", "f32[N, 4]"}, {"%y = EyeLike(%x) {dtype = 7}", "i64[N, 4]"},
+          {"%y = ConstantOfShape(%list)", "f32[#1, #2, #3]"},
+          {"%y = ConstantOfShape(%idx)", "f32[*]"}, {"%y = EyeLike(%x)", "f32[N, 4]"},
+          {"%y = EyeLike(%x) {dtype = 7}", "i64[N, 4]"},
           {INT(d, 10) "%y = OneHot(%idx, %d, %list)", "i64[K, 10]"},
           {"%y = OneHot(%idx, %n, %list) {axis = 0}", "i64[#1, K]"},
           {INT(a, 0) INT(d, 1) "%l = Size(%v)\n%y = Range(%a, %l, %d)", "i64[N]"},
@@ -326,7 +347,8 @@ static void test_generators(void **state)
           {INT(a, 5) INT(d, -2) INT(l, 0) "%y = Range(%a, %l, %d)", "i64[3] [5, 3, 1]"},
           {INT(d, 1) "%l = Size(%v)\n%y = Range(%d, %l, %d)", "i64[max(0, N - 1)]"},
           {"%a = Constant() {value = f32[] 0}\n%d = Constant() {value = f32[] 0.5}\n"
-           "%l = Constant() {value = f32[] 2}\n%y = Range(%a, %l, %d)", "f32[4]"});
+           "%l = Constant() {value = f32[] 2}\n%y = Range(%a, %l, %d)",
+           "f32[4]"});
     ERRORS({INT(a, 0) "%y = Range(%n, %n, %a)", "delta is 0"},
            {INTS(d, 1, -3) "%y = ConstantOfShape(%d)", "dim 0 of the shape is negative"},
            {"%y = EyeLike(%v)", "rank 1, not 2"});
@@ -350,7 +372,8 @@ static void test_sequences(void **state)
           {"%y = SequenceConstruct(%x, %img)", "seq(f32[*])"},
           {"%y = SequenceEmpty() {dtype = 7}", "seq(i64[*])"},
           {"%e = SequenceEmpty()\n%y = SequenceInsert(%e, %x)", "seq(f32[N, 4])"},
-          {"%y = SequenceInsert(%s, %x)", "seq(f32[N, 4])"}, {"%y = SequenceErase(%s)", "seq(f32[N, 4])"},
+          {"%y = SequenceInsert(%s, %x)", "seq(f32[N, 4])"},
+          {"%y = SequenceErase(%s)", "seq(f32[N, 4])"},
           /* N may have been another number when the element was inserted. */
           {"%y = SequenceAt(%s, %n)", "f32[#1, 4]"}, {"%y = SequenceLength(%s)", "i64[] [#1]"},
           {"%y = SplitToSequence(%x)", "seq(f32[1, 4])"},
@@ -363,7 +386,8 @@ static void test_sequences(void **state)
           {"%y = Optional(%x)", "optional(f32[N, 4])"},
           {"%o = Optional(%x)\n%y = OptionalGetElement(%o)", "f32[N, 4]"},
           {"%y = OptionalGetElement(%x)", "f32[N, 4]"},
-          {"%y = OptionalHasElement(%s)", "bool[] [1]"}, {"%y = OptionalHasElement()", "bool[] [0]"},
+          {"%y = OptionalHasElement(%s)", "bool[] [1]"},
+          {"%y = OptionalHasElement()", "bool[] [0]"},
           {"%o = Optional(%x)\n%y = OptionalHasElement(%o)", "bool[]"});
     ERRORS({"%y = SequenceInsert(%s, %v)", "cannot hold both f32 and i64"},
            {"%y = SequenceConstruct(%x, %v)", "cannot hold both f32 and i64"},

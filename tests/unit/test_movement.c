@@ -19,7 +19,7 @@
 /* Wider than any attribute, so that the definitions need no care. */
 __extension__ typedef __int128 wide;
 
-static const tssa_dtype some_types[] = {TSSA_UINT8, TSSA_INT4, TSSA_FLOAT16, TSSA_FLOAT,
+static const tssa_dtype some_types[] = {TSSA_UINT8, TSSA_INT4,       TSSA_FLOAT16, TSSA_FLOAT,
                                         TSSA_INT64, TSSA_COMPLEX128, TSSA_STRING};
 
 static tssa_dtype some_type(struct random *random)
@@ -75,7 +75,8 @@ static void test_transpose(void **state)
             op_ints(&run, "perm", (size_t)rank, perm);
         const struct tensor *x = op_random(&run, 0, &random, some_type(&random), rank, dims);
         op_go(&run);
-        op_expect_moved(&run, 0, x, rank, result, transpose_source, &(struct transpose){x, perm}, NULL);
+        op_expect_moved(&run, 0, x, rank, result, transpose_source, &(struct transpose){x, perm},
+                        NULL);
         op_close(&run);
     }
 }
@@ -115,8 +116,8 @@ static int64_t space_to_depth_source(const void *context, const int64_t *at)
 {
     const struct blocks *k = context;
     int64_t b = k->b, c = k->x->dims[1], block = at[1] / c;
-    return flat_index(4, k->x->dims, (int64_t[]){at[0], at[1] % c, at[2] * b + block / b,
-                                                 at[3] * b + block % b});
+    return flat_index(4, k->x->dims,
+                      (int64_t[]){at[0], at[1] % c, at[2] * b + block / b, at[3] * b + block % b});
 }
 
 static void test_blocks(void **state)
@@ -280,7 +281,7 @@ static void test_expand(void **state)
         struct op_run run;
         int rank = (int)random_int(&random, 0, 5), own = (int)random_int(&random, 0, rank);
         int given = own < rank ? rank : (int)random_int(&random, 0, rank);
-        int64_t result[TSSA_MAX_RANK], dims[TSSA_MAX_RANK], shape[TSSA_MAX_RANK];
+        int64_t result[TSSA_MAX_RANK], dims[TSSA_MAX_RANK] = {0}, shape[TSSA_MAX_RANK];
         some_dims(&random, rank, result);
         for (int i = 0; i < own; i++) {
             int r = rank - own + i;
@@ -467,7 +468,8 @@ static void test_trilu(void **state)
 /* ---- Concat and Split ----------------------------------------------------------------------------- */
 
 /* Finds element `at` of the whole in one of the parts along the axis. */
-static void expect_part(const struct tensor *whole, const struct tensor *part, int axis, int64_t begin)
+static void expect_part(const struct tensor *whole, const struct tensor *part, int axis,
+                        int64_t begin)
 {
     size_t size = dtype_info(whole->dtype)->size;
     assert_int_equal(part->dtype, whole->dtype);
@@ -647,7 +649,7 @@ static void test_pad(void **state)
         struct op_run run;
         int rank = (int)random_int(&random, 0, 4), n = 0;
         int64_t dims[TSSA_MAX_RANK], result[TSSA_MAX_RANK], pads[2 * TSSA_MAX_RANK];
-        int64_t axes[TSSA_MAX_RANK], chosen[TSSA_MAX_RANK];
+        int64_t axes[TSSA_MAX_RANK], chosen[TSSA_MAX_RANK] = {0};
         bool with_axes = random_int(&random, 0, 1);
         struct pad pad = {.mode = (enum mode)random_int(&random, 0, 3)};
         some_dims(&random, rank, dims);
@@ -688,7 +690,8 @@ static void test_pad_default_values(void **state)
     struct op_run run;
     (void)state;
     op_open(&run, IR_OP_Pad, 2, 1);
-    ((tssa_string *)op_input(&run, 0, TSSA_STRING, 1, (int64_t[]){1})->data)[0] = (tssa_string){"x", 1};
+    ((tssa_string *)op_input(&run, 0, TSSA_STRING, 1, (int64_t[]){1})->data)[0] =
+        (tssa_string){"x", 1};
     op_input_ints(&run, 1, TSSA_INT64, 1, 2, (int64_t[]){1, 0});
     op_go(&run);
     const tssa_string *y = op_output(&run, 0, TSSA_STRING, 1, (int64_t[]){2})->data;

@@ -41,7 +41,7 @@ static void test_compress(void **state)
         struct op_run run;
         int rank = (int)random_int(&random, 1, 4);
         int axis = (int)random_int(&random, -1, rank - 1);
-        int64_t dims[4], result[4], chosen[1024], limit = 1, n = 0;
+        int64_t dims[4] = {0}, result[4], chosen[1024], limit = 1, n = 0;
         for (int i = 0; i < rank; i++) {
             result[i] = dims[i] = random_int(&random, round % 20 == 0 ? 0 : 1, 5);
             limit *= dims[i];
@@ -120,6 +120,31 @@ static void test_non_zero(void **state)
             n++;
         }
         op_close(&run);
+    }
+}
+
+/* Of all bits, only the sign of a float may be set in a zero. */
+static void test_non_zero_of_every_bit(void **state)
+{
+    (void)state;
+    for (int t = 1; t < TSSA_DTYPE_COUNT; t++) {
+        const struct dtype_info *info = dtype_info((tssa_dtype)t);
+        bool small_float = info->cls == DTYPE_CLASS_FLOAT && info->size == 1;
+        if (small_float || info->cls == DTYPE_CLASS_STRING || info->file_bits < 8)
+            continue;
+        unsigned half = info->cls == DTYPE_CLASS_COMPLEX ? info->size * 4u : info->size * 8u;
+        for (unsigned bit = 0; bit < info->size * 8u; bit++) {
+            struct op_run run;
+            bool sign = bit % half == half - 1 &&
+                        (info->cls == DTYPE_CLASS_FLOAT || info->cls == DTYPE_CLASS_COMPLEX);
+            op_open(&run, IR_OP_NonZero, 1, 1);
+            unsigned char *x = op_input(&run, 0, (tssa_dtype)t, 1, (int64_t[]){1})->data;
+            memset(x, 0, info->size);
+            x[bit / 8] = (unsigned char)(1u << bit % 8);
+            op_go(&run);
+            op_output(&run, 0, TSSA_INT64, 2, (int64_t[]){1, !sign});
+            op_close(&run);
+        }
     }
 }
 
@@ -213,7 +238,8 @@ static void check_unique(struct op_run *run, const struct tensor *x, int axis, b
 
 static void test_unique(void **state)
 {
-    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_INT64, TSSA_UINT8, TSSA_FLOAT16, TSSA_DOUBLE};
+    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_INT64, TSSA_UINT8, TSSA_FLOAT16,
+                                       TSSA_DOUBLE};
     struct random random = {3};
     double items[4096];
     (void)state;
@@ -283,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_compress),
         cmocka_unit_test(test_compress_refuses),
         cmocka_unit_test(test_non_zero),
+        cmocka_unit_test(test_non_zero_of_every_bit),
         cmocka_unit_test(test_non_zero_of_odd_values),
         cmocka_unit_test(test_unique),
         cmocka_unit_test(test_unique_of_strings_and_nothing),

@@ -30,14 +30,16 @@ static void sequence_input(struct op_run *run, tssa_dtype dtype, int64_t count)
 }
 
 /* Output 0 is a sequence of these scalars. */
-static void expect_scalars(struct op_run *run, tssa_dtype dtype, size_t count, const int64_t *values)
+static void expect_scalars(struct op_run *run, tssa_dtype dtype, size_t count,
+                           const int64_t *values)
 {
     assert_int_equal(run->outputs[0].kind, TSSA_KIND_SEQUENCE);
     const struct sequence *sequence = run->outputs[0].sequence;
     assert_int_equal(sequence_length(sequence), count);
     assert_int_equal(sequence_dtype(sequence), dtype);
     for (size_t i = 0; i < count; i++)
-        assert_int_equal(dtype_load_int64(dtype, sequence_element(sequence, i)->tensor.data), values[i]);
+        assert_int_equal(dtype_load_int64(dtype, sequence_element(sequence, i)->tensor.data),
+                         values[i]);
 }
 
 static void position(struct op_run *run, uint32_t index, int64_t at)
@@ -55,7 +57,8 @@ static void test_construct_and_empty(void **state)
     op_go(&run);
     expect_scalars(&run, TSSA_INT16, 3, (int64_t[]){5, 6, 7});
     /* The elements are handles on the operands. */
-    assert_ptr_equal(sequence_element(run.outputs[0].sequence, 1)->tensor.data, run.inputs[1].tensor.data);
+    assert_ptr_equal(sequence_element(run.outputs[0].sequence, 1)->tensor.data,
+                     run.inputs[1].tensor.data);
     op_input_ints(&run, 1, TSSA_INT64, 0, 1, &(int64_t){0});
     op_fails(&run, "a sequence of i16 cannot hold a i64 tensor");
     op_close(&run);
@@ -94,7 +97,10 @@ static void test_insert(void **state)
 {
     static const struct {
         int64_t at, expected[4];
-    } cases[] = {{0, {9, 0, 1, 2}}, {1, {0, 9, 1, 2}}, {3, {0, 1, 2, 9}}, {-1, {0, 1, 9, 2}},
+    } cases[] = {{0, {9, 0, 1, 2}},
+                 {1, {0, 9, 1, 2}},
+                 {3, {0, 1, 2, 9}},
+                 {-1, {0, 1, 9, 2}},
                  {-3, {9, 0, 1, 2}}};
     struct op_run run;
     (void)state;

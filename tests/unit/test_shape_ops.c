@@ -11,7 +11,11 @@
 
 #include "common/op_run.h"
 
-#define LIST(...) sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[]){__VA_ARGS__}
+#define LIST(...)                                                                                  \
+    sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t), (int64_t[])                                \
+    {                                                                                              \
+        __VA_ARGS__                                                                                \
+    }
 
 /* ---- Reshape and its kin -------------------------------------------------------------------------- */
 
@@ -22,8 +26,8 @@ static void expect_shared(struct op_run *run, int rank, const int64_t *dims)
     assert_ptr_equal(op_output(run, 0, x->dtype, rank, dims)->data, x->data);
 }
 
-static void reshape(int rank, const int64_t *dims, int64_t n, const int64_t *target, int64_t allow_zero,
-                    const int64_t *expected)
+static void reshape(int rank, const int64_t *dims, int64_t n, const int64_t *target,
+                    int64_t allow_zero, const int64_t *expected)
 {
     struct op_run run;
     op_open(&run, IR_OP_Reshape, 2, 1);
@@ -85,7 +89,8 @@ static void test_flatten(void **state)
 {
     static const struct {
         int64_t axis, dims[2];
-    } cases[] = {{0, {1, 24}}, {1, {2, 12}}, {2, {6, 4}}, {3, {24, 1}}, {-1, {6, 4}}, {-3, {1, 24}}};
+    } cases[] = {{0, {1, 24}}, {1, {2, 12}}, {2, {6, 4}},
+                 {3, {24, 1}}, {-1, {6, 4}}, {-3, {1, 24}}};
     struct op_run run;
     (void)state;
     op_open(&run, IR_OP_Flatten, 1, 1);
@@ -147,8 +152,14 @@ static void test_shape_and_size(void **state)
 {
     static const struct {
         int64_t start, end, first, count;
-    } cases[] = {{0, 3, 0, 3}, {-1, 3, 2, 1}, {0, -1, 0, 2}, {1, 2, 1, 1}, {-9, 9, 0, 3},
-                 {2, 1, 0, 0}, {INT64_MIN, INT64_MAX, 0, 3}, {5, 3, 0, 0}};
+    } cases[] = {{0, 3, 0, 3},
+                 {-1, 3, 2, 1},
+                 {0, -1, 0, 2},
+                 {1, 2, 1, 1},
+                 {-9, 9, 0, 3},
+                 {2, 1, 0, 0},
+                 {INT64_MIN, INT64_MAX, 0, 3},
+                 {5, 3, 0, 0}};
     const int64_t dims[] = {2, 0, 4};
     struct op_run run;
     (void)state;
@@ -226,7 +237,8 @@ static void test_eye_like(void **state)
     op_open(&run, IR_OP_EyeLike, 1, 1);
     op_input(&run, 0, TSSA_FLOAT16, 2, (int64_t[]){1, 1});
     op_go(&run);
-    assert_int_equal(*(uint16_t *)op_output(&run, 0, TSSA_FLOAT16, 2, (int64_t[]){1, 1})->data, 0x3c00);
+    assert_int_equal(*(uint16_t *)op_output(&run, 0, TSSA_FLOAT16, 2, (int64_t[]){1, 1})->data,
+                     0x3c00);
     op_int(&run, "dtype", TSSA_STRING);
     op_fails(&run, "str has no identity matrix");
     op_input(&run, 0, TSSA_FLOAT16, 1, (int64_t[]){1});
@@ -245,8 +257,9 @@ static void test_one_hot(void **state)
     for (int round = 0; round < 200; round++) {
         struct op_run run;
         int rank = (int)random_int(&random, 0, 3), axis = (int)random_int(&random, 0, rank);
-        int64_t dims[4], result[4], depth = random_int(&random, 0, 5);
-        tssa_dtype index = (tssa_dtype[]){TSSA_INT64, TSSA_FLOAT, TSSA_INT8, TSSA_FLOAT16}[round % 4];
+        int64_t dims[4] = {0}, result[4], depth = random_int(&random, 0, 5);
+        tssa_dtype index =
+            (tssa_dtype[]){TSSA_INT64, TSSA_FLOAT, TSSA_INT8, TSSA_FLOAT16}[round % 4];
         for (int i = 0; i < rank; i++)
             dims[i] = random_int(&random, round % 10 == 0 ? 0 : 1, 4);
         for (int i = 0; i <= rank; i++)
@@ -311,9 +324,9 @@ static void test_range(void **state)
     static const struct {
         double start, limit, delta;
         int64_t count;
-    } cases[] = {{3, 9, 3, 2}, {10, 4, -2, 3}, {0, 5, 1, 5}, {0, 5, 2, 3}, {5, 0, 1, 0}, {0, 5, -1, 0},
-                 {-3, 4, 2, 4}, {7, 7, 1, 0}};
-    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_INT16,  TSSA_INT32,
+    } cases[] = {{3, 9, 3, 2}, {10, 4, -2, 3}, {0, 5, 1, 5},  {0, 5, 2, 3},
+                 {5, 0, 1, 0}, {0, 5, -1, 0},  {-3, 4, 2, 4}, {7, 7, 1, 0}};
+    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE,  TSSA_INT16,   TSSA_INT32,
                                        TSSA_INT64, TSSA_FLOAT16, TSSA_BFLOAT16};
     (void)state;
     for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
