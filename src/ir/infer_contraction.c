@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference of matrix products and convolutions. */
 #include <inttypes.h>
+#include <string.h>
 
+#include "ir/einsum.h"
 #include "ir/infer_window.h"
 
 static tssa_status *check_inner(const struct dim *a, const struct dim *b)
@@ -107,4 +109,40 @@ INFER_RULE(conv_integer)
 INFER_RULE(qlinear_conv)
 {
     return set_conv(graph, op, 3, infer_dtype(op, 7));
+}
+
+/* Labels' sizes from the operands that have them. */
+static tssa_status *einsum_dims(struct ir_op *op, const struct einsum_axes *axes,
+                                const struct dim **sizes)
+{
+    memset(sizes, 0, EINSUM_MAX_LABELS * sizeof *sizes);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        for (int d = 0; d < infer_rank(op, i); d++) {
+            const struct dim **size = &sizes[axes->operands[i][d]], *dim = infer_dim(op, i, d);
+            if (*size)
+                TRY(infer_broadcast_dim(op, *size, dim, size));
+            else
+                *size = dim;
+        }
+    return NULL;
+}
+
+INFER_RULE(einsum)
+{
+    struct einsum equation;
+    struct einsum_axes axes;
+    int ranks[EINSUM_MAX_OPERANDS];
+    const struct dim *sizes[EINSUM_MAX_LABELS], *dims[TSSA_MAX_RANK];
+    (void)graph;
+    TRY(einsum_parse(ir_attr_str(op, "equation", ""), &equation));
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (i == EINSUM_MAX_OPERANDS || infer_rank(op, i) < 0)
+            return infer_set_unranked(op, 0, infer_dtype(op, 0));
+        ranks[i] = infer_rank(op, i);
+    }
+    TRY(einsum_resolve(&equation, (int)op->n_operands, ranks, &axes));
+    TRY(einsum_dims(op, &axes, sizes));
+    for (int d = 0; d < axes.out_rank; d++)
+        dims[d] = sizes[axes.out[d]];
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), axes.out_rank, dims);
 }
