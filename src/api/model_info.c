@@ -43,6 +43,9 @@ static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value
                                    tssa_value_info *info)
 {
     const struct ir_type *type = value->type;
+    if (value->declared &&
+        (type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0)))
+        type = value->declared; /* to look at, the model's word is better than none */
     *info = (tssa_value_info){.name = value->name ? value->name : "", .rank = -1};
     for (; type->kind == TYPE_OPTIONAL; type = type->element)
         info->is_optional = 1;

@@ -11,18 +11,6 @@ static struct ir_graph *graph_of(const struct ir_op *op)
 
 /* ---- Driver --------------------------------------------------------------------------------------- */
 
-/* A hint of the model fills in what inference could not tell at all. It is not believed beyond that:
- * exporters leave stale value_info behind. */
-static bool wants_hint(const struct ir_value *value)
-{
-    const struct ir_type *type = value->type;
-    if (!value->declared)
-        return false;
-    return type->kind == TYPE_UNKNOWN ||
-           (type->kind == TYPE_TENSOR && (type->rank < 0 || type->dtype == TSSA_UNDEFINED)) ||
-           (type->kind == TYPE_SEQUENCE && value->declared->kind == TYPE_SEQUENCE);
-}
-
 tssa_status *ir_infer_op(struct ir_op *op)
 {
     struct ir_graph *graph = graph_of(op);
@@ -32,13 +20,6 @@ tssa_status *ir_infer_op(struct ir_op *op)
         char text[256];
         ir_op_describe(op, text, sizeof text);
         return status_prefix(status, "%s", text);
-    }
-    for (uint32_t i = 0; i < op->n_results; i++) {
-        struct ir_value *value = &op->results[i];
-        if (!value->wanted || !wants_hint(value))
-            continue;
-        value->type = type_refine(&graph->types, value->type, value->declared);
-        TRY_ALLOC(value->type);
     }
     return NULL;
 }
@@ -231,11 +212,16 @@ INFER_RULE(none)
     return NULL;
 }
 
-/* Opaque ops: what the model declares, and their blocks with what is declared there. */
+/*
+ * Opaque ops: what the model declares, and their blocks with what is declared there. Nowhere else is a
+ * declaration believed: exporters leave stale value_info behind, and passes build on types.
+ */
 INFER_RULE(declared)
 {
-    for (uint32_t i = 0; i < op->n_results; i++)
-        op->results[i].type = graph->types.unknown;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        struct ir_value *value = &op->results[i];
+        value->type = value->declared ? value->declared : graph->types.unknown;
+    }
     for (uint32_t i = 0; i < op->n_blocks; i++) {
         struct ir_block *block = op->blocks[i];
         for (uint32_t p = 0; p < block->n_params; p++)

@@ -87,8 +87,6 @@ static tssa_status *set_param(struct ir_value *param, const struct ir_type *type
 {
     TRY_ALLOC(type);
     param->type = type;
-    if (type->kind == TYPE_UNKNOWN && param->declared)
-        param->type = param->declared;
     return NULL;
 }
 

@@ -13,7 +13,8 @@ INFER_RULE(normalized)
 /* Before opset 13 the tensor was flattened at the axis, which may lie behind the last one. */
 static bool flattens(const struct ir_op *op)
 {
-    bool softmax = ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax) || ir_op_is(op, IR_OP_Hardmax);
+    bool softmax = ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax) ||
+                   ir_op_is(op, IR_OP_Hardmax);
     return softmax && op->version != 0 && op->version < 13;
 }
 

@@ -72,9 +72,17 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
     return NULL;
 }
 
-/* No iteration ran: the shape comes from the body's declared output. */
-static tssa_status *empty_element(struct stack *stack, const struct ir_type *type)
+static const struct ir_type *element_type(const struct ir_value *source)
 {
+    const struct ir_type *type = source->type;
+    bool vague = type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0);
+    return vague && source->declared ? source->declared : type;
+}
+
+/* No iteration ran. */
+static tssa_status *empty_element(struct stack *stack, const struct ir_value *source)
+{
+    const struct ir_type *type = element_type(source);
     struct tensor *element = &stack->element;
     bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
     element->dtype =
@@ -115,11 +123,11 @@ static tssa_status *reorder(struct stack *stack, int axis, bool reverse)
     return NULL;
 }
 
-tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis,
+tssa_status *stack_finish(struct stack *stack, const struct ir_value *source, int64_t axis,
                           bool reverse, struct value *out)
 {
     if (!stack->buffer)
-        TRY(empty_element(stack, type));
+        TRY(empty_element(stack, source));
     int rank = stack->element.rank + 1;
     if (axis < -rank || axis >= rank)
         return ERROR(TSSA_RUNTIME, "scan output axis %" PRId64 " is out of range for rank %d", axis,

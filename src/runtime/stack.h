@@ -8,7 +8,7 @@
 
 #include "base/pool.h"
 #include "base/value.h"
-#include "ir/type.h"
+#include "ir/ir.h"
 
 struct stack {
     struct pool *pool;
@@ -24,10 +24,10 @@ void stack_free(struct stack *stack);
 tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t hint);
 /*
  * The stacked tensor, with the new axis at `axis`, reversed when `reverse`; empties the stack. With
- * nothing pushed, `type` (that of one element) gives dtype and dims, unknown ones being 0 and an
- * unknown rank giving the shape [0].
+ * nothing pushed, `source` (the value that would have been pushed) gives dtype and dims: as inferred,
+ * else as the model declares them; unknown dims are 0 and an unknown rank gives the shape [0].
  */
-tssa_status *stack_finish(struct stack *stack, const struct ir_type *type, int64_t axis,
+tssa_status *stack_finish(struct stack *stack, const struct ir_value *source, int64_t axis,
                           bool reverse, struct value *out);
 
 /* The i-th slice of `tensor` along `axis`, without that axis; shares storage where it is contiguous. */
