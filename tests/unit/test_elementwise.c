@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise kernels against values computed here, independently: formulas in long double, and a naive
- * indexer for broadcasting.
+ * Element-wise operators against values computed here: formulas in long double, integers in __int128, a
+ * naive indexer for broadcasting.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -13,113 +13,1018 @@
 
 #include <cmocka.h>
 
-#include "device/kernel.h"
+#include "common/op_run.h"
 
-#define EW(id, ...) extern const struct cpu_kernel cpu_kernel_##id;
-#define OP(...)
-#include "ir/ops.def"
-#undef EW
-#undef OP
+/* ---- Functions of one float ------------------------------------------------------------------------ */
 
-/* ---- One op, run on tensors ----------------------------------------------------------------------- */
+typedef long double real;
 
-struct fixture {
-    struct ir_graph *graph;
-    struct pool pool;
-    struct arena arena;
-    struct kernel_env env;
+static real sigmoid(real x)
+{
+    return 1 / (1 + expl(-x));
+}
+static real softplus(real x)
+{
+    return x > 40 ? x : log1pl(expl(x));
+}
+static real ref_reciprocal(real x)
+{
+    return 1 / x;
+}
+static real ref_neg(real x)
+{
+    return -x;
+}
+static real ref_sign(real x)
+{
+    return (x > 0) - (x < 0);
+}
+static real ref_relu(real x)
+{
+    return x > 0 ? x : 0;
+}
+static real ref_leaky_relu(real x)
+{
+    return x < 0 ? (real)0.01f * x : x;
+}
+static real ref_thresholded_relu(real x)
+{
+    return x > 1 ? x : 0;
+}
+static real ref_elu(real x)
+{
+    return x < 0 ? expm1l(x) : x;
+}
+static real ref_selu(real x)
+{
+    return 1.05070102214813232421875L * (x < 0 ? 1.67326319217681884765625L * expm1l(x) : x);
+}
+static real ref_hard_sigmoid(real x)
+{
+    return fmaxl(0, fminl(1, (real)0.2f * x + 0.5L));
+}
+static real ref_hard_swish(real x)
+{
+    return x * fmaxl(0, fminl(1, x / 6 + 0.5L));
+}
+static real ref_swish(real x)
+{
+    return x * sigmoid(x);
+}
+static real ref_softsign(real x)
+{
+    return x / (1 + fabsl(x));
+}
+static real ref_mish(real x)
+{
+    return x * tanhl(softplus(x));
+}
+static real ref_gelu(real x)
+{
+    return x * erfcl(-x * sqrtl(0.5L)) / 2;
+}
+static real ref_shrink(real x)
+{
+    return fabsl(x) > 0.5L ? x : 0;
+}
+static real ref_round(real x)
+{
+    return rintl(x);
+}
+
+/* `ulps` of the result, plus `absolute` where the expression cancels. */
+struct unary_case {
+    enum ir_op_id id;
+    real (*reference)(real x);
+    double low, high; /* the range of arguments */
+    double ulps, absolute;
 };
 
-static int setup(void **state)
+static const struct unary_case unary_cases[] = {
+    {IR_OP_Abs, fabsl, -9, 9, 0, 0},
+    {IR_OP_Neg, ref_neg, -9, 9, 0, 0},
+    {IR_OP_Sign, ref_sign, -9, 9, 0, 0},
+    {IR_OP_Reciprocal, ref_reciprocal, -9, 9, 0.5, 0},
+    {IR_OP_Floor, floorl, -9, 9, 0, 0},
+    {IR_OP_Ceil, ceill, -9, 9, 0, 0},
+    {IR_OP_Round, ref_round, -9, 9, 0, 0},
+    {IR_OP_Sqrt, sqrtl, 0, 9, 0.5, 0},
+    {IR_OP_Exp, expl, -80, 80, 0.6, 0},
+    {IR_OP_Log, logl, 0, 100, 0.6, 0},
+    {IR_OP_Erf, erfl, -4, 4, 0.6, 0},
+    {IR_OP_Sin, sinl, -50, 50, 0.6, 0},
+    {IR_OP_Cos, cosl, -50, 50, 0.6, 0},
+    {IR_OP_Tan, tanl, -1.5, 1.5, 0.6, 0},
+    {IR_OP_Asin, asinl, -1, 1, 0.6, 0},
+    {IR_OP_Acos, acosl, -1, 1, 0.6, 0},
+    {IR_OP_Atan, atanl, -50, 50, 0.6, 0},
+    {IR_OP_Sinh, sinhl, -20, 20, 0.6, 0},
+    {IR_OP_Cosh, coshl, -20, 20, 0.6, 0},
+    {IR_OP_Tanh, tanhl, -20, 20, 0.6, 0},
+    {IR_OP_Asinh, asinhl, -50, 50, 0.6, 0},
+    {IR_OP_Acosh, acoshl, 1, 50, 0.6, 0},
+    {IR_OP_Atanh, atanhl, -1, 1, 0.6, 0},
+    {IR_OP_Relu, ref_relu, -9, 9, 0, 0},
+    {IR_OP_LeakyRelu, ref_leaky_relu, -9, 9, 0.5, 0},
+    {IR_OP_ThresholdedRelu, ref_thresholded_relu, -9, 9, 0, 0},
+    {IR_OP_Elu, ref_elu, -20, 20, 1.1, 0},
+    {IR_OP_Celu, ref_elu, -20, 20, 1.1, 0},
+    {IR_OP_Selu, ref_selu, -20, 20, 2.1, 0},
+    {IR_OP_Sigmoid, sigmoid, -80, 80, 2.1, 0},
+    {IR_OP_HardSigmoid, ref_hard_sigmoid, -9, 9, 1, 1e-7},
+    {IR_OP_HardSwish, ref_hard_swish, -9, 9, 2, 1e-6},
+    {IR_OP_Swish, ref_swish, -50, 50, 3, 0},
+    {IR_OP_Softplus, softplus, -50, 50, 2, 0},
+    {IR_OP_Softsign, ref_softsign, -50, 50, 2, 0},
+    {IR_OP_Mish, ref_mish, -50, 50, 3, 0},
+    {IR_OP_Gelu, ref_gelu, -6, 6, 3, 3e-7},
+    {IR_OP_Shrink, ref_shrink, -2, 2, 0, 0},
+};
+
+/* The distance between neighbours at `x`. */
+static double ulp_of(tssa_dtype dtype, double x)
 {
-    static struct fixture f;
-    f.graph = ir_graph_create(&allocator_default);
-    pool_init(&f.pool, &allocator_default);
-    arena_init(&f.arena, &allocator_default);
-    f.env = (struct kernel_env){.pool = &f.pool, .strings = &f.arena};
-    *state = &f;
-    return f.graph ? 0 : -1;
+    int bits = dtype == TSSA_FLOAT ? 24 : dtype == TSSA_FLOAT16 ? 11 : 8;
+    int lowest = dtype == TSSA_FLOAT16 ? -14 : -126, exponent;
+    if (x == 0)
+        return ldexp(1, lowest + 1 - bits);
+    frexp(x, &exponent);
+    exponent = exponent - 1 < lowest ? lowest : exponent - 1;
+    return ldexp(1, exponent + 1 - bits);
 }
 
-static int teardown(void **state)
+static void check_unary(const struct unary_case *c, tssa_dtype dtype)
 {
-    struct fixture *f = *state;
-    pool_clear(&f->pool);
-    arena_clear(&f->arena);
-    ir_graph_free(f->graph);
-    return 0;
+    struct op_run run;
+    struct random random = {c->id + 1u};
+    const int64_t n = 500;
+    op_open(&run, c->id, 1, 1);
+    char *x = op_input(&run, 0, dtype, 1, &n)->data;
+    size_t size = dtype_info(dtype)->size;
+    for (int64_t i = 0; i < n; i++)
+        dtype_store_double(dtype, x + (size_t)i * size,
+                           c->low + (c->high - c->low) * (double)random_int(&random, 0, 1 << 30) /
+                                        (1 << 30));
+    op_go(&run);
+    const char *y = op_output(&run, 0, dtype, 1, &n)->data;
+    for (int64_t i = 0; i < n; i++) {
+        double argument = dtype_load_double(dtype, x + (size_t)i * size);
+        double got = dtype_load_double(dtype, y + (size_t)i * size);
+        double wanted = (double)c->reference(argument);
+        /* Narrow types are computed in float, so only the last rounding counts. */
+        double ulps = dtype == TSSA_FLOAT ? c->ulps : 0.51;
+        uint64_t rounded = 0;
+        dtype_store_double(dtype, &rounded, wanted);
+        if (fabs(got - wanted) > ulps * ulp_of(dtype, wanted) + c->absolute &&
+            got != dtype_load_double(dtype, &rounded))
+            fail_msg("%s %s(%.9g) is %.9g, not %.9g", run.op->info->name,
+                     dtype_info(dtype)->ir_name, argument, got, wanted);
+    }
+    op_close(&run);
 }
 
-static struct value borrow(tssa_dtype dtype, int rank, const int64_t *dims, void *data)
+static void functions_of_one_float(void **state)
 {
-    struct value value = {.kind = TSSA_KIND_TENSOR};
-    value.tensor.dtype = dtype;
-    value.tensor.rank = rank;
-    for (int i = 0; i < rank; i++)
-        value.tensor.dims[i] = dims[i];
-    value.tensor.data = data;
-    return value;
+    (void)state;
+    for (size_t i = 0; i < sizeof unary_cases / sizeof *unary_cases; i++) {
+        check_unary(&unary_cases[i], TSSA_FLOAT);
+        if (unary_cases[i].id == IR_OP_Celu)
+            continue; /* FLOAT alone until opset 28, but computed for all */
+        check_unary(&unary_cases[i], TSSA_FLOAT16);
+        check_unary(&unary_cases[i], TSSA_BFLOAT16);
+    }
 }
 
-static struct value vector(tssa_dtype dtype, int64_t n, void *data)
+/* Doubles: the same formulas, to a relative error. */
+static void functions_of_one_double(void **state)
 {
-    return borrow(dtype, 1, &n, data);
+    (void)state;
+    for (size_t k = 0; k < sizeof unary_cases / sizeof *unary_cases; k++) {
+        const struct unary_case *c = &unary_cases[k];
+        struct op_run run;
+        const int64_t n = 101;
+        op_open(&run, c->id, 1, 1);
+        double *x = op_input(&run, 0, TSSA_DOUBLE, 1, &n)->data;
+        for (int64_t i = 0; i < n; i++)
+            x[i] = c->low + (c->high - c->low) * (double)(i + 1) / 103;
+        op_go(&run);
+        const double *y = op_output(&run, 0, TSSA_DOUBLE, 1, &n)->data;
+        for (int64_t i = 0; i < n; i++) {
+            double wanted = (double)c->reference(x[i]);
+            if (fabs(y[i] - wanted) > 1e-15 + 4e-15 * fabs(wanted))
+                fail_msg("%s(%.17g) is %.17g, not %.17g", run.op->info->name, x[i], y[i], wanted);
+        }
+        op_close(&run);
+    }
 }
 
-static tssa_status *try_run(struct fixture *f, struct ir_op *op, const struct cpu_kernel *kernel,
-                            uint32_t n, const struct value *const *in, struct value *out)
+/* One float through one op, with attributes set before. */
+static float one(struct op_run *run, float x)
 {
-    const void *state = NULL;
-    if (kernel->prepare)
-        TRY(kernel->prepare(op, &f->arena, &state));
-    struct value *outputs[1] = {out};
-    out->kind = TSSA_KIND_NONE;
-    struct kernel_args args = {.env = &f->env,
-                               .state = state,
-                               .op = op,
-                               .n_inputs = n,
-                               .n_outputs = 1,
-                               .inputs = in,
-                               .outputs = outputs};
-    return kernel->run(&args);
+    *(float *)op_input(run, 0, TSSA_FLOAT, 0, NULL)->data = x;
+    op_go(run);
+    return *(const float *)op_output(run, 0, TSSA_FLOAT, 0, NULL)->data;
 }
 
-static struct ir_op *make_op(struct fixture *f, enum ir_op_id id, uint32_t n)
+static float apply(enum ir_op_id id, float x)
 {
-    struct ir_op *op = ir_op_create(f->graph, ir_op_info(id), n, 1);
-    assert_non_null(op);
-    return op;
+    struct op_run run;
+    op_open(&run, id, 1, 1);
+    float y = one(&run, x);
+    op_close(&run);
+    return y;
 }
 
-#define RUN(f, Id, out, ...)                                                                       \
-    run_op(f,                                                                                      \
-           make_op(f, IR_OP_##Id, sizeof((const struct value *[]){__VA_ARGS__}) / sizeof(void *)), \
-           &cpu_kernel_##Id, (const struct value *[]){__VA_ARGS__},                                \
-           sizeof((const struct value *[]){__VA_ARGS__}) / sizeof(void *), out)
+#define assert_same(a, b)                                                                          \
+    do {                                                                                           \
+        float a_ = (a), b_ = (b);                                                                  \
+        if (memcmp(&a_, &b_, sizeof a_) != 0 && !(isnan(a_) && isnan(b_)))                         \
+            fail_msg("%s is %.9g, not %.9g", #a, (double)a_, (double)b_);                          \
+    } while (0)
 
-static void run_op(struct fixture *f, struct ir_op *op, const struct cpu_kernel *kernel,
-                   const struct value *const *in, uint32_t n, struct value *out)
+static void special_values(void **state)
 {
-    tssa_status *status = try_run(f, op, kernel, n, in, out);
-    if (status)
-        fail_msg("%s", tssa_status_message(status));
+    (void)state;
+    static const float halves[][2] = {{0.5f, 0},
+                                      {1.5f, 2},
+                                      {2.5f, 2},
+                                      {-0.5f, -0.0f},
+                                      {-1.5f, -2},
+                                      {-2.5f, -2},
+                                      {8388607.5f, 8388608},
+                                      {1e30f, 1e30f}};
+    for (size_t i = 0; i < 8; i++)
+        assert_same(apply(IR_OP_Round, halves[i][0]), halves[i][1]);
+    static const enum ir_op_id keep_nan[] = {
+        IR_OP_Sign,    IR_OP_Relu, IR_OP_Floor,    IR_OP_Ceil,        IR_OP_Round,
+        IR_OP_Sigmoid, IR_OP_Elu,  IR_OP_Softplus, IR_OP_HardSigmoid, IR_OP_HardSwish,
+        IR_OP_Clip,    IR_OP_Gelu, IR_OP_Celu,     IR_OP_LeakyRelu,   IR_OP_Mish,
+        IR_OP_Abs,     IR_OP_Neg,  IR_OP_Selu,     IR_OP_Max,         IR_OP_Mean};
+    for (size_t i = 0; i < sizeof keep_nan / sizeof *keep_nan; i++)
+        if (!isnan(apply(keep_nan[i], NAN)))
+            fail_msg("%s(NaN) is a number", ir_op_info(keep_nan[i])->name);
+    assert_same(apply(IR_OP_Floor, -0.0f), -0.0f);
+    assert_same(apply(IR_OP_Floor, 0.7f), 0.0f);
+    assert_same(apply(IR_OP_Ceil, -0.7f), -0.0f);
+    assert_same(apply(IR_OP_Floor, -INFINITY), -INFINITY);
+    assert_same(apply(IR_OP_Ceil, 0x1p-149f), 1);
+    assert_same(apply(IR_OP_Neg, 0.0f), -0.0f);
+    assert_same(apply(IR_OP_Reciprocal, -0.0f), -INFINITY);
+    assert_same(apply(IR_OP_Sqrt, -0.0f), -0.0f);
+    assert_true(isnan(apply(IR_OP_Sqrt, -1)));
+    assert_same(apply(IR_OP_Log, 0), -INFINITY);
+    assert_same(apply(IR_OP_Exp, 100), INFINITY);
+    assert_same(apply(IR_OP_Exp, -100), 3.783505853677006e-44f); /* a denormal */
+    assert_same(apply(IR_OP_Sigmoid, -INFINITY), 0);
+    assert_same(apply(IR_OP_Sigmoid, INFINITY), 1);
+    assert_same(apply(IR_OP_Softplus, 1000), 1000);
+    assert_same(apply(IR_OP_Mish, 1000), 1000);
+    assert_same(apply(IR_OP_Swish, -1000), -0.0f);
+    assert_same(apply(IR_OP_Celu, 1000), 1000);
+    assert_same(apply(IR_OP_Relu, -INFINITY), 0);
+    assert_same(apply(IR_OP_Clip, -INFINITY), -INFINITY); /* no bounds at all */
 }
 
-static void test_add(void **state)
+static void set_float(struct op_run *run, const char *name, float value)
 {
-    struct fixture *f = *state;
-    float a[4] = {1, 2, 3, 4}, b[4] = {0.5f, NAN, INFINITY, -4};
-    struct value x = vector(TSSA_FLOAT, 4, a), y = vector(TSSA_FLOAT, 4, b), z;
-    RUN(f, Add, &z, &x, &y);
-    const float *r = z.tensor.data;
-    assert_true(r[0] == 1.5f && r[1] != r[1] && r[2] == INFINITY && r[3] == 0);
-    value_release(&z);
+    struct ir_attr attr = {.name = name, .kind = IR_ATTR_FLOAT, .f = value};
+    assert_true(ir_op_set_attr(run->graph, run->op, &attr));
+}
+
+static void float_attributes(void **state)
+{
+    (void)state;
+    struct op_run run;
+    op_open(&run, IR_OP_LeakyRelu, 1, 1);
+    set_float(&run, "alpha", 0.25f);
+    assert_same(one(&run, -8), -2);
+    op_close(&run);
+    op_open(&run, IR_OP_Elu, 1, 1);
+    set_float(&run, "alpha", 2);
+    assert_same(one(&run, -1), 2 * (float)expm1(-1));
+    op_close(&run);
+    op_open(&run, IR_OP_Celu, 1, 1);
+    set_float(&run, "alpha", 2);
+    assert_same(one(&run, -1), 2 * (float)expm1(-0.5));
+    op_close(&run);
+    op_open(&run, IR_OP_Selu, 1, 1);
+    set_float(&run, "alpha", 2);
+    set_float(&run, "gamma", 3);
+    assert_same(one(&run, -1), 3 * (2 * (float)expm1(-1)));
+    assert_same(one(&run, 1), 3);
+    op_close(&run);
+    op_open(&run, IR_OP_HardSigmoid, 1, 1);
+    set_float(&run, "alpha", 0.5f);
+    set_float(&run, "beta", 0.25f);
+    assert_same(one(&run, 1), 0.75f);
+    op_close(&run);
+    op_open(&run, IR_OP_Swish, 1, 1);
+    set_float(&run, "alpha", 0);
+    assert_same(one(&run, 3), 1.5f);
+    op_close(&run);
+    op_open(&run, IR_OP_ThresholdedRelu, 1, 1);
+    set_float(&run, "alpha", 2);
+    assert_same(one(&run, 2), 0);
+    assert_same(one(&run, 2.5f), 2.5f);
+    op_close(&run);
+    op_open(&run, IR_OP_Shrink, 1, 1);
+    set_float(&run, "lambd", 1.5f);
+    set_float(&run, "bias", 1);
+    assert_same(one(&run, -2), -1);
+    assert_same(one(&run, 2), 1);
+    assert_same(one(&run, 1.5f), 0);
+    op_close(&run);
+    op_open(&run, IR_OP_Gelu, 1, 1);
+    op_string(&run, "approximate", "tanh");
+    assert_float_equal(one(&run, 1), 0.841192f, 1e-6);
+    op_string(&run, "approximate", "sine");
+    op_fails(&run, "\"approximate\" is \"sine\"");
+    op_close(&run);
+}
+
+/* Integers go through double where a parameter is a float. */
+static void shrink_of_integers(void **state)
+{
+    (void)state;
+    struct op_run run;
+    static const int64_t x[] = {0, 1, 2, 3, 200}, wanted[] = {0, 0, 1, 2, 199}, n = 5;
+    op_open(&run, IR_OP_Shrink, 1, 1);
+    set_float(&run, "lambd", 1.5f);
+    set_float(&run, "bias", 1);
+    op_input_ints(&run, 0, TSSA_UINT8, 1, 5, x);
+    op_go(&run);
+    op_expect_ints(&run, 0, 1, &n, wanted);
+    op_close(&run);
+}
+
+/* ---- Integers -------------------------------------------------------------------------------------- */
+
+__extension__ typedef __int128 wide;
+__extension__ typedef unsigned __int128 unsigned_wide;
+
+static wide floor_mod(wide a, wide b)
+{
+    wide r = b ? a % b : 0;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+static wide power(wide a, wide b)
+{
+    if (b < 0)
+        return a == 1 ? 1 : a == -1 ? (b % 2 ? -1 : 1) : 0;
+    wide result = 1;
+    for (wide i = 0; i < b; i++)
+        result = (wide)(int64_t)(uint64_t)((unsigned_wide)result * (unsigned_wide)a);
+    return result;
+}
+
+/* Before wrapping. `bits` is the width. */
+static wide integer_reference(enum ir_op_id id, int64_t parameter, wide a, wide b, int bits)
+{
+    switch (id) {
+    case IR_OP_Add:
+        return a + b;
+    case IR_OP_Sub:
+        return a - b;
+    case IR_OP_Mul:
+        return (wide)((unsigned_wide)a * (unsigned_wide)b);
+    case IR_OP_Div:
+        return b ? a / b : 0;
+    case IR_OP_Mod:
+        return parameter ? (b ? a % b : 0) : floor_mod(a, b);
+    case IR_OP_Pow:
+        return power(a, b);
+    case IR_OP_Max:
+        return a > b ? a : b;
+    case IR_OP_Min:
+        return a < b ? a : b;
+    case IR_OP_PRelu:
+        return a < 0 ? a * b : a;
+    case IR_OP_BitwiseAnd:
+        return a & b;
+    case IR_OP_BitwiseOr:
+        return a | b;
+    case IR_OP_BitwiseXor:
+        return a ^ b;
+    case IR_OP_BitShift:
+        return b >= bits ? 0 : parameter ? a << b : a >> b;
+    case IR_OP_Less:
+        return a < b;
+    case IR_OP_LessOrEqual:
+        return a <= b;
+    case IR_OP_Greater:
+        return a > b;
+    case IR_OP_GreaterOrEqual:
+        return a >= b;
+    case IR_OP_Equal:
+        return a == b;
+    default:
+        fail_msg("no reference");
+        return 0;
+    }
+}
+
+static wide wrap(tssa_dtype dtype, wide value)
+{
+    int bits = 8 * (int)dtype_info(dtype)->size;
+    wide modulus = (wide)1 << bits, r = value % modulus;
+    if (r < 0)
+        r += modulus;
+    bool negative = dtype_info(dtype)->cls == DTYPE_CLASS_SIGNED && r >= modulus / 2;
+    return negative ? r - modulus : r;
+}
+
+static wide load(tssa_dtype dtype, const void *data, int64_t i)
+{
+    int64_t value =
+        dtype_load_int64(dtype, (const char *)data + (size_t)i * dtype_info(dtype)->size);
+    return dtype == TSSA_UINT64 ? (wide)(uint64_t)value : value;
+}
+
+static void check_integers(enum ir_op_id id, int64_t parameter, tssa_dtype dtype)
+{
+    struct op_run run;
+    struct random random = {99};
+    const struct ir_op_info *info = ir_op_info(id);
+    const int64_t n = 4096;
+    op_open(&run, id, 2, 1);
+    if (id == IR_OP_Mod)
+        op_int(&run, "fmod", parameter);
+    if (id == IR_OP_BitShift)
+        op_string(&run, "direction", parameter ? "LEFT" : "RIGHT");
+    struct tensor *x = op_random(&run, 0, &random, dtype, 1, &n);
+    struct tensor *y = op_random(&run, 1, &random, dtype, 1, &n);
+    /* Small numbers and the ends of the range, beside arbitrary ones. */
+    for (int64_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) {
+            int64_t kind = random_int(&random, 0, 9);
+            int bits = 8 * (int)dtype_info(dtype)->size;
+            int64_t value =
+                kind < 5 ? random_int(&random, -10, 10) : (int64_t)(UINT64_C(1) << (bits - 1));
+            if (kind < 6 || id == IR_OP_Pow)
+                dtype_store_int64(dtype,
+                                  (char *)(k ? y : x)->data + (size_t)i * dtype_info(dtype)->size,
+                                  id == IR_OP_Pow && k ? random_int(&random, -3, 20) & 127 : value);
+        }
+    op_go(&run);
+    tssa_dtype out = info->ew->result == EW_BOOL ? TSSA_BOOL : dtype;
+    const void *z = op_output(&run, 0, out, 1, &n)->data;
+    for (int64_t i = 0; i < n; i++) {
+        wide a = load(dtype, x->data, i), b = load(dtype, y->data, i);
+        wide wanted = integer_reference(id, parameter, a, b, 8 * (int)dtype_info(dtype)->size);
+        wanted = out == TSSA_BOOL ? wanted : wrap(dtype, wanted);
+        if (load(out, z, i) != wanted)
+            fail_msg("%s %s %lld, %lld is %lld, not %lld", info->name, dtype_info(dtype)->ir_name,
+                     (long long)a, (long long)b, (long long)load(out, z, i), (long long)wanted);
+    }
+    op_close(&run);
+}
+
+static void integer_arithmetic(void **state)
+{
+    (void)state;
+    static const tssa_dtype types[] = {TSSA_INT8,  TSSA_INT16,  TSSA_INT32,  TSSA_INT64,
+                                       TSSA_UINT8, TSSA_UINT16, TSSA_UINT32, TSSA_UINT64};
+    static const enum ir_op_id ops[] = {IR_OP_Add,
+                                        IR_OP_Sub,
+                                        IR_OP_Mul,
+                                        IR_OP_Div,
+                                        IR_OP_Mod,
+                                        IR_OP_Pow,
+                                        IR_OP_Max,
+                                        IR_OP_Min,
+                                        IR_OP_PRelu,
+                                        IR_OP_BitwiseAnd,
+                                        IR_OP_BitwiseOr,
+                                        IR_OP_BitwiseXor,
+                                        IR_OP_BitShift,
+                                        IR_OP_Less,
+                                        IR_OP_LessOrEqual,
+                                        IR_OP_Greater,
+                                        IR_OP_GreaterOrEqual,
+                                        IR_OP_Equal};
+    for (size_t t = 0; t < 8; t++)
+        for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+            if (!dtype_in(ir_op_info(ops[i])->types, types[t]))
+                continue;
+            check_integers(ops[i], 0, types[t]);
+            if (ops[i] == IR_OP_Mod || ops[i] == IR_OP_BitShift)
+                check_integers(ops[i], 1, types[t]);
+        }
+}
+
+static void integers_of_one(void **state)
+{
+    (void)state;
+    static const int64_t x[] = {INT32_MIN, -7, 0, 7, INT32_MAX}, n = 5;
+    static const struct {
+        enum ir_op_id id;
+        int64_t wanted[5];
+    } cases[] = {
+        {IR_OP_Neg, {INT32_MIN, 7, 0, -7, -INT32_MAX}},
+        {IR_OP_Abs, {INT32_MIN, 7, 0, 7, INT32_MAX}},
+        {IR_OP_Sign, {-1, -1, 0, 1, 1}},
+        {IR_OP_Relu, {0, 0, 0, 7, INT32_MAX}},
+        {IR_OP_BitwiseNot, {INT32_MAX, 6, -1, -8, INT32_MIN}},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct op_run run;
+        op_open(&run, cases[i].id, 1, 1);
+        op_input_ints(&run, 0, TSSA_INT32, 1, n, x);
+        op_go(&run);
+        op_expect_ints(&run, 0, 1, &n, cases[i].wanted);
+        op_close(&run);
+    }
+}
+
+/* ---- Two floats ------------------------------------------------------------------------------------ */
+
+static float apply2(enum ir_op_id id, float x, float y)
+{
+    struct op_run run;
+    op_open(&run, id, 2, 1);
+    if (id == IR_OP_Mod)
+        op_int(&run, "fmod", 1);
+    *(float *)op_input(&run, 1, TSSA_FLOAT, 0, NULL)->data = y;
+    float z = one(&run, x);
+    op_close(&run);
+    return z;
+}
+
+static void two_floats(void **state)
+{
+    (void)state;
+    assert_same(apply2(IR_OP_Add, 0.1f, 0.2f), 0.1f + 0.2f);
+    assert_same(apply2(IR_OP_Div, 1, -0.0f), -INFINITY);
+    assert_true(isnan(apply2(IR_OP_Div, 0, 0)));
+    assert_same(apply2(IR_OP_Mul, 0x1p-149f, 0.5f), 0); /* ties to even */
+    assert_same(apply2(IR_OP_Mul, 0x1p-100f, 0x1p-40f), 0x1p-140f);
+    assert_true(isnan(apply2(IR_OP_Max, 1, NAN)) && isnan(apply2(IR_OP_Max, NAN, 1)));
+    assert_true(isnan(apply2(IR_OP_Min, 1, NAN)) && isnan(apply2(IR_OP_Min, NAN, 1)));
+    assert_same(apply2(IR_OP_Max, -1, INFINITY), INFINITY);
+    assert_same(apply2(IR_OP_Min, -INFINITY, 2), -INFINITY);
+    assert_same(apply2(IR_OP_Mod, -5.5f, 2), -1.5f);
+    assert_same(apply2(IR_OP_Mod, 5.5f, -2), 1.5f);
+    assert_same(apply2(IR_OP_Pow, -2, 3), -8);
+    assert_same(apply2(IR_OP_Pow, 2, 0.5f), sqrtf(2));
+    assert_true(isnan(apply2(IR_OP_Pow, -2, 0.5f)));
+    assert_same(apply2(IR_OP_PRelu, -2, 0.25f), -0.5f);
+    assert_same(apply2(IR_OP_PRelu, 2, 0.25f), 2);
+    assert_same(apply2(IR_OP_Mean, 1, 4), 2.5f);
+    /* fmod = 0 is not legal for floats; they get numpy's remainder. */
+    struct op_run run;
+    op_open(&run, IR_OP_Mod, 2, 1);
+    *(float *)op_input(&run, 1, TSSA_FLOAT, 0, NULL)->data = 2;
+    assert_same(one(&run, -5.5f), 0.5f);
+    op_close(&run);
+}
+
+static void powers_of_mixed_types(void **state)
+{
+    (void)state;
+    static const struct {
+        tssa_dtype x, y;
+        double a, b, wanted;
+    } cases[] = {
+        {TSSA_INT32, TSSA_FLOAT, 9, 0.5, 3},
+        {TSSA_INT64, TSSA_FLOAT, 2, 2.5, 5},
+        {TSSA_FLOAT, TSSA_INT64, 1.5, 2, 2.25},
+        {TSSA_FLOAT, TSSA_UINT64, 1.5, 2, 2.25},
+        {TSSA_FLOAT16, TSSA_DOUBLE, 2, 0.5, 1.4140625},
+        {TSSA_INT32, TSSA_INT64, -3, 3, -27},
+        {TSSA_INT64, TSSA_UINT8, 3, 20, 3486784401.0},
+        {TSSA_BFLOAT16, TSSA_INT32, 3, 5, 243},
+        {TSSA_DOUBLE, TSSA_FLOAT, 2, -1, 0.5},
+        {TSSA_INT32, TSSA_INT32, 2, -1, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct op_run run;
+        op_open(&run, IR_OP_Pow, 2, 1);
+        dtype_store_double(cases[i].x, op_input(&run, 0, cases[i].x, 0, NULL)->data, cases[i].a);
+        dtype_store_double(cases[i].y, op_input(&run, 1, cases[i].y, 0, NULL)->data, cases[i].b);
+        op_go(&run);
+        double got = dtype_load_double(cases[i].x, op_output(&run, 0, cases[i].x, 0, NULL)->data);
+        if (got != cases[i].wanted)
+            fail_msg("case %zu is %.9g, not %.9g", i, got, cases[i].wanted);
+        op_close(&run);
+    }
+}
+
+/* Narrow floats are rounded once: the sum of two is the rounded exact sum. */
+static void narrow_floats_round_once(void **state)
+{
+    (void)state;
+    struct random random = {7};
+    for (int narrow = 0; narrow < 2; narrow++) {
+        tssa_dtype dtype = narrow ? TSSA_BFLOAT16 : TSSA_FLOAT16;
+        struct op_run run;
+        const int64_t n = 3000;
+        op_open(&run, IR_OP_Mul, 2, 1);
+        const uint16_t *x = op_random(&run, 0, &random, dtype, 1, &n)->data;
+        const uint16_t *y = op_random(&run, 1, &random, dtype, 1, &n)->data;
+        op_go(&run);
+        const uint16_t *z = op_output(&run, 0, dtype, 1, &n)->data;
+        for (int64_t i = 0; i < n; i++) {
+            uint16_t wanted;
+            double product = dtype_load_double(dtype, &x[i]) * dtype_load_double(dtype, &y[i]);
+            dtype_store_double(dtype, &wanted, product);
+            /* bfloat16 products below float's range are rounded in float first. */
+            if (!isnan(product) && fabs(product) > 0x1p-120 && z[i] != wanted)
+                fail_msg("%04x * %04x is %04x, not %04x", x[i], y[i], z[i], wanted);
+            assert_true(!isnan(product) || isnan(dtype_load_double(dtype, &z[i])));
+        }
+        op_close(&run);
+    }
+}
+
+/* ---- Truth, tests, strings, bounds ----------------------------------------------------------------- */
+
+static void truth(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ir_op_id id;
+        uint8_t wanted[4]; /* of 00, 01, 10, 11 */
+    } cases[] = {{IR_OP_And, {0, 0, 0, 1}},
+                 {IR_OP_Or, {0, 1, 1, 1}},
+                 {IR_OP_Xor, {0, 1, 1, 0}},
+                 {IR_OP_Equal, {1, 0, 0, 1}}};
+    const int64_t n = 4;
+    for (size_t i = 0; i < 4; i++) {
+        struct op_run run;
+        op_open(&run, cases[i].id, 2, 1);
+        /* Any byte but 0 is true, and what comes out is 0 or 1. */
+        memcpy(op_input(&run, 0, TSSA_BOOL, 1, &n)->data, (uint8_t[]){0, 0, 2, 1}, 4);
+        memcpy(op_input(&run, 1, TSSA_BOOL, 1, &n)->data, (uint8_t[]){0, 255, 0, 4}, 4);
+        op_go(&run);
+        assert_memory_equal(op_output(&run, 0, TSSA_BOOL, 1, &n)->data, cases[i].wanted, 4);
+        op_close(&run);
+    }
+    struct op_run run;
+    op_open(&run, IR_OP_Not, 1, 1);
+    memcpy(op_input(&run, 0, TSSA_BOOL, 1, &n)->data, (uint8_t[]){0, 1, 7, 0}, 4);
+    op_go(&run);
+    assert_memory_equal(op_output(&run, 0, TSSA_BOOL, 1, &n)->data, ((uint8_t[]){1, 0, 0, 1}), 4);
+    op_close(&run);
+}
+
+static void infinities_and_nans(void **state)
+{
+    (void)state;
+    static const float x[] = {1, INFINITY, -INFINITY, NAN};
+    const int64_t n = 4;
+    for (int flags = 0; flags < 4; flags++) {
+        struct op_run run;
+        op_open(&run, IR_OP_IsInf, 1, 1);
+        op_int(&run, "detect_negative", flags & 1);
+        op_int(&run, "detect_positive", flags >> 1);
+        memcpy(op_input(&run, 0, TSSA_FLOAT, 1, &n)->data, x, sizeof x);
+        op_go(&run);
+        uint8_t wanted[4] = {0, flags >> 1, flags & 1, 0};
+        assert_memory_equal(op_output(&run, 0, TSSA_BOOL, 1, &n)->data, wanted, 4);
+        op_close(&run);
+    }
+    /* Every code of every 8-bit format. */
+    static const tssa_dtype types[] = {TSSA_FLOAT8E4M3FN, TSSA_FLOAT8E4M3FNUZ, TSSA_FLOAT8E5M2,
+                                       TSSA_FLOAT8E5M2FNUZ};
+    for (int t = 0; t < 4; t++)
+        for (int test = 0; test < 2; test++) {
+            struct op_run run;
+            const int64_t codes = 256;
+            op_open(&run, test ? IR_OP_IsInf : IR_OP_IsNaN, 1, 1);
+            uint8_t *code = op_input(&run, 0, types[t], 1, &codes)->data;
+            for (int i = 0; i < 256; i++)
+                code[i] = (uint8_t)i;
+            op_go(&run);
+            const uint8_t *y = op_output(&run, 0, TSSA_BOOL, 1, &codes)->data;
+            for (int i = 0; i < 256; i++) {
+                float value = small_float_to_float(types[t], (uint8_t)i);
+                assert_int_equal(y[i], test ? isinf(value) != 0 : isnan(value) != 0);
+            }
+            op_close(&run);
+        }
+}
+
+static void equal_strings(void **state)
+{
+    (void)state;
+    struct op_run run;
+    const int64_t rows = 2, one_row = 1, n = 3;
+    op_open(&run, IR_OP_Equal, 2, 1);
+    tssa_string *x = op_input(&run, 0, TSSA_STRING, 2, (int64_t[]){rows, n})->data;
+    tssa_string *y = op_input(&run, 1, TSSA_STRING, 2, (int64_t[]){one_row, n})->data;
+    tssa_string words[] = {{"a", 1}, {NULL, 0}, {"x\0y", 3}, {"ab", 2}, {"", 0}, {"x\0z", 3}};
+    memcpy(x, words, sizeof words);
+    memcpy(y, words, 3 * sizeof *words);
+    op_go(&run);
+    static const int64_t wanted[] = {1, 1, 1, 0, 1, 0};
+    op_expect_ints(&run, 0, 2, (int64_t[]){rows, n}, wanted);
+    op_close(&run);
+}
+
+static void clip(void **state)
+{
+    (void)state;
+    static const int64_t x[] = {-100, -1, 0, 1, 100}, n = 5;
+    static const struct {
+        int64_t low, high;
+        bool has_low, has_high;
+        int64_t wanted[5];
+    } cases[] = {{-2, 2, true, true, {-2, -1, 0, 1, 2}},
+                 {-2, 0, true, false, {-2, -1, 0, 1, 100}},
+                 {0, 2, false, true, {-100, -1, 0, 1, 2}},
+                 {5, 3, true, true, {3, 3, 3, 3, 3}},
+                 {0, 0, false, false, {-100, -1, 0, 1, 100}}};
+    static const tssa_dtype types[] = {TSSA_INT8, TSSA_INT64, TSSA_FLOAT, TSSA_FLOAT16};
+    for (size_t t = 0; t < 4; t++)
+        for (size_t i = 0; i < 5; i++) {
+            struct op_run run;
+            op_open(&run, IR_OP_Clip, 3, 1);
+            struct tensor *in = op_input(&run, 0, types[t], 1, &n);
+            size_t size = dtype_info(types[t])->size;
+            for (int64_t k = 0; k < n; k++)
+                dtype_store_int64(types[t], (char *)in->data + (size_t)k * size, x[k]);
+            if (cases[i].has_low)
+                dtype_store_int64(types[t], op_input(&run, 1, types[t], 0, NULL)->data,
+                                  cases[i].low);
+            if (cases[i].has_high)
+                dtype_store_int64(types[t], op_input(&run, 2, types[t], 0, NULL)->data,
+                                  cases[i].high);
+            op_go(&run);
+            const char *y = op_output(&run, 0, types[t], 1, &n)->data;
+            for (int64_t k = 0; k < n; k++)
+                assert_int_equal(dtype_load_int64(types[t], y + (size_t)k * size),
+                                 cases[i].wanted[k]);
+            op_close(&run);
+        }
+}
+
+/* ---- Broadcasting ---------------------------------------------------------------------------------- */
+
+/* A random shape of the result, and for each operand a shape that broadcasts to it. */
+static void random_shapes(struct random *random, int n, int *rank, int64_t *shape, int *ranks,
+                          int64_t dims[][TSSA_MAX_RANK])
+{
+    static const int64_t extents[] = {1, 2, 3, 4, 5, 7, 16, 33};
+    *rank = (int)random_int(random, 0, 5);
+    for (int i = 0; i < *rank; i++)
+        shape[i] = extents[random_int(random, 0, 7)];
+    if (*rank > 0 && random_int(random, 0, 20) == 0)
+        shape[random_int(random, 0, *rank - 1)] = 0;
+    for (int k = 0; k < n; k++) {
+        ranks[k] = k == 0 ? *rank : (int)random_int(random, 0, *rank);
+        for (int i = 0; i < ranks[k]; i++) {
+            int64_t dim = shape[*rank - ranks[k] + i];
+            dims[k][i] = random_int(random, 0, 2) == 0 ? 1 : dim;
+        }
+    }
+    /* The result's dims are what the operands left of them. */
+    for (int i = 0; i < *rank; i++) {
+        int64_t dim = 1;
+        for (int k = 0; k < n; k++) {
+            int d = i - (*rank - ranks[k]);
+            if (d >= 0 && dims[k][d] != 1)
+                dim = dims[k][d];
+        }
+        shape[i] = dim;
+    }
+}
+
+/* The operand's element that belongs to coordinates of the result. */
+static int64_t operand_index(const struct tensor *operand, int rank, const int64_t *coordinates)
+{
+    int64_t index = 0;
+    for (int i = 0; i < operand->rank; i++) {
+        int64_t c = coordinates[rank - operand->rank + i];
+        index = index * operand->dims[i] + (operand->dims[i] == 1 ? 0 : c);
+    }
+    return index;
+}
+
+static void broadcast_subtraction(void **state)
+{
+    (void)state;
+    struct random random = {1};
+    static const tssa_dtype types[] = {TSSA_INT64, TSSA_FLOAT, TSSA_FLOAT16, TSSA_UINT8};
+    for (int round = 0; round < 3000; round++) {
+        int rank, ranks[2];
+        int64_t shape[TSSA_MAX_RANK], dims[2][TSSA_MAX_RANK];
+        random_shapes(&random, 2, &rank, shape, ranks, dims);
+        tssa_dtype dtype = types[round % 4];
+        struct op_run run;
+        op_open(&run, IR_OP_Sub, 2, 1);
+        struct tensor *in[2];
+        size_t size = dtype_info(dtype)->size;
+        for (int k = 0; k < 2; k++) {
+            in[k] = op_input(&run, (uint32_t)k, dtype, ranks[k], dims[k]);
+            for (size_t i = 0; i < tensor_count(in[k]); i++)
+                dtype_store_int64(dtype, (char *)in[k]->data + i * size,
+                                  random_int(&random, 0, 100) + 100 * !k);
+        }
+        op_go(&run);
+        const struct tensor *out = op_output(&run, 0, dtype, rank, shape);
+        for (size_t i = 0; i < tensor_count(out); i++) {
+            int64_t coordinates[TSSA_MAX_RANK];
+            unflatten(rank, shape, (int64_t)i, coordinates);
+            int64_t wanted = 0;
+            for (int k = 0; k < 2; k++) {
+                size_t at = (size_t)operand_index(in[k], rank, coordinates);
+                int64_t value = dtype_load_int64(dtype, (char *)in[k]->data + at * size);
+                wanted += k ? -value : value;
+            }
+            assert_int_equal(dtype_load_int64(dtype, (const char *)out->data + i * size), wanted);
+        }
+        op_close(&run);
+    }
+}
+
+static void broadcast_where(void **state)
+{
+    (void)state;
+    struct random random = {2};
+    static const tssa_dtype types[] = {TSSA_INT4,   TSSA_FLOAT16,    TSSA_FLOAT, TSSA_INT64,
+                                       TSSA_STRING, TSSA_COMPLEX128, TSSA_BOOL,  TSSA_COMPLEX64};
+    for (int round = 0; round < 1500; round++) {
+        int rank, ranks[3];
+        int64_t shape[TSSA_MAX_RANK], dims[3][TSSA_MAX_RANK];
+        random_shapes(&random, 3, &rank, shape, ranks, dims);
+        tssa_dtype dtype = types[round % 8];
+        struct op_run run;
+        op_open(&run, IR_OP_Where, 3, 1);
+        const struct tensor *in[3];
+        for (int k = 0; k < 3; k++)
+            in[k] = op_random(&run, (uint32_t)k, &random, k ? dtype : TSSA_BOOL, ranks[k], dims[k]);
+        op_go(&run);
+        const struct tensor *out = op_output(&run, 0, dtype, rank, shape);
+        size_t size = dtype_info(dtype)->size;
+        for (size_t i = 0; i < tensor_count(out); i++) {
+            int64_t coordinates[TSSA_MAX_RANK];
+            unflatten(rank, shape, (int64_t)i, coordinates);
+            bool first = ((const bool *)in[0]->data)[operand_index(in[0], rank, coordinates)];
+            const struct tensor *from = in[first ? 1 : 2];
+            size_t at = (size_t)operand_index(from, rank, coordinates);
+            assert_memory_equal((const char *)out->data + i * size,
+                                (const char *)from->data + at * size, size);
+        }
+        op_close(&run);
+    }
+}
+
+/* Sum and Mean of one to five operands; narrow floats are summed in float. */
+static void broadcast_folds(void **state)
+{
+    (void)state;
+    struct random random = {3};
+    static const tssa_dtype types[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+    for (int round = 0; round < 1200; round++) {
+        int rank, ranks[5], n = 1 + round % 5;
+        int64_t shape[TSSA_MAX_RANK], dims[5][TSSA_MAX_RANK];
+        random_shapes(&random, n, &rank, shape, ranks, dims);
+        tssa_dtype dtype = types[round / 5 % 4];
+        bool mean = round % 2;
+        struct op_run run;
+        op_open(&run, mean ? IR_OP_Mean : IR_OP_Sum, (uint32_t)n, 1);
+        struct tensor *in[5];
+        size_t size = dtype_info(dtype)->size;
+        for (int k = 0; k < n; k++) {
+            in[k] = op_input(&run, (uint32_t)k, dtype, ranks[k], dims[k]);
+            for (size_t i = 0; i < tensor_count(in[k]); i++)
+                dtype_store_double(dtype, (char *)in[k]->data + i * size,
+                                   (double)random_int(&random, -1000, 1000) / 64);
+        }
+        op_go(&run);
+        const struct tensor *out = op_output(&run, 0, dtype, rank, shape);
+        for (size_t i = 0; i < tensor_count(out); i++) {
+            int64_t coordinates[TSSA_MAX_RANK];
+            unflatten(rank, shape, (int64_t)i, coordinates);
+            double sum = 0; /* exact */
+            for (int k = 0; k < n; k++) {
+                size_t at = (size_t)operand_index(in[k], rank, coordinates);
+                sum += dtype_load_double(dtype, (char *)in[k]->data + at * size);
+            }
+            double wanted = mean ? sum / n : sum, got;
+            if (dtype != TSSA_DOUBLE)
+                wanted = (float)wanted;
+            uint64_t rounded = 0;
+            dtype_store_double(dtype, &rounded, wanted);
+            wanted = dtype_load_double(dtype, &rounded);
+            got = dtype_load_double(dtype, (const char *)out->data + i * size);
+            if (got != wanted)
+                fail_msg("%d operands of %s: %.17g, not %.17g", n, dtype_info(dtype)->ir_name, got,
+                         wanted);
+        }
+        op_close(&run);
+    }
+}
+
+/* Large enough to be split between threads, with an inner dim that the parts cut through. */
+static void large_tensors_in_parts(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][3] = {
+        {100003, 1, 1}, {317, 1, 331}, {30011, 2, 3}, {3, 20011, 2}};
+    for (size_t s = 0; s < 4; s++)
+        for (int pattern = 0; pattern < 8; pattern++) {
+            int64_t dims[3];
+            for (int i = 0; i < 3; i++)
+                dims[i] = pattern >> i & 1 ? shapes[s][i] : 1;
+            struct op_run run;
+            op_open(&run, IR_OP_Add, 2, 1);
+            struct tensor *x = op_input(&run, 0, TSSA_INT32, 3, shapes[s]);
+            struct tensor *y = op_input(&run, 1, TSSA_INT32, 3, dims);
+            for (size_t i = 0; i < tensor_count(x); i++)
+                ((int32_t *)x->data)[i] = (int32_t)i * 3;
+            for (size_t i = 0; i < tensor_count(y); i++)
+                ((int32_t *)y->data)[i] = (int32_t)i * 7;
+            op_go(&run);
+            const int32_t *z = op_output(&run, 0, TSSA_INT32, 3, shapes[s])->data;
+            for (size_t i = 0; i < tensor_count(x); i++) {
+                int64_t coordinates[3];
+                unflatten(3, shapes[s], (int64_t)i, coordinates);
+                assert_int_equal(z[i],
+                                 (int32_t)i * 3 + (int32_t)operand_index(y, 3, coordinates) * 7);
+            }
+            op_close(&run);
+        }
+}
+
+/* ---- What is refused ------------------------------------------------------------------------------- */
+
+static void refusals(void **state)
+{
+    (void)state;
+    struct op_run run;
+    const int64_t three = 3, four = 4;
+    op_open(&run, IR_OP_Add, 2, 1);
+    op_input(&run, 0, TSSA_FLOAT, 1, &three);
+    op_fails(&run, "operand 1 is missing");
+    op_input(&run, 1, TSSA_FLOAT, 1, &four);
+    op_fails(&run, "f32[3] and f32[4] cannot be broadcast");
+    op_input(&run, 1, TSSA_INT32, 1, &three);
+    op_fails(&run, "operand 1 is i32 and operand 0 is f32");
+    op_input(&run, 0, TSSA_STRING, 1, &three);
+    op_fails(&run, "operand 0 cannot be str");
+    run.inputs[0].kind = TSSA_KIND_NONE;
+    op_fails(&run, "operand 0 is not a tensor");
+    op_close(&run);
+
+    op_open(&run, IR_OP_BitShift, 2, 1);
+    op_fails(&run, "\"direction\" is missing");
+    op_string(&run, "direction", "UP");
+    op_fails(&run, "\"direction\" is \"UP\"");
+    op_close(&run);
+
+    op_open(&run, IR_OP_Where, 3, 1);
+    op_input(&run, 0, TSSA_INT32, 1, &three);
+    op_input(&run, 1, TSSA_FLOAT, 1, &three);
+    op_input(&run, 2, TSSA_FLOAT, 1, &three);
+    op_fails(&run, "the first must be bool");
+    op_close(&run);
+
+    op_open(&run, IR_OP_Sum, 3, 1);
+    op_input(&run, 0, TSSA_FLOAT, 1, &three);
+    op_input(&run, 1, TSSA_FLOAT, 1, &three);
+    op_input(&run, 2, TSSA_DOUBLE, 1, &three);
+    op_fails(&run, "operand 2 is f64");
+    op_input(&run, 2, TSSA_FLOAT, 1, &four);
+    op_fails(&run, "cannot be broadcast");
+    op_close(&run);
+
+    /* No operand is large, the result would be. */
+    const int64_t tall[] = {INT64_C(1) << 31, 1, 1}, flat[] = {1, INT64_C(1) << 31, 1};
+    static const float element = 0;
+    op_open(&run, IR_OP_Add, 2, 1);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct tensor *x = op_input(&run, i, TSSA_FLOAT, 3, (int64_t[]){1, 1, 1});
+        memcpy(x->dims, i ? flat : tall, sizeof tall);
+        x->data = (void *)&element;
+    }
+    op_fails(&run, "");
+    op_close(&run);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_add, setup, teardown),
+        cmocka_unit_test(functions_of_one_float),
+        cmocka_unit_test(functions_of_one_double),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(float_attributes),
+        cmocka_unit_test(shrink_of_integers),
+        cmocka_unit_test(integer_arithmetic),
+        cmocka_unit_test(integers_of_one),
+        cmocka_unit_test(two_floats),
+        cmocka_unit_test(powers_of_mixed_types),
+        cmocka_unit_test(narrow_floats_round_once),
+        cmocka_unit_test(truth),
+        cmocka_unit_test(infinities_and_nans),
+        cmocka_unit_test(equal_strings),
+        cmocka_unit_test(clip),
+        cmocka_unit_test(broadcast_subtraction),
+        cmocka_unit_test(broadcast_where),
+        cmocka_unit_test(broadcast_folds),
+        cmocka_unit_test(large_tensors_in_parts),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
