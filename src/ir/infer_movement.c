@@ -129,20 +129,40 @@ static bool const_product(int rank, const struct dim *const *dims, int64_t *prod
     return true;
 }
 
+/* A dim of the operand that is `dim` and not cancelled yet; -1: none. */
+static int equal_dim(const struct ir_op *op, int x_rank, const bool *cancelled,
+                     const struct dim *dim)
+{
+    for (int i = 0; i < x_rank; i++)
+        if (!cancelled[i] && infer_dim(op, 0, i) == dim)
+            return i;
+    return -1;
+}
+
 /*
- * The dim that is -1: what the other dims leave of the operand's elements. Dims that are copied cancel
- * out first, as in the kernel: they may be 0.
+ * The dim that is -1: what the other dims leave of the operand's elements. Copied dims cancel out first,
+ * as in the kernel, because they may be 0; then equal ones, because dims do not divide by H + 1.
  */
 static tssa_status *reshape_rest(struct ir_graph *graph, const struct ir_op *op, int x_rank,
                                  struct target *target)
 {
     const struct dim *have = dim_const(&graph->dims, 1), *taken = have;
+    bool cancelled[TSSA_MAX_RANK];
     int64_t h, t;
-    for (int i = 0; i < target->rank; i++)
-        if (i != target->rest && !target->copied[i])
-            taken = dim_mul(&graph->dims, taken, target->dims[i]);
     for (int i = 0; i < x_rank; i++)
-        if (i >= target->rank || !target->copied[i])
+        cancelled[i] = i < target->rank && target->copied[i];
+    for (int i = 0; i < target->rank; i++) {
+        if (i == target->rest || target->copied[i])
+            continue;
+        int equal =
+            is_const(target->dims[i], 0) ? -1 : equal_dim(op, x_rank, cancelled, target->dims[i]);
+        if (equal >= 0)
+            cancelled[equal] = true;
+        else
+            taken = dim_mul(&graph->dims, taken, target->dims[i]);
+    }
+    for (int i = 0; i < x_rank; i++)
+        if (!cancelled[i])
             have = dim_mul(&graph->dims, have, infer_dim(op, 0, i));
     if (dim_is_const(taken, &t) && (t == 0 || (dim_is_const(have, &h) && h % t != 0)))
         return ERROR(TSSA_MALFORMED, "no size fits the -1 of the target shape");
