@@ -27,6 +27,8 @@ static void read_value(const uint8_t *data, size_t size, tssa_kind kind, bool is
     check(status);
 }
 
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct ir_graph *graph = NULL;
