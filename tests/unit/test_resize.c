@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Resize against a naive sum over all input elements, for every mode; sizes, policies and bad operands. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+static const char *const coordinate_names[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
+                                               "align_corners", "asymmetric",           "tf_half_pixel_for_nn"};
+
+/* The formulas of the standard, for whole sizes. */
+static double naive_source(int mode, double x, double in, double out)
+{
+    switch (mode) {
+    case 2:
+        return out > 1 ? (x + 0.5) * in / out - 0.5 : 0;
+    case 3:
+        return out == 1 ? 0 : x * (in - 1) / (out - 1);
+    case 4:
+        return x * in / out;
+    case 5:
+        return (x + 0.5) * in / out;
+    default:
+        return (x + 0.5) * in / out - 0.5;
+    }
+}
+
+static double naive_kernel(bool cubic, double x)
+{
+    const double a = -0.75;
+    x = fabs(x);
+    if (!cubic)
+        return x < 1 ? 1 - x : 0;
+    if (x < 1)
+        return (a + 2) * x * x * x - (a + 3) * x * x + 1;
+    return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
+}
+
+/* The weight of input element i in an output element at x: everything outside belongs to the edges. */
+static double naive_weight(bool cubic, bool exclude, double stretch, double x, int64_t i, int64_t in)
+{
+    double own = 0, all = 0;
+    for (int64_t k = -200; k < 200; k++) {
+        double weight = naive_kernel(cubic, ((double)k - x) * stretch);
+        bool outside = k < 0 || k >= in;
+        if (exclude && outside)
+            continue;
+        all += weight;
+        if ((k < 0 ? 0 : k >= in ? in - 1 : k) == i)
+            own += weight;
+    }
+    return own / all;
+}
+
+static void check_interpolation(bool cubic, int coordinates, bool antialias, bool exclude, int64_t in_h, int64_t in_w,
+                                int64_t out_h, int64_t out_w)
+{
+    float x[64];
+    op_test_fill(x, 64, 11);
+    const int64_t sizes[2] = {out_h, out_w}, axes[2] = {2, -1};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_Resize, 19);
+    op_test_str(&t, "mode", cubic ? "cubic" : "linear");
+    op_test_str(&t, "coordinate_transformation_mode", coordinate_names[coordinates]);
+    op_test_int(&t, "antialias", antialias);
+    op_test_int(&t, "exclude_outside", exclude);
+    op_test_ints(&t, "axes", 2, axes);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, in_h, in_w}, x);
+    op_test_absent(&t);
+    op_test_absent(&t);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
+    op_test_run(&t, 1);
+    double sy = (double)out_h / (double)in_h, sx = (double)out_w / (double)in_w;
+    for (int64_t r = 0; r < out_h; r++)
+        for (int64_t c = 0; c < out_w; c++) {
+            double y_at = naive_source(coordinates, (double)r, (double)in_h, (double)out_h);
+            double x_at = naive_source(coordinates, (double)c, (double)in_w, (double)out_w), sum = 0;
+            for (int64_t i = 0; i < in_h; i++)
+                for (int64_t k = 0; k < in_w; k++) {
+                    double wy = sy == 1 ? i == r : naive_weight(cubic, exclude, antialias ? fmin(sy, 1) : 1, y_at, i, in_h);
+                    double wx = sx == 1 ? k == c : naive_weight(cubic, exclude, antialias ? fmin(sx, 1) : 1, x_at, k, in_w);
+                    sum += wy * wx * (double)x[i * in_w + k];
+                }
+            op_test_close((double)((const float *)t.out[0].tensor.data)[r * out_w + c], sum, 2e-6, "y",
+                          (size_t)(r * out_w + c));
+        }
+    op_test_end(&t);
+}
+
+static void test_interpolation(void **state)
+{
+    (void)state;
+    for (int cubic = 0; cubic < 2; cubic++)
+        for (int mode = 0; mode < 6; mode++)
+            for (int flags = 0; flags < 4; flags++) {
+                check_interpolation(cubic, mode, flags & 1, flags & 2, 4, 5, 7, 9);
+                check_interpolation(cubic, mode, flags & 1, flags & 2, 7, 8, 3, 2);
+                check_interpolation(cubic, mode, flags & 1, flags & 2, 7, 3, 1, 3);
+            }
+}
+
+static double naive_round(const char *mode, double x)
+{
+    double low = floor(x);
+    if (strcmp(mode, "floor") == 0)
+        return low;
+    if (strcmp(mode, "ceil") == 0)
+        return ceil(x);
+    if (x - low == 0.5)
+        return strcmp(mode, "round_prefer_floor") == 0 ? low : low + 1;
+    return x - low < 0.5 ? low : low + 1;
+}
+
+static void test_nearest(void **state)
+{
+    (void)state;
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    const int64_t outs[] = {1, 3, 6, 12, 13};
+    int16_t x[2 * 6 * 2];
+    for (int i = 0; i < 24; i++)
+        x[i] = (int16_t)(i * 3);
+    for (int m = 0; m < 6; m++)
+        for (int r = 0; r < 4; r++)
+            for (size_t s = 0; s < 5; s++) {
+                int64_t out = outs[s], sizes[3] = {2, out, 2};
+                struct op_test t;
+                op_test_begin(&t, IR_OP_Resize, 19);
+                op_test_str(&t, "coordinate_transformation_mode", coordinate_names[m]);
+                op_test_str(&t, "nearest_mode", roundings[r]);
+                op_test_in(&t, TSSA_INT16, 3, (const int64_t[]){2, 6, 2}, x);
+                op_test_absent(&t);
+                op_test_absent(&t);
+                op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){3}, sizes);
+                op_test_run(&t, 1);
+                for (int64_t i = 0; i < 4 * out; i++) {
+                    double at = naive_source(m, (double)(i / 2 % out), 6, (double)out);
+                    int64_t from = out == 6 ? i / 2 % out : (int64_t)fmin(fmax(naive_round(roundings[r], at), 0), 5);
+                    assert_int_equal(((const int16_t *)t.out[0].tensor.data)[i],
+                                     x[i / (2 * out) * 12 + from * 2 + i % 2]);
+                }
+                op_test_end(&t);
+            }
+}
+
+/* Two axes at once, the last one too, and elements of several widths. */
+static void test_nearest_doubles(void **state)
+{
+    (void)state;
+    const uint8_t bytes[4] = {1, 2, 3, 4};
+    const float floats[4] = {1, 2, 3, 4}, scales[2] = {2, 3};
+    for (int wide = 0; wide < 2; wide++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_Resize, 13);
+        op_test_in(&t, wide ? TSSA_FLOAT : TSSA_UINT8, 2, (const int64_t[]){2, 2}, wide ? (const void *)floats : bytes);
+        op_test_absent(&t);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, scales);
+        op_test_run(&t, 1);
+        const struct tensor *y = &t.out[0].tensor;
+        assert_int_equal(y->dims[0], 4);
+        assert_int_equal(y->dims[1], 6);
+        for (int i = 0; i < 24; i++) {
+            int expected = 1 + i / 12 * 2 + i % 6 / 3;
+            int actual = wide ? (int)((const float *)y->data)[i] : ((const uint8_t *)y->data)[i];
+            assert_int_equal(actual, expected);
+        }
+        op_test_end(&t);
+    }
+}
+
+static void test_policies(void **state)
+{
+    (void)state;
+    const struct {
+        const char *policy;
+        int64_t height, width;
+    } cases[] = {{"stretch", 7, 8}, {"not_larger", 5, 8}, {"not_smaller", 7, 11}};
+    const float x[6 * 10] = {0};
+    const int64_t sizes[2] = {7, 8}, axes[2] = {0, 1};
+    for (size_t i = 0; i < 3; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_Resize, 19);
+        op_test_str(&t, "keep_aspect_ratio_policy", cases[i].policy);
+        op_test_ints(&t, "axes", 2, axes);
+        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){6, 9}, x);
+        op_test_absent(&t);
+        op_test_absent(&t);
+        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
+        op_test_run(&t, 1);
+        assert_int_equal(t.out[0].tensor.dims[0], cases[i].height);
+        assert_int_equal(t.out[0].tensor.dims[1], cases[i].width);
+        op_test_end(&t);
+    }
+}
+
+/* Beyond the input: the extrapolation value. */
+static void test_crop(void **state)
+{
+    (void)state;
+    const float x[4] = {0, 10, 20, 30}, roi[2] = {0, 2}, expected[4] = {0, 20, -1, -1};
+    const int64_t sizes[1] = {4};
+    for (int nearest = 0; nearest < 2; nearest++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_Resize, 19);
+        op_test_str(&t, "mode", nearest ? "nearest" : "linear");
+        op_test_str(&t, "coordinate_transformation_mode", "tf_crop_and_resize");
+        op_test_float(&t, "extrapolation_value", -1);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, roi);
+        op_test_absent(&t);
+        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, sizes);
+        op_test_run(&t, 1);
+        assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
+        op_test_end(&t);
+    }
+}
+
+/* Cubic overshoots; bytes saturate and round. */
+static void test_bytes(void **state)
+{
+    (void)state;
+    const uint8_t x[4] = {0, 0, 255, 255};
+    const float scale = 4;
+    struct op_test t;
+    op_test_begin(&t, IR_OP_Resize, 19);
+    op_test_str(&t, "mode", "cubic");
+    op_test_in(&t, TSSA_UINT8, 1, (const int64_t[]){4}, x);
+    op_test_absent(&t);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &scale);
+    op_test_run(&t, 1);
+    const uint8_t *y = t.out[0].tensor.data;
+    assert_int_equal(y[4], 0);
+    assert_int_equal(y[11], 255);
+    for (int i = 1; i < 16; i++)
+        assert_true(y[i] >= y[i - 1]);
+    op_test_end(&t);
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    const float x[4] = {0}, zero[1] = {0}, nan[1] = {NAN}, two[2] = {1, 1}, large[1] = {1e30f};
+    const float *scales[4] = {zero, nan, two, large};
+    for (int i = 0; i < 4; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_Resize, 19);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+        op_test_absent(&t);
+        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){i == 2 ? 2 : 1}, scales[i]);
+        op_test_refused(&t, 1);
+        op_test_end(&t);
+    }
+    const int64_t negative = -1;
+    struct op_test t;
+    op_test_begin(&t, IR_OP_Resize, 19);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+    op_test_absent(&t);
+    op_test_absent(&t);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &negative);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_interpolation),   cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_doubles), cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_crop),            cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
