@@ -141,7 +141,7 @@ struct tensor *op_input_ints(struct op_run *run, uint32_t index, tssa_dtype dtyp
     return x;
 }
 
-static tssa_status *op_try(struct op_run *run)
+tssa_status *op_try(struct op_run *run)
 {
     const struct cpu_kernel *kernel = cpu_kernel_find(run->op);
     const struct value *inputs[OP_RUN_MAX];

@@ -45,7 +45,9 @@ struct tensor *op_random(struct op_run *run, uint32_t index, struct random *rand
 struct tensor *op_input_ints(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
                              int64_t count, const int64_t *values);
 
-/* Runs the kernel; op_go fails the test on an error, op_fails when there is none or its text does not
+/* Runs the kernel; outputs of an earlier call are released. */
+tssa_status *op_try(struct op_run *run);
+/* The same; op_go fails the test on an error, op_fails when there is none or its text does not
  * contain `text`. Both may be called again; the outputs of the last call are released. */
 void op_go(struct op_run *run);
 void op_fails(struct op_run *run, const char *text);
