@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, for every element type. */
+/*
+ * Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, ArrayFeatureExtractor-1 of ai.onnx.ml, for
+ * every element type.
+ */
 #include "kernels/cpu/gather.h"
 
 #include <string.h>
@@ -88,6 +91,41 @@ static tssa_status *gather_run(struct kernel_args *args)
 }
 
 const struct cpu_kernel cpu_kernel_gather = {gather_prepare, gather_run};
+
+/* Columns of the last axis: a Gather whose indices are flattened. A list counts as one row. */
+static tssa_status *array_feature_extractor_run(struct kernel_args *args)
+{
+    const struct tensor *x, *indices;
+    struct tensor *y;
+    struct indices offsets = {0};
+    int64_t dims[TSSA_MAX_RANK] = {1};
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &indices));
+    if (x->rank == 0)
+        return ERROR(TSSA_RUNTIME, "the operand is a scalar");
+    int rank = x->rank > 1 ? x->rank : 2;
+    const int64_t *columns = &x->dims[x->rank - 1];
+    for (int i = 0; i < x->rank - 1; i++)
+        dims[i] = x->dims[i];
+    dims[rank - 1] = (int64_t)tensor_count(indices);
+    tssa_status *status =
+        indices_read(args, 1, tensor_count(indices), 1, columns, &(const int64_t){1}, &offsets);
+    if (!status)
+        status = kernel_output(args, 0, x->dtype, rank, dims, &y);
+    if (!status && y && tensor_count(y) > 0) {
+        struct gather_job job = {.from = x->data,
+                                 .to = y->data,
+                                 .block = dtype_info(x->dtype)->size,
+                                 .per_batch = (int64_t)offsets.count,
+                                 .x_batch = *columns,
+                                 .offsets = offsets.data};
+        gather_blocks(args->env->team, &job, dims_product(x->dims, 0, x->rank - 1));
+    }
+    indices_release(&offsets);
+    return status;
+}
+
+const struct cpu_kernel cpu_kernel_array_feature_extractor = {NULL, array_feature_extractor_run};
 
 static tssa_status *gather_nd_shapes(const struct tensor *x, const struct tensor *indices,
                                      int64_t batch_dims, int *depth)

@@ -98,6 +98,23 @@ INFER_RULE(gather_nd)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
 
+/* Columns of the last axis; a list is one row. */
+INFER_RULE(array_feature_extractor)
+{
+    const struct dim *dims[TSSA_MAX_RANK], *count = dim_const(&graph->dims, 1);
+    int data = infer_rank(op, 0), indices = infer_rank(op, 1), rank = data > 1 ? data : 2;
+    if (data == 0)
+        return ERROR(TSSA_MALFORMED, "the operand is a scalar");
+    if (data < 0)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    for (int i = 0; i < indices; i++)
+        count = dim_mul(&graph->dims, count, infer_dim(op, 1, i));
+    for (int i = 0; i < rank - 1; i++)
+        dims[i] = data == 1 ? dim_const(&graph->dims, 1) : infer_dim(op, 0, i);
+    dims[rank - 1] = indices < 0 ? infer_fresh(op) : count;
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
+}
+
 /* ---- Scatter -------------------------------------------------------------------------------------- */
 
 /* The integers of operand 1; a constant's also where its rank, [n, 1], is not tracked. */

@@ -116,6 +116,28 @@ static void test_gather_refuses(void **state)
     op_close(&run);
 }
 
+static void test_array_feature_extractor(void **state)
+{
+    struct op_run run;
+    (void)state;
+    op_open(&run, IR_OP_ArrayFeatureExtractor, 2, 1);
+    struct tensor *x = op_input(&run, 0, TSSA_INT32, 2, (int64_t[]){2, 3});
+    memcpy(x->data, (int32_t[]){1, 2, 3, 4, 5, 6}, 24);
+    int64_t *columns = op_input(&run, 1, TSSA_INT64, 2, (int64_t[]){1, 2})->data;
+    columns[0] = 2;
+    columns[1] = 0;
+    op_go(&run);
+    op_expect_ints(&run, 0, 2, (int64_t[]){2, 2}, (int64_t[]){3, 1, 6, 4});
+    op_input_ints(&run, 0, TSSA_INT32, 1, 3, (int64_t[]){7, 8, 9});
+    op_go(&run);
+    op_expect_ints(&run, 0, 2, (int64_t[]){1, 2}, (int64_t[]){9, 7});
+    columns[0] = 3;
+    op_fails(&run, "index 3");
+    op_input(&run, 0, TSSA_INT32, 0, NULL);
+    op_fails(&run, "scalar");
+    op_close(&run);
+}
+
 /* ---- GatherElements ------------------------------------------------------------------------------- */
 
 static int64_t gather_elements_source(const void *context, const int64_t *at)
@@ -593,6 +615,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_gather),
         cmocka_unit_test(test_gather_refuses),
+        cmocka_unit_test(test_array_feature_extractor),
         cmocka_unit_test(test_gather_elements),
         cmocka_unit_test(test_gather_elements_refuses),
         cmocka_unit_test(test_gather_nd),

@@ -316,6 +316,7 @@ static void test_gather_and_scatter(void **state)
                u, 1, 9) "%y = ScatterND(%d, %i, %u)",
            "i64[4] [B, 8, 9, W]"},
           {"%d = Shape(%img)\n" INTS(i, 1, -1) "%y = ScatterElements(%d, %i, %m)", "i64[4]"},
+          {"%y = ai.onnx.ml.ArrayFeatureExtractor(%x, %idx2)", "f32[N, 2*K]"},
           {"%y = TensorScatter(%img, %img)", "f32[B, 8, H, W]"});
 }
 
