@@ -88,23 +88,6 @@ static void add_row(const struct conv_rows *rows, double *sums, int64_t at, doub
     }
 }
 
-/* The row of the input (all axes but the last) that a window position reads, or -1 in the padding. */
-static int64_t input_row(const struct window *w, int64_t out_row, int64_t kernel_row)
-{
-    int64_t row = 0, scale = 1;
-    for (int d = w->rank - 2; d >= 0; d--) {
-        int64_t at = out_row % w->out[d] * w->stride[d] +
-                     kernel_row % w->kernel[d] * w->dilation[d] - w->pad_begin[d];
-        if (at < 0 || at >= w->in[d])
-            return -1;
-        row += at * scale;
-        scale *= w->in[d];
-        out_row /= w->out[d];
-        kernel_row /= w->kernel[d];
-    }
-    return row;
-}
-
 /* All channels of the group, all kernel positions. */
 static void compute_row(const struct conv_rows *rows, int64_t n, int64_t channel, int64_t out_row,
                         double *sums)
@@ -119,7 +102,7 @@ static void compute_row(const struct conv_rows *rows, int64_t n, int64_t channel
         int64_t plane = (n * job->in_channels + group * per_group + c) * w->in_count;
         const double *weights = rows->w + (channel * per_group + c) * w->kernel_count;
         for (int64_t k = 0; k < kernel_rows; k++) {
-            int64_t row = input_row(w, out_row, k);
+            int64_t row = window_input_row(w, out_row, k);
             for (int64_t kx = 0; row >= 0 && kx < w->kernel[last]; kx++)
                 add_row(rows, sums, plane + row * w->in[last], weights[k * w->kernel[last] + kx],
                         kx * w->dilation[last] - w->pad_begin[last]);

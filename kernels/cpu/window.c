@@ -117,3 +117,38 @@ void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out,
     if (*begin > *end)
         *begin = *end;
 }
+
+int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel_row)
+{
+    int64_t row = 0, scale = 1;
+    for (int d = w->rank - 2; d >= 0; d--) {
+        int64_t at = out_row % w->out[d] * w->stride[d] +
+                     kernel_row % w->kernel[d] * w->dilation[d] - w->pad_begin[d];
+        if (at < 0 || at >= w->in[d])
+            return -1;
+        row += at * scale;
+        scale *= w->in[d];
+        out_row /= w->out[d];
+        kernel_row /= w->kernel[d];
+    }
+    return row;
+}
+
+void window_add_back(const struct window *w, int64_t position, double weight, const double *out,
+                     double *in)
+{
+    int last = w->rank - 1;
+    int64_t in_length = w->in[last], out_length = w->out[last], stride = w->stride[last];
+    int64_t offset = position % w->kernel[last] * w->dilation[last] - w->pad_begin[last];
+    int64_t begin, end, rows = out_length > 0 ? w->out_count / out_length : 0;
+    window_valid_range(offset, stride, in_length, out_length, &begin, &end);
+    for (int64_t r = 0; r < rows && begin < end; r++) {
+        int64_t row = window_input_row(w, r, position / w->kernel[last]);
+        if (row < 0)
+            continue;
+        double *to = in + row * in_length + offset + begin * stride;
+        const double *from = out + r * out_length;
+        for (int64_t o = begin; o < end; o++)
+            to[(o - begin) * stride] += weight * from[o];
+    }
+}

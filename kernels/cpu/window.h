@@ -43,4 +43,15 @@ tssa_status *window_resolve(const struct window_attrs *attrs, int rank, const in
 void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out, int64_t *begin,
                         int64_t *end);
 
+/* The row (all axes but the last) of the input that row `out_row` of the output reads at row
+ * `kernel_row` of the window; -1 in the padding. */
+int64_t window_input_row(const struct window *window, int64_t out_row, int64_t kernel_row);
+
+/*
+ * The other way: adds weight * out to what each element of `out`, a plane of the output's size, reads at
+ * the kernel's `position`-th element; `in` is a plane of the input's size. What reads padding is dropped.
+ */
+void window_add_back(const struct window *window, int64_t position, double weight,
+                     const double *out, double *in);
+
 #endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ConvTranspose, Col2Im and MaxUnpool against their sums written out; Det. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+/* ---- ConvTranspose -------------------------------------------------------------------------------- */
+
+enum { N = 2, GROUPS = 2, IN = 4, OUT = 6, H = 3, W = 4, KH = 2, KW = 3, PER_GROUP = OUT / GROUPS };
+enum { STRIDE_H = 2, STRIDE_W = 1, DILATION_H = 1, DILATION_W = 2 };
+
+/* y's sizes are what is given: positions outside are dropped. */
+static void transposed(const float *x, const float *w, const float *b, int64_t top, int64_t left,
+                       int64_t height, int64_t width, double *y)
+{
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t o = 0; o < OUT; o++)
+            for (int64_t i = 0; i < height * width; i++)
+                y[(n * OUT + o) * height * width + i] = (double)b[o];
+    for (int64_t n = 0; n < N; n++)
+        for (int64_t c = 0; c < IN; c++)
+            for (int64_t o = 0; o < PER_GROUP; o++)
+                for (int64_t at = 0; at < H * W * KH * KW; at++) {
+                    int64_t k = at % (KH * KW), p = at / (KH * KW);
+                    int64_t row = p / W * STRIDE_H + k / KW * DILATION_H - top;
+                    int64_t column = p % W * STRIDE_W + k % KW * DILATION_W - left;
+                    int64_t channel = c / (IN / GROUPS) * PER_GROUP + o;
+                    if (row < 0 || row >= height || column < 0 || column >= width)
+                        continue;
+                    y[((n * OUT + channel) * height + row) * width + column] +=
+                        (double)x[(n * IN + c) * H * W + p] *
+                        (double)w[(c * PER_GROUP + o) * KH * KW + k];
+                }
+}
+
+struct transpose_case {
+    const char *auto_pad;
+    size_t n_pads, n_padding, n_shape;
+    int64_t pads[4], padding[2], shape[2];
+    int64_t top, left, height, width; /* what comes out */
+};
+
+static void check_transpose(const struct transpose_case *c)
+{
+    float x[N * IN * H * W], w[IN * PER_GROUP * KH * KW], b[OUT];
+    double expected[N * OUT * 12 * 12];
+    op_test_fill(x, sizeof x / sizeof *x, 1);
+    op_test_fill(w, sizeof w / sizeof *w, 2);
+    op_test_fill(b, OUT, 3);
+    transposed(x, w, b, c->top, c->left, c->height, c->width, expected);
+    struct op_test t;
+    op_test_begin(&t, IR_OP_ConvTranspose, 0);
+    op_test_int(&t, "group", GROUPS);
+    op_test_ints(&t, "strides", 2, (const int64_t[]){STRIDE_H, STRIDE_W});
+    op_test_ints(&t, "dilations", 2, (const int64_t[]){DILATION_H, DILATION_W});
+    if (c->auto_pad)
+        op_test_str(&t, "auto_pad", c->auto_pad);
+    if (c->n_pads)
+        op_test_ints(&t, "pads", c->n_pads, c->pads);
+    if (c->n_padding)
+        op_test_ints(&t, "output_padding", c->n_padding, c->padding);
+    if (c->n_shape)
+        op_test_ints(&t, "output_shape", c->n_shape, c->shape);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){N, IN, H, W}, x);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){IN, PER_GROUP, KH, KW}, w);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, b);
+    op_test_run(&t, 1);
+    const struct tensor *y = &t.out[0].tensor;
+    assert_int_equal(y->dims[2], c->height);
+    assert_int_equal(y->dims[3], c->width);
+    for (size_t i = 0; i < tensor_count(y); i++)
+        op_test_close((double)((const float *)y->data)[i], expected[i], 1e-6, "y", i);
+    op_test_end(&t);
+}
+
+static void test_transpose(void **state)
+{
+    (void)state;
+    /* Without pads 6 x 8: 2 * 2 + 2 rows, 3 + 5 columns. */
+    check_transpose(&(struct transpose_case){.height = 6, .width = 8});
+    check_transpose(&(struct transpose_case){.auto_pad = "VALID", .height = 6, .width = 8});
+    check_transpose(&(struct transpose_case){.n_pads = 4,
+                                             .pads = {1, 0, 0, 3},
+                                             .n_padding = 2,
+                                             .padding = {1, 0},
+                                             .top = 1,
+                                             .height = 6,
+                                             .width = 5});
+    /* 3 columns too many: the odd one is at the side that the name says. */
+    check_transpose(&(struct transpose_case){.auto_pad = "SAME_UPPER",
+                                             .n_shape = 2,
+                                             .shape = {6, 5},
+                                             .left = 1,
+                                             .height = 6,
+                                             .width = 5});
+    check_transpose(&(struct transpose_case){.auto_pad = "SAME_LOWER",
+                                             .n_shape = 2,
+                                             .shape = {6, 5},
+                                             .left = 2,
+                                             .height = 6,
+                                             .width = 5});
+    check_transpose(&(struct transpose_case){
+        .n_shape = 2, .shape = {6, 5}, .left = 2, .height = 6, .width = 5});
+    /* Larger than the windows reach: the rest is bias. */
+    check_transpose(
+        &(struct transpose_case){.n_shape = 2, .shape = {9, 8}, .height = 9, .width = 8});
+    check_transpose(
+        &(struct transpose_case){.auto_pad = "SAME_UPPER", .left = 2, .height = 6, .width = 4});
+}
+
+static void test_transpose_refuses(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t count;
+        int64_t values[3];
+    } attrs[] = {{"strides", 2, {0, 1}},
+                 {"strides", 1, {1}},
+                 {"pads", 2, {-1, 0}},
+                 {"dilations", 2, {1, -1}},
+                 {"output_padding", 3, {0, 0, 0}},
+                 {"output_shape", 2, {-2, 1}},
+                 {"strides", 2, {INT64_MAX, 1}}};
+    float x[64] = {0};
+    for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_ConvTranspose, 0);
+        op_test_ints(&t, attrs[i].name, attrs[i].count, attrs[i].values);
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_test_refused(&t, 1);
+        op_test_end(&t);
+    }
+    for (int64_t group = -1; group <= 2; group++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_ConvTranspose, 0);
+        op_test_int(&t, "group", group == 1 ? 3 : group);
+        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+        op_test_refused(&t, 1);
+        op_test_end(&t);
+    }
+}
+
+/* ---- Col2Im --------------------------------------------------------------------------------------- */
+
+static void test_col2im(void **state)
+{
+    (void)state;
+    /* 2 channels of 5 x 4, blocks of 2 x 2, strides 2 and 1, one row of padding at the top. */
+    enum { C = 2, BH = 2, BW = 2, ROWS = 3, COLUMNS = 3 };
+    static const int64_t image[2] = {5, 4}, block[2] = {BH, BW};
+    int32_t x[C * BH * BW * ROWS * COLUMNS], expected[C * 5 * 4] = {0};
+    for (int i = 0; i < C * BH * BW * ROWS * COLUMNS; i++)
+        x[i] = i * i;
+    for (int i = 0; i < C * BH * BW * ROWS * COLUMNS; i++) {
+        int p = i % (ROWS * COLUMNS), k = i / (ROWS * COLUMNS) % (BH * BW),
+            c = i / (ROWS * COLUMNS) / (BH * BW);
+        int row = p / COLUMNS * 2 + k / BW - 1, column = p % COLUMNS + k % BW;
+        if (row >= 0)
+            expected[(c * 5 + row) * 4 + column] += x[i];
+    }
+    struct op_test t;
+    op_test_begin(&t, IR_OP_Col2Im, 0);
+    op_test_ints(&t, "strides", 2, (const int64_t[]){2, 1});
+    op_test_ints(&t, "pads", 4, (const int64_t[]){1, 0, 0, 0});
+    op_test_in(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
+    op_test_run(&t, 1);
+    assert_int_equal(t.out[0].tensor.dims[1], C);
+    assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
+    op_test_end(&t);
+
+    op_test_begin(&t, IR_OP_Col2Im, 0); /* too few blocks */
+    op_test_in(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+/* ---- MaxUnpool ------------------------------------------------------------------------------------ */
+
+static void begin_unpool(struct op_test *t, const int64_t *indices)
+{
+    static const float x[4] = {1, 2, 3, 4};
+    static const int64_t twos[2] = {2, 2};
+    op_test_begin(t, IR_OP_MaxUnpool, 0);
+    op_test_ints(t, "kernel_shape", 2, twos);
+    op_test_ints(t, "strides", 2, twos);
+    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+    op_test_in(t, TSSA_INT64, 4, (const int64_t[]){1, 1, 2, 2}, indices);
+}
+
+static void test_max_unpool(void **state)
+{
+    (void)state;
+    static const int64_t indices[4] = {5, 2, 8, 15}, outside[4] = {5, 2, 16, 15};
+    static const int64_t larger[4] = {1, 1, 4, 5}, smaller[4] = {1, 1, 4, 3};
+    float expected[16] = {0}, wide[20] = {0};
+    for (int i = 0; i < 4; i++) {
+        expected[indices[i]] = (float)(i + 1);
+        wide[indices[i] / 4 * 5 + indices[i] % 4] = (float)(i + 1);
+    }
+    struct op_test t;
+    begin_unpool(&t, indices);
+    op_test_run(&t, 1);
+    assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
+    op_test_end(&t);
+    begin_unpool(&t, indices);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){4}, larger);
+    op_test_run(&t, 1);
+    assert_memory_equal(t.out[0].tensor.data, wide, sizeof wide);
+    op_test_end(&t);
+    begin_unpool(&t, indices);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){4}, smaller);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+    begin_unpool(&t, outside);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+/* ---- Det ------------------------------------------------------------------------------------------ */
+
+static void test_det(void **state)
+{
+    (void)state;
+    static const double x[3 * 9] = {0, 2, 1, 3, 4, 5, 6, 7, 9, /* pivots */
+                                    1, 2, 3, 2, 4, 6, 1, 0, 1, /* singular */
+                                    2, 0, 0, 0, 3, 0, 0, 0, 4};
+    static const double expected[3] = {3, 0, 24};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_Det, 0);
+    op_test_in(&t, TSSA_DOUBLE, 3, (const int64_t[]){3, 3, 3}, x);
+    op_test_run(&t, 1);
+    assert_int_equal(t.out[0].tensor.rank, 1);
+    for (size_t i = 0; i < 3; i++)
+        op_test_close(((const double *)t.out[0].tensor.data)[i], expected[i], 1e-14, "det", i);
+    op_test_end(&t);
+    op_test_begin(&t, IR_OP_Det, 0); /* of no rows: 1 */
+    op_test_in(&t, TSSA_DOUBLE, 2, (const int64_t[]){0, 0}, NULL);
+    op_test_run(&t, 1);
+    assert_true(*(const double *)t.out[0].tensor.data == 1);
+    op_test_end(&t);
+    op_test_begin(&t, IR_OP_Det, 0);
+    op_test_in(&t, TSSA_DOUBLE, 2, (const int64_t[]){3, 2}, x);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_transpose), cmocka_unit_test(test_transpose_refuses),
+        cmocka_unit_test(test_col2im),    cmocka_unit_test(test_max_unpool),
+        cmocka_unit_test(test_det),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
