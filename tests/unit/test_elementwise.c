@@ -235,12 +235,15 @@ static float apply(enum ir_op_id id, float x)
     return y;
 }
 
-#define assert_same(a, b)                                                                          \
-    do {                                                                                           \
-        float a_ = (a), b_ = (b);                                                                  \
-        if (memcmp(&a_, &b_, sizeof a_) != 0 && !(isnan(a_) && isnan(b_)))                         \
-            fail_msg("%s is %.9g, not %.9g", #a, (double)a_, (double)b_);                          \
-    } while (0)
+/* The same number, sign of zero included, or both NaN. */
+#define assert_same(a, b) check_same(#a, a, b)
+
+static void check_same(const char *what, float a, float b)
+{
+    bool same = isnan(b) ? isnan(a) : a == b && !signbit(a) == !signbit(b);
+    if (!same)
+        fail_msg("%s is %.9g, not %.9g", what, (double)a, (double)b);
+}
 
 static void special_values(void **state)
 {

@@ -118,7 +118,7 @@ static void quantize_integers(void **state)
         range_of(to, &low, &high);
         for (int64_t i = 0; i < (int64_t)tensor_count(x); i++) {
             int64_t s = scale_index(&form, i);
-            double wanted = rint((float)element(x, i) / (float)element(scale, s)) +
+            double wanted = rintf((float)element(x, i) / (float)element(scale, s)) +
                             (zero ? element(zero, s) : 0);
             wanted = fmin(fmax(wanted, low), high);
             if (element(y, i) != wanted)
