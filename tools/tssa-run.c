@@ -182,7 +182,15 @@ static enum exit_code prepare(struct job *job)
     status = inputs_make(job->context, job->model, &job->arguments, &job->inputs);
     if (!status)
         return EXIT_OK;
-    return fail(tssa_status_code(status) == TSSA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_FILE, status);
+    switch (tssa_status_code(status)) {
+    case TSSA_INVALID_ARGUMENT:
+    case TSSA_LIMIT:
+        return fail(EXIT_USAGE, status);
+    case TSSA_OUT_OF_MEMORY:
+        return fail(EXIT_RUN, status);
+    default:
+        return fail(EXIT_FILE, status);
+    }
 }
 
 static int by_size(const void *a, const void *b)
@@ -234,7 +242,8 @@ static enum exit_code run(struct job *job)
     }
     if (!status)
         return EXIT_OK;
-    return fail(tssa_status_code(status) == TSSA_SHAPE_MISMATCH ? EXIT_USAGE : EXIT_RUN,
+    bool wrong_input = tssa_status_code(status) == TSSA_SHAPE_MISMATCH;
+    return fail(wrong_input ? EXIT_USAGE : EXIT_RUN,
                 status_prefix(status, "cannot run %s", job->arguments.model));
 }
 

@@ -156,14 +156,16 @@ static void report_death(struct worker *worker, const struct workers_options *op
     size_t job = worker->job;
     double seconds = now() - worker->started;
     int status = worker_stop(worker, timeout);
+    int result = timeout               ? WORKER_TIMEOUT
+                 : WIFSIGNALED(status) ? WORKER_DIED
+                                       : WORKER_EXITED(WEXITSTATUS(status));
     if (timeout)
         snprintf(why, sizeof why, "did not end within %g s", options->timeout_seconds);
     else if (WIFSIGNALED(status))
         snprintf(why, sizeof why, "crashed: %s", strsignal(WTERMSIG(status)));
     else
         snprintf(why, sizeof why, "ended the process with status %d", WEXITSTATUS(status));
-    options->done(options->context, job, timeout ? WORKER_TIMEOUT : WORKER_DIED, why, strlen(why),
-                  seconds);
+    options->done(options->context, job, result, why, strlen(why), seconds);
 }
 
 /* Reads one answer. */

@@ -14,8 +14,9 @@
 #include "base/text.h"
 
 /* What a job that did not return is reported with; jobs return values >= 0. */
-#define WORKER_DIED (-1)
+#define WORKER_DIED (-1) /* by a signal */
 #define WORKER_TIMEOUT (-2)
+#define WORKER_EXITED(status) (-100 - (status))
 
 struct workers_options {
     int workers;            /* children at a time, at least 1 */

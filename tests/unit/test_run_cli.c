@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tssa-run from outside: what it prints, writes and returns, and its one line per mistake. */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "common/process.h"
+#include "common/xmalloc.h"
+#include "tools/common/npy.h"
+
+#define TOOL TSSA_BUILD_DIR "/tssa-run"
+#define MODELS TSSA_SOURCE_DIR "/models/"
+#define START MODELS "get_started_small/model.onnx"
+#define START_DATA MODELS "get_started_small/test_data_set_0"
+
+static const struct process_limits limits = {.seconds = 60};
+
+/* Runs the tool with up to 12 arguments. */
+#define RUN(...) process_run((const char *const[16]){TOOL, __VA_ARGS__}, NULL, NULL, &limits)
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Ends well, and `part` is in what it printed. */
+static void expect_good(struct process_result result, const char *part)
+{
+    if (result.status != 0 || !strstr(result.out, part))
+        print_error("status %d\n%s%s", result.status, result.out, result.err);
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.out, part));
+    process_result_free(&result);
+}
+
+/* Ends with `status` and exactly one line on standard error, which holds `part`. */
+static void expect_refused(struct process_result result, int status, const char *part)
+{
+    if (result.status != status || count_lines(result.err) != 1 || !strstr(result.err, part))
+        print_error("status %d\n%s%s", result.status, result.out, result.err);
+    assert_int_equal(result.status, status);
+    assert_int_equal(count_lines(result.err), 1);
+    assert_true(strncmp(result.err, "tssa-run: ", 10) == 0);
+    assert_non_null(strstr(result.err, part));
+    process_result_free(&result);
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------- */
+
+static void helps(void **state)
+{
+    (void)state;
+    expect_good(RUN("--help"), "Examples:");
+    expect_good(RUN("--version"), "tssa-run " TSSA_VERSION);
+    expect_good(RUN("--usage"), "--compare");
+}
+
+static void inspects(void **state)
+{
+    (void)state;
+    expect_good(RUN(START, "--inspect"), "f32[rows, columns]");
+    expect_good(RUN(START, "--inspect"), "1  ScatterND");
+    expect_good(RUN(START, "--dump-ir"), "= Loop@");
+    expect_good(RUN(START, "--dump-ir", "-O", "0"), "= Identity@");
+}
+
+/* ---- Running ---------------------------------------------------------------------------------------- */
+
+static void runs_recorded_data(void **state)
+{
+    (void)state;
+    expect_good(RUN(START, START_DATA, "--compare", START_DATA), "matches");
+    expect_good(RUN(START, START_DATA), "f32[16, 8]");
+    expect_good(
+        RUN(MODELS "ssd_loop_small/model.onnx", MODELS "ssd_loop_small/test_data_set_0", "--boxes"),
+        "7 detections");
+    expect_good(RUN(START, START_DATA, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
+}
+
+static void reads_a_model_from_standard_input(void **state)
+{
+    (void)state;
+    const char *const argv[] = {TOOL, "-", START_DATA, NULL};
+    expect_good(process_run(argv, START, NULL, &limits), "f32[16, 8]");
+}
+
+static void random_inputs_have_a_seed(void **state)
+{
+    (void)state;
+    struct process_result a = RUN(START, "--shape", "a:4x2", "--seed", "5");
+    struct process_result b = RUN(START, "--shape", "a:[4,2]", "--seed", "5");
+    struct process_result c = RUN(START, "--shape", "a:4,2", "--seed", "6");
+    struct process_result d = RUN(START, "--dim", "rows=4", "--dim", "columns=2", "--seed", "5");
+    const char *outputs[4];
+    const struct process_result *const all[4] = {&a, &b, &c, &d};
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(all[i]->status, 0);
+        outputs[i] = strstr(all[i]->out, "outputs");
+        assert_non_null(outputs[i]);
+        assert_non_null(strstr(outputs[i], "f32[4, 2]"));
+    }
+    assert_string_equal(outputs[0], outputs[1]);
+    assert_string_not_equal(outputs[0], outputs[2]);
+    assert_string_equal(outputs[0], outputs[3]);
+    process_result_free(&a);
+    process_result_free(&b);
+    process_result_free(&c);
+    process_result_free(&d);
+}
+
+static void tells_what_it_guesses(void **state)
+{
+    (void)state;
+    struct process_result result = RUN(START);
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.err, "rows (of a), columns (of a)"));
+    process_result_free(&result);
+}
+
+static void writes_a_profile(void **state)
+{
+    char *path = xprintf("%s/trace.json", (char *)*state);
+    expect_good(RUN(START, START_DATA, "--profile", path), "outputs");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fgetc(file), '[');
+    fclose(file);
+    expect_good(RUN(START, START_DATA, "-q", "--profile", "-"), "\"ScatterND");
+    free(path);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------------ */
+
+static void writes_and_compares_outputs(void **state)
+{
+    char *folder = xprintf("%s/out", (char *)*state);
+    expect_good(RUN(START, START_DATA, "-o", folder), "outputs");
+    expect_good(RUN(START, START_DATA, "-c", folder), "matches exactly");
+    expect_good(RUN(START, START_DATA, "-o", folder, "--output-format", "pb"), "outputs");
+    expect_good(RUN(START, START_DATA, "-c", folder), "matches exactly");
+    free(folder);
+}
+
+static void writes_sequences(void **state)
+{
+    char *folder = xprintf("%s/sequence", (char *)*state);
+    char *stale = xprintf("%s/output_0_3.npy", folder);
+    const char *model = MODELS "multiscale_bbox/model.onnx";
+    const char *data = MODELS "multiscale_bbox/test_data_set_0";
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_null(file_write(&allocator_default, stale, "of a longer one", 15));
+    expect_good(RUN(model, data, "-o", folder), "seq<f32>(3)");
+    assert_int_equal(access(stale, F_OK), -1);
+    expect_good(RUN(model, data, "-c", folder), "matches");
+    expect_good(RUN(model, data, "-o", folder, "--output-format", "pb"), "seq<");
+    expect_good(RUN(model, data, "-c", folder), "matches");
+    free(stale);
+    free(folder);
+}
+
+static void says_where_outputs_differ(void **state)
+{
+    char *folder = xprintf("%s/other", (char *)*state);
+    expect_good(RUN(START, "--shape", "a:16x8", "-o", folder), "outputs");
+    struct process_result result = RUN(START, START_DATA, "-c", folder);
+    assert_int_equal(result.status, 1);
+    assert_non_null(strstr(result.out, "DIFFERS"));
+    assert_non_null(strstr(result.out, " at ["));
+    process_result_free(&result);
+    expect_good(RUN(START, START_DATA, "-c", folder, "--atol", "100"), "matches");
+    free(folder);
+}
+
+/* An input from a .npy file: b of get_started_small, all twos. */
+static void reads_inputs(void **state)
+{
+    char *path = xprintf("%s/b.npy", (char *)*state), *argument = xprintf("b=%s", path);
+    float elements[6] = {2, 2, 2, 2, 2, 2};
+    struct tensor tensor = {.dtype = TSSA_FLOAT, .rank = 2, .dims = {3, 2}, .data = elements};
+    struct file_writer writer;
+    assert_null(file_writer_open(&allocator_default, path, &writer));
+    assert_null(npy_write(&tensor, &writer));
+    assert_null(file_writer_commit(&writer));
+    expect_good(RUN(START, "-i", argument), "f32[3, 2]");
+    expect_refused(RUN(START, "-i", argument, "-s", "b:3x2"), 2, "no such random input");
+    expect_refused(RUN(START, "-i", argument, "-s", "a:4x4"), 2, "rows");
+    free(path);
+    free(argument);
+}
+
+/* ---- Mistakes --------------------------------------------------------------------------------------- */
+
+static void refuses_wrong_arguments(void **state)
+{
+    (void)state;
+    expect_refused(process_run((const char *const[]){TOOL, NULL}, NULL, NULL, &limits), 2,
+                   "which model");
+    expect_refused(RUN("--unknown"), 2, "--unknown");
+    expect_refused(RUN(START, "--shape"), 2, "argument");
+    expect_refused(RUN(START, "a", "b"), 2, "b: ");
+    expect_refused(RUN(START, "--shape", "a:1xx2"), 2, "a:1xx2");
+    expect_refused(RUN(START, "--shape", "a:-1"), 2, "a:-1");
+    expect_refused(RUN(START, "--shape", "nothing:3"), 2, "nothing");
+    expect_refused(RUN(START, "--dim", "rows"), 2, "NAME=SIZE");
+    expect_refused(RUN(START, "--dim", "nothing=3"), 2, "nothing");
+    expect_refused(RUN(START, "--input", "nothing=x.npy"), 2, "nothing");
+    expect_refused(RUN(START, "--threads", "0"), 2, "--threads 0");
+    expect_refused(RUN(START, "--repeat", "-1"), 2, "--repeat -1");
+    expect_refused(RUN(START, "--seed", "x"), 2, "--seed x");
+    expect_refused(RUN(START, "--rtol", "nan"), 2, "--rtol nan");
+    expect_refused(RUN(START, "--device", "cuda"), 2, "cuda");
+    expect_refused(RUN(START, "--output-format", "raw"), 2, "npy or pb");
+    expect_refused(RUN(START, START_DATA, "--boxes"), 2, "--boxes");
+    expect_refused(RUN(START, "--shape", "a:4611686018427387904x8"), 2, "input a");
+}
+
+static void refuses_missing_files(void **state)
+{
+    (void)state;
+    expect_refused(RUN("/nowhere/model.onnx"), 3, "/nowhere/model.onnx");
+    expect_refused(RUN("/tmp"), 3, "/tmp");
+    expect_refused(RUN("-"), 3, "standard input");
+    expect_refused(RUN(START, "/nowhere"), 6, "/nowhere");
+    expect_refused(RUN(START, START), 6, "folder");
+    expect_refused(RUN(START, "/tmp"), 2, "input_0");
+    expect_refused(RUN(START, "-i", "b=/nowhere.npy"), 6, "/nowhere.npy");
+    expect_refused(RUN(START, "-i", "b=/nowhere.npz"), 6, "/nowhere.npz");
+    expect_refused(RUN(START, START_DATA, "-c", "/nowhere"), 6, "/nowhere");
+}
+
+static void refuses_damaged_models(void **state)
+{
+    char *path = xprintf("%s/damaged.onnx", (char *)*state);
+    struct file_map map;
+    assert_null(file_write(&allocator_default, path, "", 0));
+    expect_refused(RUN(path), 3, "damaged.onnx");
+    assert_null(file_map_open(START, &map));
+    for (size_t size = 1; size < map.size; size += map.size / 7) {
+        assert_null(file_write(&allocator_default, path, map.data, size));
+        expect_refused(RUN(path), 3, "damaged.onnx");
+    }
+    file_map_close(&map);
+    assert_null(file_write(&allocator_default, path, "\x93NUMPY", 6));
+    expect_refused(RUN(path), 3, "damaged.onnx");
+    free(path);
+}
+
+static void refuses_damaged_inputs(void **state)
+{
+    char *folder = *state, *empty = xprintf("b=%s/empty.npy", folder);
+    char *text = xprintf("b=%s/text.npy", folder), *zip = xprintf("b=%s/zip.npz", folder);
+    char *pb = xprintf("b=%s/x.pb", folder), *other = xprintf("b=%s/x.txt", folder);
+    assert_null(file_write(&allocator_default, empty + 2, "", 0));
+    assert_null(file_write(&allocator_default, text + 2, "hello", 5));
+    assert_null(file_write(&allocator_default, zip + 2, "PK\3\4damaged", 11));
+    assert_null(file_write(&allocator_default, pb + 2, "\xff\xff\xff", 3));
+    expect_refused(RUN(START, "-i", empty), 6, "empty.npy");
+    expect_refused(RUN(START, "-i", text), 6, "text.npy");
+    expect_refused(RUN(START, "-i", zip), 6, "zip.npz");
+    expect_refused(RUN(START, "-i", pb), 6, "x.pb");
+    expect_refused(RUN(START, "-i", other), 2, ".npy");
+    free(empty);
+    free(text);
+    free(zip);
+    free(pb);
+    free(other);
+}
+
+static void refuses_wrong_shapes(void **state)
+{
+    (void)state;
+    expect_refused(RUN(START, "-s", "a:3x4x5"), 2, "rank");
+    expect_refused(RUN(START, "-s", "a:3x4", "-s", "b:5x4"), 2, "rows");
+}
+
+/* Nothing is left of an output that could not be written whole. */
+static void leaves_nothing_half_written(void **state)
+{
+    char *folder = xprintf("%s/full", (char *)*state), *path = xprintf("%s/output_0.npy", folder);
+    const struct process_limits full = {.seconds = 60, .file_size = 200};
+    const char *const argv[] = {TOOL, START, START_DATA, "-q", "-o", folder, NULL};
+    expect_refused(process_run(argv, NULL, NULL, &full), 6, "output_0.npy");
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_null(file_write(&allocator_default, path, "old", 3));
+    expect_refused(process_run(argv, NULL, NULL, &full), 6, "output_0.npy");
+    struct file_map map;
+    assert_null(file_map_open(path, &map));
+    assert_int_equal(map.size, 3);
+    file_map_close(&map);
+    free(path);
+    free(folder);
+}
+
+static void refuses_unwritable_places(void **state)
+{
+    char *file = xprintf("%s/file", (char *)*state);
+    assert_null(file_write(&allocator_default, file, "x", 1));
+    expect_refused(RUN(START, START_DATA, "-o", file), 6, "file");
+    expect_refused(RUN(START, START_DATA, "-o", "/proc/nowhere"), 6, "/proc/nowhere");
+    expect_refused(RUN(START, START_DATA, "--profile", "/dev/full"), 6, "/dev/full");
+    const char *const argv[] = {TOOL, START, START_DATA, NULL};
+    expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
+    free(file);
+}
+
+static int set_up(void **state)
+{
+    *state = temporary_folder();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    remove_folder(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(helps),
+        cmocka_unit_test(inspects),
+        cmocka_unit_test(runs_recorded_data),
+        cmocka_unit_test(reads_a_model_from_standard_input),
+        cmocka_unit_test(random_inputs_have_a_seed),
+        cmocka_unit_test(tells_what_it_guesses),
+        cmocka_unit_test(writes_a_profile),
+        cmocka_unit_test(writes_and_compares_outputs),
+        cmocka_unit_test(writes_sequences),
+        cmocka_unit_test(says_where_outputs_differ),
+        cmocka_unit_test(reads_inputs),
+        cmocka_unit_test(refuses_wrong_arguments),
+        cmocka_unit_test(refuses_missing_files),
+        cmocka_unit_test(refuses_damaged_models),
+        cmocka_unit_test(refuses_damaged_inputs),
+        cmocka_unit_test(refuses_wrong_shapes),
+        cmocka_unit_test(leaves_nothing_half_written),
+        cmocka_unit_test(refuses_unwritable_places),
+    };
+    return cmocka_run_group_tests_name("run_cli", tests, set_up, tear_down);
+}
