@@ -4,11 +4,10 @@
  * Prints nanoseconds per step: the minimum and the median over the samples. The limit is the kernel
  * alone: 128 bytes in, 64 out, all in the first-level cache, a few nanoseconds.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "bench/measure.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/executor.h"
@@ -16,15 +15,6 @@
 #define CHAIN 1000
 #define WARMUP 50
 #define SAMPLES 501
-
-static void check(tssa_status *status)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "bench_overhead: %s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    exit(1);
-}
 
 static void write_chain(struct text *text)
 {
@@ -43,12 +33,6 @@ static void write_loop(struct text *text)
               "body(%i: i64[], %c: bool[], %v: f32[16]) {\n"
               "%w = Add@14(%v, %v0)\n"
               "return(%c, %w)\n}\n}\nreturn(%out)\n}\n");
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
 }
 
 static void measure(const char *name, void (*write)(struct text *))
@@ -80,8 +64,7 @@ static void measure(const char *name, void (*write)(struct text *))
         if (i >= 0)
             samples[i] = (double)(executor_now() - start) / CHAIN;
     }
-    qsort(samples, SAMPLES, sizeof *samples, by_value);
-    printf("%-28s min %7.1f ns   median %7.1f ns\n", name, samples[0], samples[SAMPLES / 2]);
+    report(name, "ns", samples, SAMPLES);
     run_free(run);
     plan_free(plan);
     ir_graph_free(graph);

@@ -3,34 +3,10 @@
  * What it takes to get a model going: load, optimize, session, and the memory that they hold, for each
  * model given (default: the committed SSD). Milliseconds; minimum and median.
  */
-#include <stdio.h>
-#include <stdlib.h>
-
+#include "bench/measure.h"
 #include "runtime/executor.h"
-#include "tssa.h"
 
 #define SAMPLES 51
-
-static void check(tssa_status *status)
-{
-    if (!status)
-        return;
-    fprintf(stderr, "bench_session: %s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    exit(1);
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static void print(const char *what, double *samples)
-{
-    qsort(samples, SAMPLES, sizeof *samples, by_value);
-    printf("  %-10s min %7.3f ms   median %7.3f ms\n", what, samples[0], samples[SAMPLES / 2]);
-}
 
 static void measure(const char *path)
 {
@@ -57,10 +33,10 @@ static void measure(const char *path)
         tssa_context_free(context);
     }
     printf("%s\n", path);
-    print("load", load);
-    print("optimize", optimize);
-    print("session", create);
-    printf("  %-10s %zu KiB\n", "memory", peak / 1024);
+    report("  load", "ms", load, SAMPLES);
+    report("  optimize", "ms", optimize, SAMPLES);
+    report("  session", "ms", create, SAMPLES);
+    printf("  memory held at most         %zu KiB\n", peak / 1024);
 }
 
 int main(int argc, char **argv)

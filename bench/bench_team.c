@@ -3,11 +3,10 @@
  * What it costs to send a parallel loop to the thread team and to wait for it: the body does nothing.
  * Run with OMP_PROC_BIND=true, as the tools do by themselves. Microseconds; minimum and median.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/team.h"
+#include "bench/measure.h"
 #include "runtime/executor.h"
 
 #define SAMPLES 2001
@@ -17,12 +16,6 @@ static void nothing(void *context, int64_t begin, int64_t end)
     (void)context;
     (void)begin;
     (void)end;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
 }
 
 int main(void)
@@ -37,8 +30,7 @@ int main(void)
         if (i >= 0)
             samples[i] = (double)(executor_now() - start) / 1e3;
     }
-    qsort(samples, SAMPLES, sizeof *samples, by_value);
-    printf("parallel loop on %d threads (%s): min %.2f us   median %.2f us   P99 %.2f us\n", team.threads,
-           team.parallel_for ? "OpenMP" : "serial", samples[0], samples[SAMPLES / 2], samples[SAMPLES * 99 / 100]);
+    printf("%d threads, %s\n", team.threads, team.parallel_for ? "OpenMP" : "serial");
+    report("a parallel loop", "us", samples, SAMPLES);
     return 0;
 }

@@ -66,26 +66,38 @@ struct reduce {
 
 #define CHUNK 512
 
-/* Calls `fold` on the reduced elements of one output, at most CHUNK at a time. The innermost reduced
- * axis gives the runs. */
+/* Walks the reduced elements of one output in order. The innermost reduced axis gives the runs. */
+struct walk {
+    const struct reduce *reduce;
+    const char *base; /* the output's first element */
+    int64_t done;
+};
+
+/* The next elements, at most CHUNK, converted to `as`; 0 at the end. */
+static int64_t walk_next(struct walk *walk, tssa_dtype as, void *chunk)
+{
+    const struct axis_nest *nest = &walk->reduce->reduced;
+    tssa_dtype dtype = walk->reduce->in->dtype;
+    if (walk->done >= nest->count)
+        return 0;
+    int last = nest->rank - 1;
+    int64_t run = last >= 0 ? nest->sizes[last] : 1, stride = last >= 0 ? nest->strides[last] : 1;
+    int64_t left = run - walk->done % run, n = left < CHUNK ? left : CHUNK;
+    size_t offset = (size_t)axis_nest_offset(nest, walk->done) * tssa_dtype_size(dtype);
+    convert_elements(n, dtype, walk->base + offset, stride, as, chunk, 1, &convert_default);
+    walk->done += n;
+    return n;
+}
+
 static double fold_doubles(const struct reduce *r, const char *base, double accumulated,
                            double shift)
 {
     double chunk[CHUNK];
-    const struct axis_nest *nest = &r->reduced;
-    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1,
-            stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
-    size_t width = tssa_dtype_size(r->in->dtype);
-    for (int64_t start = 0; start < nest->count; start += run) {
-        const char *from = base + (size_t)axis_nest_offset(nest, start) * width;
-        for (int64_t i = 0; i < run; i += CHUNK) {
-            int64_t n = run - i < CHUNK ? run - i : CHUNK;
-            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride,
-                             TSSA_DOUBLE, chunk, 1, &convert_default);
-            for (int64_t k = 0; r->reduction->by_max && k < n; k++)
-                chunk[k] = exp(chunk[k] - shift);
-            accumulated = r->reduction->fold(accumulated, chunk, n);
-        }
+    struct walk walk = {.reduce = r, .base = base};
+    for (int64_t n; (n = walk_next(&walk, TSSA_DOUBLE, chunk)) > 0;) {
+        for (int64_t k = 0; r->reduction->by_max && k < n; k++)
+            chunk[k] = exp(chunk[k] - shift);
+        accumulated = r->reduction->fold(accumulated, chunk, n);
     }
     return accumulated;
 }
@@ -93,19 +105,9 @@ static double fold_doubles(const struct reduce *r, const char *base, double accu
 static uint64_t fold_integers(const struct reduce *r, const char *base, uint64_t accumulated)
 {
     int64_t chunk[CHUNK];
-    const struct axis_nest *nest = &r->reduced;
-    int64_t run = nest->rank ? nest->sizes[nest->rank - 1] : 1,
-            stride = nest->rank ? nest->strides[nest->rank - 1] : 1;
-    size_t width = tssa_dtype_size(r->in->dtype);
-    for (int64_t start = 0; start < nest->count; start += run) {
-        const char *from = base + (size_t)axis_nest_offset(nest, start) * width;
-        for (int64_t i = 0; i < run; i += CHUNK) {
-            int64_t n = run - i < CHUNK ? run - i : CHUNK;
-            convert_elements(n, r->in->dtype, from + (size_t)(i * stride) * width, stride,
-                             TSSA_INT64, chunk, 1, &convert_default);
-            accumulated = r->reduction->fold_int(accumulated, chunk, n);
-        }
-    }
+    struct walk walk = {.reduce = r, .base = base};
+    for (int64_t n; (n = walk_next(&walk, TSSA_INT64, chunk)) > 0;)
+        accumulated = r->reduction->fold_int(accumulated, chunk, n);
     return accumulated;
 }
 
