@@ -24,11 +24,8 @@ struct name_use {
 tssa_status *scope_init(struct scope *scope, struct import *import, struct scope *parent,
                         struct frame *frame, struct ir_block *block, unsigned depth)
 {
-    *scope = (struct scope){.import = import,
-                            .parent = parent,
-                            .frame = frame,
-                            .block = block,
-                            .depth = depth};
+    *scope = (struct scope){
+        .import = import, .parent = parent, .frame = frame, .block = block, .depth = depth};
     map_init(&scope->values, import->allocator);
     map_init(&scope->hints, import->allocator);
     if (depth > IMPORT_MAX_DEPTH)
@@ -137,7 +134,7 @@ tssa_status *import_spend(const struct scope *scope, uint64_t amount)
 
 static int64_t newest_opset(const char *domain)
 {
-    return !domain[0]                           ? IR_NEWEST_OPSET
+    return !domain[0]                          ? IR_NEWEST_OPSET
            : strcmp(domain, "ai.onnx.ml") == 0 ? IR_NEWEST_ML_OPSET
                                                : 1;
 }
@@ -226,8 +223,8 @@ static size_t count_graphs(struct scope *scope, const Onnx__NodeProto *node)
 }
 
 /* A list of graphs becomes blocks named "name[0]", "name[1]", ... */
-static tssa_status *add_graphs(struct import *import, const char *name, const struct bound_attr *bound,
-                               struct graph_attrs *graphs)
+static tssa_status *add_graphs(struct import *import, const char *name,
+                               const struct bound_attr *bound, struct graph_attrs *graphs)
 {
     const Onnx__AttributeProto *proto = bound->proto;
     if (attribute_type(proto) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {
@@ -335,7 +332,8 @@ static tssa_status *check_counts(const struct draft *draft)
     if (operands > INT32_MAX || results > INT32_MAX)
         return ERROR(TSSA_LIMIT, "it has too many inputs or outputs");
     TRY(check_count("inputs", operands, info->min_operands, info->max_operands));
-    unsigned first = draft->version < 9 && info == ir_op_info(IR_OP_Scan); /* Scan-8: sequence_lens? */
+    unsigned first =
+        draft->version < 9 && info == ir_op_info(IR_OP_Scan); /* Scan-8: sequence_lens? */
     for (unsigned i = first; i < info->min_operands; i++)
         if (!import->operands.data[i])
             return ERROR(TSSA_MALFORMED, "input %u is missing", i);
@@ -349,13 +347,14 @@ static tssa_status *check_graphs(const struct draft *draft, const struct graph_a
         enum ir_op_id op;
         const char *name;
     } known[] = {
-        {IR_OP_If, "then_branch"}, {IR_OP_If, "else_branch"},     {IR_OP_Loop, "body"},
+        {IR_OP_If, "then_branch"}, {IR_OP_If, "else_branch"},   {IR_OP_Loop, "body"},
         {IR_OP_Scan, "body"},      {IR_OP_SequenceMap, "body"},
     };
     for (uint32_t i = 0; i < graphs->count; i++) {
         bool found = draft->info->id == IR_OP_opaque;
         for (size_t k = 0; k < sizeof known / sizeof *known && !found; k++)
-            found = known[k].op == draft->info->id && strcmp(known[k].name, graphs->data[i].name) == 0;
+            found =
+                known[k].op == draft->info->id && strcmp(known[k].name, graphs->data[i].name) == 0;
         if (!found)
             return ERROR(TSSA_MALFORMED, "it has no subgraph \"%s\"", graphs->data[i].name);
     }
@@ -479,8 +478,8 @@ static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node
 
 /* Says where an error was. Of many nested nodes the innermost and the outermost are named: the message
  * must not be cut off before it says what is wrong. */
-static tssa_status *name_node(const struct scope *scope, const Onnx__NodeProto *node, uint32_t index,
-                              tssa_status *status)
+static tssa_status *name_node(const struct scope *scope, const Onnx__NodeProto *node,
+                              uint32_t index, tssa_status *status)
 {
     const char *type = node->op_type ? node->op_type : "";
     if (scope->import->named_nodes++ >= MAX_NAMED_NODES && scope->depth > 0)
@@ -526,7 +525,8 @@ static tssa_status *collect_initial(const Onnx__GraphProto *graph, struct map *i
 
 /* `is_initial`: an initializer has the input's name. Before IR 4 every initializer had to be an input
  * too, and it is a constant none the less; since then such an input of the model has a default. */
-static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto *info, bool is_initial)
+static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto *info,
+                                 bool is_initial)
 {
     bool is_main = scope->block->owner == NULL;
     if (!info->name || !info->name[0])
@@ -534,7 +534,8 @@ static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto
     if (is_initial && scope->import->model->ir_version < 4)
         return NULL;
     if (is_initial && !is_main)
-        return ERROR(TSSA_MALFORMED, "input \"%s\" of a subgraph is an initializer too", info->name);
+        return ERROR(TSSA_MALFORMED, "input \"%s\" of a subgraph is an initializer too",
+                     info->name);
     const struct ir_type *type;
     tssa_status *status = import_type(scope->import, info->type, &type);
     if (status)
@@ -571,7 +572,8 @@ static tssa_status *set_default(struct scope *scope, const struct ir_value *para
     if (!type_compatible(param->type, type)) {
         char text[128];
         tensor_describe(tensor, text, sizeof text);
-        return ERROR(TSSA_MALFORMED, "input \"%s\" has a default of another type, %s", param->name, text);
+        return ERROR(TSSA_MALFORMED, "input \"%s\" has a default of another type, %s", param->name,
+                     text);
     }
     if (graph->input_defaults[param->index])
         return ERROR(TSSA_MALFORMED, "\"%s\" is initialized twice", param->name);
@@ -612,8 +614,8 @@ static tssa_status *import_outputs(struct scope *scope, const Onnx__GraphProto *
     struct import *import = scope->import;
     if (graph->n_output > INT32_MAX)
         return ERROR(TSSA_LIMIT, "the graph has too many outputs");
-    struct ir_op *op = ir_op_create(import->graph, ir_op_info(IR_OP_return),
-                                    (uint32_t)graph->n_output, 0);
+    struct ir_op *op =
+        ir_op_create(import->graph, ir_op_info(IR_OP_return), (uint32_t)graph->n_output, 0);
     TRY_ALLOC(op);
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const char *name = graph->output[i]->name;
@@ -652,8 +654,8 @@ static tssa_status *import_block(struct scope *outside, const struct graph_attr 
     *block = ir_block_create(import->graph, op, 0);
     TRY_ALLOC(*block);
     struct scope scope;
-    tssa_status *status = scope_init(&scope, import, attr->scope, attr->scope->frame, *block,
-                                     outside->depth + 1);
+    tssa_status *status =
+        scope_init(&scope, import, attr->scope, attr->scope->frame, *block, outside->depth + 1);
     if (!status)
         status = import_graph(&scope, attr->graph);
     scope_free(&scope);

@@ -61,8 +61,8 @@ struct import {
     struct wire_file file;
     struct arena scratch;
     const Onnx__ModelProto *model;
-    bool mapped; /* the model's bytes are a mapped file */
-    bool eager;  /* infer every op at once, because upgrades of old opsets need types */
+    bool mapped;            /* the model's bytes are a mapped file */
+    bool eager;             /* infer every op at once, because upgrades of old opsets need types */
     struct ir_value absent; /* a function input that the caller left out */
     struct map functions;   /* key -> struct function */
     struct map used_names;  /* names of values -> struct name_use */

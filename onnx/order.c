@@ -21,10 +21,10 @@ struct order {
     struct import *import;
     Onnx__NodeProto *const *nodes;
     size_t count;
-    struct map producers;      /* name -> index of its node + 1, as a pointer */
-    VEC(uint32_t) needs;       /* indices of nodes */
-    size_t *first;             /* of node i: needs[first[i]] to needs[first[i + 1]] */
-    uint8_t *state;            /* of node i */
+    struct map producers; /* name -> index of its node + 1, as a pointer */
+    VEC(uint32_t) needs;  /* indices of nodes */
+    size_t *first;        /* of node i: needs[first[i]] to needs[first[i + 1]] */
+    uint8_t *state;       /* of node i */
     bool is_ordered;
 };
 
@@ -202,8 +202,7 @@ static tssa_status *sort(const struct order *order, uint32_t *sorted, size_t *n_
         .path = ARENA_ARRAY(&scratch, uint32_t, order->count),
         .sorted = sorted,
     };
-    tssa_status *status =
-        search.next && search.path ? NULL : status_out_of_memory();
+    tssa_status *status = search.next && search.path ? NULL : status_out_of_memory();
     for (size_t i = 0; i < order->count && !status; i++)
         search.next[i] = order->first[i];
     for (size_t i = 0; i < order->count && !status; i++)
@@ -239,8 +238,8 @@ tssa_status *import_order(const struct scope *scope, Onnx__NodeProto *const *nod
     vec_init(&order.needs, import->allocator);
     order.first = allocator_calloc(import->allocator, count + 1, sizeof *order.first);
     order.state = allocator_calloc(import->allocator, count, sizeof *order.state);
-    tssa_status *status = order.first && order.state ? find_order(&order, result, n_sorted)
-                                                     : status_out_of_memory();
+    tssa_status *status =
+        order.first && order.state ? find_order(&order, result, n_sorted) : status_out_of_memory();
     allocator_free(import->allocator, order.state);
     allocator_free(import->allocator, order.first);
     vec_free(&order.needs);

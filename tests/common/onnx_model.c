@@ -23,13 +23,13 @@ static void *new_message(struct onnx_model *model, size_t size, void (*init)(voi
     return message;
 }
 
-#define MAKER(name, type, prefix)                                                                   \
-    static type *name(struct onnx_model *model)                                                     \
-    {                                                                                               \
-        type *message = arena_alloc(&model->arena, sizeof *message);                                \
-        assert_non_null(message);                                                                   \
-        prefix##__init(message);                                                                    \
-        return message;                                                                             \
+#define MAKER(name, type, prefix)                                                                  \
+    static type *name(struct onnx_model *model)                                                    \
+    {                                                                                              \
+        type *message = arena_alloc(&model->arena, sizeof *message);                               \
+        assert_non_null(message);                                                                  \
+        prefix##__init(message);                                                                   \
+        return message;                                                                            \
     }
 
 MAKER(new_model, Onnx__ModelProto, onnx__model_proto)
@@ -41,10 +41,22 @@ MAKER(new_tensor, Onnx__TensorProto, onnx__tensor_proto)
 MAKER(new_value, Onnx__ValueInfoProto, onnx__value_info_proto)
 MAKER(new_function, Onnx__FunctionProto, onnx__function_proto)
 
-static void type_init(void *m) { onnx__type_proto__init(m); }
-static void tensor_type_init(void *m) { onnx__type_proto__tensor__init(m); }
-static void shape_init(void *m) { onnx__tensor_shape_proto__init(m); }
-static void dimension_init(void *m) { onnx__tensor_shape_proto__dimension__init(m); }
+static void type_init(void *m)
+{
+    onnx__type_proto__init(m);
+}
+static void tensor_type_init(void *m)
+{
+    onnx__type_proto__tensor__init(m);
+}
+static void shape_init(void *m)
+{
+    onnx__tensor_shape_proto__init(m);
+}
+static void dimension_init(void *m)
+{
+    onnx__tensor_shape_proto__dimension__init(m);
+}
 
 void model_init(struct onnx_model *model, int64_t ir_version, int64_t opset)
 {
@@ -228,7 +240,8 @@ Onnx__AttributeProto *model_attr(struct onnx_model *model, Onnx__NodeProto *node
     return attr;
 }
 
-void model_attr_int(struct onnx_model *model, Onnx__NodeProto *node, const char *name, int64_t value)
+void model_attr_int(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
+                    int64_t value)
 {
     Onnx__AttributeProto *attr =
         model_attr(model, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
@@ -236,7 +249,8 @@ void model_attr_int(struct onnx_model *model, Onnx__NodeProto *node, const char 
     attr->i = value;
 }
 
-void model_attr_float(struct onnx_model *model, Onnx__NodeProto *node, const char *name, float value)
+void model_attr_float(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
+                      float value)
 {
     Onnx__AttributeProto *attr =
         model_attr(model, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
@@ -274,7 +288,8 @@ void model_attr_graph(struct onnx_model *model, Onnx__NodeProto *node, const cha
     model_attr(model, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = graph;
 }
 
-void model_attr_ref(struct onnx_model *model, Onnx__NodeProto *node, const char *name, const char *ref)
+void model_attr_ref(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
+                    const char *ref)
 {
     Onnx__AttributeProto *attr = model_attr(model, node, name, 0);
     attr->has_type = 0;

@@ -32,14 +32,17 @@ Onnx__ValueInfoProto *model_value(struct onnx_model *model, const char *name, in
 /* A tensor whose raw_data is a copy of `raw`. */
 Onnx__TensorProto *model_tensor(struct onnx_model *model, const char *name, int dtype,
                                 const char *dims, const void *raw, size_t size);
-void model_initializer(struct onnx_model *model, Onnx__GraphProto *graph, Onnx__TensorProto *tensor);
+void model_initializer(struct onnx_model *model, Onnx__GraphProto *graph,
+                       Onnx__TensorProto *tensor);
 
 Onnx__NodeProto *model_node(struct onnx_model *model, Onnx__GraphProto *graph, const char *op,
                             const char *inputs, const char *outputs);
 Onnx__AttributeProto *model_attr(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
                                  int type);
-void model_attr_int(struct onnx_model *model, Onnx__NodeProto *node, const char *name, int64_t value);
-void model_attr_float(struct onnx_model *model, Onnx__NodeProto *node, const char *name, float value);
+void model_attr_int(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
+                    int64_t value);
+void model_attr_float(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
+                      float value);
 void model_attr_string(struct onnx_model *model, Onnx__NodeProto *node, const char *name,
                        const char *value);
 void model_attr_ints(struct onnx_model *model, Onnx__NodeProto *node, const char *name,

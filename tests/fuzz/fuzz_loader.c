@@ -11,8 +11,8 @@
 /* An internal error is a bug: the importer must refuse what the verifier would. */
 static void check(tssa_status *status)
 {
-    if (status && (strchr(tssa_status_message(status), '\n') ||
-                   tssa_status_code(status) == TSSA_INTERNAL))
+    if (status &&
+        (strchr(tssa_status_message(status), '\n') || tssa_status_code(status) == TSSA_INTERNAL))
         abort();
     tssa_status_free(status);
 }

@@ -61,16 +61,16 @@ static int make_files(void **state)
     write_file("model/sub/deep.bin", values, sizeof values);
     return link(in_folder("model/hard"), in_folder("model/two")) ||
            symlink("data.bin", in_folder("model/link")) ||
-           symlink("../secret", in_folder("model/escape")) || symlink("sub", in_folder("model/loop")) ||
-           symlink("..", in_folder("model/up"));
+           symlink("../secret", in_folder("model/escape")) ||
+           symlink("sub", in_folder("model/loop")) || symlink("..", in_folder("model/up"));
 }
 
 static int remove_files(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "model/link", "model/escape", "model/loop",  "model/up",   "model/two", "model/hard", "model/data.bin",
-        "model/sub/deep.bin", "model/model.onnx", "secret"};
+        "model/link", "model/escape",   "model/loop",         "model/up",         "model/two",
+        "model/hard", "model/data.bin", "model/sub/deep.bin", "model/model.onnx", "secret"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         unlink(in_folder(names[i]));
     return rmdir(in_folder("model/sub")) || rmdir(in_folder("model")) || rmdir(folder);
@@ -311,14 +311,10 @@ static void test_without_openat2(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_escapes),
-        cmocka_unit_test(test_dots),
-        cmocka_unit_test(test_links_on_request),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_entries),
-        cmocka_unit_test(test_from_memory),
-        cmocka_unit_test(test_without_openat2),
+        cmocka_unit_test(test_read),        cmocka_unit_test(test_escapes),
+        cmocka_unit_test(test_dots),        cmocka_unit_test(test_links_on_request),
+        cmocka_unit_test(test_ranges),      cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_from_memory), cmocka_unit_test(test_without_openat2),
     };
     return cmocka_run_group_tests(tests, make_files, remove_files);
 }

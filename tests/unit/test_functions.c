@@ -265,7 +265,8 @@ static void test_bad_functions(void **state)
     model_opset(&m, "com.acme", 1);
     model_node(&m, m.graph, "local:F", "x", "y");
     finish(&m, "y");
-    expect_refused(&m, TSSA_MALFORMED, "the function imports no operator set of domain \"com.acme\"");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "the function imports no operator set of domain \"com.acme\"");
 }
 
 int main(void)

@@ -74,7 +74,8 @@ static void test_cycle(void **state)
     model_node(&m, m.graph, "Add", "x,b", "a")->name = model_string(&m, "first");
     model_node(&m, m.graph, "Add", "x,a", "b");
     model_output(&m, m.graph, "b", TSSA_FLOAT, "3");
-    expect_refused(&m, TSSA_MALFORMED, "node \"first\" (Add) needs its own output: the graph has a cycle");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "node \"first\" (Add) needs its own output: the graph has a cycle");
 }
 
 /* A Loop whose body shadows an outer name with its parameter, and takes another through two levels. */
@@ -299,7 +300,8 @@ static void test_bad_tensors(void **state)
         tssa_code code;
         const char *message;
     } cases[] = {
-        {TSSA_FLOAT, "3", 11, TSSA_MALFORMED, "tensor \"t\": f32[3] takes 12 bytes of data, not 11"},
+        {TSSA_FLOAT, "3", 11, TSSA_MALFORMED,
+         "tensor \"t\": f32[3] takes 12 bytes of data, not 11"},
         {TSSA_FLOAT, "3", 16, TSSA_MALFORMED, "takes 12 bytes of data, not 16"},
         {TSSA_FLOAT, "0", 4, TSSA_MALFORMED, "takes 0 bytes of data, not 4"},
         {TSSA_FLOAT, "1000000000,1000000000", 4, TSSA_MALFORMED, "not 4"},
@@ -316,8 +318,8 @@ static void test_bad_tensors(void **state)
     struct onnx_model m;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         model_init(&m, 13, 25);
-        refuse_tensor(model_tensor(&m, "t", cases[i].dtype, cases[i].dims, floats, cases[i].size), &m,
-                      cases[i].code, cases[i].message);
+        refuse_tensor(model_tensor(&m, "t", cases[i].dtype, cases[i].dims, floats, cases[i].size),
+                      &m, cases[i].code, cases[i].message);
     }
     model_init(&m, 8, 18);
     refuse_tensor(model_tensor(&m, "t", TSSA_FLOAT, "3", NULL, 0), &m, TSSA_MALFORMED,
@@ -409,7 +411,8 @@ static void test_large_typed_data(void **state)
         assert_int_equal(small[i], bytes[i]);
     ir_graph_free(graph);
     tensors[0]->n_dims = 0;
-    expect_refused(&m, TSSA_MALFORMED, "tensor \"a\": i64[] takes 1 entries of int64_data, not 3000");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "tensor \"a\": i64[] takes 1 entries of int64_data, not 3000");
 }
 
 /* ---- Operators and opsets ------------------------------------------------------------------------- */
@@ -496,7 +499,8 @@ static void test_versions(void **state)
     assert_int_equal(neg_version(13, 28), -1); /* carried, not guessed */
     assert_int_equal(neg_version(2, 0), 1);
     with_softmax(&m, 3, 0);
-    expect_refused(&m, TSSA_MALFORMED, "node 0 (Neg): the model imports no operator set of domain \"ai.onnx\"");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "node 0 (Neg): the model imports no operator set of domain \"ai.onnx\"");
     with_softmax(&m, 14, 18);
     expect_refused(&m, TSSA_UNSUPPORTED, "IR version 14 is newer than 13");
     with_softmax(&m, 0, 18);
@@ -508,7 +512,8 @@ static void test_versions(void **state)
     expect_body(&m, "  %y = Neg@13(%x): f32[2, 3]\n  return(%y)\n}\n");
     with_softmax(&m, 8, 18);
     model_opset(&m, "ai.onnx", 17);
-    expect_refused(&m, TSSA_MALFORMED, "operator sets 18 and 17 of domain \"ai.onnx\" are imported");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "operator sets 18 and 17 of domain \"ai.onnx\" are imported");
     with_softmax(&m, 8, 18);
     m.proto->graph = NULL;
     expect_refused(&m, TSSA_MALFORMED, "the model has no graph");

@@ -138,11 +138,13 @@ static void test_broadcast(void **state)
     n = start(&m, 6, "Add", "u,s", "y");
     model_attr_int(&m, n, "broadcast", 1);
     model_attr_int(&m, n, "axis", 1);
-    expect_refused(&m, TSSA_UNSUPPORTED, "node 0 (Add): broadcasting along an axis needs inputs of known rank");
+    expect_refused(&m, TSSA_UNSUPPORTED,
+                   "node 0 (Add): broadcasting along an axis needs inputs of known rank");
     n = start(&m, 6, "Add", "b,x", "y");
     model_attr_int(&m, n, "broadcast", 1);
     model_attr_int(&m, n, "axis", 0);
-    expect_refused(&m, TSSA_MALFORMED, "a tensor of rank 4 cannot be broadcast at axis 0 of rank 2");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "a tensor of rank 4 cannot be broadcast at axis 0 of rank 2");
 }
 
 /* Ranks come from inference: through ops that the importer made before. */
@@ -228,8 +230,8 @@ static void test_constants(void **state)
     model_attr_ints(&m, constant(&m), "value_ints", "");
     expect_ops(&m, "  %c = Constant@13() {value = i64[0] []}: i64[0]\n");
 
-    Onnx__AttributeProto *attr = model_attr(&m, constant(&m), "value_floats",
-                                            ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    Onnx__AttributeProto *attr =
+        model_attr(&m, constant(&m), "value_floats", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
     float halves[] = {0.5f, 2};
     attr->floats = halves;
     attr->n_floats = 2;
@@ -256,7 +258,8 @@ static void test_constants(void **state)
     Onnx__NodeProto *n = constant(&m);
     model_attr_int(&m, n, "value_int", 1);
     model_attr_float(&m, n, "value_float", 1);
-    expect_refused(&m, TSSA_MALFORMED, "node 0 (Constant): it has 2 attributes and needs one value");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "node 0 (Constant): it has 2 attributes and needs one value");
     constant(&m);
     expect_refused(&m, TSSA_MALFORMED, "it has 0 attributes");
     model_attr_int(&m, constant(&m), "value", 1);

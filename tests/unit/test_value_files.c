@@ -223,9 +223,9 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_dtype), cmocka_unit_test(test_strings),
-        cmocka_unit_test(test_sequences),   cmocka_unit_test(test_optionals),
-        cmocka_unit_test(test_maps),        cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_every_dtype),   cmocka_unit_test(test_strings),
+        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_optionals),
+        cmocka_unit_test(test_maps),          cmocka_unit_test(test_bad_files),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

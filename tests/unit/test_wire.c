@@ -59,7 +59,8 @@ static const struct {
     {BYTES("\x3a\x03\x12\x02g"), "byte 2, in GraphProto: field 2 needs 2 bytes and 1 are left"},
     {BYTES("\x12\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), "needs 18446744073709551615 bytes"},
     {BYTES("\x12\x80"), "a length is cut off"},
-    {BYTES("\xf9\x7f\x01\x02"), "needs 8 bytes and 2 are left"}, /* unknown fields are bounded too */
+    {BYTES("\xf9\x7f\x01\x02"),
+     "needs 8 bytes and 2 are left"}, /* unknown fields are bounded too */
     {BYTES("\x0a\x01x"), "ir_version of ModelProto has the wrong wire type"},
     {BYTES("\x38\x01"), "graph of ModelProto has the wrong wire type"},
     {BYTES("\x12\x03"
@@ -74,8 +75,8 @@ static void test_malformed(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++)
-        expect(&onnx__model_proto__descriptor, malformed[i].bytes, malformed[i].size, TSSA_MALFORMED,
-               malformed[i].message);
+        expect(&onnx__model_proto__descriptor, malformed[i].bytes, malformed[i].size,
+               TSSA_MALFORMED, malformed[i].message);
     /* Packed numbers that end inside one: dims (varint), float_data (fixed). */
     expect(&onnx__tensor_proto__descriptor, BYTES("\x0a\x02\x01\x80"), TSSA_MALFORMED,
            "dims of TensorProto ends inside a number");
@@ -169,8 +170,8 @@ static void test_dropped(void **state)
     static const char bytes[] = "\x08\x07\xf8\x7f\x01\xf9\x7f"
                                 "12345678\xfa\x7f\x02\xff\xff\xfd\x7f"
                                 "1234\xc0\xa3\x09\x00\x32\x01\xe9";
-    Onnx__ModelProto *model = (Onnx__ModelProto *)unpack(&file, &onnx__model_proto__descriptor, bytes,
-                                                         sizeof bytes - 1);
+    Onnx__ModelProto *model =
+        (Onnx__ModelProto *)unpack(&file, &onnx__model_proto__descriptor, bytes, sizeof bytes - 1);
     assert_int_equal(model->ir_version, 7);
     assert_null(model->doc_string);
     assert_int_equal(model->base.n_unknown_fields, 0);
@@ -182,8 +183,8 @@ static void test_last_scalar_wins(void **state)
     (void)state;
     struct wire_file file;
     static const char bytes[] = "\x08\x07\x08\x08\x12\x01x\x12\x02yz";
-    Onnx__ModelProto *model = (Onnx__ModelProto *)unpack(&file, &onnx__model_proto__descriptor, bytes,
-                                                         sizeof bytes - 1);
+    Onnx__ModelProto *model =
+        (Onnx__ModelProto *)unpack(&file, &onnx__model_proto__descriptor, bytes, sizeof bytes - 1);
     assert_int_equal(model->ir_version, 8);
     assert_string_equal(model->producer_name, "yz");
     wire_free(&file);
@@ -202,15 +203,16 @@ static void test_spans(void **state)
     wire_put_bytes(&out, 9, payload, sizeof payload);
     wire_put_bytes(&out, 5, payload, sizeof payload);     /* int32_data, packed */
     wire_put_bytes(&out, 4, payload, sizeof payload - 4); /* float_data, below the limit */
-    Onnx__TensorProto *tensor = (Onnx__TensorProto *)unpack(&file, &onnx__tensor_proto__descriptor,
-                                                            out.data, out.size);
+    Onnx__TensorProto *tensor =
+        (Onnx__TensorProto *)unpack(&file, &onnx__tensor_proto__descriptor, out.data, out.size);
     const struct wire_span *raw = wire_tensor_span(&file, tensor, 9);
     const struct wire_span *ints = wire_tensor_span(&file, tensor, 5);
     assert_non_null(raw);
     assert_non_null(ints);
     assert_int_equal(raw->size, sizeof payload);
     assert_memory_equal(raw->data, payload, sizeof payload);
-    assert_true((const char *)raw->data > out.data && (const char *)raw->data < out.data + out.size);
+    assert_true((const char *)raw->data > out.data &&
+                (const char *)raw->data < out.data + out.size);
     assert_true(ints->data > raw->data);
     assert_null(wire_tensor_span(&file, tensor, 4));
     assert_int_equal(tensor->n_float_data, sizeof payload / 4 - 1);
@@ -220,7 +222,8 @@ static void test_spans(void **state)
 
     /* Twice the same field: protobuf's rules decide, so nothing stays behind. */
     wire_put_bytes(&out, 9, payload, sizeof payload);
-    tensor = (Onnx__TensorProto *)unpack(&file, &onnx__tensor_proto__descriptor, out.data, out.size);
+    tensor =
+        (Onnx__TensorProto *)unpack(&file, &onnx__tensor_proto__descriptor, out.data, out.size);
     assert_null(wire_tensor_span(&file, tensor, 9));
     assert_true(tensor->has_raw_data);
     assert_int_equal(tensor->raw_data.len, sizeof payload);
@@ -242,8 +245,8 @@ static void test_spans_cannot_be_forged(void **state)
     text_clear(&inner);
     wire_put_int(&inner, 19000, 0);
     wire_put_bytes(&out, 5, inner.data, inner.size);
-    Onnx__GraphProto *graph = (Onnx__GraphProto *)unpack(&file, &onnx__graph_proto__descriptor,
-                                                         out.data, out.size);
+    Onnx__GraphProto *graph =
+        (Onnx__GraphProto *)unpack(&file, &onnx__graph_proto__descriptor, out.data, out.size);
     assert_int_equal(graph->n_initializer, 2);
     assert_non_null(wire_tensor_span(&file, graph->initializer[0], 9));
     assert_null(wire_tensor_span(&file, graph->initializer[1], 9));
