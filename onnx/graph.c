@@ -429,7 +429,15 @@ static tssa_status *make_op(struct draft *draft, struct ir_op **made)
 tssa_status *import_append(struct scope *scope, struct ir_op *op)
 {
     ir_op_append(scope->block, op);
-    return scope->import->eager ? ir_infer_op(op) : NULL;
+    if (!scope->import->eager)
+        return NULL;
+    tssa_status *status = ir_infer_op(op);
+    if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
+        return status;
+    /* Parameters of subgraphs have declared types only, which may be wrong. What really cannot be is
+     * told when the whole graph is inferred. */
+    tssa_status_free(status);
+    return NULL;
 }
 
 static tssa_status *name_results(struct scope *scope, const Onnx__NodeProto *node, struct ir_op *op)

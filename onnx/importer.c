@@ -65,8 +65,16 @@ tssa_status *import_opsets(struct import *import, Onnx__OperatorSetIdProto *cons
 
 static tssa_status *copy_text(struct ir_graph *graph, const char *text, const char **copy)
 {
-    *copy = text ? intern_str(&graph->strings, text) : NULL;
-    return text && !*copy ? status_out_of_memory() : NULL;
+    *copy = intern_str(&graph->strings, text ? text : "");
+    TRY_ALLOC(*copy);
+    return NULL;
+}
+
+/* "" is what proto3 writers mean by nothing. */
+static tssa_status *copy_optional(struct ir_graph *graph, const char *text, const char **copy)
+{
+    *copy = NULL;
+    return text && text[0] ? copy_text(graph, text, copy) : NULL;
 }
 
 static tssa_status *copy_metadata(struct ir_graph *graph, const Onnx__ModelProto *model)
@@ -76,8 +84,8 @@ static tssa_status *copy_metadata(struct ir_graph *graph, const Onnx__ModelProto
     graph->n_metadata = model->n_metadata_props;
     for (size_t i = 0; i < model->n_metadata_props; i++) {
         const Onnx__StringStringEntryProto *entry = model->metadata_props[i];
-        TRY(copy_text(graph, entry->key ? entry->key : "", &graph->metadata[i].key));
-        TRY(copy_text(graph, entry->value ? entry->value : "", &graph->metadata[i].value));
+        TRY(copy_text(graph, entry->key, &graph->metadata[i].key));
+        TRY(copy_text(graph, entry->value, &graph->metadata[i].value));
     }
     return NULL;
 }
@@ -98,12 +106,13 @@ static tssa_status *copy_model_fields(struct import *import, const struct opset_
 {
     const Onnx__ModelProto *model = import->model;
     struct ir_graph *graph = import->graph;
-    TRY(copy_text(graph, model->graph->name, &graph->name));
-    TRY(copy_text(graph, model->doc_string ? model->doc_string : model->graph->doc_string,
-                  &graph->doc));
-    TRY(copy_text(graph, model->producer_name, &graph->producer_name));
-    TRY(copy_text(graph, model->producer_version, &graph->producer_version));
-    TRY(copy_text(graph, model->domain, &graph->domain));
+    const char *doc =
+        model->doc_string && model->doc_string[0] ? model->doc_string : model->graph->doc_string;
+    TRY(copy_optional(graph, model->graph->name, &graph->name));
+    TRY(copy_optional(graph, doc, &graph->doc));
+    TRY(copy_optional(graph, model->producer_name, &graph->producer_name));
+    TRY(copy_optional(graph, model->producer_version, &graph->producer_version));
+    TRY(copy_optional(graph, model->domain, &graph->domain));
     graph->ir_version = model->ir_version;
     graph->model_version = model->model_version;
     TRY(copy_opsets(graph, opsets));
@@ -145,7 +154,12 @@ static tssa_status *import_model(struct import *import)
 static tssa_status *import_bytes(struct import *import, const void *data, size_t size)
 {
     ProtobufCMessage *message;
-    TRY(wire_unpack(&import->file, &onnx__model_proto__descriptor, data, size, &message));
+    tssa_status *status =
+        wire_unpack(&import->file, &onnx__model_proto__descriptor, data, size, &message);
+    if (status)
+        return tssa_status_code(status) == TSSA_MALFORMED
+                   ? status_prefix(status, "not an ONNX model")
+                   : status;
     import->model = (const Onnx__ModelProto *)message;
     return import_model(import);
 }
