@@ -338,6 +338,8 @@ int main(int argc, char **argv)
 {
     struct job job = {.session = NULL};
     enum exit_code code = EXIT_USAGE;
+    /* Threads that are bound to cores start at once; see base/team.h. */
+    setenv("OMP_PROC_BIND", "true", 0);
     if (arguments_parse(argc, argv, &job.arguments)) {
         progress_start("tssa-run");
         code = run_job(&job);
