@@ -69,3 +69,16 @@ INFER_RULE(dropout)
         return infer_set_unranked(op, 1, dtype);
     return infer_set_tensor(op, 1, dtype, type->rank, type->dims);
 }
+
+/* A number, or one per target; the second result is the log-probabilities. */
+INFER_RULE(loss)
+{
+    const struct ir_type *target = infer_operand_type(graph, op, 1);
+    tssa_dtype dtype = infer_dtype(op, 0);
+    TRY(infer_set(op, 1, infer_operand_type(graph, op, 0)));
+    if (strcmp(ir_attr_str(op, "reduction", "mean"), "none") != 0)
+        return infer_set(op, 0, type_scalar(&graph->types, dtype));
+    if (target->kind != TYPE_TENSOR || target->rank < 0)
+        return infer_set_unranked(op, 0, dtype);
+    return infer_set_tensor(op, 0, dtype, target->rank, target->dims);
+}

@@ -39,3 +39,32 @@ INFER_RULE(global_pool)
         dims[i] = i < 2 ? infer_dim(op, 0, i) : one;
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
+
+INFER_RULE(max_roi_pool)
+{
+    size_t count;
+    const int64_t *shape = ir_attr_ints(op, "pooled_shape", &count);
+    if (!shape || count != 2)
+        return ERROR(TSSA_MALFORMED, "pooled_shape is not a height and a width");
+    const struct dim *dims[4] = {infer_rank(op, 1) == 2 ? infer_dim(op, 1, 0) : infer_fresh(op),
+                                 infer_rank(op, 0) == 4 ? infer_dim(op, 0, 1) : infer_fresh(op),
+                                 dim_const(&graph->dims, shape[0]), dim_const(&graph->dims, shape[1])};
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), 4, dims);
+}
+
+/* The size operand is [N, C, (D,) H, W]; the grid is [N, (D,) H, W, 2 or 3]. */
+INFER_RULE(affine_grid)
+{
+    const struct ir_known *size = infer_known(op, 1);
+    if (!size || size->count < 4 || size->count > 5)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    int n = (int)size->count - 2;
+    const struct dim *dims[5];
+    for (int i = 0; i <= n; i++) {
+        dims[i] = size->elements[i ? i + 1 : 0];
+        if (!dims[i])
+            dims[i] = infer_fresh(op);
+    }
+    dims[n + 1] = dim_const(&graph->dims, n);
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), n + 2, dims);
+}
