@@ -14,21 +14,37 @@ struct plane {
 };
 
 /*
- * Columns are walked in blocks, so that a transposing copy (from_row is the small stride) reads the
- * cache lines of a block of rows again while they are still near. memcpy of a constant size is a plain
- * load and store, and allows any alignment.
+ * memcpy of a constant size is a plain load and store, and allows any alignment. At most BLOCK_ROWS rows.
+ *
+ * Columns are walked in blocks, so that a transposing copy reads the cache lines of a block of rows again
+ * while they are still near. Where those lines are far apart, by a large power of two as in images, they
+ * would evict each other; `transpose` reads along them, into a tile of its own. Measured on 64 x 224 x 224
+ * floats: NCHW to NHWC 5 GB/s through the tile and 2 without; the other way 2 and 4.
  */
 #define COPY_PLANE(size)                                                                           \
     static void copy_plane_##size(const struct plane *p, char *to, const char *from)               \
     {                                                                                              \
-        for (int64_t begin = 0; begin < p->columns; begin += BLOCK_ROWS) {                         \
-            int64_t end = p->columns - begin > BLOCK_ROWS ? begin + BLOCK_ROWS : p->columns;       \
+        for (int64_t first = 0; first < p->columns; first += BLOCK_ROWS) {                         \
+            int64_t end = p->columns - first > BLOCK_ROWS ? first + BLOCK_ROWS : p->columns;       \
             for (int64_t r = 0; r < p->rows; r++) {                                                \
                 char *t = to + r * p->to_row;                                                      \
                 const char *f = from + r * p->from_row;                                            \
-                for (int64_t c = begin; c < end; c++)                                              \
+                for (int64_t c = first; c < end; c++)                                              \
                     memcpy(t + c * p->to_column, f + c * p->from_column, size);                    \
             }                                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    static void transpose_plane_##size(const struct plane *p, char *to, const char *from)          \
+    {                                                                                              \
+        char tile[BLOCK_ROWS][BLOCK_ROWS * (size)];                                                \
+        for (int64_t first = 0; first < p->columns; first += BLOCK_ROWS) {                         \
+            int64_t n = p->columns - first < BLOCK_ROWS ? p->columns - first : BLOCK_ROWS;         \
+            for (int64_t c = 0; c < n; c++)                                                        \
+                for (int64_t r = 0; r < p->rows; r++)                                              \
+                    memcpy(tile[r] + c * (size), from + (first + c) * p->from_column + r * (size), \
+                           size);                                                                  \
+            for (int64_t r = 0; r < p->rows; r++)                                                  \
+                memcpy(to + r * p->to_row + first * (size), tile[r], (size_t)n * (size));          \
         }                                                                                          \
     }                                                                                              \
     static void fill_row_##size(char *to, const char *value, int64_t count)                        \
@@ -43,40 +59,18 @@ COPY_PLANE(4)
 COPY_PLANE(8)
 COPY_PLANE(16)
 
-typedef void (*plane_fn)(const struct plane *plane, char *to, const char *from);
-typedef void (*fill_fn)(char *to, const char *value, int64_t count);
+struct loops {
+    void (*copy)(const struct plane *plane, char *to, const char *from);
+    void (*transpose)(const struct plane *plane, char *to, const char *from);
+    void (*fill)(char *to, const char *value, int64_t count);
+};
 
-static plane_fn plane_copier(size_t size)
-{
-    switch (size) {
-    case 1:
-        return copy_plane_1;
-    case 2:
-        return copy_plane_2;
-    case 4:
-        return copy_plane_4;
-    case 8:
-        return copy_plane_8;
-    default:
-        return copy_plane_16;
+#define LOOPS(size)                                                                                \
+    {                                                                                              \
+        copy_plane_##size, transpose_plane_##size, fill_row_##size                                 \
     }
-}
-
-static fill_fn row_filler(size_t size)
-{
-    switch (size) {
-    case 1:
-        return fill_row_1;
-    case 2:
-        return fill_row_2;
-    case 4:
-        return fill_row_4;
-    case 8:
-        return fill_row_8;
-    default:
-        return fill_row_16;
-    }
-}
+static const struct loops loops_of_size[] = {
+    [1] = LOOPS(1), [2] = LOOPS(2), [4] = LOOPS(4), [8] = LOOPS(8), [16] = LOOPS(16)};
 
 /* A copy in the form in which it is carried out; strides in bytes. */
 struct job {
@@ -86,9 +80,13 @@ struct job {
     char *to;
     const char *from;
     int64_t blocks; /* blocks of rows per plane */
-    plane_fn copy;
-    fill_fn fill;
+    const struct loops *loops;
 };
+
+static int64_t magnitude(int64_t stride)
+{
+    return stride < 0 ? -stride : stride;
+}
 
 /*
  * Drops dims of 1, joins neighbours that are one dim in both arrays, and makes short contiguous rows
@@ -127,11 +125,6 @@ static bool job_init(struct job *job, size_t size, const struct strided_box *box
     return true;
 }
 
-static int64_t magnitude(int64_t stride)
-{
-    return stride < 0 ? -stride : stride;
-}
-
 /* Makes the dim that is densest in `from` the last but one, when the last is not: a tiled transpose. */
 static void job_order(struct job *job)
 {
@@ -164,9 +157,12 @@ static void copy_plane(const struct job *job, const struct plane *plane, char *t
                    (size_t)(plane->columns * size));
     } else if (plane->to_column == size && plane->from_column == 0) {
         for (int64_t r = 0; r < plane->rows; r++)
-            job->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
+            job->loops->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
+    } else if (plane->to_column == size && plane->from_row == size &&
+               magnitude(plane->from_column) > magnitude(plane->to_row)) {
+        job->loops->transpose(plane, to, from);
     } else {
-        job->copy(plane, to, from);
+        job->loops->copy(plane, to, from);
     }
 }
 
@@ -233,8 +229,7 @@ void strided_copy(const struct team *team, size_t size, const struct strided_box
         return;
     job.to = to;
     job.from = from;
-    job.copy = plane_copier(job.size);
-    job.fill = row_filler(job.size);
+    job.loops = &loops_of_size[job.size];
     if (job.rank == 0) {
         memcpy(to, from, job.size);
         return;
