@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zip.h>
 
 #include "base/file.h"
 #include "common/process.h"
@@ -23,6 +24,8 @@
 #define MODELS TSSA_SOURCE_DIR "/models/"
 #define START MODELS "get_started_small/model.onnx"
 #define START_DATA MODELS "get_started_small/test_data_set_0"
+#define SSD MODELS "ssd_loop_small/model.onnx"
+#define SSD_DATA MODELS "ssd_loop_small/test_data_set_0"
 
 static const struct process_limits limits = {.seconds = 60};
 
@@ -85,9 +88,7 @@ static void runs_recorded_data(void **state)
     (void)state;
     expect_good(RUN(START, START_DATA, "--compare", START_DATA), "matches");
     expect_good(RUN(START, START_DATA), "f32[16, 8]");
-    expect_good(
-        RUN(MODELS "ssd_loop_small/model.onnx", MODELS "ssd_loop_small/test_data_set_0", "--boxes"),
-        "7 detections");
+    expect_good(RUN(SSD, SSD_DATA, "--boxes"), "7 detections");
     expect_good(RUN(START, START_DATA, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
 }
 
@@ -183,6 +184,27 @@ static void says_where_outputs_differ(void **state)
     process_result_free(&result);
     expect_good(RUN(START, START_DATA, "-c", folder, "--atol", "100"), "matches");
     free(folder);
+}
+
+/* Arrays of an archive go to the inputs of their names. */
+static void reads_archives(void **state)
+{
+    char *path = xprintf("%s/x.npz", (char *)*state), *named = xprintf("a=%s", path);
+    int code;
+    static const char array[] =
+        "\x93NUMPY\1\0\x39\0{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}"
+        "\0\0\x80\x3f\0\0\0\x40";
+    zip_t *archive = zip_open(path, ZIP_CREATE, &code);
+    assert_non_null(archive);
+    for (int i = 0; i < 2; i++) {
+        zip_source_t *source = zip_source_buffer(archive, array, sizeof array - 1, 0);
+        assert_true(zip_file_add(archive, i ? "other.npy" : "b.npy", source, 0) >= 0);
+    }
+    assert_int_equal(zip_close(archive), 0);
+    expect_good(RUN(START, "-i", path), "f32[1, 2]");
+    expect_refused(RUN(START, "-i", named), 2, "none is called a");
+    free(path);
+    free(named);
 }
 
 /* An input from a .npy file: b of get_started_small, all twos. */
@@ -344,6 +366,7 @@ int main(void)
         cmocka_unit_test(writes_sequences),
         cmocka_unit_test(says_where_outputs_differ),
         cmocka_unit_test(reads_inputs),
+        cmocka_unit_test(reads_archives),
         cmocka_unit_test(refuses_wrong_arguments),
         cmocka_unit_test(refuses_missing_files),
         cmocka_unit_test(refuses_damaged_models),

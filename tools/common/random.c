@@ -13,8 +13,8 @@ static uint64_t splitmix(uint64_t *state)
 
 void random_seed(struct random *random, uint64_t seed, uint64_t stream)
 {
-    uint64_t state = seed, other = stream;
-    state = splitmix(&state) ^ splitmix(&other);
+    uint64_t state = seed;
+    state = splitmix(&state) ^ stream;
     for (int i = 0; i < 4; i++)
         random->state[i] = splitmix(&state);
 }

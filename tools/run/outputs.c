@@ -133,6 +133,23 @@ static tssa_status *read_expected(const tssa_allocator *allocator, const char *f
     return *found ? NULL : data_set_read(allocator, folder, "out", index, type, found, value);
 }
 
+/* Whether the folder has an output more than the model: then it is that of another model. */
+static tssa_status *check_surplus(const char *folder, size_t count, bool *same)
+{
+    static const char *const extensions[] = {"pb", "npy"};
+    for (int i = 0; i < 2; i++) {
+        char *path = NULL;
+        if (asprintf(&path, "%s/output_%zu.%s", folder, count, extensions[i]) < 0)
+            return status_out_of_memory();
+        if (access(path, F_OK) == 0) {
+            printf("  DIFFERS: the model has %zu outputs, but there is a %s\n", count, path);
+            *same = false;
+        }
+        free(path);
+    }
+    return NULL;
+}
+
 tssa_status *outputs_compare(tssa_context *context, const tssa_model *model,
                              const struct arguments *arguments, size_t count,
                              tssa_value *const *outputs, bool *same)
@@ -154,5 +171,5 @@ tssa_status *outputs_compare(tssa_context *context, const tssa_model *model,
         *same &= compare_one(arguments, info.name, &outputs[i]->value, &expected);
         value_release(&expected);
     }
-    return NULL;
+    return check_surplus(folder, count, same);
 }
