@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Sampling between elements: GridSample, DeformConv, RoiAlign. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+#include "kernels/cpu/sample.h"
+
+/* ---- Points --------------------------------------------------------------------------------------- */
+
+static double at(enum sample_mode mode, enum sample_padding padding, bool corners, double x)
+{
+    static const double line[4] = {10, 20, 40, 80};
+    struct sample_axis axis;
+    sample_axis_init(&axis, mode, padding, corners, x, 4, 1);
+    return sample_at(line, &axis, 1);
+}
+
+static void test_points(void **state)
+{
+    (void)state;
+    static const struct {
+        enum sample_mode mode;
+        enum sample_padding padding;
+        bool corners;
+        double x, y;
+    } cases[] = {
+        {SAMPLE_LINEAR, SAMPLE_ZEROS, false, 1.25, 25},
+        {SAMPLE_LINEAR, SAMPLE_ZEROS, false, -0.25, 7.5},
+        {SAMPLE_LINEAR, SAMPLE_ZEROS, false, 3.75, 20},
+        {SAMPLE_LINEAR, SAMPLE_ZEROS, false, 1e300, 0},
+        {SAMPLE_LINEAR, SAMPLE_ZEROS, false, -INFINITY, 0},
+        {SAMPLE_LINEAR, SAMPLE_BORDER, false, -7, 10},
+        {SAMPLE_LINEAR, SAMPLE_BORDER, false, INFINITY, 80},
+        {SAMPLE_LINEAR, SAMPLE_BORDER, false, 3.25, 80},
+        /* Around the centers of the outer elements, or half an element further out. */
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, true, -1.5, 30},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, true, 4, 40},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, true, 7.5, 30},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, false, -1.5, 15},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, false, 4, 80},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, false, 6.5, 15},
+        {SAMPLE_LINEAR, SAMPLE_REFLECTION, false, INFINITY, 10},
+        {SAMPLE_NEAREST, SAMPLE_ZEROS, false, 0.5, 10},
+        {SAMPLE_NEAREST, SAMPLE_ZEROS, false, 1.5, 40},
+        {SAMPLE_NEAREST, SAMPLE_ZEROS, false, 3.6, 0},
+        {SAMPLE_NEAREST, SAMPLE_REFLECTION, false, 4.2, 80},
+        {SAMPLE_CUBIC, SAMPLE_BORDER, false, 2, 40},
+        {SAMPLE_CUBIC, SAMPLE_BORDER, false, 1.5, -0.09375 * 90 + 0.59375 * 60},
+        {SAMPLE_CUBIC, SAMPLE_ZEROS, false, 0.5, -0.09375 * 40 + 0.59375 * 30},
+        {SAMPLE_CUBIC, SAMPLE_REFLECTION, true, 0.5, -0.09375 * 60 + 0.59375 * 30},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        op_test_close(at(cases[i].mode, cases[i].padding, cases[i].corners, cases[i].x), cases[i].y,
+                      1e-14, "case", i);
+    assert_true(at(SAMPLE_LINEAR, SAMPLE_BORDER, false, NAN) == 10);
+    assert_true(at(SAMPLE_NEAREST, SAMPLE_REFLECTION, true, NAN) == 10);
+    /* One element: reflection has nowhere to go. */
+    struct sample_axis axis;
+    const double one = 7;
+    sample_axis_init(&axis, SAMPLE_CUBIC, SAMPLE_REFLECTION, true, 5, 1, 1);
+    op_test_close(sample_at(&one, &axis, 1), 7, 1e-14, "one", 0);
+}
+
+/* ---- GridSample ----------------------------------------------------------------------------------- */
+
+/* A grid that names every element's center gives the elements, in each mode; x comes first in it. */
+static void test_grid(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    enum { C = 3, H = 2, W = 5 };
+    float x[C * H * W], grid[H * W * 2];
+    op_test_fill(x, C * H * W, 1);
+    for (int corners = 0; corners < 2; corners++) {
+        for (int i = 0; i < H * W; i++) {
+            float col = (float)(i % W), row = (float)(i / W);
+            grid[2 * i] = corners ? 2 * col / (W - 1) - 1 : (2 * col + 1) / W - 1;
+            grid[2 * i + 1] = corners ? 2 * row / (H - 1) - 1 : (2 * row + 1) / H - 1;
+        }
+        for (int mode = 0; mode < 3; mode++) {
+            struct op_test t;
+            op_test_begin(&t, IR_OP_GridSample, 0);
+            op_test_str(&t, "mode", modes[mode]);
+            op_test_int(&t, "align_corners", corners);
+            op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, C, H, W}, x);
+            op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, H, W, 2}, grid);
+            op_test_run(&t, 1);
+            for (size_t i = 0; i < C * H * W; i++)
+                op_test_close((double)((float *)t.out[0].tensor.data)[i], (double)x[i], 2e-6, "y",
+                              i);
+            op_test_end(&t);
+        }
+    }
+}
+
+static void test_grid_refuses(void **state)
+{
+    (void)state;
+    float x[16] = {0};
+    for (int i = 0; i < 3; i++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_GridSample, 0);
+        if (i == 0)
+            op_test_str(&t, "mode", "quintic");
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){i == 1 ? 2 : 1, 1, 2, i == 2 ? 3 : 2}, x);
+        op_test_refused(&t, 1);
+        op_test_end(&t);
+    }
+}
+
+/* ---- DeformConv ----------------------------------------------------------------------------------- */
+
+enum { IN = 4, OUT = 6, GROUPS = 2, OFFSET_GROUPS = 2, H = 5, W = 4, KH = 2, KW = 3 };
+enum { OH = 3, OW = 2, K = KH * KW };
+
+static double plane_at(const float *plane, double row, double column)
+{
+    double sum = 0;
+    for (int i = 0; i < H * W; i++) {
+        double wy = 1 - fabs(row - i / W), wx = 1 - fabs(column - i % W);
+        if (wy > 0 && wx > 0)
+            sum += wy * wx * (double)plane[i];
+    }
+    return sum;
+}
+
+/* Strides 2 and 1, one row of padding at the top and bottom. */
+static double deformed(const float *x, const float *w, const float *offsets, const float *mask,
+                       int out, int position)
+{
+    double sum = 0;
+    for (int c = 0; c < IN / GROUPS; c++)
+        for (int k = 0; k < K; k++) {
+            int channel = out / (OUT / GROUPS) * (IN / GROUPS) + c;
+            int row = channel / (IN / OFFSET_GROUPS) * K + k;
+            double dy = (double)offsets[(2 * row) * OH * OW + position];
+            double dx = (double)offsets[(2 * row + 1) * OH * OW + position];
+            double y = position / OW * 2 - 1 + k / KW + dy, z = position % OW + k % KW + dx;
+            sum += plane_at(x + channel * H * W, y, z) * (double)mask[row * OH * OW + position] *
+                   (double)w[(out * (IN / GROUPS) + c) * K + k];
+        }
+    return sum;
+}
+
+static void test_deform(void **state)
+{
+    (void)state;
+    float x[IN * H * W], w[OUT * IN / GROUPS * K], bias[OUT];
+    float offsets[OFFSET_GROUPS * K * 2 * OH * OW], mask[OFFSET_GROUPS * K * OH * OW];
+    op_test_fill(x, sizeof x / sizeof *x, 1);
+    op_test_fill(w, sizeof w / sizeof *w, 2);
+    op_test_fill(offsets, sizeof offsets / sizeof *offsets, 3);
+    op_test_fill(mask, sizeof mask / sizeof *mask, 4);
+    op_test_fill(bias, OUT, 5);
+    struct op_test t;
+    op_test_begin(&t, IR_OP_DeformConv, 0);
+    op_test_int(&t, "group", GROUPS);
+    op_test_int(&t, "offset_group", OFFSET_GROUPS);
+    op_test_ints(&t, "strides", 2, (const int64_t[]){2, 1});
+    op_test_ints(&t, "pads", 4, (const int64_t[]){1, 0, 1, 0});
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
+    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, bias);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K, OH, OW}, mask);
+    op_test_run(&t, 1);
+    for (int i = 0; i < OUT * OH * OW; i++)
+        op_test_close((double)((float *)t.out[0].tensor.data)[i],
+                      (double)bias[i / (OH * OW)] +
+                          deformed(x, w, offsets, mask, i / (OH * OW), i % (OH * OW)),
+                      1e-6, "y", (size_t)i);
+    op_test_end(&t);
+
+    op_test_begin(&t, IR_OP_DeformConv, 0); /* offsets for another output size */
+    op_test_int(&t, "group", GROUPS);
+    op_test_int(&t, "offset_group", OFFSET_GROUPS);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+/* ---- RoiAlign ------------------------------------------------------------------------------------- */
+
+/* On a plane that is linear in both axes, a bin's average is the value at its center. */
+static void test_roi(void **state)
+{
+    (void)state;
+    enum { SIZE = 12, BINS = 3 };
+    float x[2 * SIZE * SIZE];
+    for (int i = 0; i < 2 * SIZE * SIZE; i++) {
+        int row = i / SIZE % SIZE, column = i % SIZE;
+        x[i] = i < SIZE * SIZE ? 0.0f : (float)(100 * row + column);
+    }
+    const float rois[4] = {4, 2, 16, 20}; /* x1, y1, x2, y2, at half scale */
+    const int64_t item = 1;
+    for (int half = 0; half < 2; half++) {
+        struct op_test t;
+        op_test_begin(&t, IR_OP_RoiAlign, 0);
+        op_test_str(&t, "coordinate_transformation_mode",
+                    half ? "half_pixel" : "output_half_pixel");
+        op_test_int(&t, "output_height", BINS);
+        op_test_int(&t, "output_width", BINS);
+        op_test_float(&t, "spatial_scale", 0.5f);
+        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 1, SIZE, SIZE}, x);
+        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, rois);
+        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
+        op_test_run(&t, 1);
+        for (int i = 0; i < BINS * BINS; i++) {
+            double row = 1 + (i / BINS + 0.5) * 3 - 0.5 * half;
+            double column = 2 + (i % BINS + 0.5) * 2 - 0.5 * half;
+            op_test_close((double)((float *)t.out[0].tensor.data)[i], 100 * row + column, 1e-6, "y",
+                          (size_t)i);
+        }
+        op_test_end(&t);
+    }
+}
+
+static void roi_refused(const float *roi, int64_t item, int64_t height)
+{
+    float x[4] = {0};
+    struct op_test t;
+    op_test_begin(&t, IR_OP_RoiAlign, 0);
+    op_test_int(&t, "output_height", height);
+    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, roi);
+    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
+    op_test_refused(&t, 1);
+    op_test_end(&t);
+}
+
+static void test_roi_refuses(void **state)
+{
+    (void)state;
+    const float good[4] = {0, 0, 1, 1}, huge[4] = {0, 0, 1e30f, 1}, nan[4] = {NAN, 0, 1, 1};
+    roi_refused(good, 1, 1);
+    roi_refused(good, -1, 1);
+    roi_refused(good, 0, 0);
+    roi_refused(huge, 0, 1);
+    roi_refused(nan, 0, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_points),       cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
+        cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
