@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels with scratch memory per part: the same bytes for any number of threads. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/op_test.h"
+
+/* The parts of a parallel loop one after the other, the last one first. */
+static void backwards(int threads, int64_t count, team_body body, void *context)
+{
+    for (int64_t t = threads - 1; t >= 0; t--)
+        body(context, count * t / threads, count * (t + 1) / threads);
+}
+
+static const int64_t shape[4] = {3, 16, 40, 40};
+#define COUNT (3 * 16 * 40 * 40)
+static float x[COUNT], channel[16];
+static const int64_t k = 5, sizes[4] = {3, 16, 33, 60};
+
+static void add_operands(struct op_test *t)
+{
+    op_test_in(t, TSSA_FLOAT, 4, shape, x);
+    switch (t->id) {
+    case IR_OP_TopK:
+        op_test_in(t, TSSA_INT64, 0, NULL, &k);
+        break;
+    case IR_OP_Resize:
+        op_test_str(t, "mode", "linear");
+        op_test_absent(t);
+        op_test_absent(t);
+        op_test_in(t, TSSA_INT64, 1, (const int64_t[]){4}, sizes);
+        break;
+    case IR_OP_InstanceNormalization:
+    case IR_OP_BatchNormalization:
+        for (int i = 0; i < (t->id == IR_OP_BatchNormalization ? 4 : 2); i++)
+            op_test_in(t, TSSA_FLOAT, 1, (const int64_t[]){16}, channel);
+        break;
+    case IR_OP_LayerNormalization:
+        op_test_in(t, TSSA_FLOAT, 3, (const int64_t[]){16, 1, 1}, channel);
+        break;
+    default:
+        break;
+    }
+}
+
+static void run_with(struct op_test *t, enum ir_op_id id, int threads)
+{
+    static const int64_t kernel[2] = {3, 3}, strides[2] = {2, 1}, pads[4] = {1, 1, 1, 1};
+    op_test_begin(t, id, 0);
+    t->team = (struct team){.threads = threads, .parallel_for = threads > 1 ? backwards : NULL};
+    if (id == IR_OP_MaxPool || id == IR_OP_AveragePool) {
+        op_test_ints(t, "kernel_shape", 2, kernel);
+        op_test_ints(t, "strides", 2, strides);
+        op_test_ints(t, "pads", 4, pads);
+    }
+    op_test_int(t, "size", 5);          /* LRN */
+    op_test_int(t, "training_mode", 1); /* BatchNormalization */
+    add_operands(t);
+    op_test_run(t, id == IR_OP_MaxPool || id == IR_OP_TopK ? 2 : 1);
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    static const enum ir_op_id ids[] = {
+        IR_OP_Softmax, IR_OP_LogSoftmax, IR_OP_TopK, IR_OP_MaxPool, IR_OP_AveragePool, IR_OP_GlobalAveragePool,
+        IR_OP_Resize, IR_OP_InstanceNormalization, IR_OP_BatchNormalization, IR_OP_LayerNormalization, IR_OP_LRN,
+    };
+    op_test_fill(x, COUNT, 1);
+    op_test_fill(channel, 16, 2);
+    for (int i = 0; i < 16; i++)
+        channel[i] += 2;
+    for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
+        for (int threads = 2; threads < 8; threads += 5) {
+            struct op_test one, many;
+            run_with(&one, ids[i], 1);
+            run_with(&many, ids[i], threads);
+            for (int r = 0; r < 2; r++) {
+                if (one.out[r].kind == TSSA_KIND_NONE)
+                    continue;
+                size_t bytes = tensor_bytes(&one.out[r].tensor);
+                assert_int_equal(tensor_bytes(&many.out[r].tensor), bytes);
+                assert_memory_equal(one.out[r].tensor.data, many.out[r].tensor.data, bytes);
+            }
+            op_test_end(&one);
+            op_test_end(&many);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
