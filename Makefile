@@ -29,12 +29,13 @@ conformance: setup-test build venv ## run the official ONNX test cases
 test-real: build ## run real exported models and compare (DIR=folder)
 	$(BUILD)/tssa-real $(DIR)
 
-bench: build ## run the benchmarks
+bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
+	@if [ -x build/venv/bin/python ] && [ -d build/models ]; then build/venv/bin/python bench/versus_ort.py; fi
 
 format: setup-dev venv ## format all sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
-	@build/venv/bin/ruff format --quiet models
+	@build/venv/bin/ruff format --quiet models bench
 
 lint: setup-dev build venv ## check format, layers, clang-tidy, cppcheck, shell scripts
 	@scripts/lint.sh

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+"""libtssa.so from Python, as far as the comparisons need it: no more than ctypes and numpy."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+
+import numpy as np
+
+MAX_RANK = 16
+KIND_NONE, KIND_TENSOR, KIND_SEQUENCE, KIND_MAP = range(4)
+
+# onnx.TensorProto.DataType, where numpy has such a type of its own
+DTYPES = {
+    1: np.float32,
+    2: np.uint8,
+    3: np.int8,
+    4: np.uint16,
+    5: np.int16,
+    6: np.int32,
+    7: np.int64,
+    9: np.bool_,
+    10: np.float16,
+    11: np.float64,
+    12: np.uint32,
+    13: np.uint64,
+    14: np.complex64,
+    15: np.complex128,
+}
+NUMBERS = {np.dtype(dtype): number for number, dtype in DTYPES.items()}
+
+
+class TssaError(Exception):
+    pass
+
+
+class _ContextOptions(ctypes.Structure):
+    _fields_ = [("allocator", c_void_p), ("threads", c_int), ("memory_limit", c_size_t)]
+
+
+class _ValueInfo(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("kind", c_int),
+        ("is_optional", c_int),
+        ("dtype", c_int),
+        ("rank", c_int),
+        ("dims", c_int64 * MAX_RANK),
+        ("symbols", c_char_p * MAX_RANK),
+        ("has_default", c_int),
+    ]
+
+
+# The functions that return a status; their argument types.
+_CHECKED = {
+    "tssa_context_create": (POINTER(_ContextOptions), POINTER(c_void_p)),
+    "tssa_model_load_file": (c_void_p, c_char_p, c_void_p, POINTER(c_void_p)),
+    "tssa_model_optimize": (c_void_p, c_void_p),
+    "tssa_model_input": (c_void_p, c_size_t, POINTER(_ValueInfo)),
+    "tssa_session_create": (c_void_p, c_void_p, POINTER(c_void_p)),
+    "tssa_session_run": (c_void_p, c_size_t, c_void_p, c_size_t, c_void_p),
+    "tssa_tensor_borrow": (
+        c_void_p,
+        c_int,
+        c_int,
+        POINTER(c_int64),
+        c_void_p,
+        c_size_t,
+        POINTER(c_void_p),
+    ),
+    "tssa_value_element": (c_void_p, c_size_t, POINTER(c_void_p)),
+}
+_OTHERS = {
+    "tssa_status_message": (c_char_p, (c_void_p,)),
+    "tssa_status_free": (None, (c_void_p,)),
+    "tssa_context_free": (None, (c_void_p,)),
+    "tssa_context_memory_peak": (c_size_t, (c_void_p,)),
+    "tssa_model_free": (None, (c_void_p,)),
+    "tssa_model_input_count": (c_size_t, (c_void_p,)),
+    "tssa_model_output_count": (c_size_t, (c_void_p,)),
+    "tssa_session_free": (None, (c_void_p,)),
+    "tssa_value_free": (None, (c_void_p,)),
+    "tssa_value_kind": (c_int, (c_void_p,)),
+    "tssa_value_dtype": (c_int, (c_void_p,)),
+    "tssa_value_count": (c_size_t, (c_void_p,)),
+    "tssa_tensor_rank": (c_int, (c_void_p,)),
+    "tssa_tensor_dims": (POINTER(c_int64), (c_void_p,)),
+    "tssa_tensor_data": (c_void_p, (c_void_p,)),
+}
+
+
+class Library:
+    def __init__(self, path: str):
+        self.c = ctypes.CDLL(path)
+        for name, argtypes in _CHECKED.items():
+            function = getattr(self.c, name)
+            function.argtypes, function.restype = argtypes, c_void_p
+        for name, (restype, argtypes) in _OTHERS.items():
+            function = getattr(self.c, name)
+            function.argtypes, function.restype = argtypes, restype
+
+    def check(self, status: int | None) -> None:
+        if status:
+            message = self.c.tssa_status_message(status).decode()
+            self.c.tssa_status_free(status)
+            raise TssaError(message)
+
+
+class _Handle:
+    """Owns one C object. It keeps its parent alive, so that the context goes last."""
+
+    def __init__(self, lib: Library, free: str, parent: object | None = None):
+        self.lib = lib
+        self.pointer = c_void_p()
+        self._parent = parent
+        self._free = getattr(lib.c, free)
+
+    def _own(self) -> None:
+        weakref.finalize(self, self._free, self.pointer)
+
+
+class Context(_Handle):
+    def __init__(self, lib: Library, threads: int = 0):
+        super().__init__(lib, "tssa_context_free")
+        options = _ContextOptions(None, threads, 0)
+        lib.check(lib.c.tssa_context_create(byref(options), byref(self.pointer)))
+        self._own()
+
+    def memory_peak(self) -> int:
+        return self.lib.c.tssa_context_memory_peak(self.pointer)
+
+
+class Model(_Handle):
+    def __init__(self, context: Context, path: str):
+        lib = context.lib
+        super().__init__(lib, "tssa_model_free", context)
+        self.context = context
+        lib.check(
+            lib.c.tssa_model_load_file(
+                context.pointer, str(path).encode(), None, byref(self.pointer)
+            )
+        )
+        self._own()
+        self.n_outputs = lib.c.tssa_model_output_count(self.pointer)
+
+    def optimize(self) -> None:
+        self.lib.check(self.lib.c.tssa_model_optimize(self.pointer, None))
+
+    def input_names(self) -> list[str]:
+        names = []
+        for i in range(self.lib.c.tssa_model_input_count(self.pointer)):
+            info = _ValueInfo()
+            self.lib.check(self.lib.c.tssa_model_input(self.pointer, i, byref(info)))
+            names.append(info.name.decode())
+        return names
+
+
+class Value(_Handle):
+    """A tensor over an array's memory, or whatever came out of a run."""
+
+    def __init__(self, context: Context, array: np.ndarray | None = None):
+        lib = context.lib
+        super().__init__(lib, "tssa_value_free", context)
+        self.array = array
+        if array is None:
+            return
+        if array.dtype not in NUMBERS or not array.flags["C_CONTIGUOUS"]:
+            raise TssaError(f"cannot borrow an array of {array.dtype}")
+        dims = (c_int64 * MAX_RANK)(*array.shape)
+        lib.check(
+            lib.c.tssa_tensor_borrow(
+                context.pointer,
+                NUMBERS[array.dtype],
+                array.ndim,
+                dims,
+                array.ctypes.data,
+                array.nbytes,
+                byref(self.pointer),
+            )
+        )
+        self._own()
+
+    def to_python(self) -> np.ndarray | list | None:
+        """A copy: an array, a list of arrays, or None for an empty optional."""
+        c = self.lib.c
+        kind = c.tssa_value_kind(self.pointer)
+        if kind == KIND_NONE:
+            return None
+        if kind == KIND_SEQUENCE:
+            elements = []
+            for i in range(c.tssa_value_count(self.pointer)):
+                element = Value(self._parent)
+                self.lib.check(c.tssa_value_element(self.pointer, i, byref(element.pointer)))
+                element._own()
+                elements.append(element.to_python())
+            return elements
+        number = c.tssa_value_dtype(self.pointer)
+        if kind != KIND_TENSOR or number not in DTYPES:
+            raise TssaError(f"cannot show a value of kind {kind} and type {number}")
+        shape = c.tssa_tensor_dims(self.pointer)[: c.tssa_tensor_rank(self.pointer)]
+        result = np.empty(shape, DTYPES[number])
+        if result.nbytes:
+            ctypes.memmove(result.ctypes.data, c.tssa_tensor_data(self.pointer), result.nbytes)
+        return result
+
+
+class Session(_Handle):
+    def __init__(self, model: Model):
+        lib = model.lib
+        super().__init__(lib, "tssa_session_free", model)
+        self.context, self.n_outputs = model.context, model.n_outputs
+        lib.check(lib.c.tssa_session_create(model.pointer, None, byref(self.pointer)))
+        self._own()
+
+    def run(self, inputs: list[Value | None]) -> list[Value]:
+        call = Call(self, inputs)
+        call()
+        return call.outputs()
+
+
+class Call:
+    """A prepared run: arguments are laid out once; calling it runs the model.
+
+    With `prebound`, the tensors that the first run made are written again by later ones.
+    Without, every call frees the results of the one before and gets new ones.
+    """
+
+    def __init__(self, session: Session, inputs: list[Value | None], prebound: bool = False):
+        c = session.lib.c
+        self._keep = (session, inputs)
+        self._session, self._lib, self._prebound = session, session.lib, prebound
+        self._inputs = (c_void_p * max(len(inputs), 1))(
+            *[value.pointer if value else None for value in inputs]
+        )
+        self._outputs = (c_void_p * max(session.n_outputs, 1))()
+        self._arguments = (
+            session.pointer,
+            len(inputs),
+            self._inputs,
+            session.n_outputs,
+            self._outputs,
+        )
+        self._function = c.tssa_session_run
+        self._free = c.tssa_value_free
+        weakref.finalize(self, _free_all, c.tssa_value_free, self._outputs)
+
+    def __call__(self) -> None:
+        if not self._prebound:
+            for i, output in enumerate(self._outputs):
+                if output:
+                    self._free(output)
+                    self._outputs[i] = None
+        status = self._function(*self._arguments)
+        if status:
+            self._lib.check(status)
+
+    def outputs(self) -> list[Value]:
+        """Hands the results over; the next call makes new ones."""
+        values = []
+        for i, output in enumerate(self._outputs):
+            value = Value(self._session.context)
+            value.pointer = c_void_p(output)
+            value._own()
+            values.append(value)
+            self._outputs[i] = None
+        return values
+
+
+def _free_all(free, outputs) -> None:
+    for i, output in enumerate(outputs):
+        if output:
+            free(output)
+            outputs[i] = None
