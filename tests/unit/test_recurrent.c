@@ -154,7 +154,7 @@ static void compare(const struct variant *v, const struct expected *e, const str
                     int at = v->batch_first ? (n * STEPS + s) * DIRECTIONS + dir
                                             : (s * DIRECTIONS + dir) * BATCH + n;
                     op_test_close((double)y[at * HIDDEN + i], e->y[s][dir][n][i], 1e-6, "Y",
-                                  (size_t)(at * HIDDEN + i));
+                                  (size_t)at * HIDDEN + (size_t)i);
                 }
                 op_test_close((double)last[0][state], e->h[dir][n][i], 1e-6, "Y_h", (size_t)state);
                 if (last[1])
