@@ -65,7 +65,8 @@ static tssa_status *run(struct kernel_args *args)
     TRY(typed_tensor(args, 0, &theta));
     TRY(kernel_ints(args, 1, size, 5, &count));
     int n = (int)count - 2;
-    if (n < 2 || theta->rank != 3 || theta->dims[1] != n || theta->dims[2] != n + 1 || theta->dims[0] != size[0])
+    if (n < 2 || theta->rank != 3 || theta->dims[1] != n || theta->dims[2] != n + 1 ||
+        theta->dims[0] != size[0])
         return operand_error(0, theta, "one 2 x 3 matrix per batch (3 x 4 for three dims)");
     dims[0] = size[0];
     for (int i = 0; i < n; i++)

@@ -28,7 +28,7 @@ static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const v
 struct work {
     const struct batch_norm *state;
     const struct tensor *in, *out;
-    int64_t batches, channels, size; /* X is [batches, channels, size] */
+    int64_t batches, channels, size;        /* X is [batches, channels, size] */
     double *scale, *bias, *mean, *variance; /* per channel */
 };
 

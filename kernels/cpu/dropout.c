@@ -71,10 +71,12 @@ static double twister_double(struct twister *t)
 
 /* ---- The operator --------------------------------------------------------------------------------- */
 
-static tssa_status *output_mask(struct kernel_args *args, const struct tensor *in, struct tensor **mask)
+static tssa_status *output_mask(struct kernel_args *args, const struct tensor *in,
+                                struct tensor **mask)
 {
     const struct dropout *state = args->state;
-    return kernel_output(args, 1, state->typed_mask ? in->dtype : TSSA_BOOL, in->rank, in->dims, mask);
+    return kernel_output(args, 1, state->typed_mask ? in->dtype : TSSA_BOOL, in->rank, in->dims,
+                         mask);
 }
 
 static tssa_status *keep_all(struct kernel_args *args, const struct tensor *in)
@@ -84,8 +86,8 @@ static tssa_status *keep_all(struct kernel_args *args, const struct tensor *in)
     TRY(output_mask(args, in, &mask));
     const double one = 1;
     if (mask)
-        convert_elements((int64_t)tensor_count(mask), TSSA_DOUBLE, &one, 0, mask->dtype, mask->data, 1,
-                         &convert_default);
+        convert_elements((int64_t)tensor_count(mask), TSSA_DOUBLE, &one, 0, mask->dtype, mask->data,
+                         1, &convert_default);
     return NULL;
 }
 

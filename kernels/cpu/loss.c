@@ -96,8 +96,8 @@ static tssa_status *check_targets(const struct work *w, int64_t count)
     for (int64_t p = 0; p < count; p++) {
         int64_t target = target_at(w, p);
         if ((target < 0 || target >= w->lines.n) && !ignored(w, target))
-            return ERROR(TSSA_RUNTIME, "target %" PRId64 " is not one of %" PRId64 " classes", target,
-                         w->lines.n);
+            return ERROR(TSSA_RUNTIME, "target %" PRId64 " is not one of %" PRId64 " classes",
+                         target, w->lines.n);
     }
     return NULL;
 }
@@ -132,7 +132,8 @@ static tssa_status *check_shapes(struct kernel_args *args, struct work *w)
     const struct tensor *in = w->in, *target = w->target;
     if (in->rank < 2)
         return operand_error(0, in, "a tensor of batches and classes");
-    bool fits = target->rank == in->rank - 1 && target->dims[0] == in->dims[0] && dtype_is_integer(target->dtype);
+    bool fits = target->rank == in->rank - 1 && target->dims[0] == in->dims[0] &&
+                dtype_is_integer(target->dtype);
     for (int i = 1; fits && i < target->rank; i++)
         fits = target->dims[i] == in->dims[i + 1];
     if (!fits)

@@ -108,7 +108,8 @@ static tssa_status *run_with(struct kernel_args *args, line_fn fn)
     size_t bytes;
     if (!size_mul((size_t)work.lines.n, 2 * sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "a line of %" PRId64 " elements is too long", work.lines.n);
-    return parts_for(args, work.lines.outer * work.lines.inner, work.lines.n * 8, bytes, run_lines, &work);
+    return parts_for(args, work.lines.outer * work.lines.inner, work.lines.n * 8, bytes, run_lines,
+                     &work);
 }
 
 static tssa_status *run_lrn(struct kernel_args *args)
@@ -198,7 +199,8 @@ static void divide_row(void *context, int64_t offset, int64_t group, int64_t ste
     store_doubles(w->out, offset, 1, n, w->x + offset);
 }
 
-static tssa_status *find_groups(const struct mvn *state, const struct tensor *in, struct groups *groups)
+static tssa_status *find_groups(const struct mvn *state, const struct tensor *in,
+                                struct groups *groups)
 {
     bool reduced[TSSA_MAX_RANK] = {false};
     *groups = (struct groups){.in = in, .count = 1};
@@ -233,7 +235,8 @@ static tssa_status *run_mvn(struct kernel_args *args)
         memset(statistics->data, 0, bytes);
         double *mean = statistics->data, *deviation = mean + groups.count;
         struct mvn_work work = {out, all->data, mean, deviation};
-        double n = (double)(count / (size_t)groups.count);
+        size_t per_group = count / (size_t)groups.count;
+        double n = (double)per_group;
         for_each_row(&groups, add_row, &work);
         for (int64_t i = 0; i < groups.count; i++)
             mean[i] /= n;
@@ -247,7 +250,8 @@ static tssa_status *run_mvn(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_lrn, cpu_kernel_lp_normalization, cpu_kernel_mean_variance;
+extern const struct cpu_kernel cpu_kernel_lrn, cpu_kernel_lp_normalization,
+    cpu_kernel_mean_variance;
 const struct cpu_kernel cpu_kernel_lrn = {prepare_lrn, run_lrn};
 const struct cpu_kernel cpu_kernel_lp_normalization = {prepare_lp, run_lp};
 const struct cpu_kernel cpu_kernel_mean_variance = {prepare_mvn, run_mvn};

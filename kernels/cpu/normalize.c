@@ -57,7 +57,8 @@ struct work {
 
 /* ---- One block ------------------------------------------------------------------------------------ */
 
-static void statistics(const double *x, int64_t n, bool rms, double epsilon, double *mean, double *inverse)
+static void statistics(const double *x, int64_t n, bool rms, double epsilon, double *mean,
+                       double *inverse)
 {
     double sum = 0, squares = 0;
     for (int64_t i = 0; i < n && !rms; i++)
@@ -69,7 +70,8 @@ static void statistics(const double *x, int64_t n, bool rms, double epsilon, dou
 }
 
 /* The n elements of `operand` that belong to block b, as doubles. */
-static void gather(const struct work *w, const struct operand *operand, int64_t block, double *values)
+static void gather(const struct work *w, const struct operand *operand, int64_t block,
+                   double *values)
 {
     const int64_t *dims = w->in->dims, *strides = operand->strides;
     int rank = w->in->rank;
@@ -152,8 +154,9 @@ static void run_channels(void *context, void *scratch, int64_t begin, int64_t en
 /* ---- LayerNormalization, RMSNormalization ---------------------------------------------------------- */
 
 /* Operand `index` broadcasts to X and to nothing larger. */
-static tssa_status *broadcast_operand(const struct kernel_args *args, uint32_t index, const struct tensor *in,
-                                      bool optional, struct operand *operand)
+static tssa_status *broadcast_operand(const struct kernel_args *args, uint32_t index,
+                                      const struct tensor *in, bool optional,
+                                      struct operand *operand)
 {
     TRY((optional ? kernel_optional_tensor : kernel_tensor)(args, index, &operand->tensor));
     const struct tensor *tensor = operand->tensor;
@@ -195,7 +198,8 @@ static tssa_status *run_trailing(struct kernel_args *args, bool rms)
     size_t bytes;
     if (!size_mul((size_t)work.n, 3 * sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "a block of %" PRId64 " elements is too large", work.n);
-    return parts_for(args, dims_product(in->dims, 0, work.axis), work.n * 4, bytes, run_axes, &work);
+    return parts_for(args, dims_product(in->dims, 0, work.axis), work.n * 4, bytes, run_axes,
+                     &work);
 }
 
 static tssa_status *run_layer(struct kernel_args *args)
@@ -246,7 +250,8 @@ static tssa_status *run_groups(struct kernel_args *args)
         return operand_error(0, in, "a tensor of batches and channels");
     int64_t groups = normalize->groups ? normalize->groups : in->dims[1];
     if (groups > 0 && in->dims[1] % groups)
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " channels do not make %" PRId64 " groups", in->dims[1], groups);
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " channels do not make %" PRId64 " groups",
+                     in->dims[1], groups);
     struct tensor *out;
     TRY(kernel_output(args, 0, in->dtype, in->rank, in->dims, &out));
     if (!out || tensor_count(out) == 0)

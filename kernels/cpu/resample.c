@@ -65,8 +65,8 @@ static double round_as(double x, enum resample_rounding rounding)
 
 /* Weights that sum to 1; those of elements outside the input go to the elements at the edge, or are left
  * out and the rest scaled up. */
-static void fill_taps(const struct resample_options *options, const struct resample_axis *axis, double x,
-                      double stretch, int64_t taps, int64_t *index, double *weight)
+static void fill_taps(const struct resample_options *options, const struct resample_axis *axis,
+                      double x, double stretch, int64_t taps, int64_t *index, double *weight)
 {
     double floor_x = floor(x), sum = 0;
     int64_t first = (int64_t)floor_x - taps / 2 + 1;
@@ -94,7 +94,8 @@ static tssa_status *allocate(struct kernel_args *args, int64_t out, struct resam
 {
     size_t entries, bytes, flags = (size_t)out * sizeof(bool);
     if (!size_mul((size_t)out, (size_t)table->taps, &entries) ||
-        !size_mul(entries, sizeof(int64_t) + sizeof(double), &bytes) || !size_add(bytes, flags, &bytes))
+        !size_mul(entries, sizeof(int64_t) + sizeof(double), &bytes) ||
+        !size_add(bytes, flags, &bytes))
         return ERROR(TSSA_LIMIT, "an axis of %" PRId64 " elements is too long", out);
     TRY(kernel_scratch(args, bytes, &table->buffer));
     table->index = table->buffer->data;
@@ -113,7 +114,8 @@ tssa_status *resample_table_make(struct kernel_args *args, const struct resample
     *table = (struct resample_table){.taps = 1};
     /* An output of at least one element means that 1 / scale is about the input's size at most. */
     if (2 / stretch > 4 * (double)axis->in + 4)
-        return ERROR(TSSA_RUNTIME, "scale %g is too small for %" PRId64 " elements", axis->scale, axis->in);
+        return ERROR(TSSA_RUNTIME, "scale %g is too small for %" PRId64 " elements", axis->scale,
+                     axis->in);
     table->taps = count_taps(options, stretch);
     TRY(allocate(args, axis->out, table));
     for (int64_t o = 0; o < axis->out; o++) {

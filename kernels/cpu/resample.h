@@ -17,7 +17,12 @@ enum resample_coordinates {
     COORDINATES_TF_CROP_AND_RESIZE
 };
 
-enum resample_rounding { ROUNDING_PREFER_FLOOR, ROUNDING_PREFER_CEIL, ROUNDING_FLOOR, ROUNDING_CEIL };
+enum resample_rounding {
+    ROUNDING_PREFER_FLOOR,
+    ROUNDING_PREFER_CEIL,
+    ROUNDING_FLOOR,
+    ROUNDING_CEIL
+};
 
 struct resample_options {
     enum resample_mode mode;

@@ -22,7 +22,8 @@ static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const v
     *result = state;
     size_t count;
     const int64_t *shape = ir_attr_ints(op, "pooled_shape", &count);
-    if (!shape || count != 2 || shape[0] < 1 || shape[1] < 1 || shape[0] > POOLED_LIMIT || shape[1] > POOLED_LIMIT)
+    if (!shape || count != 2 || shape[0] < 1 || shape[1] < 1 || shape[0] > POOLED_LIMIT ||
+        shape[1] > POOLED_LIMIT)
         return ERROR(TSSA_MALFORMED, "pooled_shape is not a height and a width");
     state->height = shape[0];
     state->width = shape[1];
@@ -36,7 +37,8 @@ struct work {
 };
 
 /* Bin `i` of `bins` over the elements [first, first + length), clipped to [0, n). */
-static void bin_range(double first, double length, int64_t i, int64_t bins, int64_t n, int64_t *begin, int64_t *end)
+static void bin_range(double first, double length, int64_t i, int64_t bins, int64_t n,
+                      int64_t *begin, int64_t *end)
 {
     double low = floor((double)i * length / (double)bins) + first;
     double high = ceil((double)(i + 1) * length / (double)bins) + first, most = (double)n;
@@ -76,7 +78,8 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
         for (int64_t r = 0; r < w->state->height; r++) {
             bin_range(first[1], length[1], r, w->state->height, dims[2], &bins[0][0], &bins[0][1]);
             for (int64_t c = 0; c < w->state->width; c++) {
-                bin_range(first[0], length[0], c, w->state->width, dims[3], &bins[1][0], &bins[1][1]);
+                bin_range(first[0], length[0], c, w->state->width, dims[3], &bins[1][0],
+                          &bins[1][1]);
                 double most = bin_max(w->in, plane, bins[0], bins[1]);
                 store_doubles(w->out, to + r * w->state->width + c, 1, 1, &most);
             }
@@ -90,7 +93,8 @@ static tssa_status *check_rois(const struct tensor *rois, int64_t batches)
         double roi[5];
         load_doubles(rois, i * 5, 1, 5, roi);
         if (!(roi[0] >= 0 && roi[0] < (double)batches))
-            return ERROR(TSSA_RUNTIME, "region %" PRId64 " is in batch %g of %" PRId64, i, roi[0], batches);
+            return ERROR(TSSA_RUNTIME, "region %" PRId64 " is in batch %g of %" PRId64, i, roi[0],
+                         batches);
         for (int k = 1; k < 5; k++)
             if (!isfinite(roi[k]))
                 return ERROR(TSSA_RUNTIME, "region %" PRId64 " is not finite", i);
@@ -115,8 +119,9 @@ static tssa_status *run(struct kernel_args *args)
     if (!out)
         return NULL;
     struct work work = {state, in, rois, out};
-    return parts_for(args, dims[0] * dims[1], in->dims[2] * in->dims[3] + state->height * state->width * 8, 0,
-                     run_planes, &work);
+    return parts_for(args, dims[0] * dims[1],
+                     in->dims[2] * in->dims[3] + state->height * state->width * 8, 0, run_planes,
+                     &work);
 }
 
 extern const struct cpu_kernel cpu_kernel_max_roi_pool;

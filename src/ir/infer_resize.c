@@ -50,8 +50,8 @@ static const struct dim *scaled(struct ir_op *op, const struct dim *in, float sc
     return infer_fresh(op);
 }
 
-static tssa_status *apply_scales(struct ir_op *op, const struct axes *axes, const struct tensor *scales,
-                                 const struct dim **dims)
+static tssa_status *apply_scales(struct ir_op *op, const struct axes *axes,
+                                 const struct tensor *scales, const struct dim **dims)
 {
     size_t count = tensor_count(scales);
     if (count != axes->count)

@@ -48,7 +48,8 @@ INFER_RULE(max_roi_pool)
         return ERROR(TSSA_MALFORMED, "pooled_shape is not a height and a width");
     const struct dim *dims[4] = {infer_rank(op, 1) == 2 ? infer_dim(op, 1, 0) : infer_fresh(op),
                                  infer_rank(op, 0) == 4 ? infer_dim(op, 0, 1) : infer_fresh(op),
-                                 dim_const(&graph->dims, shape[0]), dim_const(&graph->dims, shape[1])};
+                                 dim_const(&graph->dims, shape[0]),
+                                 dim_const(&graph->dims, shape[1])};
     return infer_set_tensor(op, 0, infer_dtype(op, 0), 4, dims);
 }
 

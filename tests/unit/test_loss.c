@@ -46,20 +46,24 @@ static void check(enum ir_op_id id, int reduction, bool weighted, bool ignoring)
     for (int i = 0; i < BATCHES * POSITIONS; i++) {
         double w = target[i] < 0 ? 0 : weighted ? (double)weight[target[i]] : 1;
         double term = target[i] < 0 ? 0
-                                    : -w * naive_log_prob(x, softmax, i / POSITIONS, target[i], i % POSITIONS);
+                                    : -w * naive_log_prob(x, softmax, i / POSITIONS, target[i],
+                                                          i % POSITIONS);
         if (reduction == 2)
-            op_test_close((double)((const float *)t.out[0].tensor.data)[i], term, 1e-6, "loss", (size_t)i);
+            op_test_close((double)((const float *)t.out[0].tensor.data)[i], term, 1e-6, "loss",
+                          (size_t)i);
         sum += term;
         weights += w;
     }
     if (reduction != 2) {
         assert_int_equal(t.out[0].tensor.rank, 0);
-        op_test_close((double)*(const float *)t.out[0].tensor.data, reduction ? sum : sum / weights, 1e-5, "loss", 0);
+        op_test_close((double)*(const float *)t.out[0].tensor.data, reduction ? sum : sum / weights,
+                      1e-5, "loss", 0);
     }
     for (int i = 0; softmax && i < BATCHES * CLASSES * POSITIONS; i++)
         op_test_close((double)((const float *)t.out[1].tensor.data)[i],
-                      naive_log_prob(x, true, i / POSITIONS / CLASSES, i / POSITIONS % CLASSES, i % POSITIONS), 1e-6,
-                      "log_prob", (size_t)i);
+                      naive_log_prob(x, true, i / POSITIONS / CLASSES, i / POSITIONS % CLASSES,
+                                     i % POSITIONS),
+                      1e-6, "log_prob", (size_t)i);
     op_test_end(&t);
 }
 

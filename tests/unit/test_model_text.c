@@ -68,9 +68,10 @@ int main(void)
     if (!tests)
         return 1;
     for (size_t i = 0; i < models.gl_pathc; i++)
-        tests[i] = (struct CMUnitTest){.name = models.gl_pathv[i] + strlen(TSSA_SOURCE_DIR "/models/"),
-                                       .test_func = one_model,
-                                       .initial_state = models.gl_pathv[i]};
+        tests[i] =
+            (struct CMUnitTest){.name = models.gl_pathv[i] + strlen(TSSA_SOURCE_DIR "/models/"),
+                                .test_func = one_model,
+                                .initial_state = models.gl_pathv[i]};
     int failed = _cmocka_run_group_tests("models", tests, models.gl_pathc, NULL, NULL);
     free(tests);
     globfree(&models);

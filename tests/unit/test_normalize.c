@@ -16,12 +16,13 @@ static const int64_t shape[4] = {2, 6, 3, 4};
 
 static double at(const struct value *value, size_t i)
 {
-    return dtype_load_double(value->tensor.dtype,
-                             (const char *)value->tensor.data + i * dtype_info(value->tensor.dtype)->size);
+    return dtype_load_double(value->tensor.dtype, (const char *)value->tensor.data +
+                                                      i * dtype_info(value->tensor.dtype)->size);
 }
 
 /* Mean and population variance of the elements that `member` picks. */
-static void moments(const float *x, bool (*member)(size_t i, size_t of), size_t of, double *mean, double *variance)
+static void moments(const float *x, bool (*member)(size_t i, size_t of), size_t of, double *mean,
+                    double *variance)
 {
     double n = 0, sum = 0, squares = 0;
     for (size_t i = 0; i < COUNT; i++)
@@ -83,11 +84,13 @@ static void test_batch_norm(void **state)
             double m = (double)mean[c], v = (double)variance[c];
             if (training)
                 moments(x, same_channel, i, &m, &v);
-            double y = ((double)x[i] - m) / sqrt(v + (double)0.01f) * (double)scale[c] + (double)bias[c];
+            double y =
+                ((double)x[i] - m) / sqrt(v + (double)0.01f) * (double)scale[c] + (double)bias[c];
             op_test_close(at(&t.out[0], i), y, 1e-6, "y", i);
             if (training) {
                 op_test_close(at(&t.out[1], c), (double)mean[c] * 0.75 + m * 0.25, 1e-6, "mean", c);
-                op_test_close(at(&t.out[2], c), (double)variance[c] * 0.75 + v * 0.25, 1e-6, "variance", c);
+                op_test_close(at(&t.out[2], c), (double)variance[c] * 0.75 + v * 0.25, 1e-6,
+                              "variance", c);
             }
         }
         op_test_end(&t);
@@ -111,8 +114,8 @@ static void test_batch_norm_vector(void **state)
     op_test_end(&t);
 }
 
-static void check_channels(enum ir_op_id id, int version, bool (*member)(size_t, size_t), int64_t n_scale,
-                           size_t elements_per_scale)
+static void check_channels(enum ir_op_id id, int version, bool (*member)(size_t, size_t),
+                           int64_t n_scale, size_t elements_per_scale)
 {
     float x[COUNT], scale[6], bias[6];
     op_test_fill(x, COUNT, 1);
@@ -170,7 +173,8 @@ static void check_layer(enum ir_op_id id, bool outer_scale, bool biased)
             v += m * m;
             m = 0;
         }
-        double s = (double)scale[outer_scale ? i / 12 % 6 : i % 12], b = biased ? (double)bias[i % 4] : 0;
+        double s = (double)scale[outer_scale ? i / 12 % 6 : i % 12],
+               b = biased ? (double)bias[i % 4] : 0;
         op_test_close(at(&t.out[0], i), ((double)x[i] - m) / sqrt(v + 1e-5) * s + b, 1e-6, "y", i);
         if (layer) {
             op_test_close(at(&t.out[1], i / 12), m, 1e-6, "mean", i / 12);
@@ -288,7 +292,8 @@ static void test_dropout_training(void **state)
     op_test_end(&t);
 }
 
-static void refuse(enum ir_op_id id, const char *attr, int64_t value, int rank, const int64_t *dims, int64_t n_scale)
+static void refuse(enum ir_op_id id, const char *attr, int64_t value, int rank, const int64_t *dims,
+                   int64_t n_scale)
 {
     float x[COUNT] = {0};
     struct op_test t;
@@ -321,11 +326,16 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_batch_norm),        cmocka_unit_test(test_batch_norm_vector),
-        cmocka_unit_test(test_instance_and_group), cmocka_unit_test(test_layer_and_rms),
-        cmocka_unit_test(test_lrn),               cmocka_unit_test(test_lp),
-        cmocka_unit_test(test_mean_variance),     cmocka_unit_test(test_dropout_inference),
-        cmocka_unit_test(test_dropout_training),  cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_batch_norm),
+        cmocka_unit_test(test_batch_norm_vector),
+        cmocka_unit_test(test_instance_and_group),
+        cmocka_unit_test(test_layer_and_rms),
+        cmocka_unit_test(test_lrn),
+        cmocka_unit_test(test_lp),
+        cmocka_unit_test(test_mean_variance),
+        cmocka_unit_test(test_dropout_inference),
+        cmocka_unit_test(test_dropout_training),
+        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

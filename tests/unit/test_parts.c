@@ -69,8 +69,17 @@ static void test_threads(void **state)
 {
     (void)state;
     static const enum ir_op_id ids[] = {
-        IR_OP_Softmax, IR_OP_LogSoftmax, IR_OP_TopK, IR_OP_MaxPool, IR_OP_AveragePool, IR_OP_GlobalAveragePool,
-        IR_OP_Resize, IR_OP_InstanceNormalization, IR_OP_BatchNormalization, IR_OP_LayerNormalization, IR_OP_LRN,
+        IR_OP_Softmax,
+        IR_OP_LogSoftmax,
+        IR_OP_TopK,
+        IR_OP_MaxPool,
+        IR_OP_AveragePool,
+        IR_OP_GlobalAveragePool,
+        IR_OP_Resize,
+        IR_OP_InstanceNormalization,
+        IR_OP_BatchNormalization,
+        IR_OP_LayerNormalization,
+        IR_OP_LRN,
     };
     op_test_fill(x, COUNT, 1);
     op_test_fill(channel, 16, 2);

@@ -17,7 +17,8 @@ static void test_affine_identity(void **state)
     (void)state;
     const float theta[6] = {1, 0, 0, 0, 1, 0};
     const int64_t size[4] = {1, 1, 2, 4};
-    const float edges[4] = {-1, -1.0f / 3, 1.0f / 3, 1}, centers[4] = {-0.75f, -0.25f, 0.25f, 0.75f};
+    const float edges[4] = {-1, -1.0f / 3, 1.0f / 3, 1},
+                centers[4] = {-0.75f, -0.25f, 0.25f, 0.75f};
     for (int align = 0; align < 2; align++) {
         struct op_test t;
         op_test_begin(&t, IR_OP_AffineGrid, 20);
@@ -27,7 +28,8 @@ static void test_affine_identity(void **state)
         op_test_run(&t, 1);
         const float *grid = t.out[0].tensor.data;
         for (size_t i = 0; i < 8; i++) {
-            op_test_close((double)grid[2 * i], (double)(align ? edges : centers)[i % 4], 1e-6, "x", i);
+            op_test_close((double)grid[2 * i], (double)(align ? edges : centers)[i % 4], 1e-6, "x",
+                          i);
             double y = align ? 1 : 0.5;
             op_test_close((double)grid[2 * i + 1], i < 4 ? -y : y, 1e-6, "y", i);
         }
@@ -49,9 +51,11 @@ static void test_affine_volume(void **state)
     for (size_t i = 0; i < 2 * 24 * 3; i++) {
         size_t point = i / 3 % 24;
         const float *row = theta + i / 72 * 12 + i % 3 * 4;
-        double x = (2 * (double)(point % 4) + 1) / 4 - 1, y = (2 * (double)(point / 4 % 3) + 1) / 3 - 1;
+        double x = (2 * (double)(point % 4) + 1) / 4 - 1,
+               y = (2 * (double)(point / 4 % 3) + 1) / 3 - 1;
         double z = (2 * (double)(point / 12) + 1) / 2 - 1;
-        double expected = (double)row[0] * x + (double)row[1] * y + (double)row[2] * z + (double)row[3];
+        double expected =
+            (double)row[0] * x + (double)row[1] * y + (double)row[2] * z + (double)row[3];
         op_test_close((double)((const float *)t.out[0].tensor.data)[i], expected, 1e-6, "grid", i);
     }
     op_test_end(&t);
@@ -80,7 +84,8 @@ static void test_roi_pool(void **state)
 static void test_refuses(void **state)
 {
     (void)state;
-    const float x[4] = {0}, wrong[3][5] = {{1, 0, 0, 1, 1}, {NAN, 0, 0, 1, 1}, {0, 0, INFINITY, 1, 1}};
+    const float x[4] = {0},
+                wrong[3][5] = {{1, 0, 0, 1, 1}, {NAN, 0, 0, 1, 1}, {0, 0, INFINITY, 1, 1}};
     for (int i = 0; i < 3; i++) {
         struct op_test t;
         op_test_begin(&t, IR_OP_MaxRoiPool, 0);

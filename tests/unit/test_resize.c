@@ -11,8 +11,9 @@
 
 #include "common/op_test.h"
 
-static const char *const coordinate_names[] = {"half_pixel",    "half_pixel_symmetric", "pytorch_half_pixel",
-                                               "align_corners", "asymmetric",           "tf_half_pixel_for_nn"};
+static const char *const coordinate_names[] = {"half_pixel",         "half_pixel_symmetric",
+                                               "pytorch_half_pixel", "align_corners",
+                                               "asymmetric",         "tf_half_pixel_for_nn"};
 
 /* The formulas of the standard, for whole sizes. */
 static double naive_source(int mode, double x, double in, double out)
@@ -43,7 +44,8 @@ static double naive_kernel(bool cubic, double x)
 }
 
 /* The weight of input element i in an output element at x: everything outside belongs to the edges. */
-static double naive_weight(bool cubic, bool exclude, double stretch, double x, int64_t i, int64_t in)
+static double naive_weight(bool cubic, bool exclude, double stretch, double x, int64_t i,
+                           int64_t in)
 {
     double own = 0, all = 0;
     for (int64_t k = -200; k < 200; k++) {
@@ -58,8 +60,8 @@ static double naive_weight(bool cubic, bool exclude, double stretch, double x, i
     return own / all;
 }
 
-static void check_interpolation(bool cubic, int coordinates, bool antialias, bool exclude, int64_t in_h, int64_t in_w,
-                                int64_t out_h, int64_t out_w)
+static void check_interpolation(bool cubic, int coordinates, bool antialias, bool exclude,
+                                int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w)
 {
     float x[64];
     op_test_fill(x, 64, 11);
@@ -80,15 +82,20 @@ static void check_interpolation(bool cubic, int coordinates, bool antialias, boo
     for (int64_t r = 0; r < out_h; r++)
         for (int64_t c = 0; c < out_w; c++) {
             double y_at = naive_source(coordinates, (double)r, (double)in_h, (double)out_h);
-            double x_at = naive_source(coordinates, (double)c, (double)in_w, (double)out_w), sum = 0;
+            double x_at = naive_source(coordinates, (double)c, (double)in_w, (double)out_w),
+                   sum = 0;
             for (int64_t i = 0; i < in_h; i++)
                 for (int64_t k = 0; k < in_w; k++) {
-                    double wy = sy == 1 ? i == r : naive_weight(cubic, exclude, antialias ? fmin(sy, 1) : 1, y_at, i, in_h);
-                    double wx = sx == 1 ? k == c : naive_weight(cubic, exclude, antialias ? fmin(sx, 1) : 1, x_at, k, in_w);
+                    double wy = sy == 1 ? i == r
+                                        : naive_weight(cubic, exclude, antialias ? fmin(sy, 1) : 1,
+                                                       y_at, i, in_h);
+                    double wx = sx == 1 ? k == c
+                                        : naive_weight(cubic, exclude, antialias ? fmin(sx, 1) : 1,
+                                                       x_at, k, in_w);
                     sum += wy * wx * (double)x[i * in_w + k];
                 }
-            op_test_close((double)((const float *)t.out[0].tensor.data)[r * out_w + c], sum, 2e-6, "y",
-                          (size_t)(r * out_w + c));
+            op_test_close((double)((const float *)t.out[0].tensor.data)[r * out_w + c], sum, 2e-6,
+                          "y", (size_t)(r * out_w + c));
         }
     op_test_end(&t);
 }
@@ -120,7 +127,8 @@ static double naive_round(const char *mode, double x)
 static void test_nearest(void **state)
 {
     (void)state;
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil"};
     const int64_t outs[] = {1, 3, 6, 12, 13};
     int16_t x[2 * 6 * 2];
     for (int i = 0; i < 24; i++)
@@ -140,7 +148,9 @@ static void test_nearest(void **state)
                 op_test_run(&t, 1);
                 for (int64_t i = 0; i < 4 * out; i++) {
                     double at = naive_source(m, (double)(i / 2 % out), 6, (double)out);
-                    int64_t from = out == 6 ? i / 2 % out : (int64_t)fmin(fmax(naive_round(roundings[r], at), 0), 5);
+                    int64_t from = out == 6
+                                       ? i / 2 % out
+                                       : (int64_t)fmin(fmax(naive_round(roundings[r], at), 0), 5);
                     assert_int_equal(((const int16_t *)t.out[0].tensor.data)[i],
                                      x[i / (2 * out) * 12 + from * 2 + i % 2]);
                 }
@@ -157,7 +167,8 @@ static void test_nearest_doubles(void **state)
     for (int wide = 0; wide < 2; wide++) {
         struct op_test t;
         op_test_begin(&t, IR_OP_Resize, 13);
-        op_test_in(&t, wide ? TSSA_FLOAT : TSSA_UINT8, 2, (const int64_t[]){2, 2}, wide ? (const void *)floats : bytes);
+        op_test_in(&t, wide ? TSSA_FLOAT : TSSA_UINT8, 2, (const int64_t[]){2, 2},
+                   wide ? (const void *)floats : bytes);
         op_test_absent(&t);
         op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, scales);
         op_test_run(&t, 1);
@@ -269,9 +280,12 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolation),   cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_nearest_doubles), cmocka_unit_test(test_policies),
-        cmocka_unit_test(test_crop),            cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_interpolation),
+        cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_doubles),
+        cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_crop),
+        cmocka_unit_test(test_bytes),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
