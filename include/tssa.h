@@ -292,6 +292,12 @@ TSSA_API tssa_status *tssa_session_run(tssa_session *session, size_t input_count
                                        tssa_value *const *inputs, size_t output_count,
                                        tssa_value **outputs);
 
+/*
+ * Ends the session's runs that are under way, with TSSA_LIMIT, before their next loop iteration, and
+ * refuses new ones. May be called from any thread and from a signal handler.
+ */
+TSSA_API void tssa_session_stop(tssa_session *session);
+
 /* The profile since the session was made, as Chrome trace events (a JSON array). */
 TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
                                            void (*write)(void *user, const char *text, size_t size),

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "tools/common/progress.h"
 #include "tools/run/inputs.h"
+#include "tools/run/interrupt.h"
 #include "tools/run/outputs.h"
 #include "tools/run/summary.h"
 
@@ -83,7 +84,8 @@ static tssa_status *read_stdin(void **bytes, size_t *size)
 
 static tssa_status *load(struct job *job)
 {
-    const tssa_context_options context_options = {.threads = job->arguments.threads};
+    const tssa_context_options context_options = {.threads = job->arguments.threads,
+                                                  .memory_limit = job->arguments.memory_limit};
     const tssa_load_options options = {.allow_external_links = job->arguments.external_links};
     double start = now_ms();
     TRY(tssa_context_create(&context_options, &job->context));
@@ -233,6 +235,7 @@ static tssa_status *repeat(struct job *job)
 static enum exit_code run(struct job *job)
 {
     progress("running %s", job->arguments.model);
+    interrupt_arm(job->session, job->arguments.timeout);
     tssa_status *status = run_once(job, &job->run_ms);
     progress_done();
     if (!status) {
@@ -240,6 +243,7 @@ static enum exit_code run(struct job *job)
                job->session_ms, job->run_ms);
         status = repeat(job);
     }
+    interrupt_disarm();
     if (!status)
         return EXIT_OK;
     bool wrong_input = tssa_status_code(status) == TSSA_SHAPE_MISMATCH;

@@ -12,6 +12,7 @@ struct tssa_session {
     struct tssa_model *model;
     struct plan *plan;
     bool profiled;
+    atomic_bool stop;
     pthread_mutex_t lock; /* guards what follows */
     VEC(struct run *) idle;
     struct step_profile *profile; /* sums over finished runs; NULL: off */
@@ -83,8 +84,10 @@ static tssa_status *take_run(struct tssa_session *session, struct run **run)
     pthread_mutex_unlock(&session->lock);
     if (*run)
         return NULL;
-    return run_create(session->plan, allocator_of(session), &session->model->context->team,
-                      session->profiled, run);
+    TRY(run_create(session->plan, allocator_of(session), &session->model->context->team,
+                   session->profiled, run));
+    (*run)->stop = &session->stop;
+    return NULL;
 }
 
 static void give_run(struct tssa_session *session, struct run *run)
@@ -181,6 +184,12 @@ tssa_status *tssa_session_run(tssa_session *session, size_t input_count, tssa_va
         status = wrap_outputs(session, &call, outputs);
     call_close(session, &call);
     return status;
+}
+
+void tssa_session_stop(tssa_session *session)
+{
+    if (session)
+        atomic_store_explicit(&session->stop, true, memory_order_relaxed);
 }
 
 tssa_status *tssa_session_profile(tssa_session *session,

@@ -133,6 +133,8 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
 {
     const struct step *end = block->steps + block->n_steps;
+    if (run->stop && atomic_load_explicit(run->stop, memory_order_relaxed))
+        return ERROR(TSSA_LIMIT, "the run was stopped");
     for (const struct step *step = block->steps; step < end; step++) {
         tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
         if (__builtin_expect(status != NULL, 0))

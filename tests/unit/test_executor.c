@@ -190,6 +190,32 @@ static void test_nested_capture(void **state)
     program_close(&p);
 }
 
+/* A loop without an end is ended from outside; the run state is usable afterwards. */
+static void test_endless_loop_stops(void **state)
+{
+    (void)state;
+    struct program p;
+    atomic_bool stop = true;
+    program_open(&p, "graph @g opset(\"\": 18) ir_version(8) (%n: i64[], %x: f32[N]) -> (%y) {\n"
+                     "  %y = Loop@16(_, _, %x) {\n"
+                     "    body(%i: i64[], %c: bool[], %v: f32[N]) {\n"
+                     "      %s = Add@14(%v, %x)\n"
+                     "      return(%c, %s)\n"
+                     "    }\n"
+                     "  }\n"
+                     "  return(%y)\n"
+                     "}\n");
+    int64_t unused = 0;
+    float x[1] = {0};
+    struct value n = i64_scalar(&unused), v = f32_vector(x, 1), out = {.kind = TSSA_KIND_NONE};
+    const struct value *inputs[] = {&n, &v};
+    p.run->stop = &stop;
+    tssa_status *status = run_execute(p.run, inputs, &out);
+    assert_int_equal(tssa_status_code(status), TSSA_LIMIT);
+    tssa_status_free(status);
+    program_close(&p);
+}
+
 /* ---- If ------------------------------------------------------------------------------------------- */
 
 /* One branch returns a captured value as it is, the other one a result of its own. */
@@ -289,9 +315,10 @@ static void test_shapes_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loop_counts),    cmocka_unit_test(test_loop_ends_by_condition),
-        cmocka_unit_test(test_nested_capture), cmocka_unit_test(test_if_branches),
-        cmocka_unit_test(test_given_outputs),  cmocka_unit_test(test_shapes_change),
+        cmocka_unit_test(test_loop_counts),        cmocka_unit_test(test_loop_ends_by_condition),
+        cmocka_unit_test(test_endless_loop_stops), cmocka_unit_test(test_nested_capture),
+        cmocka_unit_test(test_if_branches),        cmocka_unit_test(test_given_outputs),
+        cmocka_unit_test(test_shapes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

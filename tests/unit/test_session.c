@@ -142,6 +142,20 @@ static void test_concurrent_runs(void **state)
     fixture_close(&f);
 }
 
+static void test_stopped_session_refuses(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_value *outputs[MAX_VALUES] = {NULL};
+    no_error(fixture_open(&f, &one_thread));
+    tssa_session_stop(f.session);
+    tssa_status *status = tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs);
+    assert_int_equal(tssa_status_code(status), TSSA_LIMIT);
+    tssa_status_free(status);
+    assert_null(outputs[0]);
+    fixture_close(&f);
+}
+
 /* ---- Arguments ------------------------------------------------------------------------------------ */
 
 static void expect_code(tssa_status *status, tssa_code code, const char *word)
@@ -270,9 +284,13 @@ static void test_every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_concurrent_runs),  cmocka_unit_test(test_wrong_inputs),
-        cmocka_unit_test(test_tensor_arguments), cmocka_unit_test(test_containers),
-        cmocka_unit_test(test_memory_limit),     cmocka_unit_test(test_every_allocation_fails_once),
+        cmocka_unit_test(test_concurrent_runs),
+        cmocka_unit_test(test_stopped_session_refuses),
+        cmocka_unit_test(test_wrong_inputs),
+        cmocka_unit_test(test_tensor_arguments),
+        cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

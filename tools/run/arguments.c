@@ -12,6 +12,8 @@
 
 enum {
     KEY_DIM = 256,
+    KEY_TIMEOUT,
+    KEY_MEMORY,
     KEY_SEED,
     KEY_FORMAT,
     KEY_RTOL,
@@ -47,6 +49,9 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Running:", 3},
     {"threads", 't', "N", 0, "Threads per kernel (default: one per core)", 3},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the run when it takes longer", 3},
+    {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
+     3},
     {"optimize", 'O', "LEVEL", 0, "0: run the graph as it is; 1: what keeps all bits (default 1)",
      3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
@@ -227,6 +232,15 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
     case 't':
         error = parse_size("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
         arguments->threads = (int)number;
+        return error;
+    case KEY_TIMEOUT:
+        error = parse_size("--timeout", argument, 1, 1000000, "a number of seconds", &number);
+        arguments->timeout = (unsigned)number;
+        return error;
+    case KEY_MEMORY:
+        error =
+            parse_size("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB", &number);
+        arguments->memory_limit = (size_t)number << 20;
         return error;
     case 'O':
         error = parse_size("--optimize", argument, 0, 1, "0 or 1", &number);

@@ -57,6 +57,8 @@ struct arguments {
     const char *profile;
     const char *device;
     int threads;
+    unsigned timeout;    /* seconds that all runs together may take; 0: no limit */
+    size_t memory_limit; /* bytes; 0: the machine's memory */
     int level; /* of optimization */
     bool dump_ir, inspect, boxes, quiet, external_links;
 };

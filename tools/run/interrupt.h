@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ending a run from outside: Ctrl-C, and --timeout. */
+#ifndef TSSA_TOOLS_RUN_INTERRUPT_H
+#define TSSA_TOOLS_RUN_INTERRUPT_H
+
+#include "tssa.h"
+
+/* From now on SIGINT, and the end of `seconds` (0: none), stop the session's runs. A second SIGINT ends
+ * the program at once. */
+void interrupt_arm(tssa_session *session, unsigned seconds);
+/* Before the session is freed. */
+void interrupt_disarm(void);
+
+#endif
