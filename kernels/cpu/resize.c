@@ -296,6 +296,27 @@ static void pass_rows(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
+/* The same along the last axis, where rows are single elements. */
+static void pass_elements(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct pass *p = context;
+    const struct resample_table *t = p->table;
+    (void)scratch;
+    int64_t outer = begin / p->out, o = begin % p->out;
+    for (int64_t i = begin; i < end; i++) {
+        const double *from = p->from + outer * p->in, *weight = t->weight + o * t->taps;
+        const int64_t *index = t->index + o * t->taps;
+        double sum = 0;
+        for (int64_t k = 0; k < t->taps; k++)
+            sum += weight[k] != 0 ? weight[k] * from[index[k]] : 0;
+        p->to[i] = t->outside[o] ? p->extrapolation : sum;
+        if (++o == p->out) {
+            o = 0;
+            outer++;
+        }
+    }
+}
+
 /* dims: the tensor's in *buffer; axis d becomes that of the table. */
 static tssa_status *run_pass(struct kernel_args *args, const struct resample_table *table, int rank, int64_t *dims,
                              int d, int64_t out, struct buffer **buffer)
@@ -309,7 +330,8 @@ static tssa_status *run_pass(struct kernel_args *args, const struct resample_tab
         return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
     TRY(kernel_scratch(args, bytes, &to));
     struct pass pass = {table, (*buffer)->data, to->data, dims[d], out, inner, state->extrapolation};
-    tssa_status *status = parts_for(args, rows, inner * table->taps * 2, 0, pass_rows, &pass);
+    parts_body body = inner == 1 ? pass_elements : pass_rows;
+    tssa_status *status = parts_for(args, rows, inner * table->taps * 2, 0, body, &pass);
     buffer_release(*buffer);
     *buffer = to;
     dims[d] = out;
