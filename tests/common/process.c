@@ -116,6 +116,20 @@ void process_result_free(struct process_result *result)
     free(result->err);
 }
 
+void process_drop_announcements(struct process_result *result)
+{
+    char *to = result->err;
+    for (const char *line = result->err, *next; *line; line = next) {
+        size_t length = strcspn(line, "\n");
+        next = line + length + (line[length] == '\n');
+        if (length >= 4 && memcmp(line + length - 4, " ...", 4) == 0)
+            continue;
+        memmove(to, line, (size_t)(next - line));
+        to += next - line;
+    }
+    *to = '\0';
+}
+
 char *temporary_folder(void)
 {
     char *folder = xstrdup("/tmp/tssa-test-XXXXXX");

@@ -23,6 +23,9 @@ struct process_result process_run(const char *const *argv, const char *in, const
                                   const struct process_limits *limits);
 void process_result_free(struct process_result *result);
 
+/* Without the lines that only say what is being done, "tool: loading x ..." of a slow machine. */
+void process_drop_announcements(struct process_result *result);
+
 /* A new folder below /tmp; and its removal with everything in it. */
 char *temporary_folder(void);
 void remove_folder(char *folder); /* frees the name */

@@ -37,6 +37,7 @@ static void expect_verdict(const char *path, int status, const char *part)
     const struct process_limits limits = {.seconds = 20, .address_space = ADDRESS_SPACE};
     const char *const argv[] = {TOOL, path, NULL};
     struct process_result result = process_run(argv, NULL, NULL, &limits);
+    process_drop_announcements(&result);
     const char *end = strchr(result.err, '\n');
     bool good = result.status == status && end && !end[1] && strstr(result.err, part);
     if (!good)

@@ -23,7 +23,7 @@ static void bits_are_the_same_everywhere(void **state)
     static const double normals[3] = {0x1.7e31f91a00000p-1, -0x1.cfc895fa00000p-1,
                                       0x1.e4120d6000000p-2};
     struct random random;
-    double elements[3];
+    double elements[3] = {0};
     struct tensor tensor = {.dtype = TSSA_DOUBLE, .rank = 1, .dims = {3}, .data = elements};
     random_seed(&random, 7, 2);
     for (int i = 0; i < 3; i++)

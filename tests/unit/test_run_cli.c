@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,17 +21,18 @@
 #include "common/xmalloc.h"
 #include "tools/common/npy.h"
 
-#define TOOL TSSA_BUILD_DIR "/tssa-run"
 #define MODELS TSSA_SOURCE_DIR "/models/"
-#define START MODELS "get_started_small/model.onnx"
-#define START_DATA MODELS "get_started_small/test_data_set_0"
-#define SSD MODELS "ssd_loop_small/model.onnx"
-#define SSD_DATA MODELS "ssd_loop_small/test_data_set_0"
+
+static const char tool[] = TSSA_BUILD_DIR "/tssa-run";
+static const char start[] = MODELS "get_started_small/model.onnx";
+static const char start_data[] = MODELS "get_started_small/test_data_set_0";
+static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
+static const char ssd_data[] = MODELS "ssd_loop_small/test_data_set_0";
 
 static const struct process_limits limits = {.seconds = 60};
 
 /* Runs the tool with up to 12 arguments. */
-#define RUN(...) process_run((const char *const[16]){TOOL, __VA_ARGS__}, NULL, NULL, &limits)
+#define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
 
 static size_t count_lines(const char *text)
 {
@@ -53,6 +55,7 @@ static void expect_good(struct process_result result, const char *part)
 /* Ends with `status` and exactly one line on standard error, which holds `part`. */
 static void expect_refused(struct process_result result, int status, const char *part)
 {
+    process_drop_announcements(&result);
     if (result.status != status || count_lines(result.err) != 1 || !strstr(result.err, part))
         print_error("status %d\n%s%s", result.status, result.out, result.err);
     assert_int_equal(result.status, status);
@@ -75,10 +78,10 @@ static void helps(void **state)
 static void inspects(void **state)
 {
     (void)state;
-    expect_good(RUN(START, "--inspect"), "f32[rows, columns]");
-    expect_good(RUN(START, "--inspect"), "1  ScatterND");
-    expect_good(RUN(START, "--dump-ir"), "= Loop@");
-    expect_good(RUN(START, "--dump-ir", "-O", "0"), "= Identity@");
+    expect_good(RUN(start, "--inspect"), "f32[rows, columns]");
+    expect_good(RUN(start, "--inspect"), "1  ScatterND");
+    expect_good(RUN(start, "--dump-ir"), "= Loop@");
+    expect_good(RUN(start, "--dump-ir", "-O", "0"), "= Identity@");
 }
 
 /* ---- Running ---------------------------------------------------------------------------------------- */
@@ -86,26 +89,26 @@ static void inspects(void **state)
 static void runs_recorded_data(void **state)
 {
     (void)state;
-    expect_good(RUN(START, START_DATA, "--compare", START_DATA), "matches");
-    expect_good(RUN(START, START_DATA), "f32[16, 8]");
-    expect_good(RUN(SSD, SSD_DATA, "--boxes"), "7 detections");
-    expect_good(RUN(START, START_DATA, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
+    expect_good(RUN(start, start_data, "--compare", start_data), "matches");
+    expect_good(RUN(start, start_data), "f32[16, 8]");
+    expect_good(RUN(ssd, ssd_data, "--boxes"), "7 detections");
+    expect_good(RUN(start, start_data, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
 }
 
 static void reads_a_model_from_standard_input(void **state)
 {
     (void)state;
-    const char *const argv[] = {TOOL, "-", START_DATA, NULL};
-    expect_good(process_run(argv, START, NULL, &limits), "f32[16, 8]");
+    const char *const argv[] = {tool, "-", start_data, NULL};
+    expect_good(process_run(argv, start, NULL, &limits), "f32[16, 8]");
 }
 
 static void random_inputs_have_a_seed(void **state)
 {
     (void)state;
-    struct process_result a = RUN(START, "--shape", "a:4x2", "--seed", "5");
-    struct process_result b = RUN(START, "--shape", "a:[4,2]", "--seed", "5");
-    struct process_result c = RUN(START, "--shape", "a:4,2", "--seed", "6");
-    struct process_result d = RUN(START, "--dim", "rows=4", "--dim", "columns=2", "--seed", "5");
+    struct process_result a = RUN(start, "--shape", "a:4x2", "--seed", "5");
+    struct process_result b = RUN(start, "--shape", "a:[4,2]", "--seed", "5");
+    struct process_result c = RUN(start, "--shape", "a:4,2", "--seed", "6");
+    struct process_result d = RUN(start, "--dim", "rows=4", "--dim", "columns=2", "--seed", "5");
     const char *outputs[4];
     const struct process_result *const all[4] = {&a, &b, &c, &d};
     for (int i = 0; i < 4; i++) {
@@ -126,7 +129,7 @@ static void random_inputs_have_a_seed(void **state)
 static void tells_what_it_guesses(void **state)
 {
     (void)state;
-    struct process_result result = RUN(START);
+    struct process_result result = RUN(start);
     assert_int_equal(result.status, 0);
     assert_non_null(strstr(result.err, "rows (of a), columns (of a)"));
     process_result_free(&result);
@@ -135,13 +138,25 @@ static void tells_what_it_guesses(void **state)
 static void writes_a_profile(void **state)
 {
     char *path = xprintf("%s/trace.json", (char *)*state);
-    expect_good(RUN(START, START_DATA, "--profile", path), "outputs");
+    expect_good(RUN(start, start_data, "--profile", path), "outputs");
     FILE *file = fopen(path, "r");
     assert_non_null(file);
     assert_int_equal(fgetc(file), '[');
     fclose(file);
-    expect_good(RUN(START, START_DATA, "-q", "--profile", "-"), "\"ScatterND");
+    expect_good(RUN(start, start_data, "-q", "--profile", "-"), "\"ScatterND");
     free(path);
+}
+
+/* A run without an end, killed after a while, has said what it is at. */
+static void announces_what_takes_long(void **state)
+{
+    (void)state;
+    const struct process_limits patience = {.seconds = 3};
+    const char *const argv[] = {tool, start, start_data, "--repeat", "50000000", NULL};
+    struct process_result result = process_run(argv, NULL, NULL, &patience);
+    assert_int_equal(result.status, 128 + SIGKILL);
+    assert_string_equal(result.err, "tssa-run: running it 50000000 times ...\n");
+    process_result_free(&result);
 }
 
 /* ---- Files ------------------------------------------------------------------------------------------ */
@@ -149,10 +164,10 @@ static void writes_a_profile(void **state)
 static void writes_and_compares_outputs(void **state)
 {
     char *folder = xprintf("%s/out", (char *)*state);
-    expect_good(RUN(START, START_DATA, "-o", folder), "outputs");
-    expect_good(RUN(START, START_DATA, "-c", folder), "matches exactly");
-    expect_good(RUN(START, START_DATA, "-o", folder, "--output-format", "pb"), "outputs");
-    expect_good(RUN(START, START_DATA, "-c", folder), "matches exactly");
+    expect_good(RUN(start, start_data, "-o", folder), "outputs");
+    expect_good(RUN(start, start_data, "-c", folder), "matches exactly");
+    expect_good(RUN(start, start_data, "-o", folder, "--output-format", "pb"), "outputs");
+    expect_good(RUN(start, start_data, "-c", folder), "matches exactly");
     free(folder);
 }
 
@@ -176,13 +191,13 @@ static void writes_sequences(void **state)
 static void says_where_outputs_differ(void **state)
 {
     char *folder = xprintf("%s/other", (char *)*state);
-    expect_good(RUN(START, "--shape", "a:16x8", "-o", folder), "outputs");
-    struct process_result result = RUN(START, START_DATA, "-c", folder);
+    expect_good(RUN(start, "--shape", "a:16x8", "-o", folder), "outputs");
+    struct process_result result = RUN(start, start_data, "-c", folder);
     assert_int_equal(result.status, 1);
     assert_non_null(strstr(result.out, "DIFFERS"));
     assert_non_null(strstr(result.out, " at ["));
     process_result_free(&result);
-    expect_good(RUN(START, START_DATA, "-c", folder, "--atol", "100"), "matches");
+    expect_good(RUN(start, start_data, "-c", folder, "--atol", "100"), "matches");
     free(folder);
 }
 
@@ -201,8 +216,8 @@ static void reads_archives(void **state)
         assert_true(zip_file_add(archive, i ? "other.npy" : "b.npy", source, 0) >= 0);
     }
     assert_int_equal(zip_close(archive), 0);
-    expect_good(RUN(START, "-i", path), "f32[1, 2]");
-    expect_refused(RUN(START, "-i", named), 2, "none is called a");
+    expect_good(RUN(start, "-i", path), "f32[1, 2]");
+    expect_refused(RUN(start, "-i", named), 2, "none is called a");
     free(path);
     free(named);
 }
@@ -217,9 +232,9 @@ static void reads_inputs(void **state)
     assert_null(file_writer_open(&allocator_default, path, &writer));
     assert_null(npy_write(&tensor, &writer));
     assert_null(file_writer_commit(&writer));
-    expect_good(RUN(START, "-i", argument), "f32[3, 2]");
-    expect_refused(RUN(START, "-i", argument, "-s", "b:3x2"), 2, "no such random input");
-    expect_refused(RUN(START, "-i", argument, "-s", "a:4x4"), 2, "rows");
+    expect_good(RUN(start, "-i", argument), "f32[3, 2]");
+    expect_refused(RUN(start, "-i", argument, "-s", "b:3x2"), 2, "no such random input");
+    expect_refused(RUN(start, "-i", argument, "-s", "a:4x4"), 2, "rows");
     free(path);
     free(argument);
 }
@@ -229,25 +244,25 @@ static void reads_inputs(void **state)
 static void refuses_wrong_arguments(void **state)
 {
     (void)state;
-    expect_refused(process_run((const char *const[]){TOOL, NULL}, NULL, NULL, &limits), 2,
+    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &limits), 2,
                    "which model");
     expect_refused(RUN("--unknown"), 2, "--unknown");
-    expect_refused(RUN(START, "--shape"), 2, "argument");
-    expect_refused(RUN(START, "a", "b"), 2, "b: ");
-    expect_refused(RUN(START, "--shape", "a:1xx2"), 2, "a:1xx2");
-    expect_refused(RUN(START, "--shape", "a:-1"), 2, "a:-1");
-    expect_refused(RUN(START, "--shape", "nothing:3"), 2, "nothing");
-    expect_refused(RUN(START, "--dim", "rows"), 2, "NAME=SIZE");
-    expect_refused(RUN(START, "--dim", "nothing=3"), 2, "nothing");
-    expect_refused(RUN(START, "--input", "nothing=x.npy"), 2, "nothing");
-    expect_refused(RUN(START, "--threads", "0"), 2, "--threads 0");
-    expect_refused(RUN(START, "--repeat", "-1"), 2, "--repeat -1");
-    expect_refused(RUN(START, "--seed", "x"), 2, "--seed x");
-    expect_refused(RUN(START, "--rtol", "nan"), 2, "--rtol nan");
-    expect_refused(RUN(START, "--device", "cuda"), 2, "cuda");
-    expect_refused(RUN(START, "--output-format", "raw"), 2, "npy or pb");
-    expect_refused(RUN(START, START_DATA, "--boxes"), 2, "--boxes");
-    expect_refused(RUN(START, "--shape", "a:4611686018427387904x8"), 2, "input a");
+    expect_refused(RUN(start, "--shape"), 2, "argument");
+    expect_refused(RUN(start, "a", "b"), 2, "b: ");
+    expect_refused(RUN(start, "--shape", "a:1xx2"), 2, "a:1xx2");
+    expect_refused(RUN(start, "--shape", "a:-1"), 2, "a:-1");
+    expect_refused(RUN(start, "--shape", "nothing:3"), 2, "nothing");
+    expect_refused(RUN(start, "--dim", "rows"), 2, "NAME=SIZE");
+    expect_refused(RUN(start, "--dim", "nothing=3"), 2, "nothing");
+    expect_refused(RUN(start, "--input", "nothing=x.npy"), 2, "nothing");
+    expect_refused(RUN(start, "--threads", "0"), 2, "--threads 0");
+    expect_refused(RUN(start, "--repeat", "-1"), 2, "--repeat -1");
+    expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
+    expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
+    expect_refused(RUN(start, "--device", "cuda"), 2, "cuda");
+    expect_refused(RUN(start, "--output-format", "raw"), 2, "npy or pb");
+    expect_refused(RUN(start, start_data, "--boxes"), 2, "--boxes");
+    expect_refused(RUN(start, "--shape", "a:4611686018427387904x8"), 2, "input a");
 }
 
 static void refuses_missing_files(void **state)
@@ -256,12 +271,12 @@ static void refuses_missing_files(void **state)
     expect_refused(RUN("/nowhere/model.onnx"), 3, "/nowhere/model.onnx");
     expect_refused(RUN("/tmp"), 3, "/tmp");
     expect_refused(RUN("-"), 3, "standard input");
-    expect_refused(RUN(START, "/nowhere"), 6, "/nowhere");
-    expect_refused(RUN(START, START), 6, "folder");
-    expect_refused(RUN(START, "/tmp"), 2, "input_0");
-    expect_refused(RUN(START, "-i", "b=/nowhere.npy"), 6, "/nowhere.npy");
-    expect_refused(RUN(START, "-i", "b=/nowhere.npz"), 6, "/nowhere.npz");
-    expect_refused(RUN(START, START_DATA, "-c", "/nowhere"), 6, "/nowhere");
+    expect_refused(RUN(start, "/nowhere"), 6, "/nowhere");
+    expect_refused(RUN(start, start), 6, "folder");
+    expect_refused(RUN(start, "/tmp"), 2, "input_0");
+    expect_refused(RUN(start, "-i", "b=/nowhere.npy"), 6, "/nowhere.npy");
+    expect_refused(RUN(start, "-i", "b=/nowhere.npz"), 6, "/nowhere.npz");
+    expect_refused(RUN(start, start_data, "-c", "/nowhere"), 6, "/nowhere");
 }
 
 static void refuses_damaged_models(void **state)
@@ -270,7 +285,7 @@ static void refuses_damaged_models(void **state)
     struct file_map map;
     assert_null(file_write(&allocator_default, path, "", 0));
     expect_refused(RUN(path), 3, "damaged.onnx");
-    assert_null(file_map_open(START, &map));
+    assert_null(file_map_open(start, &map));
     for (size_t size = 1; size < map.size; size += map.size / 7) {
         assert_null(file_write(&allocator_default, path, map.data, size));
         expect_refused(RUN(path), 3, "damaged.onnx");
@@ -290,11 +305,11 @@ static void refuses_damaged_inputs(void **state)
     assert_null(file_write(&allocator_default, text + 2, "hello", 5));
     assert_null(file_write(&allocator_default, zip + 2, "PK\3\4damaged", 11));
     assert_null(file_write(&allocator_default, pb + 2, "\xff\xff\xff", 3));
-    expect_refused(RUN(START, "-i", empty), 6, "empty.npy");
-    expect_refused(RUN(START, "-i", text), 6, "text.npy");
-    expect_refused(RUN(START, "-i", zip), 6, "zip.npz");
-    expect_refused(RUN(START, "-i", pb), 6, "x.pb");
-    expect_refused(RUN(START, "-i", other), 2, ".npy");
+    expect_refused(RUN(start, "-i", empty), 6, "empty.npy");
+    expect_refused(RUN(start, "-i", text), 6, "text.npy");
+    expect_refused(RUN(start, "-i", zip), 6, "zip.npz");
+    expect_refused(RUN(start, "-i", pb), 6, "x.pb");
+    expect_refused(RUN(start, "-i", other), 2, ".npy");
     free(empty);
     free(text);
     free(zip);
@@ -305,8 +320,8 @@ static void refuses_damaged_inputs(void **state)
 static void refuses_wrong_shapes(void **state)
 {
     (void)state;
-    expect_refused(RUN(START, "-s", "a:3x4x5"), 2, "rank");
-    expect_refused(RUN(START, "-s", "a:3x4", "-s", "b:5x4"), 2, "rows");
+    expect_refused(RUN(start, "-s", "a:3x4x5"), 2, "rank");
+    expect_refused(RUN(start, "-s", "a:3x4", "-s", "b:5x4"), 2, "rows");
 }
 
 /* Nothing is left of an output that could not be written whole. */
@@ -314,7 +329,7 @@ static void leaves_nothing_half_written(void **state)
 {
     char *folder = xprintf("%s/full", (char *)*state), *path = xprintf("%s/output_0.npy", folder);
     const struct process_limits full = {.seconds = 60, .file_size = 200};
-    const char *const argv[] = {TOOL, START, START_DATA, "-q", "-o", folder, NULL};
+    const char *const argv[] = {tool, start, start_data, "-q", "-o", folder, NULL};
     expect_refused(process_run(argv, NULL, NULL, &full), 6, "output_0.npy");
     assert_int_equal(rmdir(folder), 0); /* it is empty */
     assert_int_equal(mkdir(folder, 0777), 0);
@@ -332,10 +347,10 @@ static void refuses_unwritable_places(void **state)
 {
     char *file = xprintf("%s/file", (char *)*state);
     assert_null(file_write(&allocator_default, file, "x", 1));
-    expect_refused(RUN(START, START_DATA, "-o", file), 6, "file");
-    expect_refused(RUN(START, START_DATA, "-o", "/proc/nowhere"), 6, "/proc/nowhere");
-    expect_refused(RUN(START, START_DATA, "--profile", "/dev/full"), 6, "/dev/full");
-    const char *const argv[] = {TOOL, START, START_DATA, NULL};
+    expect_refused(RUN(start, start_data, "-o", file), 6, "file");
+    expect_refused(RUN(start, start_data, "-o", "/proc/nowhere"), 6, "/proc/nowhere");
+    expect_refused(RUN(start, start_data, "--profile", "/dev/full"), 6, "/dev/full");
+    const char *const argv[] = {tool, start, start_data, NULL};
     expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
     free(file);
 }
@@ -362,6 +377,7 @@ int main(void)
         cmocka_unit_test(random_inputs_have_a_seed),
         cmocka_unit_test(tells_what_it_guesses),
         cmocka_unit_test(writes_a_profile),
+        cmocka_unit_test(announces_what_takes_long),
         cmocka_unit_test(writes_and_compares_outputs),
         cmocka_unit_test(writes_sequences),
         cmocka_unit_test(says_where_outputs_differ),
