@@ -8,11 +8,13 @@
 #include "onnx/importer.h"
 #include "onnx/tensor_proto.h"
 
-/* An internal error is a bug: the importer must refuse what the verifier would. */
+/* An internal error is a bug: the importer must refuse what the verifier would. So is running out of
+ * memory: sizes are bounded by the file's, and what the scan lets through protobuf-c must read. */
 static void check(tssa_status *status)
 {
-    if (status &&
-        (strchr(tssa_status_message(status), '\n') || tssa_status_code(status) == TSSA_INTERNAL))
+    tssa_code code = tssa_status_code(status);
+    if (code == TSSA_INTERNAL || code == TSSA_OUT_OF_MEMORY ||
+        (status && strchr(tssa_status_message(status), '\n')))
         abort();
     tssa_status_free(status);
 }
