@@ -10,6 +10,8 @@
 #define MAX_ATTRIBUTES 1024
 /* Of a name that has to be made unique, no more is kept. */
 #define MAX_REPEATED_NAME 200
+/* No more of a name is shown in an error. */
+#define SHOWN_NAME 100
 
 /* Nested nodes that an error names, besides the outermost. */
 #define MAX_NAMED_NODES 4
@@ -492,9 +494,12 @@ static tssa_status *name_node(const struct scope *scope, const Onnx__NodeProto *
     const char *type = node->op_type ? node->op_type : "";
     if (scope->import->named_nodes++ >= MAX_NAMED_NODES && scope->depth > 0)
         return status;
-    if (node->name && node->name[0])
-        return status_prefix(status, "node \"%.100s\" (%.100s)", node->name, type);
-    return status_prefix(status, "node %u (%.100s)", (unsigned)index, type);
+    const char *name = node->name ? node->name : "";
+    int type_size = (int)utf8_cut(type, strlen(type), SHOWN_NAME);
+    if (!name[0])
+        return status_prefix(status, "node %u (%.*s)", (unsigned)index, type_size, type);
+    return status_prefix(status, "node \"%.*s\" (%.*s)",
+                         (int)utf8_cut(name, strlen(name), SHOWN_NAME), name, type_size, type);
 }
 
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count)
@@ -631,8 +636,11 @@ static tssa_status *import_outputs(struct scope *scope, const Onnx__GraphProto *
         if (!value)
             return ERROR(TSSA_MALFORMED, "graph output %u, \"%s\", is defined nowhere", (unsigned)i,
                          name ? name : "");
-        if (value != &import->absent)
-            ir_op_set_operand(op, i, value);
+        if (value == &import->absent)
+            return ERROR(TSSA_MALFORMED,
+                         "graph output %u, \"%s\", is an input that the function's call leaves out",
+                         (unsigned)i, name);
+        ir_op_set_operand(op, i, value);
     }
     ir_op_append(scope->block, op);
     return NULL;

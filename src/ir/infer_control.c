@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference through If, Loop, Scan and SequenceMap: parameters from operands, results from returns. */
-#include <string.h>
-
 #include "ir/infer.h"
 
 /* ---- Dims that may not leave their block ---------------------------------------------------------- */
@@ -13,24 +11,34 @@ static bool dim_is_local(const struct dim *dim, uint32_t first_local)
     if (dim->id < first_local)
         return false;
     if (dim->kind == DIM_SYMBOL)
-        return strchr(dim->name, '#') != NULL;
+        return dim_is_fresh(dim);
     for (uint32_t i = 0; i < dim->n_terms; i++)
         if (dim_is_local(dim->terms[i], first_local))
             return true;
     return false;
 }
 
+/* A sequence or optional like `type`, of another element (NULL: out of memory). */
+static const struct ir_type *with_element(struct ir_graph *graph, const struct ir_type *type,
+                                          const struct ir_type *element)
+{
+    if (!element)
+        return NULL;
+    return type->kind == TYPE_SEQUENCE ? type_sequence(&graph->types, element)
+                                       : type_optional(&graph->types, element);
+}
+
+static bool has_element(const struct ir_type *type)
+{
+    return type->kind == TYPE_SEQUENCE || type->kind == TYPE_OPTIONAL;
+}
+
 /* The type of a value as seen outside the block: local dims become fresh ones. */
 static const struct ir_type *type_outside(struct ir_graph *graph, const struct ir_type *type,
                                           uint32_t first_local)
 {
-    if (type->kind == TYPE_SEQUENCE || type->kind == TYPE_OPTIONAL) {
-        const struct ir_type *element = type_outside(graph, type->element, first_local);
-        if (!element || element == type->element)
-            return element ? type : NULL;
-        return type->kind == TYPE_SEQUENCE ? type_sequence(&graph->types, element)
-                                           : type_optional(&graph->types, element);
-    }
+    if (has_element(type))
+        return with_element(graph, type, type_outside(graph, type->element, first_local));
     if (type->kind != TYPE_TENSOR || type->rank <= 0)
         return type;
     const struct dim *dims[TSSA_MAX_RANK];
@@ -61,25 +69,20 @@ static const struct ir_type *return_type(const struct ir_block *block, uint32_t 
     return value ? value->type : block->graph->types.unknown;
 }
 
-static tssa_status *check_block(const struct ir_op *op, const char *name, uint32_t min_params,
-                                uint32_t max_params, struct ir_block **block)
+/* The block `name`, which must have as many parameters and results. */
+static tssa_status *find_block(const struct ir_op *op, const char *name, uint32_t n_params,
+                               uint32_t n_results, struct ir_block **block)
 {
     *block = ir_op_block(op, name);
-    if (!*block || !ir_block_return(*block))
+    const struct ir_op *ret = *block ? ir_block_return(*block) : NULL;
+    if (!ret)
         return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" is missing", name);
-    if ((*block)->n_params < min_params || (*block)->n_params > max_params)
-        return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" has %u inputs where %u to %u are needed",
-                     name, (unsigned)(*block)->n_params, (unsigned)min_params,
-                     (unsigned)max_params);
-    return NULL;
-}
-
-static tssa_status *check_returns(const struct ir_block *block, const char *name, uint32_t wanted)
-{
-    uint32_t have = ir_block_return(block)->n_operands;
-    if (have != wanted)
+    if ((*block)->n_params != n_params)
+        return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" has %u inputs where %u are needed", name,
+                     (unsigned)(*block)->n_params, (unsigned)n_params);
+    if (ret->n_operands != n_results)
         return ERROR(TSSA_MALFORMED, "the subgraph \"%s\" has %u outputs where %u are needed", name,
-                     (unsigned)have, (unsigned)wanted);
+                     (unsigned)ret->n_operands, (unsigned)n_results);
     return NULL;
 }
 
@@ -95,10 +98,8 @@ static tssa_status *set_param(struct ir_value *param, const struct ir_type *type
 INFER_RULE(if)
 {
     struct ir_block *then_block, *else_block;
-    TRY(check_block(op, "then_branch", 0, 0, &then_block));
-    TRY(check_block(op, "else_branch", 0, 0, &else_block));
-    TRY(check_returns(then_block, "then_branch", op->n_results));
-    TRY(check_returns(else_block, "else_branch", op->n_results));
+    TRY(find_block(op, "then_branch", 0, op->n_results, &then_block));
+    TRY(find_block(op, "else_branch", 0, op->n_results, &else_block));
     uint32_t first_local = graph->dims.n_dims;
     TRY(ir_infer_block(then_block));
     TRY(ir_infer_block(else_block));
@@ -124,6 +125,10 @@ static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_
 {
     if (assumed == returned)
         return assumed;
+    if (has_element(assumed) && assumed->kind == returned->kind && assumed->kind == initial->kind)
+        return with_element(
+            graph, assumed,
+            generalize(graph, assumed->element, initial->element, returned->element));
     if (assumed->kind != TYPE_TENSOR || returned->kind != TYPE_TENSOR)
         return type_join(&graph->types, assumed, returned);
     tssa_dtype dtype = assumed->dtype == returned->dtype ? assumed->dtype : TSSA_UNDEFINED;
@@ -151,8 +156,26 @@ static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_
 /* What is known of a value of which nothing is assumed but its dtype. */
 static const struct ir_type *give_up(struct ir_graph *graph, const struct ir_type *type)
 {
+    if (has_element(type))
+        return with_element(graph, type, give_up(graph, type->element));
     return type->kind == TYPE_TENSOR ? type_unranked(&graph->types, type->dtype)
                                      : graph->types.unknown;
+}
+
+/* Shapes may change from one iteration to the next, element types may not. */
+static tssa_status *check_carried(const struct ir_type *assumed, const struct ir_type *returned,
+                                  uint32_t index)
+{
+    while (has_element(assumed) && assumed->kind == returned->kind) {
+        assumed = assumed->element;
+        returned = returned->element;
+    }
+    bool tensors = assumed->kind == TYPE_TENSOR && returned->kind == TYPE_TENSOR;
+    if (!tensors || assumed->dtype == returned->dtype || assumed->dtype == TSSA_UNDEFINED ||
+        returned->dtype == TSSA_UNDEFINED)
+        return NULL;
+    return ERROR(TSSA_MALFORMED, "carried value %u is %s and becomes %s", (unsigned)index,
+                 dtype_info(assumed->dtype)->ir_name, dtype_info(returned->dtype)->ir_name);
 }
 
 /* Infers `block` until the types of params[first ...] agree with returns[first_return ...]. */
@@ -173,8 +196,9 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
         bool changed = false;
         for (uint32_t i = 0; i < count; i++) {
             struct ir_value *param = block->params[first + i];
-            const struct ir_type *type =
-                generalize(graph, param->type, initial[i], return_type(block, first_return + i));
+            const struct ir_type *returned = return_type(block, first_return + i);
+            TRY(check_carried(param->type, returned, i));
+            const struct ir_type *type = generalize(graph, param->type, initial[i], returned);
             if (type && type != param->type && (!patient || round + 1 >= CARRIED_ROUNDS))
                 type = give_up(graph, type);
             TRY_ALLOC(type);
@@ -188,31 +212,34 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
 
 /* ---- Loop ----------------------------------------------------------------------------------------- */
 
+/* Is it a bool that is known to be true? */
+static bool is_true(const struct ir_value *value)
+{
+    int64_t element;
+    return value && value->known && value->known->count == 1 &&
+           dim_is_const(value->known->elements[0], &element) && element;
+}
+
 /* The number of iterations where it does not depend on what the body computes, else a fresh dim. */
 static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *op,
                                     const struct ir_block *body)
 {
-    const struct ir_known *trips = infer_known(op, 0), *entry = infer_known(op, 1);
+    const struct ir_known *trips = infer_known(op, 0);
+    const struct ir_value *entry = ir_operand(op, 1);
     const struct ir_value *next = ir_operand(ir_block_return(body), 0);
-    int64_t one = 0;
-    bool enters = !ir_operand(op, 1) ||
-                  (entry && entry->count == 1 && dim_is_const(entry->elements[0], &one) && one);
-    while (next && next->op &&
-           (next->op->info->flags & IR_ALIAS)) /* Identity, Reshape: the same bool */
-        next = ir_operand(next->op, 0);
-    bool stays = next == body->params[1] || (next && next->known && next->known->count == 1 &&
-                                             dim_is_const(next->known->elements[0], &one) && one);
-    int64_t count;
-    if (enters && stays && trips && trips->count == 1 && trips->elements[0] &&
-        dim_is_const(trips->elements[0], &count))
-        return dim_const(&graph->dims, count < 0 ? 0 : count);
-    return dim_fresh(&graph->dims, "trips");
+    while (next && next->op && (next->op->info->flags & IR_ALIAS))
+        next = ir_operand(next->op, 0); /* Identity, Reshape: the same bool */
+    bool enters = !entry || is_true(entry);
+    bool stays = next == body->params[1] || is_true(next);
+    if (!enters || !stays || !trips || trips->count != 1 || !trips->elements[0])
+        return dim_fresh(&graph->dims, "trips");
+    return dim_max(&graph->dims, trips->elements[0], dim_const(&graph->dims, 0));
 }
 
-/* [trips, dims of the body's output]. */
+/* A scan output: the body's output with an axis more, as long as there are iterations. */
 static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32_t index,
-                                const struct ir_type *element, const struct dim *trips, int axis,
-                                uint32_t first_local)
+                                const struct ir_type *element, const struct dim *trips,
+                                int64_t axis, uint32_t first_local)
 {
     if (element->kind != TYPE_TENSOR)
         return infer_set(op, index, graph->types.unknown);
@@ -220,21 +247,22 @@ static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32
         return infer_set_unranked(op, index, element->dtype);
     element = type_outside(graph, element, first_local);
     TRY_ALLOC(element);
+    int rank = element->rank + 1, stacked;
+    TRY(infer_axis(op, axis, rank, &stacked));
     const struct dim *dims[TSSA_MAX_RANK];
-    for (int i = 0, from = 0; i <= element->rank; i++)
-        dims[i] = i == axis ? trips : element->dims[from++];
-    return infer_set_tensor(op, index, element->dtype, element->rank + 1, dims);
+    for (int i = 0, from = 0; i < rank; i++)
+        dims[i] = i == stacked ? trips : element->dims[from++];
+    return infer_set_tensor(op, index, element->dtype, rank, dims);
 }
 
 INFER_RULE(loop)
 {
     uint32_t carried = op->n_operands > 2 ? op->n_operands - 2 : 0;
     struct ir_block *body;
-    TRY(check_block(op, "body", carried + 2, carried + 2, &body));
     if (op->n_results < carried)
         return ERROR(TSSA_MALFORMED, "%u carried values but only %u outputs", (unsigned)carried,
                      (unsigned)op->n_results);
-    TRY(check_returns(body, "body", op->n_results + 1));
+    TRY(find_block(op, "body", carried + 2, op->n_results + 1, &body));
     uint32_t first_local = graph->dims.n_dims;
     TRY(set_param(body->params[0], type_scalar(&graph->types, TSSA_INT64)));
     TRY(set_param(body->params[1], type_scalar(&graph->types, TSSA_BOOL)));
@@ -252,76 +280,101 @@ INFER_RULE(loop)
 
 /* ---- Scan ----------------------------------------------------------------------------------------- */
 
-/* An operand's type without some axes; unranked when an axis is out of range. */
-static const struct ir_type *drop_axes(struct ir_graph *graph, const struct ir_type *type,
-                                       int first, int count)
-{
-    if (type->kind != TYPE_TENSOR || type->rank < 0)
-        return type;
-    const struct dim *dims[TSSA_MAX_RANK];
-    int rank = 0;
-    for (int i = 0; i < type->rank; i++)
-        if (i < first || i >= first + count)
-            dims[rank++] = type->dims[i];
-    return type_tensor(&graph->types, type->dtype, rank, dims);
-}
+/* Scan as its versions agree on it. */
+struct scan {
+    bool batched;    /* Scan-8: operand 0 is sequence_lens, axis 0 the batch, axis 1 the sequence */
+    uint32_t skip;   /* operands before the states */
+    uint32_t states; /* the first parameters and results; the others are scanned */
+    struct ir_block *body;
+};
 
-static int scan_axis(const struct ir_op *op, const char *attr, uint32_t index, int rank)
+static tssa_status *read_scan(const struct ir_op *op, struct scan *scan)
 {
-    size_t count;
-    const int64_t *axes = ir_attr_ints(op, attr, &count);
-    int64_t axis = axes && index < count ? axes[index] : 0;
-    return (int)(axis < 0 ? axis + rank : axis);
-}
-
-INFER_RULE(scan)
-{
-    bool batched = op->version < 9; /* Scan-8: sequence_lens first, batch axis 0, sequence axis 1 */
-    uint32_t skip = batched ? 1 : 0, n = op->n_operands - skip;
+    scan->batched = op->version < 9;
+    scan->skip = scan->batched ? 1 : 0;
+    uint32_t n = op->n_operands - scan->skip;
     int64_t scanned = ir_attr_int(op, "num_scan_inputs", 0);
     if (scanned < 1 || scanned > n)
         return ERROR(TSSA_MALFORMED, "num_scan_inputs is %lld with %u inputs", (long long)scanned,
                      (unsigned)n);
-    uint32_t states = n - (uint32_t)scanned;
-    struct ir_block *body;
-    TRY(check_block(op, "body", n, n, &body));
-    if (op->n_results < states)
-        return ERROR(TSSA_MALFORMED, "%u states but only %u outputs", (unsigned)states,
+    scan->states = n - (uint32_t)scanned;
+    if (op->n_results < scan->states)
+        return ERROR(TSSA_MALFORMED, "%u states but only %u outputs", (unsigned)scan->states,
                      (unsigned)op->n_results);
-    TRY(check_returns(body, "body", op->n_results));
+    return find_block(op, "body", n, op->n_results, &scan->body);
+}
+
+static int64_t scan_axis(const struct ir_op *op, const char *attr, uint32_t index)
+{
+    size_t count;
+    const int64_t *axes = ir_attr_ints(op, attr, &count);
+    return axes && index < count ? axes[index] : 0;
+}
+
+/* A type without an axis that it has, if it has any. */
+static const struct ir_type *drop_axis(struct ir_graph *graph, const struct ir_type *type, int axis)
+{
+    if (type->kind != TYPE_TENSOR || type->rank <= 0)
+        return type;
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank = 0;
+    for (int i = 0; i < type->rank; i++)
+        if (i != axis)
+            dims[rank++] = type->dims[i];
+    return type_tensor(&graph->types, type->dtype, rank, dims);
+}
+
+/* The parameter's type from that of its operand; *steps where the operand tells how many there are. */
+static tssa_status *set_scan_param(struct ir_graph *graph, const struct ir_op *op,
+                                   const struct scan *scan, uint32_t index,
+                                   const struct dim **steps)
+{
+    const struct ir_type *type = infer_operand_type(graph, op, index + scan->skip);
+    if (index >= scan->states && type->kind == TYPE_TENSOR && type->rank >= 0) {
+        uint32_t input = index - scan->states;
+        int axis;
+        tssa_status *status = infer_axis(
+            op, scan->batched ? 1 : scan_axis(op, "scan_input_axes", input), type->rank, &axis);
+        if (status)
+            return status_prefix(status, "scan input %u", (unsigned)input);
+        *steps = type->dims[axis];
+        type = drop_axis(graph, type, axis);
+        TRY_ALLOC(type);
+    }
+    return set_param(scan->body->params[index], scan->batched ? drop_axis(graph, type, 0) : type);
+}
+
+static tssa_status *set_scan_result(struct ir_graph *graph, struct ir_op *op,
+                                    const struct scan *scan, uint32_t index,
+                                    const struct dim *steps, uint32_t first_local)
+{
+    const struct ir_type *type = return_type(scan->body, index);
+    if (scan->batched) /* the batch axis in front is known at run time only */
+        return infer_set_unranked(op, index,
+                                  type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED);
+    if (index < scan->states)
+        return infer_set(op, index,
+                         type_outside(graph, scan->body->params[index]->type, first_local));
+    uint32_t output = index - scan->states;
+    return status_prefix(set_stacked(graph, op, index, type, steps,
+                                     scan_axis(op, "scan_output_axes", output), first_local),
+                         "scan output %u", (unsigned)output);
+}
+
+INFER_RULE(scan)
+{
+    struct scan scan;
+    TRY(read_scan(op, &scan));
     uint32_t first_local = graph->dims.n_dims;
     const struct dim *steps = NULL;
-    for (uint32_t i = 0; i < n; i++) {
-        const struct ir_type *type = infer_operand_type(graph, op, i + skip);
-        int rank = type->kind == TYPE_TENSOR ? type->rank : -1;
-        int axis = batched      ? 1
-                   : i < states ? 0
-                                : scan_axis(op, "scan_input_axes", i - states, rank);
-        if (i >= states && rank >= 0 && (axis < 0 || axis >= rank))
-            return ERROR(TSSA_MALFORMED, "scan input %u has rank %d but scan axis %d",
-                         (unsigned)(i - states), rank, axis);
-        if (i >= states && rank >= 0)
-            steps = type->dims[axis];
-        if (i >= states)
-            type = drop_axes(graph, type, axis, 1);
-        TRY_ALLOC(type);
-        TRY(set_param(body->params[i], batched ? drop_axes(graph, type, 0, 1) : type));
-    }
-    TRY(infer_carried(graph, body, 0, states, 0));
+    for (uint32_t i = 0; i < scan.body->n_params; i++)
+        TRY(set_scan_param(graph, op, &scan, i, &steps));
+    TRY(infer_carried(graph, scan.body, 0, scan.states, 0));
     if (!steps)
         steps = dim_fresh(&graph->dims, "steps");
-    for (uint32_t i = 0; i < op->n_results; i++) {
-        const struct ir_type *type = return_type(body, i);
-        if (batched) /* the batch axis in front is known at run time only */
-            TRY(infer_set_unranked(op, i,
-                                   type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED));
-        else if (i < states)
-            TRY(infer_set(op, i, type_outside(graph, body->params[i]->type, first_local)));
-        else
-            TRY(set_stacked(graph, op, i, type, steps,
-                            scan_axis(op, "scan_output_axes", i - states, type->rank + 1),
-                            first_local));
-    }
+    TRY_ALLOC(steps);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        TRY(set_scan_result(graph, op, &scan, i, steps, first_local));
     return NULL;
 }
 
@@ -330,8 +383,7 @@ INFER_RULE(scan)
 INFER_RULE(sequence_map)
 {
     struct ir_block *body;
-    TRY(check_block(op, "body", op->n_operands, op->n_operands, &body));
-    TRY(check_returns(body, "body", op->n_results));
+    TRY(find_block(op, "body", op->n_operands, op->n_results, &body));
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_type *type = infer_operand_type(graph, op, i);
         TRY(set_param(body->params[i], type->kind == TYPE_SEQUENCE ? type->element : type));

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* ---- Graphs --------------------------------------------------------------------------------------- */
 
 struct ir_graph *ir_graph_create(const tssa_allocator *allocator)
@@ -207,13 +209,22 @@ tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *,
     return NULL;
 }
 
+/* No more of an operator's name is shown: the node's tells more. */
+#define SHOWN_TYPE 60
+
 void ir_op_describe(const struct ir_op *op, char *text, size_t size)
 {
     const char *type = op->opaque ? op->opaque->name : op->info->name;
-    if (op->name && op->name[0])
-        snprintf(text, size, "%s (node \"%s\")", type, op->name);
-    else
-        snprintf(text, size, "%s (node %u)", type, (unsigned)op->id);
+    const char *name = op->name ? op->name : "";
+    int type_size = (int)utf8_cut(type, strlen(type), SHOWN_TYPE), name_size = 0;
+    if (!name[0]) {
+        snprintf(text, size, "%.*s (node %u)", type_size, type, (unsigned)op->id);
+        return;
+    }
+    size_t around = (size_t)type_size + sizeof " (node \"\")";
+    if (size > around)
+        name_size = (int)utf8_cut(name, strlen(name), size - around);
+    snprintf(text, size, "%.*s (node \"%.*s\")", type_size, type, name_size, name);
 }
 
 /* ---- Attributes ----------------------------------------------------------------------------------- */

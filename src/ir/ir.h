@@ -226,7 +226,8 @@ const int64_t *ir_attr_ints(const struct ir_op *op, const char *name,
                             size_t *count); /* NULL: absent */
 const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
 
-/* "Add (node \"conv1/add\")" or, unnamed, "Add (node 17)": how messages name an op. */
+/* "Add (node "conv1/add")" or, unnamed, "Add (node 17)": how messages name an op. Long names are cut,
+ * between characters, to fit: `size` is 128 at least. */
 void ir_op_describe(const struct ir_op *op, char *text, size_t size);
 
 /* Calls `visit` for every op of the block and, before an op's successors, of its inner blocks. */

@@ -267,6 +267,14 @@ static void test_bad_functions(void **state)
     finish(&m, "y");
     expect_refused(&m, TSSA_MALFORMED,
                    "the function imports no operator set of domain \"com.acme\"");
+
+    /* What a call leaves out may stay unused; it cannot be an output. */
+    start(&m);
+    model_function(&m, "local", "F", "a,b", "b", 18);
+    model_node(&m, m.graph, "local:F", "x,", "y");
+    finish(&m, "y");
+    expect_refused(&m, TSSA_MALFORMED,
+                   "graph output 0, \"y\", is an input that the function's call leaves out");
 }
 
 int main(void)
