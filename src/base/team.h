@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 /* Where the OpenMP team lives: the symbol is a function like `parallel_for` below. */
-#define TEAM_PLUGIN "tssa-onednn"
+#define TEAM_PLUGIN "tssa-openmp"
 #define TEAM_PLUGIN_SYMBOL "tssa_plugin_parallel_for"
 
 /* Computes indices begin <= i < end. */

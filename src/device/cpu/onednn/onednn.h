@@ -5,7 +5,7 @@
 
 #include <dnnl.h>
 
-#include "device/cpu/onednn/plugin.h"
+#include "device/cpu/plugins.h"
 #include "device/cpu/provider.h"
 
 /* Bracket every call that computes: sets the number of threads, and gives back the old one. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The thread team of base/team.h on OpenMP, the runtime that oneDNN brings along. */
-#include "device/cpu/onednn/plugin.h"
+#include "device/cpu/plugins.h"
 
 #include <omp.h>
 
