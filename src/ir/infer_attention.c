@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Inference of the rows of attention.def. */
+#include "ir/infer.h"
+
+/* The d-th dim of an operand, or a fresh one where its rank is not `rank`. */
+static const struct dim *dim_of(struct ir_op *op, uint32_t operand, int rank, int d)
+{
+    return infer_rank(op, operand) == rank ? infer_dim(op, operand, d) : infer_fresh(op);
+}
+
+/* Heads and their size of a query, key or value: [batch, heads, length, size], or packed
+ * [batch, length, heads * size] with the number of heads in an attribute. */
+struct heads {
+    const struct dim *count, *length, *size;
+};
+
+static struct heads heads_of(struct ir_graph *graph, struct ir_op *op, uint32_t operand,
+                             const char *attribute)
+{
+    int64_t count = ir_attr_int(op, attribute, 0);
+    int rank = infer_rank(op, operand);
+    if (rank == 4)
+        return (struct heads){infer_dim(op, operand, 1), infer_dim(op, operand, 2),
+                              infer_dim(op, operand, 3)};
+    if (rank == 3 && count > 0) {
+        const struct dim *heads = dim_const(&graph->dims, count);
+        return (struct heads){heads, infer_dim(op, operand, 1),
+                              dim_floordiv(&graph->dims, infer_dim(op, operand, 2), heads)};
+    }
+    return (struct heads){infer_fresh(op), infer_fresh(op), infer_fresh(op)};
+}
+
+INFER_RULE(attention)
+{
+    struct dim_table *table = &graph->dims;
+    struct heads q = heads_of(graph, op, 0, "q_num_heads");
+    struct heads k = heads_of(graph, op, 1, "kv_num_heads");
+    struct heads v = heads_of(graph, op, 2, "kv_num_heads");
+    int rank = infer_rank(op, 0);
+    tssa_dtype dtype = infer_dtype(op, 0), v_dtype = infer_dtype(op, 2);
+    const struct dim *total = k.length;
+    if (rank >= 0 && rank != 3 && rank != 4)
+        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must be of rank 3 or 4, not %d", rank);
+    if (ir_operand(op, 4))
+        total = infer_rank(op, 4) == 4 ? dim_add(table, k.length, infer_dim(op, 4, 2))
+                                       : infer_fresh(op);
+    const struct dim *batch = rank >= 0 ? infer_dim(op, 0, 0) : infer_fresh(op);
+    const struct dim *four[] = {batch, q.count, q.length, v.size};
+    const struct dim *three[] = {batch, q.length, dim_mul(table, q.count, v.size)};
+    const struct dim *keys[] = {batch, k.count, total, k.size};
+    const struct dim *values[] = {batch, k.count, total, v.size};
+    const struct dim *scores[] = {batch, q.count, q.length, total};
+    if (rank < 0)
+        TRY(infer_set_unranked(op, 0, dtype));
+    else
+        TRY(infer_set_tensor(op, 0, dtype, rank, rank == 3 ? three : four));
+    TRY(infer_set_tensor(op, 1, dtype, 4, keys));
+    TRY(infer_set_tensor(op, 2, v_dtype, 4, values));
+    return infer_set_tensor(op, 3, dtype, 4, scores);
+}
+
+INFER_RULE(rotary_embedding)
+{
+    return infer_set(op, 0, infer_operand_type(graph, op, 0));
+}
+
+INFER_RULE(causal_conv)
+{
+    const struct dim *dims[3] = {dim_of(op, 0, 3, 0), dim_of(op, 0, 3, 1), dim_of(op, 0, 3, 2)};
+    const struct dim *one = dim_const(&graph->dims, 1);
+    TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), 3, dims));
+    dims[2] = dim_sub(&graph->dims, dim_of(op, 1, 3, 2), one);
+    return infer_set_tensor(op, 1, infer_dtype(op, 0), 3, dims);
+}
