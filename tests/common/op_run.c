@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* One op in a graph of its own; see op_run.h. */
 #include "common/op_run.h"
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <string.h>
@@ -8,6 +10,7 @@
 #include <cmocka.h>
 
 #include "device/cpu/kernels.h"
+#include "ir/infer.h"
 
 uint64_t random_bits(struct random *random)
 {
@@ -34,18 +37,57 @@ static void parts_in_turn(int threads, int64_t count, team_body body, void *cont
 
 static const struct team test_team = {.threads = 3, .parallel_for = parts_in_turn};
 
-void op_open(struct op_run *run, enum ir_op_id id, uint32_t n_inputs, uint32_t n_outputs)
+void random_floats(float *values, size_t count, uint32_t seed)
 {
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        values[i] = (float)(seed >> 8) / (float)(1 << 23) - 1.0f;
+    }
+}
+
+void expect_close(double actual, double expected, double tolerance, const char *what, size_t index)
+{
+    if ((isnan(actual) && isnan(expected)) || actual == expected ||
+        fabs(actual - expected) <= tolerance * (1 + fabs(expected)))
+        return;
+    fail_msg("%s[%zu] is %.17g, not %.17g", what, index, actual, expected);
+}
+
+void op_begin(struct op_run *run, enum ir_op_id id, int version)
+{
+    const struct ir_op_info *info = ir_op_info(id);
     memset(run, 0, sizeof *run);
     run->graph = ir_graph_create(&allocator_default);
     assert_non_null(run->graph);
-    run->op = ir_op_create(run->graph, ir_op_info(id), n_inputs, n_outputs);
+    /* Room for all that may be added. */
+    run->op = ir_op_create(run->graph, info, OP_RUN_MAX, OP_RUN_MAX);
     assert_non_null(run->op);
-    run->n_inputs = n_inputs;
-    run->n_outputs = n_outputs;
+    run->op->version = version ? version : ir_op_bind(info, IR_NEWEST_OPSET);
+    run->op->n_operands = 0;
+    op_outputs(run, 1);
     arena_init(&run->arena, &allocator_default);
     pool_init(&run->pool, &allocator_default);
     run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->arena, .team = &test_team};
+}
+
+void op_outputs(struct op_run *run, uint32_t n_outputs)
+{
+    assert_true(n_outputs <= OP_RUN_MAX);
+    run->op->n_results = run->n_outputs = n_outputs;
+}
+
+void op_absent(struct op_run *run)
+{
+    assert_true(run->n_inputs < OP_RUN_MAX);
+    run->op->n_operands = ++run->n_inputs;
+}
+
+void op_open(struct op_run *run, enum ir_op_id id, uint32_t n_inputs, uint32_t n_outputs)
+{
+    op_begin(run, id, 0);
+    op_outputs(run, n_outputs);
+    for (uint32_t i = 0; i < n_inputs; i++)
+        op_absent(run);
 }
 
 static void release_outputs(struct op_run *run)
@@ -65,50 +107,65 @@ void op_close(struct op_run *run)
     ir_graph_free(run->graph);
 }
 
-static void set_attr(struct op_run *run, struct ir_attr attr)
+void op_attr(struct op_run *run, struct ir_attr attr)
 {
     assert_true(ir_op_set_attr(run->graph, run->op, &attr));
 }
 
 void op_int(struct op_run *run, const char *name, int64_t value)
 {
-    set_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_INT, .i = value});
+    op_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_INT, .i = value});
+}
+
+void op_float(struct op_run *run, const char *name, float value)
+{
+    op_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_FLOAT, .f = value});
 }
 
 void op_ints(struct op_run *run, const char *name, size_t count, const int64_t *values)
 {
     const int64_t *copy = arena_copy(&run->arena, values, count * sizeof *values);
-    set_attr(run,
-             (struct ir_attr){.name = name, .kind = IR_ATTR_INTS, .count = count, .ints = copy});
+    op_attr(run,
+            (struct ir_attr){.name = name, .kind = IR_ATTR_INTS, .count = count, .ints = copy});
 }
 
 void op_string(struct op_run *run, const char *name, const char *value)
 {
-    set_attr(run,
-             (struct ir_attr){.name = name, .kind = IR_ATTR_STRING, .s = {value, strlen(value)}});
+    op_attr(run,
+            (struct ir_attr){.name = name, .kind = IR_ATTR_STRING, .s = {value, strlen(value)}});
 }
 
 void op_tensor(struct op_run *run, const char *name, const struct tensor *value)
 {
-    set_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_TENSOR, .tensor = value});
+    op_attr(run, (struct ir_attr){.name = name, .kind = IR_ATTR_TENSOR, .tensor = value});
+}
+
+static struct tensor *set_input(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
+                                const int64_t *dims)
+{
+    assert_true(index < run->n_inputs);
+    struct value *value = &run->inputs[index];
+    value_release(value);
+    run->present[index] = true;
+    value->kind = TSSA_KIND_TENSOR;
+    value->tensor = (struct tensor){.dtype = dtype, .rank = rank};
+    for (int i = 0; i < rank; i++)
+        value->tensor.dims[i] = dims[i];
+    return &value->tensor;
+}
+
+void op_add(struct op_run *run, tssa_dtype dtype, int rank, const int64_t *dims, const void *data)
+{
+    op_absent(run);
+    set_input(run, run->n_inputs - 1, dtype, rank, dims)->data = (void *)(uintptr_t)data;
 }
 
 struct tensor *op_input(struct op_run *run, uint32_t index, tssa_dtype dtype, int rank,
                         const int64_t *dims)
 {
     size_t count, bytes;
-    assert_true(index < run->n_inputs);
     assert_null(tensor_layout(dtype, rank, dims, &count, &bytes));
-    struct value *value = &run->inputs[index];
-    struct tensor *tensor = &value->tensor;
-    value_release(value);
-    value->kind = TSSA_KIND_TENSOR;
-    run->present[index] = true;
-    tensor->dtype = dtype;
-    tensor->rank = rank;
-    for (int i = 0; i < rank; i++)
-        tensor->dims[i] = dims[i];
-    tensor->owner = NULL;
+    struct tensor *tensor = set_input(run, index, dtype, rank, dims);
     tensor->data = arena_alloc_aligned(&run->arena, bytes + 1, TENSOR_ALIGNMENT);
     assert_non_null(tensor->data);
     return tensor;
@@ -165,11 +222,52 @@ tssa_status *op_try(struct op_run *run)
     return kernel->run(&args);
 }
 
+/* Tensors become Constants; of other values inference is told nothing. */
+static struct ir_value *make_operand(struct op_run *run, uint32_t index)
+{
+    struct ir_block *body = run->graph->body;
+    if (run->inputs[index].kind != TSSA_KIND_TENSOR)
+        return ir_block_add_param(body);
+    struct ir_op *constant = ir_constant_create(run->graph, &run->inputs[index].tensor);
+    assert_non_null(constant);
+    ir_op_append(body, constant);
+    return ir_result(constant, 0);
+}
+
+static tssa_status *infer(struct op_run *run)
+{
+    for (uint32_t i = 0; i < run->n_inputs; i++)
+        ir_op_set_operand(run->op, i, run->present[i] ? make_operand(run, i) : NULL);
+    ir_op_append(run->graph->body, run->op);
+    tssa_status *status = ir_infer_graph(run->graph);
+    ir_op_remove(run->op); /* kernels learn nothing from what was inferred */
+    return status;
+}
+
+static void check_types(const struct op_run *run)
+{
+    for (uint32_t i = 0; i < run->n_outputs; i++) {
+        const struct tensor *tensor = &run->outputs[i].tensor;
+        const struct ir_type *inferred = run->op->results[i].type;
+        if (run->outputs[i].kind != TSSA_KIND_TENSOR)
+            continue;
+        while (inferred->kind == TYPE_OPTIONAL) /* a full optional is its element */
+            inferred = inferred->element;
+        if (!type_compatible(inferred, type_tensor_const(&run->graph->types, tensor->dtype,
+                                                         tensor->rank, tensor->dims)))
+            fail_msg("%s: output %u is not of the type inferred", run->op->info->name, (unsigned)i);
+    }
+}
+
 void op_go(struct op_run *run)
 {
-    tssa_status *status = op_try(run);
+    tssa_status *status = infer(run);
     if (!status)
+        status = op_try(run);
+    if (!status) {
+        check_types(run);
         return;
+    }
     print_error("%s: %s\n", run->op->info->name, tssa_status_message(status));
     tssa_status_free(status);
     fail();

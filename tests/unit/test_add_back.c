@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 /* ---- ConvTranspose -------------------------------------------------------------------------------- */
 
@@ -50,33 +50,33 @@ static void check_transpose(const struct transpose_case *c)
 {
     float x[N * IN * H * W], w[IN * PER_GROUP * KH * KW], b[OUT];
     double expected[N * OUT * 12 * 12];
-    op_test_fill(x, sizeof x / sizeof *x, 1);
-    op_test_fill(w, sizeof w / sizeof *w, 2);
-    op_test_fill(b, OUT, 3);
+    random_floats(x, sizeof x / sizeof *x, 1);
+    random_floats(w, sizeof w / sizeof *w, 2);
+    random_floats(b, OUT, 3);
     transposed(x, w, b, c->top, c->left, c->height, c->width, expected);
-    struct op_test t;
-    op_test_begin(&t, IR_OP_ConvTranspose, 0);
-    op_test_int(&t, "group", GROUPS);
-    op_test_ints(&t, "strides", 2, (const int64_t[]){STRIDE_H, STRIDE_W});
-    op_test_ints(&t, "dilations", 2, (const int64_t[]){DILATION_H, DILATION_W});
+    struct op_run t;
+    op_begin(&t, IR_OP_ConvTranspose, 0);
+    op_int(&t, "group", GROUPS);
+    op_ints(&t, "strides", 2, (const int64_t[]){STRIDE_H, STRIDE_W});
+    op_ints(&t, "dilations", 2, (const int64_t[]){DILATION_H, DILATION_W});
     if (c->auto_pad)
-        op_test_str(&t, "auto_pad", c->auto_pad);
+        op_string(&t, "auto_pad", c->auto_pad);
     if (c->n_pads)
-        op_test_ints(&t, "pads", c->n_pads, c->pads);
+        op_ints(&t, "pads", c->n_pads, c->pads);
     if (c->n_padding)
-        op_test_ints(&t, "output_padding", c->n_padding, c->padding);
+        op_ints(&t, "output_padding", c->n_padding, c->padding);
     if (c->n_shape)
-        op_test_ints(&t, "output_shape", c->n_shape, c->shape);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){N, IN, H, W}, x);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){IN, PER_GROUP, KH, KW}, w);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, b);
-    op_test_run(&t, 1);
-    const struct tensor *y = &t.out[0].tensor;
+        op_ints(&t, "output_shape", c->n_shape, c->shape);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){N, IN, H, W}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){IN, PER_GROUP, KH, KW}, w);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, b);
+    op_go(&t);
+    const struct tensor *y = &t.outputs[0].tensor;
     assert_int_equal(y->dims[2], c->height);
     assert_int_equal(y->dims[3], c->width);
     for (size_t i = 0; i < tensor_count(y); i++)
-        op_test_close((double)((const float *)y->data)[i], expected[i], 1e-6, "y", i);
-    op_test_end(&t);
+        expect_close((double)((const float *)y->data)[i], expected[i], 1e-6, "y", i);
+    op_close(&t);
 }
 
 static void test_transpose(void **state)
@@ -130,22 +130,22 @@ static void test_transpose_refuses(void **state)
                  {"strides", 2, {INT64_MAX, 1}}};
     float x[64] = {0};
     for (size_t i = 0; i < sizeof attrs / sizeof *attrs; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_ConvTranspose, 0);
-        op_test_ints(&t, attrs[i].name, attrs[i].count, attrs[i].values);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_ConvTranspose, 0);
+        op_ints(&t, attrs[i].name, attrs[i].count, attrs[i].values);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_fails(&t, "");
+        op_close(&t);
     }
     for (int64_t group = -1; group <= 2; group++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_ConvTranspose, 0);
-        op_test_int(&t, "group", group == 1 ? 3 : group);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_ConvTranspose, 0);
+        op_int(&t, "group", group == 1 ? 3 : group);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+        op_fails(&t, "");
+        op_close(&t);
     }
 }
 
@@ -167,37 +167,37 @@ static void test_col2im(void **state)
         if (row >= 0)
             expected[(c * 5 + row) * 4 + column] += x[i];
     }
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Col2Im, 0);
-    op_test_ints(&t, "strides", 2, (const int64_t[]){2, 1});
-    op_test_ints(&t, "pads", 4, (const int64_t[]){1, 0, 0, 0});
-    op_test_in(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[1], C);
-    assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_Col2Im, 0);
+    op_ints(&t, "strides", 2, (const int64_t[]){2, 1});
+    op_ints(&t, "pads", 4, (const int64_t[]){1, 0, 0, 0});
+    op_add(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[1], C);
+    assert_memory_equal(t.outputs[0].tensor.data, expected, sizeof expected);
+    op_close(&t);
 
-    op_test_begin(&t, IR_OP_Col2Im, 0); /* too few blocks */
-    op_test_in(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_begin(&t, IR_OP_Col2Im, 0); /* too few blocks */
+    op_add(&t, TSSA_INT32, 3, (const int64_t[]){1, C * BH * BW, ROWS * COLUMNS}, x);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, image);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, block);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 /* ---- MaxUnpool ------------------------------------------------------------------------------------ */
 
-static void begin_unpool(struct op_test *t, const int64_t *indices)
+static void begin_unpool(struct op_run *t, const int64_t *indices)
 {
     static const float x[4] = {1, 2, 3, 4};
     static const int64_t twos[2] = {2, 2};
-    op_test_begin(t, IR_OP_MaxUnpool, 0);
-    op_test_ints(t, "kernel_shape", 2, twos);
-    op_test_ints(t, "strides", 2, twos);
-    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
-    op_test_in(t, TSSA_INT64, 4, (const int64_t[]){1, 1, 2, 2}, indices);
+    op_begin(t, IR_OP_MaxUnpool, 0);
+    op_ints(t, "kernel_shape", 2, twos);
+    op_ints(t, "strides", 2, twos);
+    op_add(t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+    op_add(t, TSSA_INT64, 4, (const int64_t[]){1, 1, 2, 2}, indices);
 }
 
 static void test_max_unpool(void **state)
@@ -210,23 +210,23 @@ static void test_max_unpool(void **state)
         expected[indices[i]] = (float)(i + 1);
         wide[indices[i] / 4 * 5 + indices[i] % 4] = (float)(i + 1);
     }
-    struct op_test t;
+    struct op_run t;
     begin_unpool(&t, indices);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
-    op_test_end(&t);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, expected, sizeof expected);
+    op_close(&t);
     begin_unpool(&t, indices);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){4}, larger);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, wide, sizeof wide);
-    op_test_end(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){4}, larger);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, wide, sizeof wide);
+    op_close(&t);
     begin_unpool(&t, indices);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){4}, smaller);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){4}, smaller);
+    op_fails(&t, "");
+    op_close(&t);
     begin_unpool(&t, outside);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 /* ---- Det ------------------------------------------------------------------------------------------ */
@@ -238,23 +238,23 @@ static void test_det(void **state)
                                     1, 2, 3, 2, 4, 6, 1, 0, 1, /* singular */
                                     2, 0, 0, 0, 3, 0, 0, 0, 4};
     static const double expected[3] = {3, 0, 24};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Det, 0);
-    op_test_in(&t, TSSA_DOUBLE, 3, (const int64_t[]){3, 3, 3}, x);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.rank, 1);
+    struct op_run t;
+    op_begin(&t, IR_OP_Det, 0);
+    op_add(&t, TSSA_DOUBLE, 3, (const int64_t[]){3, 3, 3}, x);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.rank, 1);
     for (size_t i = 0; i < 3; i++)
-        op_test_close(((const double *)t.out[0].tensor.data)[i], expected[i], 1e-14, "det", i);
-    op_test_end(&t);
-    op_test_begin(&t, IR_OP_Det, 0); /* of no rows: 1 */
-    op_test_in(&t, TSSA_DOUBLE, 2, (const int64_t[]){0, 0}, NULL);
-    op_test_run(&t, 1);
-    assert_true(*(const double *)t.out[0].tensor.data == 1);
-    op_test_end(&t);
-    op_test_begin(&t, IR_OP_Det, 0);
-    op_test_in(&t, TSSA_DOUBLE, 2, (const int64_t[]){3, 2}, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+        expect_close(((const double *)t.outputs[0].tensor.data)[i], expected[i], 1e-14, "det", i);
+    op_close(&t);
+    op_begin(&t, IR_OP_Det, 0); /* of no rows: 1 */
+    op_add(&t, TSSA_DOUBLE, 2, (const int64_t[]){0, 0}, NULL);
+    op_go(&t);
+    assert_true(*(const double *)t.outputs[0].tensor.data == 1);
+    op_close(&t);
+    op_begin(&t, IR_OP_Det, 0);
+    op_add(&t, TSSA_DOUBLE, 2, (const int64_t[]){3, 2}, x);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)

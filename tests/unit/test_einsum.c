@@ -7,25 +7,25 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 #include "ir/einsum.h"
 
-static void begin(struct op_test *t, const char *equation)
+static void begin(struct op_run *t, const char *equation)
 {
-    op_test_begin(t, IR_OP_Einsum, 0);
-    op_test_str(t, "equation", equation);
+    op_begin(t, IR_OP_Einsum, 0);
+    op_string(t, "equation", equation);
 }
 
-static void expect(struct op_test *t, int rank, const int64_t *dims, const double *values)
+static void expect(struct op_run *t, int rank, const int64_t *dims, const double *values)
 {
-    op_test_run(t, 1);
-    const struct tensor *out = &t->out[0].tensor;
+    op_go(t);
+    const struct tensor *out = &t->outputs[0].tensor;
     assert_int_equal(out->rank, rank);
     for (int i = 0; i < rank; i++)
         assert_int_equal(out->dims[i], dims[i]);
     for (size_t i = 0; i < tensor_count(out); i++)
-        op_test_close((double)((const float *)out->data)[i], values[i], 1e-6, "out", i);
-    op_test_end(t);
+        expect_close((double)((const float *)out->data)[i], values[i], 1e-6, "out", i);
+    op_close(t);
 }
 
 static void test_one_operand(void **state)
@@ -33,7 +33,7 @@ static void test_one_operand(void **state)
     (void)state;
     float x[9];
     double sums[3] = {0}, diagonal[3], turned[9], trace = 0;
-    op_test_fill(x, 9, 1);
+    random_floats(x, 9, 1);
     for (int i = 0; i < 3; i++) {
         diagonal[i] = (double)x[4 * i];
         trace += diagonal[i];
@@ -52,9 +52,9 @@ static void test_one_operand(void **state)
         same[i] = (double)x[i];
     const double *expected[] = {sums, diagonal, turned, turned, &trace, sums, same};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct op_test t;
+        struct op_run t;
         begin(&t, cases[i].equation);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 3}, x);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 3}, x);
         expect(&t, cases[i].rank, (const int64_t[]){3, 3}, expected[i]);
     }
 }
@@ -66,8 +66,8 @@ static void test_products(void **state)
     enum { B = 2, I = 3, J = 4, K = 5 };
     float a[B * I * J], b[K * B * J];
     double expected[K * I * B] = {0}, outer[K * B * I] = {0};
-    op_test_fill(a, B * I * J, 1);
-    op_test_fill(b, K * B * J, 2);
+    random_floats(a, B * I * J, 1);
+    random_floats(b, K * B * J, 2);
     for (int n = 0; n < B; n++)
         for (int i = 0; i < I; i++)
             for (int k = 0; k < K; k++)
@@ -77,14 +77,14 @@ static void test_products(void **state)
                     expected[(k * I + i) * B + n] += product;
                     outer[(n * I + i) * K + k] += product;
                 }
-    struct op_test t;
+    struct op_run t;
     begin(&t, "bij,kbj->kib");
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){B, I, J}, a);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){K, B, J}, b);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){B, I, J}, a);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){K, B, J}, b);
     expect(&t, 3, (const int64_t[]){K, I, B}, expected);
     begin(&t, "...ij, k...j -> ...ik");
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){B, I, J}, a);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){K, B, J}, b);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){B, I, J}, a);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){K, B, J}, b);
     expect(&t, 3, (const int64_t[]){B, I, K}, outer);
 }
 
@@ -93,19 +93,19 @@ static void test_sums(void **state)
 {
     (void)state;
     const float a[6] = {1, 2, 3, 4, 5, 6}, b[3] = {1, 10, 100}, c[2] = {2, 3}, one[1] = {7};
-    struct op_test t;
+    struct op_run t;
     begin(&t, "ij,j,i->i");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, b);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, c);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, b);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, c);
     expect(&t, 1, (const int64_t[]){2}, (const double[]){2 * 321, 3 * 654});
     begin(&t, "ij,j->i");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, one);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, one);
     expect(&t, 1, (const int64_t[]){2}, (const double[]){42, 105});
     begin(&t, "ij,k->k");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, c);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, a);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, c);
     expect(&t, 1, (const int64_t[]){2}, (const double[]){42, 63});
 }
 
@@ -114,30 +114,30 @@ static void test_integers(void **state)
     (void)state;
     const int8_t a[2] = {100, 100}, b[2] = {3, -1};
     const int64_t big[1] = {INT64_C(9007199254740993)};
-    struct op_test t;
+    struct op_run t;
     begin(&t, "i,i");
-    op_test_in(&t, TSSA_INT8, 1, (const int64_t[]){2}, a);
-    op_test_in(&t, TSSA_INT8, 1, (const int64_t[]){2}, b);
-    op_test_run(&t, 1);
-    assert_int_equal(*(const int8_t *)t.out[0].tensor.data, (int8_t)200);
-    op_test_end(&t);
+    op_add(&t, TSSA_INT8, 1, (const int64_t[]){2}, a);
+    op_add(&t, TSSA_INT8, 1, (const int64_t[]){2}, b);
+    op_go(&t);
+    assert_int_equal(*(const int8_t *)t.outputs[0].tensor.data, (int8_t)200);
+    op_close(&t);
     begin(&t, "i->");
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, big);
-    op_test_run(&t, 1);
-    assert_true(*(const int64_t *)t.out[0].tensor.data == big[0]);
-    op_test_end(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, big);
+    op_go(&t);
+    assert_true(*(const int64_t *)t.outputs[0].tensor.data == big[0]);
+    op_close(&t);
 }
 
 static void test_empty(void **state)
 {
     (void)state;
-    struct op_test t;
+    struct op_run t;
     begin(&t, "ij,jk");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 0}, NULL);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){0, 1}, NULL);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 0}, NULL);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){0, 1}, NULL);
     expect(&t, 2, (const int64_t[]){2, 1}, (const double[]){0, 0});
     begin(&t, "ij->i");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 0}, NULL);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 0}, NULL);
     expect(&t, 1, (const int64_t[]){2}, (const double[]){0, 0});
 }
 
@@ -148,18 +148,18 @@ static void test_refuses(void **state)
                                             "ij-i",  "ij->ij->", "ij,jk", "......", "ij>i"};
     float x[4] = {0};
     for (size_t i = 0; i < sizeof equations / sizeof *equations; i++) {
-        struct op_test t;
+        struct op_run t;
         begin(&t, equations[i]);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, x);
+        op_fails(&t, "");
+        op_close(&t);
     }
-    struct op_test t;
+    struct op_run t;
     begin(&t, "ij,jk");
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, x);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 1}, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 2}, x);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 1}, x);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)

@@ -288,51 +288,45 @@ static void special_values(void **state)
     assert_same(apply(IR_OP_Clip, -INFINITY), -INFINITY); /* no bounds at all */
 }
 
-static void set_float(struct op_run *run, const char *name, float value)
-{
-    struct ir_attr attr = {.name = name, .kind = IR_ATTR_FLOAT, .f = value};
-    assert_true(ir_op_set_attr(run->graph, run->op, &attr));
-}
-
 static void float_attributes(void **state)
 {
     (void)state;
     struct op_run run;
     op_open(&run, IR_OP_LeakyRelu, 1, 1);
-    set_float(&run, "alpha", 0.25f);
+    op_float(&run, "alpha", 0.25f);
     assert_same(one(&run, -8), -2);
     op_close(&run);
     op_open(&run, IR_OP_Elu, 1, 1);
-    set_float(&run, "alpha", 2);
+    op_float(&run, "alpha", 2);
     assert_same(one(&run, -1), 2 * (float)expm1(-1));
     op_close(&run);
     op_open(&run, IR_OP_Celu, 1, 1);
-    set_float(&run, "alpha", 2);
+    op_float(&run, "alpha", 2);
     assert_same(one(&run, -1), 2 * (float)expm1(-0.5));
     op_close(&run);
     op_open(&run, IR_OP_Selu, 1, 1);
-    set_float(&run, "alpha", 2);
-    set_float(&run, "gamma", 3);
+    op_float(&run, "alpha", 2);
+    op_float(&run, "gamma", 3);
     assert_same(one(&run, -1), 3 * (2 * (float)expm1(-1)));
     assert_same(one(&run, 1), 3);
     op_close(&run);
     op_open(&run, IR_OP_HardSigmoid, 1, 1);
-    set_float(&run, "alpha", 0.5f);
-    set_float(&run, "beta", 0.25f);
+    op_float(&run, "alpha", 0.5f);
+    op_float(&run, "beta", 0.25f);
     assert_same(one(&run, 1), 0.75f);
     op_close(&run);
     op_open(&run, IR_OP_Swish, 1, 1);
-    set_float(&run, "alpha", 0);
+    op_float(&run, "alpha", 0);
     assert_same(one(&run, 3), 1.5f);
     op_close(&run);
     op_open(&run, IR_OP_ThresholdedRelu, 1, 1);
-    set_float(&run, "alpha", 2);
+    op_float(&run, "alpha", 2);
     assert_same(one(&run, 2), 0);
     assert_same(one(&run, 2.5f), 2.5f);
     op_close(&run);
     op_open(&run, IR_OP_Shrink, 1, 1);
-    set_float(&run, "lambd", 1.5f);
-    set_float(&run, "bias", 1);
+    op_float(&run, "lambd", 1.5f);
+    op_float(&run, "bias", 1);
     assert_same(one(&run, -2), -1);
     assert_same(one(&run, 2), 1);
     assert_same(one(&run, 1.5f), 0);
@@ -352,8 +346,8 @@ static void shrink_of_integers(void **state)
     struct op_run run;
     static const int64_t x[] = {0, 1, 2, 3, 200}, wanted[] = {0, 0, 1, 2, 199}, n = 5;
     op_open(&run, IR_OP_Shrink, 1, 1);
-    set_float(&run, "lambd", 1.5f);
-    set_float(&run, "bias", 1);
+    op_float(&run, "lambd", 1.5f);
+    op_float(&run, "bias", 1);
     op_input_ints(&run, 0, TSSA_UINT8, 1, 5, x);
     op_go(&run);
     op_expect_ints(&run, 0, 1, &n, wanted);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 #define BATCHES 2
 #define CLASSES 4
@@ -30,18 +30,19 @@ static void check(enum ir_op_id id, int reduction, bool weighted, bool ignoring)
     bool softmax = id == IR_OP_SoftmaxCrossEntropyLoss;
     float x[BATCHES * CLASSES * POSITIONS], weight[CLASSES];
     const int32_t target[BATCHES * POSITIONS] = {0, 3, ignoring ? -7 : 1, 2, 2, ignoring ? -7 : 0};
-    op_test_fill(x, BATCHES * CLASSES * POSITIONS, 3);
-    op_test_fill(weight, CLASSES, 4);
-    struct op_test t;
-    op_test_begin(&t, id, 0);
-    op_test_str(&t, "reduction", reductions[reduction]);
+    random_floats(x, BATCHES * CLASSES * POSITIONS, 3);
+    random_floats(weight, CLASSES, 4);
+    struct op_run t;
+    op_begin(&t, id, 0);
+    op_string(&t, "reduction", reductions[reduction]);
     if (ignoring)
-        op_test_int(&t, "ignore_index", -7);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){BATCHES, CLASSES, POSITIONS}, x);
-    op_test_in(&t, TSSA_INT32, 2, (const int64_t[]){BATCHES, POSITIONS}, target);
+        op_int(&t, "ignore_index", -7);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){BATCHES, CLASSES, POSITIONS}, x);
+    op_add(&t, TSSA_INT32, 2, (const int64_t[]){BATCHES, POSITIONS}, target);
     if (weighted)
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){CLASSES}, weight);
-    op_test_run(&t, softmax ? 2 : 1);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){CLASSES}, weight);
+    op_outputs(&t, softmax ? 2 : 1);
+    op_go(&t);
     double sum = 0, weights = 0;
     for (int i = 0; i < BATCHES * POSITIONS; i++) {
         double w = target[i] < 0 ? 0 : weighted ? (double)weight[target[i]] : 1;
@@ -49,22 +50,22 @@ static void check(enum ir_op_id id, int reduction, bool weighted, bool ignoring)
                                     : -w * naive_log_prob(x, softmax, i / POSITIONS, target[i],
                                                           i % POSITIONS);
         if (reduction == 2)
-            op_test_close((double)((const float *)t.out[0].tensor.data)[i], term, 1e-6, "loss",
-                          (size_t)i);
+            expect_close((double)((const float *)t.outputs[0].tensor.data)[i], term, 1e-6, "loss",
+                         (size_t)i);
         sum += term;
         weights += w;
     }
     if (reduction != 2) {
-        assert_int_equal(t.out[0].tensor.rank, 0);
-        op_test_close((double)*(const float *)t.out[0].tensor.data, reduction ? sum : sum / weights,
-                      1e-5, "loss", 0);
+        assert_int_equal(t.outputs[0].tensor.rank, 0);
+        expect_close((double)*(const float *)t.outputs[0].tensor.data,
+                     reduction ? sum : sum / weights, 1e-5, "loss", 0);
     }
     for (int i = 0; softmax && i < BATCHES * CLASSES * POSITIONS; i++)
-        op_test_close((double)((const float *)t.out[1].tensor.data)[i],
-                      naive_log_prob(x, true, i / POSITIONS / CLASSES, i / POSITIONS % CLASSES,
-                                     i % POSITIONS),
-                      1e-6, "log_prob", (size_t)i);
-    op_test_end(&t);
+        expect_close((double)((const float *)t.outputs[1].tensor.data)[i],
+                     naive_log_prob(x, true, i / POSITIONS / CLASSES, i / POSITIONS % CLASSES,
+                                    i % POSITIONS),
+                     1e-6, "log_prob", (size_t)i);
+    op_close(&t);
 }
 
 static void test_losses(void **state)
@@ -80,13 +81,13 @@ static void test_losses(void **state)
 static void refuse(int64_t target, int64_t positions, const char *reduction)
 {
     const float x[2] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_NegativeLogLikelihoodLoss, 0);
-    op_test_str(&t, "reduction", reduction);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 2}, x);
-    op_test_in(&t, TSSA_INT64, 1, &positions, (const int64_t[]){target, 0});
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_NegativeLogLikelihoodLoss, 0);
+    op_string(&t, "reduction", reduction);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 2}, x);
+    op_add(&t, TSSA_INT64, 1, &positions, (const int64_t[]){target, 0});
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_refuses(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 #define COUNT (2 * 6 * 3 * 4)
 static const int64_t shape[4] = {2, 6, 3, 4};
@@ -61,24 +61,25 @@ static void test_batch_norm(void **state)
 {
     (void)state;
     float x[COUNT], scale[6], bias[6], mean[6], variance[6];
-    op_test_fill(x, COUNT, 1);
-    op_test_fill(scale, 6, 2);
-    op_test_fill(bias, 6, 3);
-    op_test_fill(mean, 6, 4);
-    op_test_fill(variance, 6, 5);
+    random_floats(x, COUNT, 1);
+    random_floats(scale, 6, 2);
+    random_floats(bias, 6, 3);
+    random_floats(mean, 6, 4);
+    random_floats(variance, 6, 5);
     for (int i = 0; i < 6; i++)
         variance[i] += 1.5f;
     for (int training = 0; training < 2; training++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_BatchNormalization, 15);
-        op_test_int(&t, "training_mode", training);
-        op_test_float(&t, "epsilon", 0.01f);
-        op_test_float(&t, "momentum", 0.75f);
-        op_test_in(&t, TSSA_FLOAT, 4, shape, x);
+        struct op_run t;
+        op_begin(&t, IR_OP_BatchNormalization, 15);
+        op_int(&t, "training_mode", training);
+        op_float(&t, "epsilon", 0.01f);
+        op_float(&t, "momentum", 0.75f);
+        op_add(&t, TSSA_FLOAT, 4, shape, x);
         const float *operands[4] = {scale, bias, mean, variance};
         for (int i = 0; i < 4; i++)
-            op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){6}, operands[i]);
-        op_test_run(&t, training ? 3 : 1);
+            op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){6}, operands[i]);
+        op_outputs(&t, training ? 3 : 1);
+        op_go(&t);
         for (size_t i = 0; i < COUNT; i++) {
             size_t c = i / 12 % 6;
             double m = (double)mean[c], v = (double)variance[c];
@@ -86,14 +87,15 @@ static void test_batch_norm(void **state)
                 moments(x, same_channel, i, &m, &v);
             double y =
                 ((double)x[i] - m) / sqrt(v + (double)0.01f) * (double)scale[c] + (double)bias[c];
-            op_test_close(at(&t.out[0], i), y, 1e-6, "y", i);
+            expect_close(at(&t.outputs[0], i), y, 1e-6, "y", i);
             if (training) {
-                op_test_close(at(&t.out[1], c), (double)mean[c] * 0.75 + m * 0.25, 1e-6, "mean", c);
-                op_test_close(at(&t.out[2], c), (double)variance[c] * 0.75 + v * 0.25, 1e-6,
-                              "variance", c);
+                expect_close(at(&t.outputs[1], c), (double)mean[c] * 0.75 + m * 0.25, 1e-6, "mean",
+                             c);
+                expect_close(at(&t.outputs[2], c), (double)variance[c] * 0.75 + v * 0.25, 1e-6,
+                             "variance", c);
             }
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -103,40 +105,40 @@ static void test_batch_norm_vector(void **state)
     (void)state;
     const float x[3] = {1, 2, 3}, scale = 2, bias = 1, mean = 2, variance = 4;
     const float *operands[4] = {&scale, &bias, &mean, &variance};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_BatchNormalization, 15);
-    op_test_float(&t, "epsilon", 0);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, x);
+    struct op_run t;
+    op_begin(&t, IR_OP_BatchNormalization, 15);
+    op_float(&t, "epsilon", 0);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, x);
     for (int i = 0; i < 4; i++)
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, operands[i]);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, ((const float[]){0, 1, 2}), 3 * sizeof(float));
-    op_test_end(&t);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, operands[i]);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, ((const float[]){0, 1, 2}), 3 * sizeof(float));
+    op_close(&t);
 }
 
 static void check_channels(enum ir_op_id id, int version, bool (*member)(size_t, size_t),
                            int64_t n_scale, size_t elements_per_scale)
 {
     float x[COUNT], scale[6], bias[6];
-    op_test_fill(x, COUNT, 1);
-    op_test_fill(scale, 6, 2);
-    op_test_fill(bias, 6, 3);
-    struct op_test t;
-    op_test_begin(&t, id, version);
+    random_floats(x, COUNT, 1);
+    random_floats(scale, 6, 2);
+    random_floats(bias, 6, 3);
+    struct op_run t;
+    op_begin(&t, id, version);
     if (id == IR_OP_GroupNormalization)
-        op_test_int(&t, "num_groups", 3);
-    op_test_in(&t, TSSA_FLOAT, 4, shape, x);
-    op_test_in(&t, TSSA_FLOAT, 1, &n_scale, scale);
-    op_test_in(&t, TSSA_FLOAT, 1, &n_scale, bias);
-    op_test_run(&t, 1);
+        op_int(&t, "num_groups", 3);
+    op_add(&t, TSSA_FLOAT, 4, shape, x);
+    op_add(&t, TSSA_FLOAT, 1, &n_scale, scale);
+    op_add(&t, TSSA_FLOAT, 1, &n_scale, bias);
+    op_go(&t);
     for (size_t i = 0; i < COUNT; i++) {
         double m, v;
         size_t s = i / elements_per_scale % (size_t)n_scale;
         moments(x, member, i, &m, &v);
         double y = ((double)x[i] - m) / sqrt(v + 1e-5) * (double)scale[s] + (double)bias[s];
-        op_test_close(at(&t.out[0], i), y, 1e-6, "y", i);
+        expect_close(at(&t.outputs[0], i), y, 1e-6, "y", i);
     }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_instance_and_group(void **state)
@@ -151,21 +153,22 @@ static void test_instance_and_group(void **state)
 static void check_layer(enum ir_op_id id, bool outer_scale, bool biased)
 {
     float x[COUNT], scale[12], bias[4];
-    op_test_fill(x, COUNT, 1);
-    op_test_fill(scale, 12, 2);
-    op_test_fill(bias, 4, 3);
-    struct op_test t;
-    op_test_begin(&t, id, 0);
-    op_test_int(&t, "axis", -2);
-    op_test_in(&t, TSSA_FLOAT, 4, shape, x);
+    random_floats(x, COUNT, 1);
+    random_floats(scale, 12, 2);
+    random_floats(bias, 4, 3);
+    struct op_run t;
+    op_begin(&t, id, 0);
+    op_int(&t, "axis", -2);
+    op_add(&t, TSSA_FLOAT, 4, shape, x);
     if (outer_scale)
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){6, 1, 1}, scale);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){6, 1, 1}, scale);
     else
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 4}, scale);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 4}, scale);
     if (biased)
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, bias);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, bias);
     bool layer = id == IR_OP_LayerNormalization;
-    op_test_run(&t, layer ? 3 : 1);
+    op_outputs(&t, layer ? 3 : 1);
+    op_go(&t);
     for (size_t i = 0; i < COUNT; i++) {
         double m, v;
         moments(x, same_tail, i, &m, &v);
@@ -175,13 +178,14 @@ static void check_layer(enum ir_op_id id, bool outer_scale, bool biased)
         }
         double s = (double)scale[outer_scale ? i / 12 % 6 : i % 12],
                b = biased ? (double)bias[i % 4] : 0;
-        op_test_close(at(&t.out[0], i), ((double)x[i] - m) / sqrt(v + 1e-5) * s + b, 1e-6, "y", i);
+        expect_close(at(&t.outputs[0], i), ((double)x[i] - m) / sqrt(v + 1e-5) * s + b, 1e-6, "y",
+                     i);
         if (layer) {
-            op_test_close(at(&t.out[1], i / 12), m, 1e-6, "mean", i / 12);
-            op_test_close(at(&t.out[2], i / 12), 1 / sqrt(v + 1e-5), 1e-6, "inverse", i / 12);
+            expect_close(at(&t.outputs[1], i / 12), m, 1e-6, "mean", i / 12);
+            expect_close(at(&t.outputs[2], i / 12), 1 / sqrt(v + 1e-5), 1e-6, "inverse", i / 12);
         }
     }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_layer_and_rms(void **state)
@@ -197,14 +201,14 @@ static void test_lrn(void **state)
 {
     (void)state;
     float x[COUNT];
-    op_test_fill(x, COUNT, 1);
+    random_floats(x, COUNT, 1);
     for (int64_t size = 1; size <= 13; size += 3) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_LRN, 13);
-        op_test_int(&t, "size", size);
-        op_test_float(&t, "alpha", 0.5f);
-        op_test_in(&t, TSSA_FLOAT, 4, shape, x);
-        op_test_run(&t, 1);
+        struct op_run t;
+        op_begin(&t, IR_OP_LRN, 13);
+        op_int(&t, "size", size);
+        op_float(&t, "alpha", 0.5f);
+        op_add(&t, TSSA_FLOAT, 4, shape, x);
+        op_go(&t);
         for (size_t i = 0; i < COUNT; i++) {
             int64_t c = (int64_t)(i / 12 % 6);
             double squares = 0;
@@ -214,9 +218,9 @@ static void test_lrn(void **state)
                     squares += v * v;
                 }
             double y = (double)x[i] / pow(1 + 0.5 / (double)size * squares, 0.75);
-            op_test_close(at(&t.out[0], i), y, 1e-6, "y", i);
+            expect_close(at(&t.outputs[0], i), y, 1e-6, "y", i);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -226,14 +230,14 @@ static void test_lp(void **state)
     const float x[6] = {3, 4, 0, 0, -1, 3};
     const float l1[6] = {3.0f / 7, 4.0f / 7, 0, 0, -0.25f, 0.75f}, l2[2] = {0.6f, 0.8f};
     for (int p = 1; p <= 2; p++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_LpNormalization, 22);
-        op_test_int(&t, "p", p);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 2}, x);
-        op_test_run(&t, 1);
+        struct op_run t;
+        op_begin(&t, IR_OP_LpNormalization, 22);
+        op_int(&t, "p", p);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, 2}, x);
+        op_go(&t);
         for (size_t i = 0; i < (p == 1 ? 6u : 2u); i++)
-            op_test_close(at(&t.out[0], i), (double)(p == 1 ? l1 : l2)[i], 1e-7, "y", i);
-        op_test_end(&t);
+            expect_close(at(&t.outputs[0], i), (double)(p == 1 ? l1 : l2)[i], 1e-7, "y", i);
+        op_close(&t);
     }
 }
 
@@ -241,17 +245,17 @@ static void test_mean_variance(void **state)
 {
     (void)state;
     float x[COUNT];
-    op_test_fill(x, COUNT, 1);
-    struct op_test t;
-    op_test_begin(&t, IR_OP_MeanVarianceNormalization, 13);
-    op_test_in(&t, TSSA_FLOAT, 4, shape, x);
-    op_test_run(&t, 1);
+    random_floats(x, COUNT, 1);
+    struct op_run t;
+    op_begin(&t, IR_OP_MeanVarianceNormalization, 13);
+    op_add(&t, TSSA_FLOAT, 4, shape, x);
+    op_go(&t);
     for (size_t i = 0; i < COUNT; i++) {
         double m, v;
         moments(x, same_channel, i, &m, &v);
-        op_test_close(at(&t.out[0], i), ((double)x[i] - m) / sqrt(v), 1e-6, "y", i);
+        expect_close(at(&t.outputs[0], i), ((double)x[i] - m) / sqrt(v), 1e-6, "y", i);
     }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_dropout_inference(void **state)
@@ -259,15 +263,16 @@ static void test_dropout_inference(void **state)
     (void)state;
     const float x[3] = {1, -2, NAN};
     for (int version = 7; version <= 13; version += 6) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_Dropout, version);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, x);
-        op_test_run(&t, 2);
-        assert_ptr_equal(t.out[0].tensor.data, x);
-        assert_int_equal(t.out[1].tensor.dtype, version == 7 ? TSSA_FLOAT : TSSA_BOOL);
+        struct op_run t;
+        op_begin(&t, IR_OP_Dropout, version);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, x);
+        op_outputs(&t, 2);
+        op_go(&t);
+        assert_ptr_equal(t.outputs[0].tensor.data, x);
+        assert_int_equal(t.outputs[1].tensor.dtype, version == 7 ? TSSA_FLOAT : TSSA_BOOL);
         for (size_t i = 0; i < 3; i++)
-            assert_true(at(&t.out[1], i) == 1);
-        op_test_end(&t);
+            assert_true(at(&t.outputs[1], i) == 1);
+        op_close(&t);
     }
 }
 
@@ -278,33 +283,34 @@ static void test_dropout_training(void **state)
     const bool kept[8] = {false, true, false, true, true, true, true, false};
     const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, ratio = 0.5f;
     const bool training = true;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Dropout, 13);
-    op_test_int(&t, "seed", 7);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){8}, x);
-    op_test_in(&t, TSSA_FLOAT, 0, NULL, &ratio);
-    op_test_in(&t, TSSA_BOOL, 0, NULL, &training);
-    op_test_run(&t, 2);
+    struct op_run t;
+    op_begin(&t, IR_OP_Dropout, 13);
+    op_int(&t, "seed", 7);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){8}, x);
+    op_add(&t, TSSA_FLOAT, 0, NULL, &ratio);
+    op_add(&t, TSSA_BOOL, 0, NULL, &training);
+    op_outputs(&t, 2);
+    op_go(&t);
     for (size_t i = 0; i < 8; i++) {
-        assert_true(at(&t.out[0], i) == (kept[i] ? 2 * (double)x[i] : 0));
-        assert_true(at(&t.out[1], i) == kept[i]);
+        assert_true(at(&t.outputs[0], i) == (kept[i] ? 2 * (double)x[i] : 0));
+        assert_true(at(&t.outputs[1], i) == kept[i]);
     }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void refuse(enum ir_op_id id, const char *attr, int64_t value, int rank, const int64_t *dims,
                    int64_t n_scale)
 {
     float x[COUNT] = {0};
-    struct op_test t;
-    op_test_begin(&t, id, 0);
+    struct op_run t;
+    op_begin(&t, id, 0);
     if (attr)
-        op_test_int(&t, attr, value);
-    op_test_in(&t, TSSA_FLOAT, rank, dims, x);
+        op_int(&t, attr, value);
+    op_add(&t, TSSA_FLOAT, rank, dims, x);
     for (int i = 0; i < 2 && n_scale; i++)
-        op_test_in(&t, TSSA_FLOAT, 1, &n_scale, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+        op_add(&t, TSSA_FLOAT, 1, &n_scale, x);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_refuses(void **state)

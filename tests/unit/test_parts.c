@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 /* The parts of a parallel loop one after the other, the last one first. */
 static void backwards(int threads, int64_t count, team_body body, void *context)
@@ -23,46 +23,49 @@ static const int64_t shape[4] = {3, 16, 40, 40};
 static float x[COUNT], channel[16];
 static const int64_t k = 5, sizes[4] = {3, 16, 33, 60};
 
-static void add_operands(struct op_test *t)
+static void add_operands(struct op_run *t)
 {
-    op_test_in(t, TSSA_FLOAT, 4, shape, x);
-    switch (t->id) {
+    op_add(t, TSSA_FLOAT, 4, shape, x);
+    switch (t->op->info->id) {
     case IR_OP_TopK:
-        op_test_in(t, TSSA_INT64, 0, NULL, &k);
+        op_add(t, TSSA_INT64, 0, NULL, &k);
         break;
     case IR_OP_Resize:
-        op_test_str(t, "mode", "linear");
-        op_test_absent(t);
-        op_test_absent(t);
-        op_test_in(t, TSSA_INT64, 1, (const int64_t[]){4}, sizes);
+        op_string(t, "mode", "linear");
+        op_absent(t);
+        op_absent(t);
+        op_add(t, TSSA_INT64, 1, (const int64_t[]){4}, sizes);
         break;
     case IR_OP_InstanceNormalization:
     case IR_OP_BatchNormalization:
-        for (int i = 0; i < (t->id == IR_OP_BatchNormalization ? 4 : 2); i++)
-            op_test_in(t, TSSA_FLOAT, 1, (const int64_t[]){16}, channel);
+        for (int i = 0; i < (t->op->info->id == IR_OP_BatchNormalization ? 4 : 2); i++)
+            op_add(t, TSSA_FLOAT, 1, (const int64_t[]){16}, channel);
         break;
     case IR_OP_LayerNormalization:
-        op_test_in(t, TSSA_FLOAT, 3, (const int64_t[]){16, 1, 1}, channel);
+        op_add(t, TSSA_FLOAT, 3, (const int64_t[]){16, 1, 1}, channel);
         break;
     default:
         break;
     }
 }
 
-static void run_with(struct op_test *t, enum ir_op_id id, int threads)
+static void run_with(struct op_run *t, enum ir_op_id id, int threads)
 {
     static const int64_t kernel[2] = {3, 3}, strides[2] = {2, 1}, pads[4] = {1, 1, 1, 1};
-    op_test_begin(t, id, 0);
-    t->team = (struct team){.threads = threads, .parallel_for = threads > 1 ? backwards : NULL};
+    op_begin(t, id, 0);
+    static struct team team; /* of one run at a time */
+    team = (struct team){.threads = threads, .parallel_for = threads > 1 ? backwards : NULL};
+    t->env.team = &team;
     if (id == IR_OP_MaxPool || id == IR_OP_AveragePool) {
-        op_test_ints(t, "kernel_shape", 2, kernel);
-        op_test_ints(t, "strides", 2, strides);
-        op_test_ints(t, "pads", 4, pads);
+        op_ints(t, "kernel_shape", 2, kernel);
+        op_ints(t, "strides", 2, strides);
+        op_ints(t, "pads", 4, pads);
     }
-    op_test_int(t, "size", 5);          /* LRN */
-    op_test_int(t, "training_mode", 1); /* BatchNormalization */
+    op_int(t, "size", 5);          /* LRN */
+    op_int(t, "training_mode", 1); /* BatchNormalization */
     add_operands(t);
-    op_test_run(t, id == IR_OP_MaxPool || id == IR_OP_TopK ? 2 : 1);
+    op_outputs(t, id == IR_OP_MaxPool || id == IR_OP_TopK ? 2 : 1);
+    op_go(t);
 }
 
 static void test_threads(void **state)
@@ -81,24 +84,24 @@ static void test_threads(void **state)
         IR_OP_LayerNormalization,
         IR_OP_LRN,
     };
-    op_test_fill(x, COUNT, 1);
-    op_test_fill(channel, 16, 2);
+    random_floats(x, COUNT, 1);
+    random_floats(channel, 16, 2);
     for (int i = 0; i < 16; i++)
         channel[i] += 2;
     for (size_t i = 0; i < sizeof ids / sizeof *ids; i++)
         for (int threads = 2; threads < 8; threads += 5) {
-            struct op_test one, many;
+            struct op_run one, many;
             run_with(&one, ids[i], 1);
             run_with(&many, ids[i], threads);
             for (int r = 0; r < 2; r++) {
-                if (one.out[r].kind == TSSA_KIND_NONE)
+                if (one.outputs[r].kind == TSSA_KIND_NONE)
                     continue;
-                size_t bytes = tensor_bytes(&one.out[r].tensor);
-                assert_int_equal(tensor_bytes(&many.out[r].tensor), bytes);
-                assert_memory_equal(one.out[r].tensor.data, many.out[r].tensor.data, bytes);
+                size_t bytes = tensor_bytes(&one.outputs[r].tensor);
+                assert_int_equal(tensor_bytes(&many.outputs[r].tensor), bytes);
+                assert_memory_equal(one.outputs[r].tensor.data, many.outputs[r].tensor.data, bytes);
             }
-            op_test_end(&one);
-            op_test_end(&many);
+            op_close(&one);
+            op_close(&many);
         }
 }
 

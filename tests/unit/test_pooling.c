@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 struct geometry {
     int64_t in[2], kernel[2], strides[2], dilations[2], pads[4];
@@ -86,24 +86,24 @@ static struct window_result naive_window(const struct geometry *g, const float *
     return r;
 }
 
-static void start(struct op_test *t, enum ir_op_id id, const struct geometry *g, const float *x)
+static void start(struct op_run *t, enum ir_op_id id, const struct geometry *g, const float *x)
 {
-    op_test_begin(t, id, 0);
-    op_test_ints(t, "kernel_shape", 2, g->kernel);
-    op_test_ints(t, "strides", 2, g->strides);
-    op_test_ints(t, "dilations", 2, g->dilations);
-    op_test_ints(t, "pads", 4, g->pads);
-    op_test_int(t, "ceil_mode", g->ceil_mode);
-    op_test_int(t, "storage_order", g->column_major);
-    op_test_int(t, "count_include_pad", g->include_pad);
-    op_test_int(t, "p", 3);
-    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){1, 2, g->in[0], g->in[1]}, x);
+    op_begin(t, id, 0);
+    op_ints(t, "kernel_shape", 2, g->kernel);
+    op_ints(t, "strides", 2, g->strides);
+    op_ints(t, "dilations", 2, g->dilations);
+    op_ints(t, "pads", 4, g->pads);
+    op_int(t, "ceil_mode", g->ceil_mode);
+    op_int(t, "storage_order", g->column_major);
+    op_int(t, "count_include_pad", g->include_pad);
+    op_int(t, "p", 3);
+    op_add(t, TSSA_FLOAT, 4, (const int64_t[]){1, 2, g->in[0], g->in[1]}, x);
 }
 
-static void check(const struct op_test *t, enum ir_op_id id, const struct geometry *g,
+static void check(const struct op_run *t, enum ir_op_id id, const struct geometry *g,
                   const float *x)
 {
-    const struct tensor *y = &t->out[0].tensor;
+    const struct tensor *y = &t->outputs[0].tensor;
     int64_t plane = g->in[0] * g->in[1], height = naive_size(g, 0), width = naive_size(g, 1);
     assert_int_equal(y->dims[2], height);
     assert_int_equal(y->dims[3], width);
@@ -113,13 +113,13 @@ static void check(const struct op_test *t, enum ir_op_id id, const struct geomet
         double actual = (double)((const float *)y->data)[i];
         if (id == IR_OP_MaxPool) {
             assert_true(actual == r.max);
-            int64_t index = ((const int64_t *)t->out[1].tensor.data)[i];
+            int64_t index = ((const int64_t *)t->outputs[1].tensor.data)[i];
             assert_int_equal(index, r.argmax < 0 ? -1 : r.argmax + c * plane);
         } else if (id == IR_OP_LpPool) {
-            op_test_close(actual, r.norm3, 1e-6, "LpPool", (size_t)i);
+            expect_close(actual, r.norm3, 1e-6, "LpPool", (size_t)i);
         } else {
             int64_t n = g->include_pad ? r.padded_count : r.count;
-            op_test_close(actual, n ? r.sum / (double)n : 0, 1e-6, "AveragePool", (size_t)i);
+            expect_close(actual, n ? r.sum / (double)n : 0, 1e-6, "AveragePool", (size_t)i);
         }
     }
 }
@@ -129,17 +129,18 @@ static void test_random(void **state)
     (void)state;
     const enum ir_op_id ids[3] = {IR_OP_MaxPool, IR_OP_AveragePool, IR_OP_LpPool};
     float x[2 * 20 * 20];
-    op_test_fill(x, sizeof x / sizeof *x, 5);
+    random_floats(x, sizeof x / sizeof *x, 5);
     seed = 1;
     for (int round = 0; round < 600; round++) {
         struct geometry g;
         random_geometry(&g);
         enum ir_op_id id = ids[round % 3];
-        struct op_test t;
+        struct op_run t;
         start(&t, id, &g, x);
-        op_test_run(&t, id == IR_OP_MaxPool ? 2 : 1);
+        op_outputs(&t, id == IR_OP_MaxPool ? 2 : 1);
+        op_go(&t);
         check(&t, id, &g, x);
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -153,16 +154,16 @@ static void test_same(void **state)
         float expected[2];
     } cases[2] = {{"SAME_UPPER", {3, 4}}, {"SAME_LOWER", {2, 4}}};
     for (int i = 0; i < 2; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_MaxPool, 12);
-        op_test_str(&t, "auto_pad", cases[i].mode);
-        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
-        op_test_ints(&t, "strides", 1, (const int64_t[]){2});
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
-        op_test_run(&t, 1);
-        assert_int_equal(t.out[0].tensor.dims[2], 2);
-        assert_memory_equal(t.out[0].tensor.data, cases[i].expected, sizeof cases[i].expected);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_MaxPool, 12);
+        op_string(&t, "auto_pad", cases[i].mode);
+        op_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
+        op_ints(&t, "strides", 1, (const int64_t[]){2});
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
+        op_go(&t);
+        assert_int_equal(t.outputs[0].tensor.dims[2], 2);
+        assert_memory_equal(t.outputs[0].tensor.data, cases[i].expected, sizeof cases[i].expected);
+        op_close(&t);
     }
 }
 
@@ -170,16 +171,16 @@ static void test_valid_ignores_ceil(void **state)
 {
     (void)state;
     const float x[6] = {1, 2, 3, 4, 5, 6};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_MaxPool, 22);
-    op_test_str(&t, "auto_pad", "VALID");
-    op_test_int(&t, "ceil_mode", 1);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
-    op_test_ints(&t, "strides", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 6}, x);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[2], 2);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_MaxPool, 22);
+    op_string(&t, "auto_pad", "VALID");
+    op_int(&t, "ceil_mode", 1);
+    op_ints(&t, "kernel_shape", 1, (const int64_t[]){3});
+    op_ints(&t, "strides", 1, (const int64_t[]){2});
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 6}, x);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[2], 2);
+    op_close(&t);
 }
 
 static void test_bytes_and_nan(void **state)
@@ -187,35 +188,36 @@ static void test_bytes_and_nan(void **state)
     (void)state;
     const int8_t bytes[4] = {-128, -5, -7, 3};
     const float floats[4] = {1, NAN, 5, 7};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_MaxPool, 12);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_INT8, 3, (const int64_t[]){1, 1, 4}, bytes);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, ((const int8_t[]){-5, -5, 3}), 3);
-    op_test_end(&t);
-    op_test_begin(&t, IR_OP_MaxPool, 12);
-    op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, floats);
-    op_test_run(&t, 2);
-    const float *y = t.out[0].tensor.data;
+    struct op_run t;
+    op_begin(&t, IR_OP_MaxPool, 12);
+    op_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+    op_add(&t, TSSA_INT8, 3, (const int64_t[]){1, 1, 4}, bytes);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, ((const int8_t[]){-5, -5, 3}), 3);
+    op_close(&t);
+    op_begin(&t, IR_OP_MaxPool, 12);
+    op_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, floats);
+    op_outputs(&t, 2);
+    op_go(&t);
+    const float *y = t.outputs[0].tensor.data;
     assert_true(isnan(y[0]) && isnan(y[1]) && y[2] == 7);
-    assert_int_equal(((const int64_t *)t.out[1].tensor.data)[0], 1);
-    op_test_end(&t);
+    assert_int_equal(((const int64_t *)t.outputs[1].tensor.data)[0], 1);
+    op_close(&t);
 }
 
 static void test_global(void **state)
 {
     (void)state;
     float x[2 * 3 * 4 * 5];
-    op_test_fill(x, 120, 9);
+    random_floats(x, 120, 9);
     const enum ir_op_id ids[3] = {IR_OP_GlobalAveragePool, IR_OP_GlobalMaxPool, IR_OP_GlobalLpPool};
     for (int i = 0; i < 3; i++) {
-        struct op_test t;
-        op_test_begin(&t, ids[i], 0);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 3, 4, 5}, x);
-        op_test_run(&t, 1);
-        assert_int_equal(tensor_count(&t.out[0].tensor), 6);
+        struct op_run t;
+        op_begin(&t, ids[i], 0);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 3, 4, 5}, x);
+        op_go(&t);
+        assert_int_equal(tensor_count(&t.outputs[0].tensor), 6);
         for (int p = 0; p < 6; p++) {
             double sum = 0, squares = 0, most = -INFINITY;
             for (int k = 0; k < 20; k++) {
@@ -225,10 +227,10 @@ static void test_global(void **state)
                 most = fmax(most, v);
             }
             double expected = i == 0 ? sum / 20 : i == 1 ? most : sqrt(squares);
-            op_test_close((double)((const float *)t.out[0].tensor.data)[p], expected, 1e-6,
-                          "global", (size_t)p);
+            expect_close((double)((const float *)t.outputs[0].tensor.data)[p], expected, 1e-6,
+                         "global", (size_t)p);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -245,13 +247,13 @@ static void test_refuses(void **state)
         {"pads", {-1, 0}, 2}, {"strides", {INT64_MAX}, 1}, {"pads", {INT64_MAX, INT64_MAX}, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_MaxPool, 12);
-        op_test_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
-        op_test_ints(&t, cases[i].name, cases[i].count, cases[i].values);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_MaxPool, 12);
+        op_ints(&t, "kernel_shape", 1, (const int64_t[]){2});
+        op_ints(&t, cases[i].name, cases[i].count, cases[i].values);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, x);
+        op_fails(&t, "");
+        op_close(&t);
     }
 }
 

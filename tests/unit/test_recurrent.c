@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 enum { STEPS = 4, BATCH = 3, INPUT = 5, HIDDEN = 2, DIRECTIONS = 2, MAX_WIDTH = 4 * HIDDEN };
 
@@ -36,13 +36,13 @@ struct variant {
 
 static void fill(struct data *d)
 {
-    op_test_fill(d->x, sizeof d->x / sizeof(float), 1);
-    op_test_fill(d->w, sizeof d->w / sizeof(float), 2);
-    op_test_fill(d->r, sizeof d->r / sizeof(float), 3);
-    op_test_fill(d->b, sizeof d->b / sizeof(float), 4);
-    op_test_fill(d->h, sizeof d->h / sizeof(float), 5);
-    op_test_fill(d->c, sizeof d->c / sizeof(float), 6);
-    op_test_fill(d->p, sizeof d->p / sizeof(float), 7);
+    random_floats(d->x, sizeof d->x / sizeof(float), 1);
+    random_floats(d->w, sizeof d->w / sizeof(float), 2);
+    random_floats(d->r, sizeof d->r / sizeof(float), 3);
+    random_floats(d->b, sizeof d->b / sizeof(float), 4);
+    random_floats(d->h, sizeof d->h / sizeof(float), 5);
+    random_floats(d->c, sizeof d->c / sizeof(float), 6);
+    random_floats(d->p, sizeof d->p / sizeof(float), 7);
 }
 
 static double sigmoid(double x)
@@ -141,11 +141,11 @@ static void expect(const struct variant *v, const struct data *d, struct expecte
         }
 }
 
-static void compare(const struct variant *v, const struct expected *e, const struct op_test *t)
+static void compare(const struct variant *v, const struct expected *e, const struct op_run *t)
 {
-    const float *y = t->out[0].tensor.data, *last[2] = {t->out[1].tensor.data, NULL};
+    const float *y = t->outputs[0].tensor.data, *last[2] = {t->outputs[1].tensor.data, NULL};
     if (v->id == IR_OP_LSTM)
-        last[1] = t->out[2].tensor.data;
+        last[1] = t->outputs[2].tensor.data;
     for (int dir = 0; dir < DIRECTIONS; dir++)
         for (int n = 0; n < BATCH; n++)
             for (int i = 0; i < HIDDEN; i++) {
@@ -153,13 +153,13 @@ static void compare(const struct variant *v, const struct expected *e, const str
                 for (int s = 0; s < STEPS; s++) {
                     int at = v->batch_first ? (n * STEPS + s) * DIRECTIONS + dir
                                             : (s * DIRECTIONS + dir) * BATCH + n;
-                    op_test_close((double)y[at * HIDDEN + i], e->y[s][dir][n][i], 1e-6, "Y",
-                                  (size_t)at * HIDDEN + (size_t)i);
+                    expect_close((double)y[at * HIDDEN + i], e->y[s][dir][n][i], 1e-6, "Y",
+                                 (size_t)at * HIDDEN + (size_t)i);
                 }
-                op_test_close((double)last[0][state], e->h[dir][n][i], 1e-6, "Y_h", (size_t)state);
+                expect_close((double)last[0][state], e->h[dir][n][i], 1e-6, "Y_h", (size_t)state);
                 if (last[1])
-                    op_test_close((double)last[1][state], e->c[dir][n][i], 1e-6, "Y_c",
-                                  (size_t)state);
+                    expect_close((double)last[1][state], e->c[dir][n][i], 1e-6, "Y_c",
+                                 (size_t)state);
             }
 }
 
@@ -167,34 +167,35 @@ static void check(const struct variant *v)
 {
     struct data d;
     struct expected e;
-    struct op_test t;
+    struct op_run t;
     int64_t width = v->gates * HIDDEN;
     fill(&d);
     expect(v, &d, &e);
-    op_test_begin(&t, v->id, 0);
-    op_test_int(&t, "hidden_size", HIDDEN);
-    op_test_int(&t, "layout", v->batch_first);
-    op_test_str(&t, "direction", "bidirectional");
-    op_test_float(&t, "clip", (float)v->clip);
+    op_begin(&t, v->id, 0);
+    op_int(&t, "hidden_size", HIDDEN);
+    op_int(&t, "layout", v->batch_first);
+    op_string(&t, "direction", "bidirectional");
+    op_float(&t, "clip", (float)v->clip);
     if (v->id == IR_OP_GRU)
-        op_test_int(&t, "linear_before_reset", v->linear_before_reset);
+        op_int(&t, "linear_before_reset", v->linear_before_reset);
     if (v->id == IR_OP_LSTM)
-        op_test_int(&t, "input_forget", v->input_forget);
+        op_int(&t, "input_forget", v->input_forget);
     int64_t first = v->batch_first ? BATCH : STEPS, second = v->batch_first ? STEPS : BATCH;
     int64_t state[2] = {v->batch_first ? BATCH : DIRECTIONS, v->batch_first ? DIRECTIONS : BATCH};
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){first, second, INPUT}, d.x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, INPUT}, d.w);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, HIDDEN}, d.r);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 2 * width}, d.b);
-    op_test_in(&t, TSSA_INT32, 1, (const int64_t[]){BATCH}, lengths);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.h);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){first, second, INPUT}, d.x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, INPUT}, d.w);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){DIRECTIONS, width, HIDDEN}, d.r);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 2 * width}, d.b);
+    op_add(&t, TSSA_INT32, 1, (const int64_t[]){BATCH}, lengths);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.h);
     if (v->id == IR_OP_LSTM)
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.c);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){state[0], state[1], HIDDEN}, d.c);
     if (v->peepholes)
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 3 * HIDDEN}, d.p);
-    op_test_run(&t, v->id == IR_OP_LSTM ? 3 : 2);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){DIRECTIONS, 3 * HIDDEN}, d.p);
+    op_outputs(&t, v->id == IR_OP_LSTM ? 3 : 2);
+    op_go(&t);
     compare(v, &e, &t);
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_rnn(void **state)
@@ -231,26 +232,24 @@ static void test_lstm(void **state)
 static float activated(const char *name, float x)
 {
     static const float one = 1, zero = 0;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_RNN, 0);
-    op_test_int(&t, "hidden_size", 1);
-    assert_true(t.n_attrs < OP_TEST_MAX);
+    struct op_run t;
+    op_begin(&t, IR_OP_RNN, 0);
+    op_int(&t, "hidden_size", 1);
     tssa_string names[1] = {{name, strlen(name)}};
     const float alpha = 0.5f, beta = 0.25f;
     const struct ir_attr attrs[] = {
         {.name = "activations", .kind = IR_ATTR_STRINGS, .count = 1, .strings = names},
         {.name = "activation_alpha", .kind = IR_ATTR_FLOATS, .count = 1, .floats = &alpha},
         {.name = "activation_beta", .kind = IR_ATTR_FLOATS, .count = 1, .floats = &beta}};
-    for (int i = 0; i < 3; i++) {
-        t.attrs[t.n_attrs] = attrs[i];
-        t.attrs[t.n_attrs++].name = intern_str(&t.graph->strings, attrs[i].name);
-    }
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &one);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &zero);
-    op_test_run(&t, 2);
-    float y = *(const float *)t.out[1].tensor.data;
-    op_test_end(&t);
+    for (int i = 0; i < 3; i++)
+        op_attr(&t, attrs[i]);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &one);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, &zero);
+    op_outputs(&t, 2);
+    op_go(&t);
+    float y = *(const float *)t.outputs[1].tensor.data;
+    op_close(&t);
     return y;
 }
 
@@ -278,23 +277,24 @@ static void test_activations(void **state)
         {"ScaledTanh", 2, 0.5 * 0.46211715726000973},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        op_test_close((double)activated(cases[i].name, cases[i].x), cases[i].y, 1e-7, cases[i].name,
-                      i);
+        expect_close((double)activated(cases[i].name, cases[i].x), cases[i].y, 1e-7, cases[i].name,
+                     i);
 }
 
 static void refused(const char *direction, int64_t rows, int32_t length)
 {
     float x[64] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_GRU, 0);
-    op_test_str(&t, "direction", direction);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
-    op_test_absent(&t);
-    op_test_in(&t, TSSA_INT32, 1, (const int64_t[]){1}, &length);
-    op_test_refused(&t, 2);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_GRU, 0);
+    op_string(&t, "direction", direction);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 2}, x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, rows, 2}, x);
+    op_absent(&t);
+    op_add(&t, TSSA_INT32, 1, (const int64_t[]){1}, &length);
+    op_outputs(&t, 2);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_refuses(void **state)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 static const char *const coordinate_names[] = {"half_pixel",         "half_pixel_symmetric",
                                                "pytorch_half_pixel", "align_corners",
@@ -64,20 +64,20 @@ static void check_interpolation(bool cubic, int coordinates, bool antialias, boo
                                 int64_t in_h, int64_t in_w, int64_t out_h, int64_t out_w)
 {
     float x[64];
-    op_test_fill(x, 64, 11);
+    random_floats(x, 64, 11);
     const int64_t sizes[2] = {out_h, out_w}, axes[2] = {2, -1};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Resize, 19);
-    op_test_str(&t, "mode", cubic ? "cubic" : "linear");
-    op_test_str(&t, "coordinate_transformation_mode", coordinate_names[coordinates]);
-    op_test_int(&t, "antialias", antialias);
-    op_test_int(&t, "exclude_outside", exclude);
-    op_test_ints(&t, "axes", 2, axes);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, in_h, in_w}, x);
-    op_test_absent(&t);
-    op_test_absent(&t);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
-    op_test_run(&t, 1);
+    struct op_run t;
+    op_begin(&t, IR_OP_Resize, 19);
+    op_string(&t, "mode", cubic ? "cubic" : "linear");
+    op_string(&t, "coordinate_transformation_mode", coordinate_names[coordinates]);
+    op_int(&t, "antialias", antialias);
+    op_int(&t, "exclude_outside", exclude);
+    op_ints(&t, "axes", 2, axes);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, in_h, in_w}, x);
+    op_absent(&t);
+    op_absent(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
+    op_go(&t);
     double sy = (double)out_h / (double)in_h, sx = (double)out_w / (double)in_w;
     for (int64_t r = 0; r < out_h; r++)
         for (int64_t c = 0; c < out_w; c++) {
@@ -94,10 +94,10 @@ static void check_interpolation(bool cubic, int coordinates, bool antialias, boo
                                                        x_at, k, in_w);
                     sum += wy * wx * (double)x[i * in_w + k];
                 }
-            op_test_close((double)((const float *)t.out[0].tensor.data)[r * out_w + c], sum, 2e-6,
-                          "y", (size_t)(r * out_w + c));
+            expect_close((double)((const float *)t.outputs[0].tensor.data)[r * out_w + c], sum,
+                         2e-6, "y", (size_t)(r * out_w + c));
         }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_interpolation(void **state)
@@ -137,24 +137,24 @@ static void test_nearest(void **state)
         for (int r = 0; r < 4; r++)
             for (size_t s = 0; s < 5; s++) {
                 int64_t out = outs[s], sizes[3] = {2, out, 2};
-                struct op_test t;
-                op_test_begin(&t, IR_OP_Resize, 19);
-                op_test_str(&t, "coordinate_transformation_mode", coordinate_names[m]);
-                op_test_str(&t, "nearest_mode", roundings[r]);
-                op_test_in(&t, TSSA_INT16, 3, (const int64_t[]){2, 6, 2}, x);
-                op_test_absent(&t);
-                op_test_absent(&t);
-                op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){3}, sizes);
-                op_test_run(&t, 1);
+                struct op_run t;
+                op_begin(&t, IR_OP_Resize, 19);
+                op_string(&t, "coordinate_transformation_mode", coordinate_names[m]);
+                op_string(&t, "nearest_mode", roundings[r]);
+                op_add(&t, TSSA_INT16, 3, (const int64_t[]){2, 6, 2}, x);
+                op_absent(&t);
+                op_absent(&t);
+                op_add(&t, TSSA_INT64, 1, (const int64_t[]){3}, sizes);
+                op_go(&t);
                 for (int64_t i = 0; i < 4 * out; i++) {
                     double at = naive_source(m, (double)(i / 2 % out), 6, (double)out);
                     int64_t from = out == 6
                                        ? i / 2 % out
                                        : (int64_t)fmin(fmax(naive_round(roundings[r], at), 0), 5);
-                    assert_int_equal(((const int16_t *)t.out[0].tensor.data)[i],
+                    assert_int_equal(((const int16_t *)t.outputs[0].tensor.data)[i],
                                      x[i / (2 * out) * 12 + from * 2 + i % 2]);
                 }
-                op_test_end(&t);
+                op_close(&t);
             }
 }
 
@@ -165,14 +165,14 @@ static void test_nearest_doubles(void **state)
     const uint8_t bytes[4] = {1, 2, 3, 4};
     const float floats[4] = {1, 2, 3, 4}, scales[2] = {2, 3};
     for (int wide = 0; wide < 2; wide++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_Resize, 13);
-        op_test_in(&t, wide ? TSSA_FLOAT : TSSA_UINT8, 2, (const int64_t[]){2, 2},
-                   wide ? (const void *)floats : bytes);
-        op_test_absent(&t);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, scales);
-        op_test_run(&t, 1);
-        const struct tensor *y = &t.out[0].tensor;
+        struct op_run t;
+        op_begin(&t, IR_OP_Resize, 13);
+        op_add(&t, wide ? TSSA_FLOAT : TSSA_UINT8, 2, (const int64_t[]){2, 2},
+               wide ? (const void *)floats : bytes);
+        op_absent(&t);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, scales);
+        op_go(&t);
+        const struct tensor *y = &t.outputs[0].tensor;
         assert_int_equal(y->dims[0], 4);
         assert_int_equal(y->dims[1], 6);
         for (int i = 0; i < 24; i++) {
@@ -180,7 +180,7 @@ static void test_nearest_doubles(void **state)
             int actual = wide ? (int)((const float *)y->data)[i] : ((const uint8_t *)y->data)[i];
             assert_int_equal(actual, expected);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -194,18 +194,18 @@ static void test_policies(void **state)
     const float x[6 * 10] = {0};
     const int64_t sizes[2] = {7, 8}, axes[2] = {0, 1};
     for (size_t i = 0; i < 3; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_Resize, 19);
-        op_test_str(&t, "keep_aspect_ratio_policy", cases[i].policy);
-        op_test_ints(&t, "axes", 2, axes);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){6, 9}, x);
-        op_test_absent(&t);
-        op_test_absent(&t);
-        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
-        op_test_run(&t, 1);
-        assert_int_equal(t.out[0].tensor.dims[0], cases[i].height);
-        assert_int_equal(t.out[0].tensor.dims[1], cases[i].width);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_Resize, 19);
+        op_string(&t, "keep_aspect_ratio_policy", cases[i].policy);
+        op_ints(&t, "axes", 2, axes);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){6, 9}, x);
+        op_absent(&t);
+        op_absent(&t);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, sizes);
+        op_go(&t);
+        assert_int_equal(t.outputs[0].tensor.dims[0], cases[i].height);
+        assert_int_equal(t.outputs[0].tensor.dims[1], cases[i].width);
+        op_close(&t);
     }
 }
 
@@ -216,18 +216,18 @@ static void test_crop(void **state)
     const float x[4] = {0, 10, 20, 30}, roi[2] = {0, 2}, expected[4] = {0, 20, -1, -1};
     const int64_t sizes[1] = {4};
     for (int nearest = 0; nearest < 2; nearest++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_Resize, 19);
-        op_test_str(&t, "mode", nearest ? "nearest" : "linear");
-        op_test_str(&t, "coordinate_transformation_mode", "tf_crop_and_resize");
-        op_test_float(&t, "extrapolation_value", -1);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, roi);
-        op_test_absent(&t);
-        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, sizes);
-        op_test_run(&t, 1);
-        assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_Resize, 19);
+        op_string(&t, "mode", nearest ? "nearest" : "linear");
+        op_string(&t, "coordinate_transformation_mode", "tf_crop_and_resize");
+        op_float(&t, "extrapolation_value", -1);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, roi);
+        op_absent(&t);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, sizes);
+        op_go(&t);
+        assert_memory_equal(t.outputs[0].tensor.data, expected, sizeof expected);
+        op_close(&t);
     }
 }
 
@@ -237,19 +237,19 @@ static void test_bytes(void **state)
     (void)state;
     const uint8_t x[4] = {0, 0, 255, 255};
     const float scale = 4;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Resize, 19);
-    op_test_str(&t, "mode", "cubic");
-    op_test_in(&t, TSSA_UINT8, 1, (const int64_t[]){4}, x);
-    op_test_absent(&t);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &scale);
-    op_test_run(&t, 1);
-    const uint8_t *y = t.out[0].tensor.data;
+    struct op_run t;
+    op_begin(&t, IR_OP_Resize, 19);
+    op_string(&t, "mode", "cubic");
+    op_add(&t, TSSA_UINT8, 1, (const int64_t[]){4}, x);
+    op_absent(&t);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &scale);
+    op_go(&t);
+    const uint8_t *y = t.outputs[0].tensor.data;
     assert_int_equal(y[4], 0);
     assert_int_equal(y[11], 255);
     for (int i = 1; i < 16; i++)
         assert_true(y[i] >= y[i - 1]);
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_refuses(void **state)
@@ -258,23 +258,23 @@ static void test_refuses(void **state)
     const float x[4] = {0}, zero[1] = {0}, nan[1] = {NAN}, two[2] = {1, 1}, large[1] = {1e30f};
     const float *scales[4] = {zero, nan, two, large};
     for (int i = 0; i < 4; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_Resize, 19);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
-        op_test_absent(&t);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){i == 2 ? 2 : 1}, scales[i]);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+        struct op_run t;
+        op_begin(&t, IR_OP_Resize, 19);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+        op_absent(&t);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){i == 2 ? 2 : 1}, scales[i]);
+        op_fails(&t, "");
+        op_close(&t);
     }
     const int64_t negative = -1;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Resize, 19);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
-    op_test_absent(&t);
-    op_test_absent(&t);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &negative);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_Resize, 19);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+    op_absent(&t);
+    op_absent(&t);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &negative);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 #include "kernels/cpu/sample.h"
 
 /* ---- Points --------------------------------------------------------------------------------------- */
@@ -57,15 +57,15 @@ static void test_points(void **state)
         {SAMPLE_CUBIC, SAMPLE_REFLECTION, true, 0.5, -0.09375 * 60 + 0.59375 * 30},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        op_test_close(at(cases[i].mode, cases[i].padding, cases[i].corners, cases[i].x), cases[i].y,
-                      1e-14, "case", i);
+        expect_close(at(cases[i].mode, cases[i].padding, cases[i].corners, cases[i].x), cases[i].y,
+                     1e-14, "case", i);
     assert_true(at(SAMPLE_LINEAR, SAMPLE_BORDER, false, NAN) == 10);
     assert_true(at(SAMPLE_NEAREST, SAMPLE_REFLECTION, true, NAN) == 10);
     /* One element: reflection has nowhere to go. */
     struct sample_axis axis;
     const double one = 7;
     sample_axis_init(&axis, SAMPLE_CUBIC, SAMPLE_REFLECTION, true, 5, 1, 1);
-    op_test_close(sample_at(&one, &axis, 1), 7, 1e-14, "one", 0);
+    expect_close(sample_at(&one, &axis, 1), 7, 1e-14, "one", 0);
 }
 
 /* ---- GridSample ----------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ static void test_grid(void **state)
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     enum { C = 3, H = 2, W = 5 };
     float x[C * H * W], grid[H * W * 2];
-    op_test_fill(x, C * H * W, 1);
+    random_floats(x, C * H * W, 1);
     for (int corners = 0; corners < 2; corners++) {
         for (int i = 0; i < H * W; i++) {
             float col = (float)(i % W), row = (float)(i / W);
@@ -85,17 +85,17 @@ static void test_grid(void **state)
             grid[2 * i + 1] = corners ? 2 * row / (H - 1) - 1 : (2 * row + 1) / H - 1;
         }
         for (int mode = 0; mode < 3; mode++) {
-            struct op_test t;
-            op_test_begin(&t, IR_OP_GridSample, 0);
-            op_test_str(&t, "mode", modes[mode]);
-            op_test_int(&t, "align_corners", corners);
-            op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, C, H, W}, x);
-            op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, H, W, 2}, grid);
-            op_test_run(&t, 1);
+            struct op_run t;
+            op_begin(&t, IR_OP_GridSample, 0);
+            op_string(&t, "mode", modes[mode]);
+            op_int(&t, "align_corners", corners);
+            op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, C, H, W}, x);
+            op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, H, W, 2}, grid);
+            op_go(&t);
             for (size_t i = 0; i < C * H * W; i++)
-                op_test_close((double)((float *)t.out[0].tensor.data)[i], (double)x[i], 2e-6, "y",
-                              i);
-            op_test_end(&t);
+                expect_close((double)((float *)t.outputs[0].tensor.data)[i], (double)x[i], 2e-6,
+                             "y", i);
+            op_close(&t);
         }
     }
 }
@@ -105,14 +105,14 @@ static void test_grid_refuses(void **state)
     (void)state;
     float x[16] = {0};
     for (int i = 0; i < 3; i++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_GridSample, 0);
+        struct op_run t;
+        op_begin(&t, IR_OP_GridSample, 0);
         if (i == 0)
-            op_test_str(&t, "mode", "quintic");
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){i == 1 ? 2 : 1, 1, 2, i == 2 ? 3 : 2}, x);
-        op_test_refused(&t, 1);
-        op_test_end(&t);
+            op_string(&t, "mode", "quintic");
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){i == 1 ? 2 : 1, 1, 2, i == 2 ? 3 : 2}, x);
+        op_fails(&t, "");
+        op_close(&t);
     }
 }
 
@@ -155,38 +155,38 @@ static void test_deform(void **state)
     (void)state;
     float x[IN * H * W], w[OUT * IN / GROUPS * K], bias[OUT];
     float offsets[OFFSET_GROUPS * K * 2 * OH * OW], mask[OFFSET_GROUPS * K * OH * OW];
-    op_test_fill(x, sizeof x / sizeof *x, 1);
-    op_test_fill(w, sizeof w / sizeof *w, 2);
-    op_test_fill(offsets, sizeof offsets / sizeof *offsets, 3);
-    op_test_fill(mask, sizeof mask / sizeof *mask, 4);
-    op_test_fill(bias, OUT, 5);
-    struct op_test t;
-    op_test_begin(&t, IR_OP_DeformConv, 0);
-    op_test_int(&t, "group", GROUPS);
-    op_test_int(&t, "offset_group", OFFSET_GROUPS);
-    op_test_ints(&t, "strides", 2, (const int64_t[]){2, 1});
-    op_test_ints(&t, "pads", 4, (const int64_t[]){1, 0, 1, 0});
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, bias);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K, OH, OW}, mask);
-    op_test_run(&t, 1);
+    random_floats(x, sizeof x / sizeof *x, 1);
+    random_floats(w, sizeof w / sizeof *w, 2);
+    random_floats(offsets, sizeof offsets / sizeof *offsets, 3);
+    random_floats(mask, sizeof mask / sizeof *mask, 4);
+    random_floats(bias, OUT, 5);
+    struct op_run t;
+    op_begin(&t, IR_OP_DeformConv, 0);
+    op_int(&t, "group", GROUPS);
+    op_int(&t, "offset_group", OFFSET_GROUPS);
+    op_ints(&t, "strides", 2, (const int64_t[]){2, 1});
+    op_ints(&t, "pads", 4, (const int64_t[]){1, 0, 1, 0});
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){OUT}, bias);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K, OH, OW}, mask);
+    op_go(&t);
     for (int i = 0; i < OUT * OH * OW; i++)
-        op_test_close((double)((float *)t.out[0].tensor.data)[i],
-                      (double)bias[i / (OH * OW)] +
-                          deformed(x, w, offsets, mask, i / (OH * OW), i % (OH * OW)),
-                      1e-6, "y", (size_t)i);
-    op_test_end(&t);
+        expect_close((double)((float *)t.outputs[0].tensor.data)[i],
+                     (double)bias[i / (OH * OW)] +
+                         deformed(x, w, offsets, mask, i / (OH * OW), i % (OH * OW)),
+                     1e-6, "y", (size_t)i);
+    op_close(&t);
 
-    op_test_begin(&t, IR_OP_DeformConv, 0); /* offsets for another output size */
-    op_test_int(&t, "group", GROUPS);
-    op_test_int(&t, "offset_group", OFFSET_GROUPS);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_begin(&t, IR_OP_DeformConv, 0); /* offsets for another output size */
+    op_int(&t, "group", GROUPS);
+    op_int(&t, "offset_group", OFFSET_GROUPS);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 /* ---- RoiAlign ------------------------------------------------------------------------------------- */
@@ -204,38 +204,37 @@ static void test_roi(void **state)
     const float rois[4] = {4, 2, 16, 20}; /* x1, y1, x2, y2, at half scale */
     const int64_t item = 1;
     for (int half = 0; half < 2; half++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_RoiAlign, 0);
-        op_test_str(&t, "coordinate_transformation_mode",
-                    half ? "half_pixel" : "output_half_pixel");
-        op_test_int(&t, "output_height", BINS);
-        op_test_int(&t, "output_width", BINS);
-        op_test_float(&t, "spatial_scale", 0.5f);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 1, SIZE, SIZE}, x);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, rois);
-        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
-        op_test_run(&t, 1);
+        struct op_run t;
+        op_begin(&t, IR_OP_RoiAlign, 0);
+        op_string(&t, "coordinate_transformation_mode", half ? "half_pixel" : "output_half_pixel");
+        op_int(&t, "output_height", BINS);
+        op_int(&t, "output_width", BINS);
+        op_float(&t, "spatial_scale", 0.5f);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){2, 1, SIZE, SIZE}, x);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, rois);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
+        op_go(&t);
         for (int i = 0; i < BINS * BINS; i++) {
             double row = 1 + (i / BINS + 0.5) * 3 - 0.5 * half;
             double column = 2 + (i % BINS + 0.5) * 2 - 0.5 * half;
-            op_test_close((double)((float *)t.out[0].tensor.data)[i], 100 * row + column, 1e-6, "y",
-                          (size_t)i);
+            expect_close((double)((float *)t.outputs[0].tensor.data)[i], 100 * row + column, 1e-6,
+                         "y", (size_t)i);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
 static void roi_refused(const float *roi, int64_t item, int64_t height)
 {
     float x[4] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_RoiAlign, 0);
-    op_test_int(&t, "output_height", height);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, roi);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_RoiAlign, 0);
+    op_int(&t, "output_height", height);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){1, 4}, roi);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_roi_refuses(void **state)

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 #include "kernels/cpu/fft.h"
 
 #define PI 3.14159265358979323846
@@ -37,7 +37,7 @@ static void check_length(int64_t n)
     double *values = malloc(2 * (size_t)n * sizeof *values);
     float *x = malloc(2 * (size_t)n * sizeof *x);
     assert_true(tables && scratch && values && x);
-    op_test_fill(x, 2 * (size_t)n, (uint32_t)n);
+    random_floats(x, 2 * (size_t)n, (uint32_t)n);
     fft_init(&fft, n, tables);
     for (int inverse = 0; inverse < 2; inverse++) {
         for (int64_t i = 0; i < 2 * n; i++)
@@ -47,8 +47,8 @@ static void check_length(int64_t n)
             double expected[2];
             naive(x, n, 1, k, inverse ? 1 : -1, expected);
             for (int p = 0; p < 2; p++)
-                op_test_close(values[2 * k + p], expected[p] / (double)(inverse ? n : 1), 1e-12,
-                              "X", (size_t)k);
+                expect_close(values[2 * k + p], expected[p] / (double)(inverse ? n : 1), 1e-12, "X",
+                             (size_t)k);
         }
     }
     free(tables);
@@ -74,15 +74,15 @@ static void test_lengths(void **state)
 
 enum { OUTER = 2, LENGTH = 6, INNER = 3 };
 
-static void dft(struct op_test *t, const int64_t *length, const int64_t *axis, int64_t parts,
+static void dft(struct op_run *t, const int64_t *length, const int64_t *axis, int64_t parts,
                 const float *x)
 {
-    op_test_in(t, TSSA_FLOAT, 4, (const int64_t[]){OUTER, LENGTH, INNER, parts}, x);
+    op_add(t, TSSA_FLOAT, 4, (const int64_t[]){OUTER, LENGTH, INNER, parts}, x);
     if (length)
-        op_test_in(t, TSSA_INT64, 0, NULL, length);
+        op_add(t, TSSA_INT64, 0, NULL, length);
     else
-        op_test_absent(t);
-    op_test_in(t, TSSA_INT64, 0, NULL, axis);
+        op_absent(t);
+    op_add(t, TSSA_INT64, 0, NULL, axis);
 }
 
 /* Cut off or filled up to `length`, along axis 1. */
@@ -90,13 +90,13 @@ static void check_dft(int64_t length)
 {
     const int64_t axis = 1;
     float x[OUTER * LENGTH * INNER * 2], line[2 * 16] = {0};
-    op_test_fill(x, sizeof x / sizeof *x, 9);
-    struct op_test t;
-    op_test_begin(&t, IR_OP_DFT, 0);
+    random_floats(x, sizeof x / sizeof *x, 9);
+    struct op_run t;
+    op_begin(&t, IR_OP_DFT, 0);
     dft(&t, &length, &axis, 2, x);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[1], length);
-    const float *y = t.out[0].tensor.data;
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[1], length);
+    const float *y = t.outputs[0].tensor.data;
     for (int64_t o = 0; o < OUTER; o++)
         for (int64_t i = 0; i < INNER; i++) {
             for (int64_t j = 0; j < LENGTH && j < length; j++)
@@ -106,11 +106,11 @@ static void check_dft(int64_t length)
                 double expected[2];
                 naive(line, length, 1, k, -1, expected);
                 for (int64_t p = 0; p < 2; p++)
-                    op_test_close((double)y[((o * length + k) * INNER + i) * 2 + p], expected[p],
-                                  1e-6, "y", (size_t)k);
+                    expect_close((double)y[((o * length + k) * INNER + i) * 2 + p], expected[p],
+                                 1e-6, "y", (size_t)k);
             }
         }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_dft(void **state)
@@ -127,36 +127,36 @@ static void test_one_sided(void **state)
     (void)state;
     const int64_t axis = -3;
     float x[OUTER * LENGTH * INNER];
-    op_test_fill(x, sizeof x / sizeof *x, 10);
-    struct op_test t, back;
-    op_test_begin(&t, IR_OP_DFT, 0);
-    op_test_int(&t, "onesided", 1);
+    random_floats(x, sizeof x / sizeof *x, 10);
+    struct op_run t, back;
+    op_begin(&t, IR_OP_DFT, 0);
+    op_int(&t, "onesided", 1);
     dft(&t, NULL, &axis, 1, x);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[1], LENGTH / 2 + 1);
-    op_test_begin(&back, IR_OP_DFT, 0);
-    op_test_int(&back, "onesided", 1);
-    op_test_int(&back, "inverse", 1);
-    op_test_in(&back, TSSA_FLOAT, 4, t.out[0].tensor.dims, t.out[0].tensor.data);
-    op_test_absent(&back);
-    op_test_in(&back, TSSA_INT64, 0, NULL, &axis);
-    op_test_run(&back, 1);
-    assert_int_equal(back.out[0].tensor.dims[3], 1);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[1], LENGTH / 2 + 1);
+    op_begin(&back, IR_OP_DFT, 0);
+    op_int(&back, "onesided", 1);
+    op_int(&back, "inverse", 1);
+    op_add(&back, TSSA_FLOAT, 4, t.outputs[0].tensor.dims, t.outputs[0].tensor.data);
+    op_absent(&back);
+    op_add(&back, TSSA_INT64, 0, NULL, &axis);
+    op_go(&back);
+    assert_int_equal(back.outputs[0].tensor.dims[3], 1);
     for (size_t i = 0; i < sizeof x / sizeof *x; i++)
-        op_test_close((double)((const float *)back.out[0].tensor.data)[i], (double)x[i], 1e-6, "x",
-                      i);
-    op_test_end(&back);
-    op_test_end(&t);
+        expect_close((double)((const float *)back.outputs[0].tensor.data)[i], (double)x[i], 1e-6,
+                     "x", i);
+    op_close(&back);
+    op_close(&t);
 }
 
 static void dft_refused(int64_t length, int64_t axis, int64_t parts)
 {
     float x[OUTER * LENGTH * INNER * 3] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_DFT, 0);
+    struct op_run t;
+    op_begin(&t, IR_OP_DFT, 0);
     dft(&t, &length, &axis, parts, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_dft_refuses(void **state)
@@ -179,15 +179,15 @@ static void test_stft(void **state)
     static const int64_t step = STEP, frame = FRAME;
     static const float window[FRAME] = {0.5f, 1, 1, 0.25f};
     float x[BATCH * SIGNAL];
-    op_test_fill(x, BATCH * SIGNAL, 11);
-    struct op_test t;
-    op_test_begin(&t, IR_OP_STFT, 0);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){BATCH, SIGNAL, 1}, x);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &step);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){FRAME}, window);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &frame);
-    op_test_run(&t, 1);
-    assert_int_equal(tensor_count(&t.out[0].tensor), BATCH * FRAMES * KEPT * 2);
+    random_floats(x, BATCH * SIGNAL, 11);
+    struct op_run t;
+    op_begin(&t, IR_OP_STFT, 0);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){BATCH, SIGNAL, 1}, x);
+    op_add(&t, TSSA_INT64, 0, NULL, &step);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){FRAME}, window);
+    op_add(&t, TSSA_INT64, 0, NULL, &frame);
+    op_go(&t);
+    assert_int_equal(tensor_count(&t.outputs[0].tensor), BATCH * FRAMES * KEPT * 2);
     for (int64_t f = 0; f < BATCH * FRAMES; f++)
         for (int64_t k = 0; k < KEPT; k++) {
             float values[2 * FRAME] = {0};
@@ -196,23 +196,24 @@ static void test_stft(void **state)
                 values[2 * i] = window[i] * x[f / FRAMES * SIGNAL + f % FRAMES * STEP + i];
             naive(values, FRAME, 1, k, -1, expected);
             for (int64_t p = 0; p < 2; p++)
-                op_test_close((double)((const float *)t.out[0].tensor.data)[(f * KEPT + k) * 2 + p],
-                              expected[p], 1e-6, "y", (size_t)(f * KEPT + k));
+                expect_close(
+                    (double)((const float *)t.outputs[0].tensor.data)[(f * KEPT + k) * 2 + p],
+                    expected[p], 1e-6, "y", (size_t)(f * KEPT + k));
         }
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void stft_refused(int64_t step, int64_t length)
 {
     float x[8] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_STFT, 0);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 8, 1}, x);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &step);
-    op_test_absent(&t);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &length);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_STFT, 0);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 8, 1}, x);
+    op_add(&t, TSSA_INT64, 0, NULL, &step);
+    op_absent(&t);
+    op_add(&t, TSSA_INT64, 0, NULL, &length);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_stft_refuses(void **state)
@@ -228,15 +229,16 @@ static void test_stft_refuses(void **state)
 
 static void check_window(enum ir_op_id id, int64_t periodic, int64_t size, int64_t at, double value)
 {
-    struct op_test t;
-    op_test_begin(&t, id, 0);
-    op_test_int(&t, "periodic", periodic);
-    op_test_int(&t, "output_datatype", TSSA_DOUBLE);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &size);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[0], size);
-    op_test_close(((const double *)t.out[0].tensor.data)[at], value, 1e-14, "window", (size_t)at);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, id, 0);
+    op_int(&t, "periodic", periodic);
+    op_int(&t, "output_datatype", TSSA_DOUBLE);
+    op_add(&t, TSSA_INT64, 0, NULL, &size);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[0], size);
+    expect_close(((const double *)t.outputs[0].tensor.data)[at], value, 1e-14, "window",
+                 (size_t)at);
+    op_close(&t);
 }
 
 static void test_windows(void **state)
@@ -250,20 +252,20 @@ static void test_windows(void **state)
     check_window(IR_OP_BlackmanWindow, 1, 8, 2, 0.34);
     check_window(IR_OP_BlackmanWindow, 0, 1, 0, 0);
     const int64_t negative = -1;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_HannWindow, 0);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &negative);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_HannWindow, 0);
+    op_add(&t, TSSA_INT64, 0, NULL, &negative);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
-static void begin_mel(struct op_test *t, const int64_t *sizes, const float *edges)
+static void begin_mel(struct op_run *t, const int64_t *sizes, const float *edges)
 {
-    op_test_begin(t, IR_OP_MelWeightMatrix, 0);
+    op_begin(t, IR_OP_MelWeightMatrix, 0);
     for (int i = 0; i < 3; i++)
-        op_test_in(t, TSSA_INT64, 0, NULL, &sizes[i]);
+        op_add(t, TSSA_INT64, 0, NULL, &sizes[i]);
     for (int i = 0; i < 2; i++)
-        op_test_in(t, TSSA_FLOAT, 0, NULL, &edges[i]);
+        op_add(t, TSSA_FLOAT, 0, NULL, &edges[i]);
 }
 
 /* Every band rises to 1 once and falls; edges beyond the spectrum are refused. */
@@ -272,10 +274,10 @@ static void test_mel(void **state)
     (void)state;
     const int64_t sizes[3] = {4, 64, 8000};
     const float edges[2] = {100, 3500}, beyond[2] = {100, 1e9f}, below[2] = {-600, 3500};
-    struct op_test t;
+    struct op_run t;
     begin_mel(&t, sizes, edges);
-    op_test_run(&t, 1);
-    const struct tensor *y = &t.out[0].tensor;
+    op_go(&t);
+    const struct tensor *y = &t.outputs[0].tensor;
     assert_int_equal(y->dims[0], 33);
     for (int64_t band = 0; band < 4; band++) {
         int tops = 0;
@@ -286,13 +288,13 @@ static void test_mel(void **state)
         }
         assert_int_equal(tops, 1);
     }
-    op_test_end(&t);
+    op_close(&t);
     begin_mel(&t, sizes, beyond);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_fails(&t, "");
+    op_close(&t);
     begin_mel(&t, sizes, below);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)

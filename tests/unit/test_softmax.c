@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 static void check_line(const float *x, const float *y, int64_t n, int64_t step, enum ir_op_id id)
 {
@@ -18,28 +18,28 @@ static void check_line(const float *x, const float *y, int64_t n, int64_t step, 
         sum += expl((long double)x[i * step]);
     for (int64_t i = 0; i < n; i++) {
         long double p = expl((long double)x[i * step]) / sum;
-        op_test_close((double)y[i * step], (double)(id == IR_OP_Softmax ? p : logl(p)), 1e-7, "y",
-                      (size_t)i);
+        expect_close((double)y[i * step], (double)(id == IR_OP_Softmax ? p : logl(p)), 1e-7, "y",
+                     (size_t)i);
     }
 }
 
 static void run_case(enum ir_op_id id, int version, int64_t axis, int64_t n, int64_t inner)
 {
     float x[2 * 3 * 5];
-    op_test_fill(x, 30, 3);
+    random_floats(x, 30, 3);
     for (int i = 0; i < 30; i++)
         x[i] *= 20;
-    struct op_test t;
-    op_test_begin(&t, id, version);
+    struct op_run t;
+    op_begin(&t, id, version);
     if (axis != INT64_MIN)
-        op_test_int(&t, "axis", axis);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, 5}, x);
-    op_test_run(&t, 1);
-    const float *y = t.out[0].tensor.data;
+        op_int(&t, "axis", axis);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, 5}, x);
+    op_go(&t);
+    const float *y = t.outputs[0].tensor.data;
     for (int64_t o = 0; o < 30 / n / inner; o++)
         for (int64_t i = 0; i < inner; i++)
             check_line(x + o * n * inner + i, y + o * n * inner + i, n, inner, id);
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_axes(void **state)
@@ -62,27 +62,27 @@ static void test_extremes(void **state)
 {
     (void)state;
     const float x[4] = {3e38f, -INFINITY, 3e38f, 0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Softmax, 13);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
-    op_test_run(&t, 1);
-    const float *y = t.out[0].tensor.data;
+    struct op_run t;
+    op_begin(&t, IR_OP_Softmax, 13);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){4}, x);
+    op_go(&t);
+    const float *y = t.outputs[0].tensor.data;
     assert_true(y[0] == 0.5f && y[1] == 0 && y[2] == 0.5f && y[3] == 0);
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_half(void **state)
 {
     (void)state;
     const uint16_t x[2] = {0x3c00, 0x4000}; /* 1, 2 */
-    struct op_test t;
-    op_test_begin(&t, IR_OP_LogSoftmax, 13);
-    op_test_in(&t, TSSA_FLOAT16, 1, (const int64_t[]){2}, x);
-    op_test_run(&t, 1);
-    const uint16_t *y = t.out[0].tensor.data;
+    struct op_run t;
+    op_begin(&t, IR_OP_LogSoftmax, 13);
+    op_add(&t, TSSA_FLOAT16, 1, (const int64_t[]){2}, x);
+    op_go(&t);
+    const uint16_t *y = t.outputs[0].tensor.data;
     assert_int_equal(y[0], double_to_half(-log1p(exp(1.0))));
     assert_int_equal(y[1], double_to_half(-log1p(exp(-1.0))));
-    op_test_end(&t);
+    op_close(&t);
 }
 
 static void test_hardmax(void **state)
@@ -90,12 +90,12 @@ static void test_hardmax(void **state)
     (void)state;
     const float x[6] = {1, 3, 3, -1, -2, -1};
     const float expected[6] = {0, 1, 0, 1, 0, 0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Hardmax, 13);
-    op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, x);
-    op_test_run(&t, 1);
-    assert_memory_equal(t.out[0].tensor.data, expected, sizeof expected);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_Hardmax, 13);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){2, 3}, x);
+    op_go(&t);
+    assert_memory_equal(t.outputs[0].tensor.data, expected, sizeof expected);
+    op_close(&t);
 }
 
 static void test_refuses(void **state)
@@ -103,16 +103,16 @@ static void test_refuses(void **state)
     (void)state;
     const int64_t ints[2] = {1, 2};
     const float x[2] = {1, 2};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Softmax, 13);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){2}, ints);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
-    op_test_begin(&t, IR_OP_Softmax, 13);
-    op_test_int(&t, "axis", 1);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_Softmax, 13);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){2}, ints);
+    op_fails(&t, "");
+    op_close(&t);
+    op_begin(&t, IR_OP_Softmax, 13);
+    op_int(&t, "axis", 1);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){2}, x);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 /* ---- TopK ----------------------------------------------------------------------------------------- */
 
@@ -37,25 +37,27 @@ static void test_topk(void **state)
     for (int axis = 0; axis < 3; axis++)
         for (int largest = 0; largest < 2; largest++) {
             int64_t dims[3] = {2, 17, 3}, k = axis == 1 ? 9 : 2;
-            op_test_fill(in, 2 * 17 * 3, 7);
+            random_floats(in, 2 * 17 * 3, 7);
             for (int i = 0; i < 2 * 17 * 3; i++)
                 in[i] = rintf(in[i] * 4); /* many ties, and -0 */
-            struct op_test t;
-            op_test_begin(&t, IR_OP_TopK, 11);
-            op_test_int(&t, "axis", axis - 3);
-            op_test_int(&t, "largest", largest);
-            op_test_in(&t, TSSA_FLOAT, 3, dims, in);
-            op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
-            op_test_run(&t, 2);
-            assert_int_equal(t.out[0].tensor.dims[axis], k);
+            struct op_run t;
+            op_begin(&t, IR_OP_TopK, 11);
+            op_int(&t, "axis", axis - 3);
+            op_int(&t, "largest", largest);
+            op_add(&t, TSSA_FLOAT, 3, dims, in);
+            op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
+            op_outputs(&t, 2);
+            op_go(&t);
+            assert_int_equal(t.outputs[0].tensor.dims[axis], k);
             int64_t n = dims[axis], inner = axis == 0 ? 51 : axis == 1 ? 3 : 1;
             int64_t outer = 102 / n / inner;
             for (int64_t o = 0; o < outer; o++)
                 for (int64_t i = 0; i < inner; i++)
                     check_topk(in + o * n * inner + i, n, k, largest,
-                               (const float *)t.out[0].tensor.data + o * k * inner + i,
-                               (const int64_t *)t.out[1].tensor.data + o * k * inner + i, inner);
-            op_test_end(&t);
+                               (const float *)t.outputs[0].tensor.data + o * k * inner + i,
+                               (const int64_t *)t.outputs[1].tensor.data + o * k * inner + i,
+                               inner);
+            op_close(&t);
         }
 }
 
@@ -71,16 +73,17 @@ static void test_topk_types(void **state)
         int64_t first, last; /* of largest first */
     } cases[] = {{TSSA_UINT64, u64, 1, 2}, {TSSA_INT8, i8, 2, 1}, {TSSA_FLOAT16, f16, 3, 1}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct op_test t;
+        struct op_run t;
         int64_t k = 4;
-        op_test_begin(&t, IR_OP_TopK, 0);
-        op_test_in(&t, cases[i].dtype, 1, &k, cases[i].data);
-        op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
-        op_test_run(&t, 2);
-        const int64_t *indices = t.out[1].tensor.data;
+        op_begin(&t, IR_OP_TopK, 0);
+        op_add(&t, cases[i].dtype, 1, &k, cases[i].data);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &k);
+        op_outputs(&t, 2);
+        op_go(&t);
+        const int64_t *indices = t.outputs[1].tensor.data;
         assert_int_equal(indices[0], cases[i].first);
         assert_int_equal(indices[3], cases[i].last);
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -89,17 +92,19 @@ static void test_topk_bounds(void **state)
     (void)state;
     const float in[3] = {1, 2, 3};
     for (int64_t k = -1; k <= 4; k++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_TopK, 0);
-        op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, in);
-        op_test_in(&t, TSSA_INT64, 0, NULL, &k);
+        struct op_run t;
+        op_begin(&t, IR_OP_TopK, 0);
+        op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){3}, in);
+        op_add(&t, TSSA_INT64, 0, NULL, &k);
         if (k < 0 || k > 3) {
-            op_test_refused(&t, 2);
+            op_outputs(&t, 2);
+            op_fails(&t, "");
         } else {
-            op_test_run(&t, 2);
-            assert_int_equal(t.out[0].tensor.dims[0], k);
+            op_outputs(&t, 2);
+            op_go(&t);
+            assert_int_equal(t.outputs[0].tensor.dims[0], k);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -145,19 +150,19 @@ static void test_nms(void **state)
 {
     (void)state;
     float boxes[2 * BOXES * 4], scores[2 * 3 * BOXES];
-    op_test_fill(boxes, 2 * BOXES * 4, 1);
-    op_test_fill(scores, 2 * 3 * BOXES, 2);
+    random_floats(boxes, 2 * BOXES * 4, 1);
+    random_floats(scores, 2 * 3 * BOXES, 2);
     int64_t most = 6;
     float iou = 0.3f, score = -0.2f;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){2, BOXES, 4}, boxes);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, BOXES}, scores);
-    op_test_in(&t, TSSA_INT64, 1, (const int64_t[]){1}, &most);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &iou);
-    op_test_in(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &score);
-    op_test_run(&t, 1);
-    const int64_t *row = t.out[0].tensor.data;
+    struct op_run t;
+    op_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){2, BOXES, 4}, boxes);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, BOXES}, scores);
+    op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &most);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &iou);
+    op_add(&t, TSSA_FLOAT, 1, (const int64_t[]){1}, &score);
+    op_go(&t);
+    const int64_t *row = t.outputs[0].tensor.data;
     int64_t rows = 0;
     for (int b = 0; b < 2; b++)
         for (int c = 0; c < 3; c++) {
@@ -166,14 +171,14 @@ static void test_nms(void **state)
                               score, kept);
             assert_true(n > 1);
             for (int i = 0; i < n; i++, rows++, row += 3) {
-                assert_true(rows < t.out[0].tensor.dims[0]);
+                assert_true(rows < t.outputs[0].tensor.dims[0]);
                 assert_int_equal(row[0], b);
                 assert_int_equal(row[1], c);
                 assert_int_equal(row[2], kept[i]);
             }
         }
-    assert_int_equal(t.out[0].tensor.dims[0], rows);
-    op_test_end(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[0], rows);
+    op_close(&t);
 }
 
 /* The same boxes by corners and by center give the same choice; the threshold itself does not suppress. */
@@ -187,19 +192,19 @@ static void test_nms_center(void **state)
     for (int center = 0; center < 2; center++)
         for (int exact = 0; exact < 2; exact++) {
             float iou = exact ? 2.0f / 6.0f : 0.33f;
-            struct op_test t;
-            op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
-            op_test_int(&t, "center_point_box", center);
-            op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 4}, center ? centers : corners);
-            op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 3}, scores);
-            op_test_in(&t, TSSA_INT64, 0, NULL, &most);
-            op_test_in(&t, TSSA_FLOAT, 0, NULL, &iou);
-            op_test_run(&t, 1);
-            const int64_t *rows = t.out[0].tensor.data;
-            assert_int_equal(t.out[0].tensor.dims[0], exact ? 3 : 2);
+            struct op_run t;
+            op_begin(&t, IR_OP_NonMaxSuppression, 11);
+            op_int(&t, "center_point_box", center);
+            op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 3, 4}, center ? centers : corners);
+            op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 3}, scores);
+            op_add(&t, TSSA_INT64, 0, NULL, &most);
+            op_add(&t, TSSA_FLOAT, 0, NULL, &iou);
+            op_go(&t);
+            const int64_t *rows = t.outputs[0].tensor.data;
+            assert_int_equal(t.outputs[0].tensor.dims[0], exact ? 3 : 2);
             assert_int_equal(rows[2], 1);
             assert_int_equal(rows[5], 2);
-            op_test_end(&t);
+            op_close(&t);
         }
 }
 
@@ -207,14 +212,14 @@ static void test_nms_nothing(void **state)
 {
     (void)state;
     const float boxes[4] = {0, 0, 1, 1}, scores[1] = {1};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, boxes);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, scores);
-    op_test_run(&t, 1);
-    assert_int_equal(t.out[0].tensor.dims[0], 0);
-    assert_int_equal(t.out[0].tensor.dims[1], 3);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 4}, boxes);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 1, 1}, scores);
+    op_go(&t);
+    assert_int_equal(t.outputs[0].tensor.dims[0], 0);
+    assert_int_equal(t.outputs[0].tensor.dims[1], 3);
+    op_close(&t);
 }
 
 static void test_nms_refuses(void **state)
@@ -222,13 +227,13 @@ static void test_nms_refuses(void **state)
     (void)state;
     const float boxes[8] = {0}, scores[2] = {1};
     const int64_t most = 1;
-    struct op_test t;
-    op_test_begin(&t, IR_OP_NonMaxSuppression, 11);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 4}, boxes);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 1}, scores);
-    op_test_in(&t, TSSA_INT64, 0, NULL, &most);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+    struct op_run t;
+    op_begin(&t, IR_OP_NonMaxSuppression, 11);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 4}, boxes);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, 1}, scores);
+    op_add(&t, TSSA_INT64, 0, NULL, &most);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 int main(void)
