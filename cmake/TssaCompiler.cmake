@@ -14,8 +14,9 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wstrict-prototypes -Wmissing-proto
 if(TSSA_WERROR)
   add_compile_options(-Werror)
 endif()
-# One result for one operation: no fused multiply-add across operators. Nobody reads errno of sqrt.
-add_compile_options(-ffp-contract=off -fno-math-errno)
+# One result for one operation: no fused multiply-add across operators. Nobody reads errno of sqrt or the
+# exception flags of comparisons; with them, loops that select could not become vectors.
+add_compile_options(-ffp-contract=off -fno-math-errno -fno-trapping-math)
 # Messages name files from the project root, also where ccache has made the path relative.
 add_compile_options(-fmacro-prefix-map=${CMAKE_SOURCE_DIR}/= -fmacro-prefix-map=../../=)
 

@@ -4,4 +4,5 @@
 #define T_DTYPE TSSA_FLOAT
 #define T_TABLE ew_loops_f32
 #define T_IS_FLOAT
+#define T_IS_FLOAT32
 #include "kernels/cpu/elementwise_loops.h"

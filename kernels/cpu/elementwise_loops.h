@@ -6,6 +6,7 @@
  *     T_DTYPE      its number, TSSA_FLOAT
  *     T_TABLE      the table to fill, ew_loops_f32
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
+ *     T_IS_FLOAT32 for float: faster functions that are precise enough, wider vectors
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  *
  * and includes this file. The scalar operations of ir/scalar.def are functions with the names that the
@@ -13,7 +14,9 @@
  */
 #include <math.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/elementwise.h"
+#include "kernels/cpu/exp.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)
@@ -203,7 +206,11 @@ FUNCTION(SQRT, sqrt)
 
 /* ---- Functions ------------------------------------------------------------------------------------ */
 
+#if defined(T_IS_FLOAT32)
+UNARY(EXP, exp_for_float((double)a))
+#else
 FUNCTION(EXP, exp)
+#endif
 FUNCTION(EXPM1, expm1)
 FUNCTION(LOG, log)
 FUNCTION(LOG1P, log1p)
@@ -237,9 +244,16 @@ FUNCTION(ATANH, atanh)
             body;                                                                                  \
     } while (0)
 
+#if defined(T_IS_FLOAT32)
+#define LOOP_CLONES VECTOR_CLONES
+#else
+#define LOOP_CLONES
+#endif
+
 #define LOOP_BEGIN(id, R)                                                                          \
-    static void loop_##id(const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step, \
-                          const void *const *in, const int64_t *in_step)                           \
+    LOOP_CLONES static void loop_##id(const struct ew_uniform *shared, int64_t n, void *out,       \
+                                      int64_t out_step, const void *const *in,                     \
+                                      const int64_t *in_step)                                      \
     {                                                                                              \
         const struct ew_uniform own = *shared, *uniform = &own;                                    \
         R *o = out;                                                                                \

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/clones.h"
+
 #include "kernels/cpu/convert.h"
 
 #define COLUMNS 128
@@ -11,11 +13,40 @@
 /* Below this many multiplications the call into a library costs more than it saves. */
 #define PROVIDER_MIN_WORK 4096
 
-/* Rows [begin, end) of c in type T, summed in type SUM. */
+/* Up to so many columns are computed one by one, in several rows at once. */
+#define NARROW 4
+#define ROWS 8
+
+/* Rows [begin, end) of c in type T, summed in type SUM, in the order of k. */
 #define GEMM_ROWS(name, T, SUM)                                                                    \
+    static void name##_narrow(const struct gemm *g, int64_t begin, int64_t end)                    \
+    {                                                                                              \
+        for (int64_t j = 0; j < g->n; j++)                                                         \
+            for (int64_t i = begin; i < end; i += ROWS) {                                          \
+                int64_t rows = end - i < ROWS ? end - i : ROWS;                                    \
+                const T *a = (const T *)g->a + i * g->a_row;                                       \
+                const T *b = (const T *)g->b + j * g->b_column;                                    \
+                SUM sums[ROWS] = {0};                                                              \
+                for (int64_t k = 0; k < g->k; k++, a += g->a_column, b += g->b_row) {              \
+                    if (rows == ROWS)                                                              \
+                        for (int r = 0; r < ROWS; r++)                                             \
+                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                    else                                                                           \
+                        for (int64_t r = 0; r < rows; r++)                                         \
+                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                }                                                                                  \
+                for (int64_t r = 0; r < rows; r++)                                                 \
+                    ((T *)g->c)[(i + r) * g->n + j] = (T)sums[r];                                  \
+            }                                                                                      \
+    }                                                                                              \
+    VECTOR_CLONES                                                                                  \
     static void name(void *context, int64_t begin, int64_t end)                                    \
     {                                                                                              \
         const struct gemm *g = context;                                                            \
+        if (g->n <= NARROW) {                                                                      \
+            name##_narrow(g, begin, end);                                                          \
+            return;                                                                                \
+        }                                                                                          \
         for (int64_t i = begin; i < end; i++)                                                      \
             for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                       \
                 int64_t width = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                         \
