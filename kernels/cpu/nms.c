@@ -6,6 +6,9 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
+
+#include "base/clones.h"
 
 #include "kernels/cpu/lines.h"
 #include "kernels/cpu/rank.h"
@@ -23,7 +26,7 @@ static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const v
     return NULL;
 }
 
-/* Corners in order. */
+/* Corners in order. A box without area, or with a NaN, overlaps nothing. */
 struct box {
     float top, left, bottom, right, area;
 };
@@ -42,14 +45,45 @@ static struct box decode(const float *in, bool center)
     return box;
 }
 
-static bool overlap(const struct box *a, const struct box *b, float threshold)
+/* The kept boxes of a class that have an area: LANES at a time in columns, compared at once. */
+#define LANES 16
+struct pack {
+    float top[LANES], left[LANES], bottom[LANES], right[LANES], area[LANES];
+};
+
+static void pack_put(struct pack *packs, int64_t i, const struct box *box)
 {
-    float height = fminf(a->bottom, b->bottom) - fmaxf(a->top, b->top);
-    float width = fminf(a->right, b->right) - fmaxf(a->left, b->left);
-    if (!(height > 0 && width > 0 && a->area > 0 && b->area > 0))
-        return false;
-    float shared = height * width;
-    return shared / (a->area + b->area - shared) > threshold;
+    struct pack *pack = &packs[i / LANES];
+    int64_t lane = i % LANES;
+    if (lane == 0)
+        memset(pack, 0, sizeof *pack); /* an empty box overlaps nothing */
+    pack->top[lane] = box->top;
+    pack->left[lane] = box->left;
+    pack->bottom[lane] = box->bottom;
+    pack->right[lane] = box->right;
+    pack->area[lane] = box->area;
+}
+
+/* Does `a`, which has an area, overlap one of the boxes in the packs by more than the threshold? */
+VECTOR_CLONES
+static bool overlaps(const struct box *a, const struct pack *packs, int64_t n, float threshold)
+{
+    float top = a->top, left = a->left, bottom = a->bottom, right = a->right, area = a->area;
+    for (const struct pack *p = packs; p < packs + n; p++) {
+        int32_t found = 0;
+        for (int i = 0; i < LANES; i++) {
+            float height = (bottom < p->bottom[i] ? bottom : p->bottom[i]) -
+                           (top > p->top[i] ? top : p->top[i]);
+            float width = (right < p->right[i] ? right : p->right[i]) -
+                          (left > p->left[i] ? left : p->left[i]);
+            float shared = height * width;
+            bool over = shared / (area + p->area[i] - shared) > threshold;
+            found |= (height > 0) & (width > 0) & (p->area[i] > 0) & over;
+        }
+        if (found)
+            return true;
+    }
+    return false;
 }
 
 struct work {
@@ -66,20 +100,23 @@ static void run_classes(void *context, void *scratch, int64_t begin, int64_t end
     const struct work *w = context;
     for (int64_t c = begin; c < end; c++) {
         struct ranked *heap = scratch;
+        struct pack *packs = (struct pack *)(heap + w->boxes);
         const float *scores = w->scores + c * w->boxes;
         const struct box *boxes = w->decoded + c / w->classes * w->boxes;
-        int64_t n = 0, count = 0, *kept = w->kept + c * w->limit;
+        int64_t n = 0, count = 0, packed = 0, *kept = w->kept + c * w->limit;
         for (int64_t i = 0; i < w->boxes; i++)
             if (w->all_scores ? !isnan(scores[i]) : scores[i] > w->score_threshold)
                 heap[n++] = (struct ranked){rank_key(TSSA_FLOAT, &scores[i], true), i};
         rank_heapify(heap, n);
         while (n > 0 && count < w->limit) {
-            int64_t box = rank_pop(heap, &n).index;
-            bool suppressed = false;
-            for (int64_t i = 0; i < count && !suppressed; i++)
-                suppressed = overlap(&boxes[box], &boxes[kept[i]], w->iou_threshold);
-            if (!suppressed)
-                kept[count++] = box;
+            int64_t chosen = rank_pop(heap, &n).index;
+            const struct box *box = &boxes[chosen];
+            if (box->area > 0) {
+                if (overlaps(box, packs, (packed + LANES - 1) / LANES, w->iou_threshold))
+                    continue;
+                pack_put(packs, packed++, box);
+            }
+            kept[count++] = chosen;
         }
         w->n_kept[c] = count;
     }
@@ -125,8 +162,10 @@ static tssa_status *suppress(struct kernel_args *args, struct work *w, const str
     for (int64_t i = 0; i < n_boxes; i++)
         decoded[i] = decode(corners + 4 * i, nms->center_point_box);
     w->decoded = decoded;
-    tssa_status *status = parts_for(args, n_classes, w->boxes * 4,
-                                    (size_t)w->boxes * sizeof(struct ranked), run_classes, w);
+    /* Smaller than the counts above: no overflow. */
+    size_t own = (size_t)w->boxes * sizeof(struct ranked) +
+                 (size_t)(w->limit / LANES + 1) * sizeof(struct pack);
+    tssa_status *status = parts_for(args, n_classes, w->boxes * 4, own, run_classes, w);
     if (!status)
         status = write_rows(args, w, batches);
     buffer_release(scratch);
