@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reduce* (ai.onnx 1 to 20). Floats accumulate in double, in one order for any number of threads, and
- * round once; integers accumulate exactly, modulo 2^64, where the reduction is exact on integers, and
+ * Reduce* (ai.onnx 1 to 20). Floats accumulate in double, in one order for any number of threads (eight
+ * running sums), and round once; integers accumulate exactly, modulo 2^64, where the reduction is exact on integers, and
  * otherwise (L2, LogSum, LogSumExp) in double, truncated. An empty set gives the reduction's identity.
  */
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "device/kernel.h"
 #include "kernels/cpu/axes.h"
 #include "kernels/cpu/convert.h"
@@ -29,11 +30,41 @@ struct reduction {
         return a;                                                                                  \
     }
 
-FOLD(fold_sum, double, double, a += x[i])
+/* The same in eight lanes, so that it vectorises; `join` adds a lane to the result. */
+#define LANES 8
+#define FOLD_LANES(name, type, element, identity, each, join)                                      \
+    VECTOR_CLONES                                                                                  \
+    static type name(type a, const element *x, int64_t n)                                          \
+    {                                                                                              \
+        type lanes[LANES];                                                                         \
+        int64_t i = 0;                                                                             \
+        for (int k = 0; k < LANES; k++)                                                            \
+            lanes[k] = identity;                                                                   \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int k = 0; k < LANES; k++)                                                        \
+                lanes[k] = each(lanes[k], x[i + k]);                                               \
+        for (; i < n; i++)                                                                         \
+            a = each(a, x[i]);                                                                     \
+        for (int k = 0; k < LANES; k++)                                                            \
+            a = join(a, lanes[k]);                                                                 \
+        return a;                                                                                  \
+    }
+
+#define PLUS(a, x) ((a) + (x))
+#define PLUS_MAGNITUDE(a, x) ((a) + fabs(x))
+#define PLUS_SQUARE(a, x) ((a) + (x) * (x))
+/* The larger, the smaller; for floats: a NaN, once met, stays. */
+#define LARGER(a, x) ((x) > (a) || (x) != (x) ? (x) : (a))
+#define SMALLER(a, x) ((x) < (a) || (x) != (x) ? (x) : (a))
+#define LARGER_INT(a, x) ((x) > (a) ? (x) : (a))
+#define SMALLER_INT(a, x) ((x) < (a) ? (x) : (a))
+
+FOLD_LANES(fold_sum, double, double, 0, PLUS, PLUS)
 FOLD(fold_product, double, double, a *= x[i])
-FOLD(fold_l1, double, double, a += fabs(x[i]))
-FOLD(fold_squares, double, double, a += x[i] * x[i])
-FOLD(fold_max, double, double, a = x[i] > a || isnan(x[i]) ? x[i] : a)
+FOLD_LANES(fold_l1, double, double, 0, PLUS_MAGNITUDE, PLUS)
+FOLD_LANES(fold_squares, double, double, 0, PLUS_SQUARE, PLUS)
+FOLD_LANES(fold_max, double, double, -INFINITY, LARGER, LARGER)
+FOLD_LANES(fold_min, double, double, INFINITY, SMALLER, SMALLER)
 FOLD(int_sum, uint64_t, int64_t, a += (uint64_t)x[i])
 FOLD(int_product, uint64_t, int64_t, a *= (uint64_t)x[i])
 FOLD(int_l1, uint64_t, int64_t, a += x[i] < 0 ? 0 - (uint64_t)x[i] : (uint64_t)x[i])
@@ -165,20 +196,11 @@ static void reduce_range(void *context, int64_t begin, int64_t end)
 
 /* ---- Max and Min: exact in every type ------------------------------------------------------------- */
 
-/* Compares elements without rounding: integers as integers, floats as doubles with NaN beyond all. */
-static bool beyond(tssa_dtype dtype, const void *a, const void *b, bool largest)
-{
-    if (dtype_is_float(dtype)) {
-        double x = dtype_load_double(dtype, a), y = dtype_load_double(dtype, b);
-        if (isnan(x) || isnan(y))
-            return isnan(x) && !isnan(y);
-        return largest ? x > y : x < y;
-    }
-    int64_t x = dtype_load_int64(dtype, a), y = dtype_load_int64(dtype, b);
-    if (dtype == TSSA_UINT64)
-        return largest ? (uint64_t)x > (uint64_t)y : (uint64_t)x < (uint64_t)y;
-    return largest ? x > y : x < y;
-}
+/* Of int64 as which the elements were read; UINT64 compares as such. */
+FOLD(int_max, uint64_t, int64_t, a = (uint64_t)LARGER_INT((int64_t)a, x[i]))
+FOLD(int_min, uint64_t, int64_t, a = (uint64_t)SMALLER_INT((int64_t)a, x[i]))
+FOLD(uint_max, uint64_t, int64_t, a = LARGER_INT(a, (uint64_t)x[i]))
+FOLD(uint_min, uint64_t, int64_t, a = SMALLER_INT(a, (uint64_t)x[i]))
 
 static void store_bound(tssa_dtype dtype, void *element, bool lowest)
 {
@@ -195,32 +217,25 @@ static void store_bound(tssa_dtype dtype, void *element, bool lowest)
     dtype_store_int64(dtype, element, (int64_t)(lowest ? low : highest));
 }
 
-struct extremum {
-    struct reduce base;
-    bool largest;
-};
-
+/* An empty set gives the bound of the type that everything is beyond. */
 static void extremum_range(void *context, int64_t begin, int64_t end)
 {
-    const struct extremum *e = context;
-    const struct reduce *r = &e->base;
+    const struct reduce *r = context;
     tssa_dtype dtype = r->in->dtype;
     size_t width = tssa_dtype_size(dtype);
+    bool largest = r->reduction->identity < 0;
     for (int64_t i = begin; i < end; i++) {
         const char *base =
             (const char *)r->in->data + (size_t)axis_nest_offset(&r->kept, i) * width;
         char *out = (char *)r->out->data + (size_t)i * width;
-        if (r->reduced.count == 0) {
-            store_bound(dtype, out, e->largest);
-            continue;
-        }
-        const char *best = base;
-        for (int64_t k = 1; k < r->reduced.count; k++) {
-            const char *element = base + (size_t)axis_nest_offset(&r->reduced, k) * width;
-            if (beyond(dtype, element, best, e->largest))
-                best = element;
-        }
-        memcpy(out, best, width);
+        if (r->reduced.count == 0)
+            store_bound(dtype, out, largest);
+        else if (r->integers)
+            dtype_store_int64(
+                dtype, out,
+                (int64_t)fold_integers(r, base, (uint64_t)dtype_load_int64(dtype, base)));
+        else
+            dtype_store_double(dtype, out, fold_doubles(r, base, r->reduction->identity, 0));
     }
 }
 
@@ -298,11 +313,18 @@ static tssa_status *reduce_run(struct kernel_args *args, const struct reduction 
 
 static tssa_status *extremum_run(struct kernel_args *args, bool largest)
 {
-    struct extremum e = {.largest = largest};
-    TRY(reduce_open(args, &e.base));
-    if (e.base.out)
-        team_for(args->env->team, (int64_t)tensor_count(e.base.out), outputs_per_part(&e.base),
-                 extremum_range, &e);
+    static const struct reduction reductions[2][2] = {
+        {{INFINITY, fold_min, NULL, int_min, false}, {-INFINITY, fold_max, NULL, int_max, false}},
+        {{INFINITY, fold_min, NULL, uint_min, false}, {-INFINITY, fold_max, NULL, uint_max, false}},
+    };
+    struct reduce r = {0};
+    TRY(reduce_open(args, &r));
+    if (!r.out)
+        return NULL;
+    r.reduction = &reductions[r.in->dtype == TSSA_UINT64][largest];
+    r.integers = !dtype_is_float(r.in->dtype);
+    team_for(args->env->team, (int64_t)tensor_count(r.out), outputs_per_part(&r), extremum_range,
+             &r);
     return NULL;
 }
 
@@ -351,19 +373,60 @@ static tssa_status *arg_prepare(const struct ir_op *op, struct arena *arena, con
     return NULL;
 }
 
-/* The index along the axis of the extremum of one row; ties go to the first, or the last. */
-static int64_t arg_row(const struct tensor *in, const char *row, const struct axis_split *split,
-                       bool largest, bool last)
+/* One row of elements, its extremum so far; a chunk is negated where the smallest is wanted. */
+struct arg_row {
+    double best;
+    int64_t best_int, at;
+};
+
+/* NaN is beyond all. */
+static void arg_doubles(struct arg_row *row, const double *x, int64_t first, int64_t n, bool last)
 {
-    size_t stride = (size_t)split->inner * tssa_dtype_size(in->dtype);
-    int64_t best = 0;
-    for (int64_t k = 1; k < split->size; k++) {
-        const char *element = row + (size_t)k * stride, *so_far = row + (size_t)best * stride;
-        bool better = beyond(in->dtype, element, so_far, largest);
-        if (better || (last && !beyond(in->dtype, so_far, element, largest)))
-            best = k;
+    for (int64_t i = 0; i < n; i++) {
+        bool nan = x[i] != x[i], best_nan = row->best != row->best;
+        if (x[i] > row->best || (nan && !best_nan) ||
+            (last && (x[i] == row->best || (nan && best_nan)))) {
+            row->best = x[i];
+            row->at = first + i;
+        }
     }
-    return best;
+}
+
+static void arg_ints(struct arg_row *row, const int64_t *x, int64_t first, int64_t n, bool last)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] > row->best_int || (last && x[i] == row->best_int)) {
+            row->best_int = x[i];
+            row->at = first + i;
+        }
+}
+
+/* The index along the axis of the extremum of one row; ties go to the first, or the last. */
+static int64_t arg_find(const struct tensor *in, const char *from, const struct axis_split *split,
+                        bool largest, bool last)
+{
+    struct arg_row row = {-INFINITY, INT64_MIN, 0};
+    size_t stride = (size_t)split->inner * tssa_dtype_size(in->dtype);
+    double doubles[CHUNK];
+    int64_t ints[CHUNK];
+    bool is_float = dtype_is_float(in->dtype);
+    /* The complement reverses the order of integers; the top bit that of signed and unsigned. */
+    int64_t flip = (largest ? 0 : -1) ^ (in->dtype == TSSA_UINT64 ? INT64_MIN : 0);
+    for (int64_t i = 0; i < split->size; i += CHUNK) {
+        int64_t n = split->size - i < CHUNK ? split->size - i : CHUNK;
+        convert_elements(n, in->dtype, from + (size_t)i * stride, split->inner,
+                         is_float ? TSSA_DOUBLE : TSSA_INT64,
+                         is_float ? (void *)doubles : (void *)ints, 1, &convert_default);
+        for (int64_t k = 0; k < n && is_float && !largest; k++)
+            doubles[k] = -doubles[k];
+        for (int64_t k = 0; k < n && !is_float; k++)
+            ints[k] ^= flip;
+        if (is_float)
+            arg_doubles(&row, doubles, i, n, last);
+        else
+            arg_ints(&row, ints, i, n, last);
+    }
+    return row.at;
 }
 
 static tssa_status *arg_run(struct kernel_args *args, bool largest)
@@ -390,7 +453,7 @@ static tssa_status *arg_run(struct kernel_args *args, bool largest)
         for (int64_t i = 0; i < split.inner; i++) {
             const char *row =
                 (const char *)in->data + (size_t)(o * split.size * split.inner + i) * width;
-            *result++ = arg_row(in, row, &split, largest, attrs->last);
+            *result++ = arg_find(in, row, &split, largest, attrs->last);
         }
     return NULL;
 }
