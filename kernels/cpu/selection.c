@@ -2,8 +2,72 @@
 /* Compress-11 and NonZero-13 of ai.onnx. */
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/gather.h"
 #include "kernels/cpu/strided.h"
+
+/* ---- Elements that are not zero ------------------------------------------------------------------- */
+
+/* Blocks of so many elements are passed over at once when all are zero. */
+#define BLOCK 16
+
+/* count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them. */
+#define FIND(name, type, test)                                                                     \
+    VECTOR_CLONES                                                                                  \
+    static int64_t count_##name(const void *data, int64_t count, uint64_t bits)                    \
+    {                                                                                              \
+        const type *x = data;                                                                      \
+        int64_t found = 0;                                                                         \
+        (void)bits;                                                                                \
+        for (int64_t i = 0; i < count; i++)                                                        \
+            found += (test) != 0;                                                                  \
+        return found;                                                                              \
+    }                                                                                              \
+    VECTOR_CLONES                                                                                  \
+    static void find_##name(const void *data, int64_t count, uint64_t bits, int64_t found,         \
+                            int64_t *to)                                                           \
+    {                                                                                              \
+        const type *x = data;                                                                      \
+        (void)bits;                                                                                \
+        for (int64_t begin = 0, n = 0; begin < count && n < found; begin += BLOCK) {               \
+            int64_t end = count - begin < BLOCK ? count : begin + BLOCK;                           \
+            int any = end - begin < BLOCK;                                                         \
+            if (!any)                                                                              \
+                for (int64_t i = begin; i < begin + BLOCK; i++)                                    \
+                    any |= (test) != 0;                                                            \
+            for (int64_t i = begin; any && i < end && n < found; i++) {                            \
+                to[n] = i;                                                                         \
+                n += (test) != 0;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+struct words {
+    uint64_t a, b;
+};
+
+FIND(1, uint8_t, x[i] & bits)
+FIND(2, uint16_t, x[i] & bits)
+FIND(4, uint32_t, x[i] & bits)
+FIND(8, uint64_t, x[i] & bits)
+FIND(16, struct words, (x[i].a | x[i].b) & bits)
+FIND(string, tssa_string, x[i].size != 0)
+
+struct finder {
+    int64_t (*count)(const void *data, int64_t count, uint64_t bits);
+    void (*find)(const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to);
+};
+
+static const struct finder finders[] = {{count_1, find_1},   {count_2, find_2},
+                                        {count_4, find_4},   {count_8, find_8},
+                                        {count_16, find_16}, {count_string, find_string}};
+
+static const struct finder *finder_of(tssa_dtype dtype)
+{
+    if (dtype == TSSA_STRING)
+        return &finders[5];
+    return &finders[__builtin_ctzll(dtype_info(dtype)->size)];
+}
 
 /* ---- Compress ------------------------------------------------------------------------------------- */
 
@@ -27,19 +91,14 @@ static tssa_status *compress_prepare(const struct ir_op *op, struct arena *arena
 static tssa_status *true_positions(struct kernel_args *args, const struct tensor *condition,
                                    int64_t limit, struct buffer **positions, int64_t *count)
 {
-    const bool *values = condition->data;
     int64_t length = condition->dims[0];
-    *count = 0;
-    for (int64_t i = 0; i < length; i++)
-        *count += values[i];
+    *count = count_1(condition->data, length, 0xff);
     TRY(kernel_scratch(args, (size_t)*count * sizeof(int64_t), positions));
     int64_t *to = (*positions)->data;
-    for (int64_t i = 0; i < length; i++)
-        if (values[i])
-            *to++ = i;
-    if (*count > 0 && to[-1] >= limit)
-        return ERROR(TSSA_RUNTIME, "condition is true for number %lld of %lld", (long long)to[-1],
-                     (long long)limit);
+    find_1(condition->data, length, 0xff, *count, to);
+    if (*count > 0 && to[*count - 1] >= limit)
+        return ERROR(TSSA_RUNTIME, "condition is true for number %lld of %lld",
+                     (long long)to[*count - 1], (long long)limit);
     return NULL;
 }
 
@@ -106,54 +165,6 @@ static const uint64_t value_bits[TSSA_DTYPE_COUNT] = {
     [TSSA_BFLOAT16] = 0x7fff,
 };
 
-/* Counts the elements that are not zero and, when `to` is not NULL, writes their numbers. */
-#define FIND(name, type, test)                                                                     \
-    static int64_t find_##name(const void *data, size_t count, uint64_t bits, int64_t *to)         \
-    {                                                                                              \
-        const type *x = data;                                                                      \
-        int64_t found = 0;                                                                         \
-        (void)bits;                                                                                \
-        for (size_t i = 0; i < count; i++) {                                                       \
-            if (!(test))                                                                           \
-                continue;                                                                          \
-            if (to)                                                                                \
-                to[found] = (int64_t)i;                                                            \
-            found++;                                                                               \
-        }                                                                                          \
-        return found;                                                                              \
-    }
-
-struct words {
-    uint64_t a, b;
-};
-
-FIND(1, uint8_t, x[i] & bits)
-FIND(2, uint16_t, x[i] & bits)
-FIND(4, uint32_t, x[i] & bits)
-FIND(8, uint64_t, x[i] & bits)
-FIND(16, struct words, (x[i].a | x[i].b) & bits)
-FIND(string, tssa_string, x[i].size != 0)
-
-typedef int64_t (*find_fn)(const void *data, size_t count, uint64_t bits, int64_t *to);
-
-static find_fn finder(tssa_dtype dtype)
-{
-    if (dtype == TSSA_STRING)
-        return find_string;
-    switch (dtype_info(dtype)->size) {
-    case 1:
-        return find_1;
-    case 2:
-        return find_2;
-    case 4:
-        return find_4;
-    case 8:
-        return find_8;
-    default:
-        return find_16;
-    }
-}
-
 static tssa_status *non_zero_run(struct kernel_args *args)
 {
     const struct tensor *x;
@@ -162,9 +173,8 @@ static tssa_status *non_zero_run(struct kernel_args *args)
     uint64_t bits = value_bits[x->dtype];
     if (bits == 0)
         return ERROR(TSSA_UNSUPPORTED, "%s has no zero test", dtype_info(x->dtype)->ir_name);
-    find_fn find = finder(x->dtype);
-    size_t count = tensor_count(x);
-    int64_t found = find(x->data, count, bits, NULL);
+    const struct finder *finder = finder_of(x->dtype);
+    int64_t count = (int64_t)tensor_count(x), found = finder->count(x->data, count, bits);
     /* A scalar has no coordinates: unlike numpy's, the result is [0, 1] or [0, 0]. */
     TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){x->rank, found}, &y));
     if (!y || tensor_count(y) == 0)
@@ -172,7 +182,7 @@ static tssa_status *non_zero_run(struct kernel_args *args)
     /* The numbers of the elements go to the last row, and are then taken apart from there. */
     int last = x->rank - 1;
     int64_t *rows = y->data, *numbers = rows + last * found;
-    find(x->data, count, bits, numbers);
+    finder->find(x->data, count, bits, found, numbers);
     for (int64_t n = 0; n < found && last > 0; n++) {
         int64_t rest = numbers[n];
         for (int d = last; d >= 0; d--) {
