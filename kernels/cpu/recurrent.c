@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "device/kernel.h"
 #include "kernels/cpu/activation.h"
 #include "kernels/cpu/convert.h"
@@ -39,45 +40,68 @@ struct recurrent_attrs {
     struct activation activations[MAX_DIRECTIONS * MAX_FUNCTIONS];
 };
 
+/* Of one direction's gates, [rows][columns]: float32 as it is, other types widened. */
+struct weights {
+    const float *narrow; /* or NULL */
+    double *wide;
+};
+
 struct recurrent {
     const struct cell *cell;
     const struct recurrent_attrs *attrs;
     int64_t steps, batch, input, hidden, directions;
-    int64_t width;                      /* gates * hidden */
-    const int64_t *lengths;             /* per sequence */
-    double *x, *w, *recurrence, *b, *p; /* operands; b and p may be NULL */
-    double *h, *c;                      /* states: [direction][batch][hidden] */
-    double *projected;                  /* [chunk][direction][batch][width] */
-    double *scratch;                    /* [direction][batch][width + hidden] */
-    struct tensor *y;                   /* may be NULL */
-    int64_t chunk, first;               /* steps per chunk; the chunk's first step */
+    int64_t width;          /* gates * hidden */
+    const int64_t *lengths; /* per sequence */
+    double *x, *b, *p;      /* operands; b and p may be NULL */
+    struct weights w, recurrence;
+    double *h, *c;        /* states: [direction][batch][hidden] */
+    double *projected;    /* [chunk][direction][batch][width] */
+    double *scratch;      /* [direction][batch][width + hidden] */
+    struct tensor *y;     /* may be NULL */
+    int64_t chunk, first; /* steps per chunk; the chunk's first step */
 };
 
 /* One sequence in one direction at one step. */
 struct lane {
     const struct activation *activations;
-    const double *projected;                       /* W * x, [gates][hidden] */
-    const double *recurrence, *wb, *rb, *peephole; /* biases and peepholes may be NULL */
-    double *gates;                                 /* scratch [gates][hidden] */
-    double *reset;                                 /* scratch [hidden] */
+    const double *projected;          /* W * x, [gates][hidden] */
+    const double *wb, *rb, *peephole; /* biases and peepholes may be NULL */
+    int64_t direction;
+    double *gates; /* scratch [gates][hidden] */
+    double *reset; /* scratch [hidden] */
     double *h, *c;
 };
 
 /* ---- Arithmetic ----------------------------------------------------------------------------------- */
 
-/* Eight running sums, so that the loop vectorises; the order depends on n only. */
-static double dot(const double *a, const double *b, int64_t n)
+/* Running sums, so that the loop vectorises; their order depends on n only. */
+#define LANES 16
+#define DOT(name, T)                                                                               \
+    VECTOR_CLONES                                                                                  \
+    static double name(const T *a, const double *b, int64_t n)                                     \
+    {                                                                                              \
+        double sums[LANES] = {0}, rest = 0;                                                        \
+        int64_t i = 0;                                                                             \
+        for (; i + LANES <= n; i += LANES)                                                         \
+            for (int k = 0; k < LANES; k++)                                                        \
+                sums[k] += (double)a[i + k] * b[i + k];                                            \
+        for (; i < n; i++)                                                                         \
+            rest += (double)a[i] * b[i];                                                           \
+        for (int k = 0; k < 8; k++)                                                                \
+            sums[k] += sums[k + 8];                                                                \
+        for (int k = 0; k < 4; k++)                                                                \
+            sums[k] += sums[k + 4];                                                                \
+        return rest + ((sums[0] + sums[2]) + (sums[1] + sums[3]));                                 \
+    }
+
+DOT(dot_narrow, float)
+DOT(dot_wide, double)
+
+/* Row `row` of the weights, of n columns, times x. */
+static double dot(const struct weights *weights, int64_t row, int64_t n, const double *x)
 {
-    double sums[8] = {0}, total = 0;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        total += a[i] * b[i];
-    for (int k = 0; k < 8; k++)
-        total += sums[k];
-    return total;
+    return weights->narrow ? dot_narrow(weights->narrow + row * n, x, n)
+                           : dot_wide(weights->wide + row * n, x, n);
 }
 
 static double clipped(const struct recurrent *r, double x)
@@ -101,7 +125,8 @@ static double bias(const double *b, int64_t i)
 static double recur(const struct recurrent *r, const struct lane *lane, int64_t i,
                     const double *state)
 {
-    return dot(lane->recurrence + i * r->hidden, state, r->hidden) + bias(lane->rb, i);
+    return dot(&r->recurrence, lane->direction * r->width + i, r->hidden, state) +
+           bias(lane->rb, i);
 }
 
 /* ---- Cells ---------------------------------------------------------------------------------------- */
@@ -192,9 +217,9 @@ static void project_rows(void *context, int64_t begin, int64_t end)
             continue;
         int64_t t = time_of(r, direction, n, step);
         int64_t row = r->attrs->batch_first ? n * r->steps + t : t * r->batch + n;
-        const double *w = r->w + direction * r->width * r->input;
         for (int64_t k = 0; k < r->width; k++)
-            r->projected[i * r->width + k] = dot(w + k * r->input, r->x + row * r->input, r->input);
+            r->projected[i * r->width + k] =
+                dot(&r->w, direction * r->width + k, r->input, r->x + row * r->input);
     }
 }
 
@@ -217,7 +242,7 @@ static void run_lanes(void *context, int64_t begin, int64_t end)
         double *scratch = r->scratch + i * (width + hidden);
         struct lane lane = {
             .activations = r->attrs->activations + (size_t)direction * r->cell->n_functions,
-            .recurrence = r->recurrence + direction * width * hidden,
+            .direction = direction,
             .wb = r->b ? r->b + direction * 2 * width : NULL,
             .rb = r->b ? r->b + direction * 2 * width + width : NULL,
             .peephole = r->p ? r->p + direction * 3 * hidden : NULL,
@@ -304,8 +329,8 @@ static bool carve_all(struct recurrent *r, const struct tensor *const *operands,
         return false;
     carver->used = 0;
     return carve(carver, count_or_0(operands[X]), &r->x) &&
-           carve(carver, count_or_0(operands[W]), &r->w) &&
-           carve(carver, count_or_0(operands[R]), &r->recurrence) &&
+           carve(carver, r->w.narrow ? 0 : count_or_0(operands[W]), &r->w.wide) &&
+           carve(carver, r->recurrence.narrow ? 0 : count_or_0(operands[R]), &r->recurrence.wide) &&
            carve(carver, count_or_0(operands[B]), &r->b) &&
            carve(carver, count_or_0(operands[P]), &r->p) && carve(carver, (size_t)states, &r->h) &&
            carve(carver, (size_t)states, &r->c) &&
@@ -342,8 +367,10 @@ static void load_all(struct recurrent *r, const struct tensor *const *operands)
 {
     size_t states = (size_t)(r->directions * r->batch * r->hidden);
     load(operands[X], r->x);
-    load(operands[W], r->w);
-    load(operands[R], r->recurrence);
+    if (!r->w.narrow)
+        load(operands[W], r->w.wide);
+    if (!r->recurrence.narrow)
+        load(operands[R], r->recurrence.wide);
     if (operands[B])
         load(operands[B], r->b);
     else
@@ -381,6 +408,8 @@ static tssa_status *open_operands(const struct kernel_args *args, struct recurre
     if (r->hidden > INT32_MAX || r->input > INT32_MAX)
         return ERROR(TSSA_RUNTIME, "the cell is too large");
     r->width = r->cell->gates * r->hidden;
+    r->w.narrow = w->dtype == TSSA_FLOAT ? w->data : NULL;
+    r->recurrence.narrow = recurrence->dtype == TSSA_FLOAT ? recurrence->data : NULL;
 
     int64_t d = r->directions, h = r->hidden, n = r->batch;
     struct operand_shape state = {3, {batch_first ? n : d, batch_first ? d : n, h}};
