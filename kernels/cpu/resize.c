@@ -38,15 +38,17 @@ static tssa_status *choice(const struct ir_op *op, const char *name, const char 
     return ERROR(TSSA_MALFORMED, "%s is \"%s\"", name, text);
 }
 
-#define CHOICE(op, name, names, chosen) choice(op, name, names[0], names, sizeof names / sizeof *names, chosen)
+#define CHOICE(op, name, names, chosen)                                                            \
+    choice(op, name, names[0], names, sizeof names / sizeof *names, chosen)
 
 static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const coordinates[] = {
-        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-        "tf_half_pixel_for_nn", "tf_crop_and_resize"};
-    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"};
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil"};
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
     struct resize *state = ARENA_NEW(arena, struct resize);
     TRY_ALLOC(state);
@@ -93,8 +95,8 @@ static tssa_status *resolve_axes(const struct resize *state, int rank, struct ax
 }
 
 /* A float operand with `count` elements; *values stays untouched when it is absent or empty. */
-static tssa_status *float_operand(const struct kernel_args *args, uint32_t index, size_t count, double *values,
-                                  bool *present)
+static tssa_status *float_operand(const struct kernel_args *args, uint32_t index, size_t count,
+                                  double *values, bool *present)
 {
     const struct tensor *tensor;
     TRY(kernel_optional_tensor(args, index, &tensor));
@@ -103,47 +105,51 @@ static tssa_status *float_operand(const struct kernel_args *args, uint32_t index
     if (n == 0)
         return NULL;
     if (!dtype_is_float(tensor->dtype) || n != count)
-        return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " has %zu elements of type %s, not %zu floats", index, n,
+        return ERROR(TSSA_RUNTIME,
+                     "operand %" PRIu32 " has %zu elements of type %s, not %zu floats", index, n,
                      dtype_info(tensor->dtype)->ir_name, count);
     load_doubles(tensor, 0, 1, (int64_t)n, values);
     return NULL;
 }
 
-static tssa_status *sizes_from_scales(const struct axes *axes, const double *scales, struct resample_axis *all)
+static tssa_status *sizes_from_scales(const struct axes *axes, const double *scales,
+                                      struct resample_axis *all)
 {
     for (size_t i = 0; i < axes->count; i++) {
         struct resample_axis *axis = &all[axes->axis[i]];
         float size = floorf((float)axis->in * (float)scales[i]);
         if (!(scales[i] > 0) || !(size < 0x1p31f))
-            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i], scales[i],
-                         axis->in);
+            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
+                         scales[i], axis->in);
         axis->scale = scales[i];
         axis->out = (int64_t)size;
     }
     return NULL;
 }
 
-static tssa_status *keep_aspect(const struct axes *axes, enum policy policy, struct resample_axis *all)
+static tssa_status *keep_aspect(const struct axes *axes, enum policy policy,
+                                struct resample_axis *all)
 {
     double scale = NAN;
     for (size_t i = 0; i < axes->count; i++) {
         double own = all[axes->axis[i]].scale;
-        scale = isnan(scale) || (policy == POLICY_NOT_LARGER ? own < scale : own > scale) ? own : scale;
+        scale =
+            isnan(scale) || (policy == POLICY_NOT_LARGER ? own < scale : own > scale) ? own : scale;
     }
     for (size_t i = 0; i < axes->count; i++) {
         struct resample_axis *axis = &all[axes->axis[i]];
         double size = floor(scale * (double)axis->in + 0.5);
         if (!(size < 0x1p31))
-            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i], scale,
-                         axis->in);
+            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
+                         scale, axis->in);
         axis->scale = scale;
         axis->out = (int64_t)size;
     }
     return NULL;
 }
 
-static tssa_status *sizes_from_operand(struct kernel_args *args, const struct axes *axes, enum policy policy,
-                                       struct resample_axis *all)
+static tssa_status *sizes_from_operand(struct kernel_args *args, const struct axes *axes,
+                                       enum policy policy, struct resample_axis *all)
 {
     int64_t sizes[TSSA_MAX_RANK];
     size_t count = 0;
@@ -156,8 +162,8 @@ static tssa_status *sizes_from_operand(struct kernel_args *args, const struct ax
     for (size_t i = 0; i < count; i++) {
         struct resample_axis *axis = &all[axes->axis[i]];
         if (sizes[i] < 0 || sizes[i] >= INT64_C(1) << 31 || (axis->in == 0 && sizes[i] > 0))
-            return ERROR(TSSA_RUNTIME, "axis %d: %" PRId64 " elements cannot become %" PRId64, axes->axis[i],
-                         axis->in, sizes[i]);
+            return ERROR(TSSA_RUNTIME, "axis %d: %" PRId64 " elements cannot become %" PRId64,
+                         axes->axis[i], axis->in, sizes[i]);
         axis->out = sizes[i];
         axis->scale = axis->in ? (double)sizes[i] / (double)axis->in : 1;
     }
@@ -165,7 +171,8 @@ static tssa_status *sizes_from_operand(struct kernel_args *args, const struct ax
 }
 
 /* All axes of the tensor: sizes, scales, regions of interest. */
-static tssa_status *resolve(struct kernel_args *args, const struct tensor *in, struct resample_axis *all)
+static tssa_status *resolve(struct kernel_args *args, const struct tensor *in,
+                            struct resample_axis *all)
 {
     const struct resize *state = args->state;
     struct axes axes;
@@ -249,13 +256,14 @@ static void nearest_rows(void *context, void *scratch, int64_t begin, int64_t en
     }
 }
 
-static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *in, const struct tensor *out,
-                                const struct resample_table *tables)
+static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *in,
+                                const struct tensor *out, const struct resample_table *tables)
 {
     const struct resize *state = args->state;
     struct nearest work = {.in = in, .out = out, .tables = tables};
     if (convert_supports(in->dtype))
-        convert_elements(1, TSSA_DOUBLE, &state->extrapolation, 1, in->dtype, work.fill, 1, &convert_default);
+        convert_elements(1, TSSA_DOUBLE, &state->extrapolation, 1, in->dtype, work.fill, 1,
+                         &convert_default);
     if (in->rank == 0) {
         memcpy(out->data, in->data, dtype_info(in->dtype)->size);
         return NULL;
@@ -318,8 +326,8 @@ static void pass_elements(void *context, void *scratch, int64_t begin, int64_t e
 }
 
 /* dims: the tensor's in *buffer; axis d becomes that of the table. */
-static tssa_status *run_pass(struct kernel_args *args, const struct resample_table *table, int rank, int64_t *dims,
-                             int d, int64_t out, struct buffer **buffer)
+static tssa_status *run_pass(struct kernel_args *args, const struct resample_table *table, int rank,
+                             int64_t *dims, int d, int64_t out, struct buffer **buffer)
 {
     const struct resize *state = args->state;
     struct buffer *to;
@@ -329,7 +337,8 @@ static tssa_status *run_pass(struct kernel_args *args, const struct resample_tab
         !size_mul(bytes, sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
     TRY(kernel_scratch(args, bytes, &to));
-    struct pass pass = {table, (*buffer)->data, to->data, dims[d], out, inner, state->extrapolation};
+    struct pass pass = {table, (*buffer)->data,     to->data, dims[d], out,
+                        inner, state->extrapolation};
     parts_body body = inner == 1 ? pass_elements : pass_rows;
     tssa_status *status = parts_for(args, rows, inner * table->taps * 2, 0, body, &pass);
     buffer_release(*buffer);
@@ -347,15 +356,17 @@ static void store_result(const struct tensor *out, double *values)
         values[i] = rint(values[i]);
     if (dtype_is_integer(out->dtype) && info->size < 8) {
         bool sign = info->cls == DTYPE_CLASS_SIGNED;
-        double high = (double)((INT64_C(1) << (info->file_bits - sign)) - 1), low = sign ? -high - 1 : 0;
+        double high = (double)((INT64_C(1) << (info->file_bits - sign)) - 1),
+               low = sign ? -high - 1 : 0;
         for (int64_t i = 0; i < count; i++)
             values[i] = values[i] > high ? high : values[i] < low ? low : values[i];
     }
     store_doubles(out, 0, 1, count, values);
 }
 
-static tssa_status *interpolate(struct kernel_args *args, const struct tensor *in, const struct tensor *out,
-                                const struct resample_axis *axes, const struct resample_table *tables)
+static tssa_status *interpolate(struct kernel_args *args, const struct tensor *in,
+                                const struct tensor *out, const struct resample_axis *axes,
+                                const struct resample_table *tables)
 {
     struct buffer *buffer;
     int64_t dims[TSSA_MAX_RANK];
@@ -397,7 +408,8 @@ static tssa_status *run(struct kernel_args *args)
         if (changes(&axes[i]))
             status = resample_table_make(args, &state->options, &axes[i], &tables[i]);
     if (!status)
-        status = nearest ? run_nearest(args, in, out, tables) : interpolate(args, in, out, axes, tables);
+        status =
+            nearest ? run_nearest(args, in, out, tables) : interpolate(args, in, out, axes, tables);
     for (int i = 0; i < in->rank; i++)
         buffer_release(tables[i].buffer);
     return status;

@@ -29,7 +29,7 @@ struct run {
     struct arena strings;
     struct kernel_env env;
     struct step_profile *profile; /* per step; NULL: off */
-    const atomic_bool *stop;      /* once true, the run ends with TSSA_LIMIT; NULL: nobody stops it */
+    const atomic_bool *stop; /* once true, the run ends with TSSA_LIMIT; NULL: nobody stops it */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,

@@ -16,8 +16,9 @@
 static void check(const char *params, const char *ops, uint32_t index, const char *expected)
 {
     char source[1024];
-    snprintf(source, sizeof source, "graph @g opset(\"\": 23) ir_version(10) (%s) -> (%%y) {\n%s\n  return(%%y)\n}\n", params,
-             ops);
+    snprintf(source, sizeof source,
+             "graph @g opset(\"\": 23) ir_version(10) (%s) -> (%%y) {\n%s\n  return(%%y)\n}\n",
+             params, ops);
     struct ir_graph *graph;
     tssa_status *status = ir_parse(&allocator_default, source, strlen(source), &graph);
     if (!status)
@@ -36,14 +37,18 @@ static void test_pool(void **state)
 {
     (void)state;
     const char *x = "%x: f32[N, 3, H, 9]";
-    check(x, "  %y = MaxPool@22(%x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}", 0,
-          "f32[N, 3, ceildiv(H, 2), 5]");
-    check(x, "  %y = MaxPool@22(%x) {kernel_shape = [2, 2], strides = [1, 2], auto_pad = \"SAME_UPPER\"}", 0,
-          "f32[N, 3, H, 5]");
-    check(x, "  %y = AveragePool@22(%x) {kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1}", 0,
-          "f32[N, 3, floordiv(H, 2), 4]");
-    check(x, "  %y = AveragePool@22(%x) {kernel_shape = [1, 2], strides = [3, 3], pads = [0, 0, 0, 2], ceil_mode = 1}", 0,
-          "f32[N, 3, min(floordiv(H + 1, 3) + 1, ceildiv(H, 3)), 3]");
+    check(x, "  %y = MaxPool@22(%x) {kernel_shape = [3, 3], strides = [2, 2], pads = [1, 1, 1, 1]}",
+          0, "f32[N, 3, ceildiv(H, 2), 5]");
+    check(x,
+          "  %y = MaxPool@22(%x) {kernel_shape = [2, 2], strides = [1, 2], auto_pad = "
+          "\"SAME_UPPER\"}",
+          0, "f32[N, 3, H, 5]");
+    check(x, "  %y = AveragePool@22(%x) {kernel_shape = [3, 3], strides = [2, 2], ceil_mode = 1}",
+          0, "f32[N, 3, floordiv(H, 2), 4]");
+    check(x,
+          "  %y = AveragePool@22(%x) {kernel_shape = [1, 2], strides = [3, 3], pads = [0, 0, 0, "
+          "2], ceil_mode = 1}",
+          0, "f32[N, 3, min(floordiv(H + 1, 3) + 1, ceildiv(H, 3)), 3]");
     check(x, "  %y, %i = MaxPool@22(%x) {kernel_shape = [1, 9]}", 1, "i64[N, 3, H, 1]");
     check(x, "  %y = GlobalMaxPool@22(%x)", 0, "f32[N, 3, 1, 1]");
 }
@@ -52,11 +57,14 @@ static void test_resize(void **state)
 {
     (void)state;
     const char *x = "%x: f32[N, 3, H, 9]";
-    check(x, "  %s = Constant() {value = f32[4] [1, 1, 2, 0.5]}\n  %y = Resize@19(%x, _, %s)", 0, "f32[N, 3, 2*H, 4]");
-    check(x, "  %s = Constant() {value = f32[1] [0.5]}\n  %y = Resize@19(%x, _, %s) {axes = [2]}", 0,
-          "f32[N, 3, floordiv(H, 2), 9]");
-    check(x, "  %s = Constant() {value = i64[2] [7, 8]}\n  %y = Resize@19(%x, _, _, %s) {axes = [2, -1]}", 0,
-          "f32[N, 3, 7, 8]");
+    check(x, "  %s = Constant() {value = f32[4] [1, 1, 2, 0.5]}\n  %y = Resize@19(%x, _, %s)", 0,
+          "f32[N, 3, 2*H, 4]");
+    check(x, "  %s = Constant() {value = f32[1] [0.5]}\n  %y = Resize@19(%x, _, %s) {axes = [2]}",
+          0, "f32[N, 3, floordiv(H, 2), 9]");
+    check(x,
+          "  %s = Constant() {value = i64[2] [7, 8]}\n  %y = Resize@19(%x, _, _, %s) {axes = [2, "
+          "-1]}",
+          0, "f32[N, 3, 7, 8]");
 }
 
 static void test_others(void **state)

@@ -59,7 +59,7 @@ struct arguments {
     int threads;
     unsigned timeout;    /* seconds that all runs together may take; 0: no limit */
     size_t memory_limit; /* bytes; 0: the machine's memory */
-    int level; /* of optimization */
+    int level;           /* of optimization */
     bool dump_ir, inspect, boxes, quiet, external_links;
 };
 
