@@ -308,7 +308,7 @@ struct carver {
 static bool carve(struct carver *carver, size_t count, double **part)
 {
     size_t bytes;
-    *part = carver->memory ? (double *)(carver->memory + carver->used) : NULL;
+    *part = carver->memory ? (double *)(void *)(carver->memory + carver->used) : NULL;
     return size_mul(count, sizeof **part, &bytes) && size_add(carver->used, bytes, &carver->used);
 }
 

@@ -99,8 +99,8 @@ static tssa_status *allocate(struct kernel_args *args, int64_t out, struct resam
         return ERROR(TSSA_LIMIT, "an axis of %" PRId64 " elements is too long", out);
     TRY(kernel_scratch(args, bytes, &table->buffer));
     table->index = table->buffer->data;
-    table->weight = (double *)(table->index + entries);
-    table->outside = (bool *)(table->weight + entries);
+    table->weight = (double *)(void *)(table->index + entries);
+    table->outside = (bool *)(void *)(table->weight + entries);
     return NULL;
 }
 
