@@ -59,7 +59,7 @@ static tssa_status *heads_init(struct heads *h, const struct tensor *x, int64_t 
     if (x->rank == 4) {
         *h = (struct heads){x, x->dims[0], x->dims[1], x->dims[2], x->dims[3], 0, 0, x->dims[3]};
         h->head_step = h->length * h->size;
-    } else if (x->rank == 3 && given > 0 && x->dims[2] % given == 0) {
+    } else if (x->rank == 3 && given > 0 && x->dims[2] >= given && x->dims[2] % given == 0) {
         *h = (struct heads){x, x->dims[0], given, x->dims[1], x->dims[2] / given, 0, 0, x->dims[2]};
         h->head_step = h->size;
     } else {

@@ -72,3 +72,23 @@ INFER_RULE(causal_conv)
     dims[2] = dim_sub(&graph->dims, dim_of(op, 1, 3, 2), one);
     return infer_set_tensor(op, 1, infer_dtype(op, 0), 3, dims);
 }
+
+INFER_RULE(linear_attention)
+{
+    struct dim_table *table = &graph->dims;
+    const struct dim *q = dim_const(table, ir_attr_int(op, "q_num_heads", 1));
+    const struct dim *kv = dim_const(table, ir_attr_int(op, "kv_num_heads", 1));
+    const struct dim *key = dim_of(op, 0, 3, 2), *value = dim_of(op, 2, 3, 2);
+    const struct dim *batch = dim_of(op, 0, 3, 0);
+    int64_t q_count = 0, kv_count = 0;
+    if (!dim_is_const(q, &q_count) || !dim_is_const(kv, &kv_count) || q_count < 1 || kv_count < 1)
+        return ERROR(TSSA_MALFORMED, "%lld and %lld heads", (long long)q_count,
+                     (long long)kv_count);
+    key = dim_floordiv(table, key, q);
+    value = dim_floordiv(table, value, kv);
+    const struct dim *out[] = {batch, dim_of(op, 0, 3, 1), dim_mul(table, q, value)};
+    const struct dim *state[] = {batch, kv, key, value};
+    TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), 3, out));
+    tssa_dtype state_type = ir_operand(op, 3) ? infer_dtype(op, 3) : infer_dtype(op, 0);
+    return infer_set_tensor(op, 1, state_type, 4, state);
+}
