@@ -51,7 +51,8 @@ static tssa_status *make_output(struct einsum *e)
     for (int i = 0; i < e->n_operands; i++)
         if (e->operands[i].ellipsis >= 0)
             e->out.ellipsis = 0;
-    for (char letter = 'A'; letter <= 'z'; letter++) {
+    for (int c = 'A'; c <= 'z'; c++) {
+        char letter = (char)c;
         if (occurrences(e, letter) != 1)
             continue;
         if (e->out.n_letters == TSSA_MAX_RANK)
@@ -100,25 +101,25 @@ tssa_status *einsum_parse(const char *equation, struct einsum *e)
 /* Labels: the axes of ellipses first, then each letter at its first use. */
 struct labels {
     int n_ellipsis, count;
-    int8_t of_letter[128]; /* -1: none yet */
+    int of_letter[128]; /* -1: none yet */
 };
 
-static int8_t label_of(struct labels *labels, char letter)
+static uint8_t label_of(struct labels *labels, char letter)
 {
-    int8_t *label = &labels->of_letter[(unsigned char)letter];
+    int *label = &labels->of_letter[(unsigned char)letter];
     if (*label < 0)
-        *label = (int8_t)labels->count++;
-    return *label;
+        *label = labels->count++;
+    return (uint8_t)*label;
 }
 
 /* `n_ellipsis` of the term's own; shorter ones are the last axes of the longest. */
 static void label_term(struct labels *labels, const struct einsum_term *term, int n_ellipsis,
-                       int8_t *axes)
+                       uint8_t *axes)
 {
     int rank = 0;
     for (int i = 0; i <= term->n_letters; i++) {
         for (int k = 0; term->ellipsis == i && k < n_ellipsis; k++)
-            axes[rank++] = (int8_t)(labels->n_ellipsis - n_ellipsis + k);
+            axes[rank++] = (uint8_t)(labels->n_ellipsis - n_ellipsis + k);
         if (i < term->n_letters)
             axes[rank++] = label_of(labels, term->letters[i]);
     }

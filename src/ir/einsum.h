@@ -27,7 +27,7 @@ struct einsum {
 /* An equation for operands of known ranks: every axis has a label, numbered from 0. */
 struct einsum_axes {
     int n_labels, out_rank;
-    int8_t operands[EINSUM_MAX_OPERANDS][TSSA_MAX_RANK], out[TSSA_MAX_RANK];
+    uint8_t operands[EINSUM_MAX_OPERANDS][TSSA_MAX_RANK], out[TSSA_MAX_RANK];
 };
 
 /* Reads an equation; what stands after "->" is made up where it is missing. */

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_test.h"
+#include "common/op_run.h"
 
 /* ---- Attention: 4 heads of queries on 2 of keys, a past, a mask ----------------------------------- */
 
@@ -23,11 +23,11 @@ struct data {
 
 static void fill(struct data *d)
 {
-    op_test_fill(d->q, sizeof d->q / sizeof(float), 1);
-    op_test_fill(d->k, sizeof d->k / sizeof(float), 2);
-    op_test_fill(d->v, sizeof d->v / sizeof(float), 3);
-    op_test_fill(d->past_k, sizeof d->past_k / sizeof(float), 4);
-    op_test_fill(d->past_v, sizeof d->past_v / sizeof(float), 5);
+    random_floats(d->q, sizeof d->q / sizeof(float), 1);
+    random_floats(d->k, sizeof d->k / sizeof(float), 2);
+    random_floats(d->v, sizeof d->v / sizeof(float), 3);
+    random_floats(d->past_k, sizeof d->past_k / sizeof(float), 4);
+    random_floats(d->past_v, sizeof d->past_v / sizeof(float), 5);
     for (int i = 0; i < SQ * T; i++)
         d->mask[i] = i / T != 1 && i % 3 != 1; /* the second query sees nothing */
 }
@@ -66,26 +66,27 @@ static void test_attention(void **state)
 {
     (void)state;
     struct data d;
-    struct op_test t;
+    struct op_run t;
     fill(&d);
-    op_test_begin(&t, IR_OP_Attention, 0);
-    op_test_int(&t, "is_causal", 1);
-    op_test_float(&t, "softcap", 2);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HQ, SQ, D}, d.q);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, D}, d.k);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, DV}, d.v);
-    op_test_in(&t, TSSA_BOOL, 2, (const int64_t[]){SQ, T}, d.mask);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, PAST, D}, d.past_k);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, PAST, DV}, d.past_v);
-    op_test_run(&t, 4);
+    op_begin(&t, IR_OP_Attention, 0);
+    op_int(&t, "is_causal", 1);
+    op_float(&t, "softcap", 2);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HQ, SQ, D}, d.q);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, D}, d.k);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, DV}, d.v);
+    op_add(&t, TSSA_BOOL, 2, (const int64_t[]){SQ, T}, d.mask);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, PAST, D}, d.past_k);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, PAST, DV}, d.past_v);
+    op_outputs(&t, 4);
+    op_go(&t);
     for (int i = 0; i < B * HQ * SQ * DV; i++)
-        op_test_close((double)((const float *)t.out[0].tensor.data)[i],
-                      attended(&d, i / DV / SQ / HQ, i / DV / SQ % HQ, i / DV % SQ, i % DV), 1e-6,
-                      "y", (size_t)i);
+        expect_close((double)((const float *)t.outputs[0].tensor.data)[i],
+                     attended(&d, i / DV / SQ / HQ, i / DV / SQ % HQ, i / DV % SQ, i % DV), 1e-6,
+                     "y", (size_t)i);
     for (int i = 0; i < B * HKV * T * D; i++)
-        assert_true((double)((const float *)t.out[1].tensor.data)[i] ==
+        assert_true((double)((const float *)t.outputs[1].tensor.data)[i] ==
                     key_at(&d, i / D / T / HKV, i / D / T % HKV, i / D % T, i % D));
-    op_test_end(&t);
+    op_close(&t);
 }
 
 /* Packed heads give what separate ones give. */
@@ -93,7 +94,7 @@ static void test_packed(void **state)
 {
     (void)state;
     struct data d;
-    struct op_test t, packed;
+    struct op_run t, packed;
     float q[B * SQ * HQ * D], k[B * SKV * HKV * D], v[B * SKV * HKV * DV];
     fill(&d);
     for (int i = 0; i < B * SQ * HQ * D; i++)
@@ -103,42 +104,42 @@ static void test_packed(void **state)
     for (int i = 0; i < B * SKV * HKV * DV; i++)
         v[i] = d.v[((i / DV / HKV / SKV * HKV + i / DV % HKV) * SKV + i / DV / HKV % SKV) * DV +
                    i % DV];
-    op_test_begin(&t, IR_OP_Attention, 0);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HQ, SQ, D}, d.q);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, D}, d.k);
-    op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, DV}, d.v);
-    op_test_run(&t, 1);
-    op_test_begin(&packed, IR_OP_Attention, 0);
-    op_test_int(&packed, "q_num_heads", HQ);
-    op_test_int(&packed, "kv_num_heads", HKV);
-    op_test_in(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SQ, HQ * D}, q);
-    op_test_in(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SKV, HKV * D}, k);
-    op_test_in(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SKV, HKV * DV}, v);
-    op_test_run(&packed, 1);
-    const float *y = packed.out[0].tensor.data;
+    op_begin(&t, IR_OP_Attention, 0);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HQ, SQ, D}, d.q);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, D}, d.k);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){B, HKV, SKV, DV}, d.v);
+    op_go(&t);
+    op_begin(&packed, IR_OP_Attention, 0);
+    op_int(&packed, "q_num_heads", HQ);
+    op_int(&packed, "kv_num_heads", HKV);
+    op_add(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SQ, HQ * D}, q);
+    op_add(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SKV, HKV * D}, k);
+    op_add(&packed, TSSA_FLOAT, 3, (const int64_t[]){B, SKV, HKV * DV}, v);
+    op_go(&packed);
+    const float *y = packed.outputs[0].tensor.data;
     for (int i = 0; i < B * SQ * HQ * DV; i++)
         assert_true(
             y[i] ==
-            ((const float *)t.out[0].tensor.data)
+            ((const float *)t.outputs[0].tensor.data)
                 [((i / DV / HQ / SQ * HQ + i / DV % HQ) * SQ + i / DV / HQ % SQ) * DV + i % DV]);
-    op_test_end(&t);
-    op_test_end(&packed);
+    op_close(&t);
+    op_close(&packed);
 }
 
 static void attention_refused(int64_t q_heads, int64_t kv_heads, int64_t size, const int64_t *mask)
 {
     float x[64] = {0};
-    struct op_test t;
-    op_test_begin(&t, IR_OP_Attention, 0);
-    op_test_int(&t, "q_num_heads", q_heads);
-    op_test_int(&t, "kv_num_heads", kv_heads);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
-    op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
+    struct op_run t;
+    op_begin(&t, IR_OP_Attention, 0);
+    op_int(&t, "q_num_heads", q_heads);
+    op_int(&t, "kv_num_heads", kv_heads);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
+    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, 2, size}, x);
     if (mask)
-        op_test_in(&t, TSSA_FLOAT, 2, mask, x);
-    op_test_refused(&t, 1);
-    op_test_end(&t);
+        op_add(&t, TSSA_FLOAT, 2, mask, x);
+    op_fails(&t, "");
+    op_close(&t);
 }
 
 static void test_attention_refuses(void **state)
@@ -161,38 +162,38 @@ static void test_rotary(void **state)
     enum { LENGTH = 3, HEADS = 2, SIZE = 6, TURNED = 4, ROWS = 5 };
     static const int64_t positions[LENGTH] = {4, 0, 2}, outside[LENGTH] = {0, 0, ROWS};
     float x[HEADS * LENGTH * SIZE], c[ROWS * TURNED / 2], s[ROWS * TURNED / 2];
-    op_test_fill(x, sizeof x / sizeof *x, 1);
-    op_test_fill(c, sizeof c / sizeof *c, 2);
-    op_test_fill(s, sizeof s / sizeof *s, 3);
+    random_floats(x, sizeof x / sizeof *x, 1);
+    random_floats(c, sizeof c / sizeof *c, 2);
+    random_floats(s, sizeof s / sizeof *s, 3);
     for (int kind = 0; kind < 3; kind++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_RotaryEmbedding, 0);
-        op_test_int(&t, "interleaved", kind);
-        op_test_int(&t, "rotary_embedding_dim", TURNED);
-        op_test_in(&t, TSSA_FLOAT, 4, (const int64_t[]){1, HEADS, LENGTH, SIZE}, x);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){ROWS, TURNED / 2}, c);
-        op_test_in(&t, TSSA_FLOAT, 2, (const int64_t[]){ROWS, TURNED / 2}, s);
-        op_test_in(&t, TSSA_INT64, 2, (const int64_t[]){1, LENGTH}, kind < 2 ? positions : outside);
+        struct op_run t;
+        op_begin(&t, IR_OP_RotaryEmbedding, 0);
+        op_int(&t, "interleaved", kind);
+        op_int(&t, "rotary_embedding_dim", TURNED);
+        op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, HEADS, LENGTH, SIZE}, x);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){ROWS, TURNED / 2}, c);
+        op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){ROWS, TURNED / 2}, s);
+        op_add(&t, TSSA_INT64, 2, (const int64_t[]){1, LENGTH}, kind < 2 ? positions : outside);
         if (kind == 2) {
-            op_test_refused(&t, 1);
-            op_test_end(&t);
+            op_fails(&t, "");
+            op_close(&t);
             continue;
         }
-        op_test_run(&t, 1);
-        const float *y = t.out[0].tensor.data;
+        op_go(&t);
+        const float *y = t.outputs[0].tensor.data;
         for (int i = 0; i < HEADS * LENGTH; i++)
             for (int k = 0; k < TURNED / 2; k++) {
                 int first = i * SIZE + (kind ? 2 * k : k);
                 int second = i * SIZE + (kind ? 2 * k + 1 : k + TURNED / 2);
                 int64_t at = positions[i % LENGTH] * TURNED / 2 + k;
                 double a = (double)x[first], b = (double)x[second];
-                op_test_close((double)y[first], (double)c[at] * a - (double)s[at] * b, 1e-7, "y",
-                              (size_t)first);
-                op_test_close((double)y[second], (double)s[at] * a + (double)c[at] * b, 1e-7, "y",
-                              (size_t)second);
+                expect_close((double)y[first], (double)c[at] * a - (double)s[at] * b, 1e-7, "y",
+                             (size_t)first);
+                expect_close((double)y[second], (double)s[at] * a + (double)c[at] * b, 1e-7, "y",
+                             (size_t)second);
                 assert_true(y[i * SIZE + TURNED + k] == x[i * SIZE + TURNED + k]);
             }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
@@ -204,25 +205,26 @@ static void test_causal_conv(void **state)
     (void)state;
     enum { C = 3, LENGTH = 7, HALF = 2, K = 4 };
     float x[C * LENGTH], w[C * K], halves[2][C * LENGTH];
-    op_test_fill(x, C * LENGTH, 1);
-    op_test_fill(w, C * K, 2);
+    random_floats(x, C * LENGTH, 1);
+    random_floats(w, C * K, 2);
     for (int i = 0; i < C * LENGTH; i++) {
         int c = i / LENGTH, p = i % LENGTH;
         halves[p >= HALF][p < HALF ? c * HALF + p : c * (LENGTH - HALF) + p - HALF] = x[i];
     }
-    struct op_test whole, part[2];
+    struct op_run whole, part[2];
     for (int i = 0; i < 3; i++) {
-        struct op_test *t = i < 2 ? &part[i] : &whole;
+        struct op_run *t = i < 2 ? &part[i] : &whole;
         const int64_t length = i == 0 ? HALF : i == 1 ? LENGTH - HALF : LENGTH;
-        op_test_begin(t, IR_OP_CausalConvWithState, 0);
-        op_test_str(t, "activation", "silu");
-        op_test_in(t, TSSA_FLOAT, 3, (const int64_t[]){1, C, length}, i < 2 ? halves[i] : x);
-        op_test_in(t, TSSA_FLOAT, 3, (const int64_t[]){C, 1, K}, w);
-        op_test_absent(t);
+        op_begin(t, IR_OP_CausalConvWithState, 0);
+        op_string(t, "activation", "silu");
+        op_add(t, TSSA_FLOAT, 3, (const int64_t[]){1, C, length}, i < 2 ? halves[i] : x);
+        op_add(t, TSSA_FLOAT, 3, (const int64_t[]){C, 1, K}, w);
+        op_absent(t);
         if (i == 1)
-            op_test_in(t, TSSA_FLOAT, 3, (const int64_t[]){1, C, K - 1},
-                       part[0].out[1].tensor.data);
-        op_test_run(t, 2);
+            op_add(t, TSSA_FLOAT, 3, (const int64_t[]){1, C, K - 1},
+                   part[0].outputs[1].tensor.data);
+        op_outputs(t, 2);
+        op_go(t);
     }
     for (int i = 0; i < C * LENGTH; i++) {
         int c = i / LENGTH, p = i % LENGTH, which = p >= HALF;
@@ -230,17 +232,17 @@ static void test_causal_conv(void **state)
         for (int k = 0; k < K; k++)
             if (p + k >= K - 1)
                 sum += (double)w[c * K + k] * (double)x[c * LENGTH + p + k - K + 1];
-        float y = ((const float *)whole.out[0].tensor.data)[i];
-        op_test_close((double)y, sum / (1 + exp(-sum)), 1e-7, "y", (size_t)i);
+        float y = ((const float *)whole.outputs[0].tensor.data)[i];
+        expect_close((double)y, sum / (1 + exp(-sum)), 1e-7, "y", (size_t)i);
         assert_true(y == ((const float *)part[which]
-                              .out[0]
+                              .outputs[0]
                               .tensor.data)[which ? c * (LENGTH - HALF) + p - HALF : c * HALF + p]);
     }
-    assert_memory_equal(whole.out[1].tensor.data, part[1].out[1].tensor.data,
+    assert_memory_equal(whole.outputs[1].tensor.data, part[1].outputs[1].tensor.data,
                         C * (K - 1) * sizeof(float));
-    op_test_end(&whole);
-    op_test_end(&part[0]);
-    op_test_end(&part[1]);
+    op_close(&whole);
+    op_close(&part[0]);
+    op_close(&part[1]);
 }
 
 /* ---- LinearAttention ------------------------------------------------------------------------------ */
@@ -251,35 +253,37 @@ static void test_linear_attention(void **state)
     (void)state;
     enum { LENGTH = 4, HEADS = 2, SIZE = 3 };
     float q[LENGTH * HEADS * SIZE], k[LENGTH * SIZE], v[LENGTH * SIZE];
-    op_test_fill(q, sizeof q / sizeof *q, 1);
-    op_test_fill(k, sizeof k / sizeof *k, 2);
-    op_test_fill(v, sizeof v / sizeof *v, 3);
+    random_floats(q, sizeof q / sizeof *q, 1);
+    random_floats(k, sizeof k / sizeof *k, 2);
+    random_floats(v, sizeof v / sizeof *v, 3);
     for (int rule = 0; rule < 2; rule++) {
-        struct op_test t;
-        op_test_begin(&t, IR_OP_LinearAttention, 0);
-        op_test_str(&t, "update_rule", rule ? "gated" : "linear");
-        op_test_int(&t, "q_num_heads", HEADS);
-        op_test_int(&t, "kv_num_heads", 1);
-        op_test_float(&t, "scale", 0.5f);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, HEADS * SIZE}, q);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, SIZE}, k);
-        op_test_in(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, SIZE}, v);
+        struct op_run t;
+        op_begin(&t, IR_OP_LinearAttention, 0);
+        op_string(&t, "update_rule", rule ? "gated" : "linear");
+        op_int(&t, "q_num_heads", HEADS);
+        op_int(&t, "kv_num_heads", 1);
+        op_float(&t, "scale", 0.5f);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, HEADS * SIZE}, q);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, SIZE}, k);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){1, LENGTH, SIZE}, v);
         if (rule) { /* without a decay */
-            op_test_refused(&t, 2);
-            op_test_end(&t);
+            op_outputs(&t, 2);
+            op_fails(&t, "");
+            op_close(&t);
             continue;
         }
-        op_test_run(&t, 2);
+        op_outputs(&t, 2);
+        op_go(&t);
         for (int i = 0; i < LENGTH * HEADS * SIZE; i++) {
             double sum = 0;
             for (int p = 0; p <= i / SIZE / HEADS; p++)
                 for (int d = 0; d < SIZE; d++)
                     sum += 0.5 * (double)q[i / SIZE * SIZE + d] * (double)k[p * SIZE + d] *
                            (double)v[p * SIZE + i % SIZE];
-            op_test_close((double)((const float *)t.out[0].tensor.data)[i], sum, 1e-6, "y",
-                          (size_t)i);
+            expect_close((double)((const float *)t.outputs[0].tensor.data)[i], sum, 1e-6, "y",
+                         (size_t)i);
         }
-        op_test_end(&t);
+        op_close(&t);
     }
 }
 
