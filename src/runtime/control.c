@@ -96,6 +96,28 @@ tssa_status *control_read_int(const struct value *value, const char *what, int64
     return read_scalar(value, what, result);
 }
 
+static const struct ir_type *type_of(const struct ir_value *value)
+{
+    const struct ir_type *type = value->type;
+    bool vague = type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0);
+    return vague && value->declared ? value->declared : type;
+}
+
+void control_empty_element(const struct run *run, const struct ir_value *source,
+                           struct tensor *element)
+{
+    const struct ir_type *type = type_of(source);
+    bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
+    *element = (struct tensor){.dtype = TSSA_FLOAT, .rank = known ? type->rank : 0};
+    if (type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED)
+        element->dtype = type->dtype;
+    for (int i = 0; i < element->rank; i++) {
+        int64_t *dim = &element->dims[i];
+        if (!plan_dim(run->plan, run->symbols, type->dims[i], dim) || *dim < 0)
+            *dim = 0;
+    }
+}
+
 /* ---- If ------------------------------------------------------------------------------------------- */
 
 tssa_status *control_run_if(struct run *run, const struct step *step)

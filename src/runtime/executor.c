@@ -234,15 +234,14 @@ static tssa_status *check_kind(const struct ir_value *param, const struct ir_typ
 static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input,
                                bool *bound)
 {
-    const struct ir_graph *graph = run->plan->graph;
-    const struct ir_value *param = graph->body->params[index];
-    const struct tensor *fallback = graph->input_defaults ? graph->input_defaults[index] : NULL;
+    const struct ir_value *param = run->plan->graph->body->params[index];
+    const struct tensor *fallback = run->plan->defaults[index];
     struct value value = {.kind = TSSA_KIND_NONE};
     if (input) {
         value_copy(&value, input);
     } else if (fallback) {
-        value.kind = TSSA_KIND_TENSOR;
-        value.tensor = *fallback;
+        value = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = *fallback};
+        value.tensor.owner = NULL; /* the plan outlives the run */
     } else if (param->type->kind != TYPE_OPTIONAL) {
         return ERROR(TSSA_INVALID_ARGUMENT, "input \"%s\" is missing", name_of(param));
     }

@@ -94,8 +94,9 @@ static tssa_status *set_results(struct loop *loop)
         control_set_result(loop->run, loop->step, i, &loop->carried[i]);
     for (uint32_t i = 0; i < loop->n_stacked; i++) {
         struct value value;
-        const struct ir_value *source = ir_operand(returned, loop->n_carried + 1 + i);
-        TRY(stack_finish(&loop->stacks[i], source, 0, false, &value));
+        struct tensor empty;
+        control_empty_element(loop->run, ir_operand(returned, loop->n_carried + 1 + i), &empty);
+        TRY(stack_finish(&loop->stacks[i], &empty, 0, false, &value));
         control_set_result(loop->run, loop->step, loop->n_carried + i, &value);
     }
     return NULL;

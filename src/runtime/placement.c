@@ -49,6 +49,13 @@ static bool lookup(void *context, const struct dim *symbol, int64_t *value)
     return true;
 }
 
+bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim *dim,
+              int64_t *value)
+{
+    struct binding binding = {plan, symbols};
+    return dim_eval(dim, lookup, &binding, value);
+}
+
 /* ---- Who may be placed, and for how long ---------------------------------------------------------- */
 
 struct lifetime {
@@ -103,13 +110,12 @@ static void find_lifetime(struct analysis *a, const struct ir_value *value, cons
 
 static bool size_is_known(const struct plan *plan, const struct ir_type *type)
 {
-    struct binding binding = {plan, NULL};
     int64_t value;
     if (type->kind != TYPE_TENSOR || type->rank < 0 || type->dtype == TSSA_UNDEFINED ||
         type->dtype == TSSA_STRING)
         return false;
     for (int i = 0; i < type->rank; i++)
-        if (!dim_eval(type->dims[i], lookup, &binding, &value))
+        if (!plan_dim(plan, NULL, type->dims[i], &value))
             return false;
     return true;
 }
@@ -222,12 +228,13 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 
 /* ---- Offsets -------------------------------------------------------------------------------------- */
 
-static size_t placed_size(const struct binding *binding, const struct ir_type *type)
+static size_t placed_size(const struct plan *plan, const int64_t *symbols,
+                          const struct ir_type *type)
 {
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
         int64_t value;
-        if (!dim_eval(type->dims[i], lookup, (void *)binding, &value) || value < 0 ||
+        if (!plan_dim(plan, symbols, type->dims[i], &value) || value < 0 ||
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }
@@ -303,14 +310,13 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const tssa_allocator *allocator, size_t *offsets, size_t *sizes,
                                size_t *slab_size)
 {
-    struct binding binding = {plan, symbols};
     stretches list = VEC_INIT(allocator);
     uint32_t now = 0;
     *slab_size = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         const struct plan_placed *placed = &plan->placed[i];
         offsets[i] = SIZE_MAX;
-        sizes[i] = placed_size(&binding, placed->type);
+        sizes[i] = placed_size(plan, symbols, placed->type);
         if (sizes[i] == SIZE_MAX || sizes[i] == 0)
             continue;
         if (placed->first != now)

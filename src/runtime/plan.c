@@ -249,6 +249,19 @@ static tssa_status *compile_constant(struct compiler *c, const struct ir_op *op)
     return aligned_constant(c, tensor, &constant->tensor);
 }
 
+static tssa_status *compile_defaults(struct compiler *c)
+{
+    const struct ir_graph *graph = c->plan->graph;
+    uint32_t n = graph->body->n_params;
+    const struct tensor **defaults = ARENA_ARRAY(&c->plan->arena, const struct tensor *, n);
+    TRY_ALLOC(defaults);
+    c->plan->defaults = defaults;
+    for (uint32_t i = 0; graph->input_defaults && i < n; i++)
+        if (graph->input_defaults[i])
+            TRY(aligned_constant(c, graph->input_defaults[i], &defaults[i]));
+    return NULL;
+}
+
 static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
                                   struct block_plan **out)
 {
@@ -281,6 +294,7 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     TRY(compiler_init(c, plan, graph));
     TRY(compile_block(c, graph->body, &body));
     plan->body = body;
+    TRY(compile_defaults(c));
     return placement_analyse(plan, &c->scratch);
 }
 

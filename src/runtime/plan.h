@@ -72,7 +72,8 @@ struct plan {
     uint32_t n_inputs, n_outputs;
     const struct plan_constant *constants;
     uint32_t n_constants;
-    const struct plan_placed *placed; /* by ascending `first` */
+    const struct tensor *const *defaults; /* per graph input; NULL where the caller must give one */
+    const struct plan_placed *placed;     /* by ascending `first` */
     uint32_t n_placed;
     const struct dim *const *symbols; /* that the inputs' shapes bind */
     uint32_t n_symbols;
@@ -88,5 +89,8 @@ void plan_free(struct plan *plan);
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);
+/* A dim's value under one binding of plan->symbols (NULL: any); false when they do not determine it. */
+bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim *dim,
+              int64_t *value);
 
 #endif

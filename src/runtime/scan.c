@@ -174,8 +174,9 @@ static tssa_status *finish_stacks(struct scan *scan, struct value *results)
     for (uint32_t i = 0; i < scan->n_stacked; i++) {
         int64_t axis = batched ? 0 : scan->attrs->output_axes[i];
         bool reverse = !batched && scan->attrs->output_reverse[i];
-        TRY(stack_finish(&scan->stacks[i], ir_operand(returned, scan->n_states + i), axis, reverse,
-                         &results[i]));
+        struct tensor empty;
+        control_empty_element(scan->run, ir_operand(returned, scan->n_states + i), &empty);
+        TRY(stack_finish(&scan->stacks[i], &empty, axis, reverse, &results[i]));
     }
     return NULL;
 }
@@ -274,8 +275,9 @@ static tssa_status *run_items(struct scan *scan, struct value *results, struct s
     }
     for (uint32_t i = 0; i < scan->n_states + scan->n_stacked; i++) {
         struct value value;
-        const struct ir_value *source = ir_operand(ir_block_return(scan->body->block), i);
-        TRY(stack_finish(&batches[i], source, 0, false, &value));
+        struct tensor empty;
+        control_empty_element(run, ir_operand(ir_block_return(scan->body->block), i), &empty);
+        TRY(stack_finish(&batches[i], &empty, 0, false, &value));
         control_set_result(run, scan->step, i, &value);
     }
     return NULL;

@@ -52,8 +52,16 @@ static tssa_status *check_element(struct stack *stack, const struct value *value
                  stack->count);
 }
 
-/* The most elements reserved ahead for a trip count that a model merely claims. */
-#define STACK_HINT_MAX 4096
+/* The most that is reserved ahead for a trip count that a model merely claims. */
+#define STACK_HINT_ELEMENTS 4096
+#define STACK_HINT_BYTES ((size_t)64 << 20)
+
+static size_t first_capacity(const struct stack *stack, int64_t hint)
+{
+    bool modest = hint > 0 && hint < STACK_HINT_ELEMENTS &&
+                  stack->element_bytes <= STACK_HINT_BYTES / (size_t)hint;
+    return modest ? (size_t)hint : 1;
+}
 
 tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t hint)
 {
@@ -62,37 +70,13 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
     if (stack->buffer)
         capacity = stack->element_bytes ? stack->buffer->size / stack->element_bytes : SIZE_MAX;
     if (!stack->buffer)
-        TRY(stack_grow(stack, hint > 0 && hint < STACK_HINT_MAX ? (size_t)hint : 4));
+        TRY(stack_grow(stack, first_capacity(stack, hint)));
     else if (needed > capacity)
         TRY(stack_grow(stack, 2 * needed));
     if (stack->element_bytes)
         memcpy((char *)stack->buffer->data + stack->count * stack->element_bytes,
                value->tensor.data, stack->element_bytes);
     stack->count++;
-    return NULL;
-}
-
-static const struct ir_type *element_type(const struct ir_value *source)
-{
-    const struct ir_type *type = source->type;
-    bool vague = type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0);
-    return vague && source->declared ? source->declared : type;
-}
-
-/* No iteration ran. */
-static tssa_status *empty_element(struct stack *stack, const struct ir_value *source)
-{
-    const struct ir_type *type = element_type(source);
-    struct tensor *element = &stack->element;
-    bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
-    element->dtype =
-        type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED ? type->dtype : TSSA_FLOAT;
-    element->rank = known ? type->rank : 0;
-    for (int i = 0; i < element->rank; i++)
-        if (!dim_is_const(type->dims[i], &element->dims[i]) || element->dims[i] < 0)
-            element->dims[i] = 0;
-    stack->buffer = pool_alloc(stack->pool, 0);
-    TRY_ALLOC(stack->buffer);
     return NULL;
 }
 
@@ -123,11 +107,13 @@ static tssa_status *reorder(struct stack *stack, int axis, bool reverse)
     return NULL;
 }
 
-tssa_status *stack_finish(struct stack *stack, const struct ir_value *source, int64_t axis,
+tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64_t axis,
                           bool reverse, struct value *out)
 {
-    if (!stack->buffer)
-        TRY(empty_element(stack, source));
+    if (!stack->buffer) {
+        stack->element = *empty;
+        TRY(stack_grow(stack, 0));
+    }
     int rank = stack->element.rank + 1;
     if (axis < -rank || axis >= rank)
         return ERROR(TSSA_RUNTIME, "scan output axis %" PRId64 " is out of range for rank %d", axis,

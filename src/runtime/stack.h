@@ -8,7 +8,6 @@
 
 #include "base/pool.h"
 #include "base/value.h"
-#include "ir/ir.h"
 
 struct stack {
     struct pool *pool;
@@ -22,12 +21,9 @@ void stack_free(struct stack *stack);
 /* Copies the tensor's elements; the shape must be that of the ones before. `hint` > 0: how many there
  * will be in all. */
 tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t hint);
-/*
- * The stacked tensor, with the new axis at `axis`, reversed when `reverse`; empties the stack. With
- * nothing pushed, `source` (the value that would have been pushed) gives dtype and dims: as inferred,
- * else as the model declares them; unknown dims are 0 and an unknown rank gives the shape [0].
- */
-tssa_status *stack_finish(struct stack *stack, const struct ir_value *source, int64_t axis,
+/* The stacked tensor, with the new axis at `axis`, reversed when `reverse`; empties the stack. With
+ * nothing pushed, `empty` gives the dtype and dims of what would have been pushed. */
+tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64_t axis,
                           bool reverse, struct value *out);
 
 /* The i-th slice of `tensor` along `axis`, without that axis; shares storage where it is contiguous. */
