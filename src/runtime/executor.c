@@ -130,12 +130,20 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
     return status_prefix(status, "%s", text);
 }
 
+static inline tssa_status *check_stop(const struct run *run)
+{
+    if (__builtin_expect(run->stop && atomic_load_explicit(run->stop, memory_order_relaxed), 0))
+        return ERROR(TSSA_LIMIT, "the run was stopped");
+    return NULL;
+}
+
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
 {
     const struct step *end = block->steps + block->n_steps;
-    if (run->stop && atomic_load_explicit(run->stop, memory_order_relaxed))
-        return ERROR(TSSA_LIMIT, "the run was stopped");
+    /* An endless loop may have no step in its body. */
+    TRY(check_stop(run));
     for (const struct step *step = block->steps; step < end; step++) {
+        TRY(check_stop(run));
         tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
         if (__builtin_expect(status != NULL, 0))
             return prefix_with_op(status, step->op);
