@@ -37,6 +37,10 @@ static tssa_status *attention_prepare(const struct ir_op *op, struct arena *aren
         return ERROR(TSSA_MALFORMED,
                      "qk_matmul_output_mode %" PRId64 ", %" PRId64 " and %" PRId64 " heads", mode,
                      attrs->q_heads, attrs->kv_heads);
+    /* Version 25 has windows; a model that uses them must not be run without. */
+    if (ir_attr_int(op, "left_window_size", -1) != -1 ||
+        ir_attr_int(op, "right_window_size", -1) != -1)
+        return ERROR(TSSA_UNSUPPORTED, "attention windows (version 25) cannot be run");
     attrs->scores = (enum scores_mode)mode;
     *state = attrs;
     return NULL;
