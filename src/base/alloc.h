@@ -58,4 +58,13 @@ static inline bool i64_add(int64_t a, int64_t b, int64_t *result)
     return true;
 }
 
+static inline bool i64_sub(int64_t a, int64_t b, int64_t *result)
+{
+    int64_t r;
+    if (__builtin_sub_overflow(a, b, &r))
+        return false;
+    *result = r;
+    return true;
+}
+
 #endif

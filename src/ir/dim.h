@@ -12,7 +12,8 @@
  *
  * Divisors count as non-zero: N*M / N is M.
  *
- * Every maker returns NULL only when memory runs out. Not thread-safe.
+ * Every maker returns NULL only when memory runs out, and takes such a NULL as an operand, so that a
+ * caller checks once. Not thread-safe.
  */
 #ifndef TSSA_IR_DIM_H
 #define TSSA_IR_DIM_H

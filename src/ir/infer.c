@@ -100,8 +100,13 @@ tssa_status *infer_set(struct ir_op *op, uint32_t index, const struct ir_type *t
 tssa_status *infer_set_tensor(struct ir_op *op, uint32_t index, tssa_dtype dtype, int rank,
                               const struct dim *const *dims)
 {
-    for (int i = 0; i < rank; i++)
+    int64_t size;
+    for (int i = 0; i < rank; i++) {
         TRY_ALLOC(dims[i]);
+        if (dim_is_const(dims[i], &size) && size < 0)
+            return ERROR(TSSA_MALFORMED, "dim %d of result %u would be %lld", i, (unsigned)index,
+                         (long long)size);
+    }
     return infer_set(op, index, type_tensor(&graph_of(op)->types, dtype, rank, dims));
 }
 

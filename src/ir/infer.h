@@ -35,6 +35,7 @@ int infer_rank(const struct ir_op *op, uint32_t index);
 const struct dim *infer_dim(const struct ir_op *op, uint32_t index, int d);
 /* Sets a result's type (NULL type: out of memory). Results beyond n_results or unwanted are ignored. */
 tssa_status *infer_set(struct ir_op *op, uint32_t index, const struct ir_type *type);
+/* Dims may be NULL (out of memory); negative ones are an error. */
 tssa_status *infer_set_tensor(struct ir_op *op, uint32_t index, tssa_dtype dtype, int rank,
                               const struct dim *const *dims);
 tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dtype);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inference for element-wise rows and type conversions: one element type, the broadcast shape, and
+ * Inference for element-wise rows: one element type, the broadcast shape, and
  * integer elements that are computed symbolically, because exporters write shape arithmetic with them.
  */
 #include <inttypes.h>

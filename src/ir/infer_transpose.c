@@ -24,13 +24,14 @@ static const struct dim *transposed_dim(struct ir_graph *graph, struct ir_op *op
         !i64_mul(kernel - 1, dilations && count == n ? dilations[at] : 1, &extent))
         return infer_fresh(op);
     const int64_t *padding = ir_attr_ints(op, "output_padding", &count);
-    if (!i64_add(extent, padding && count == n ? padding[at] + 1 : 1, &rest))
+    if (!i64_add(extent, padding && count == n ? padding[at] : 0, &rest) ||
+        !i64_add(rest, 1, &rest))
         return infer_fresh(op);
     const int64_t *pads = ir_attr_ints(op, "pads", &count);
     if (pads && count == 2 * n && strcmp(auto_pad, "NOTSET") == 0 &&
-        (!i64_add(rest, -pads[at], &rest) || !i64_add(rest, -pads[n + at], &rest)))
+        (!i64_sub(rest, pads[at], &rest) || !i64_sub(rest, pads[n + at], &rest)))
         return infer_fresh(op);
-    if (!i64_add(rest, -stride, &rest))
+    if (!i64_sub(rest, stride, &rest))
         return infer_fresh(op);
     const struct dim *steps = dim_mul(table, in, dim_const(table, stride));
     const struct dim *offset = dim_const(table, rest);
@@ -65,10 +66,10 @@ static const struct dim *unpooled_dim(struct ir_graph *graph, struct ir_op *op, 
     const int64_t *strides = ir_attr_ints(op, "strides", &n_strides);
     const int64_t *pads = ir_attr_ints(op, "pads", &n_pads);
     int64_t stride = strides && n_strides == n ? strides[i] : 1, rest;
-    if (!kernel || n_kernel != n || stride < 1 || !i64_add(kernel[i], -stride, &rest))
+    if (!kernel || n_kernel != n || stride < 1 || !i64_sub(kernel[i], stride, &rest))
         return infer_fresh(op);
     for (size_t k = i; pads && n_pads == 2 * n && k < 2 * n; k += n)
-        if (pads[k] < 0 || !i64_add(rest, -pads[k], &rest))
+        if (pads[k] < 0 || !i64_sub(rest, pads[k], &rest))
             return infer_fresh(op);
     const struct dim *factor = dim_const(table, stride), *offset = dim_const(table, rest);
     const struct dim *steps =
