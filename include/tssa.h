@@ -286,14 +286,15 @@ TSSA_API void tssa_session_free(tssa_session *session);
 /*
  * Runs the model once. inputs[i] belongs to the model's i-th input; NULL takes its default.
  * On entry, outputs[i] is NULL, or a tensor of the right type and shape that the result is written
- * into. On success every NULL entry holds a new value that the caller frees; on failure none does.
+ * into; its memory overlaps neither an input's nor another output's. On success every NULL entry holds
+ * a new value that the caller frees; on failure none does.
  */
 TSSA_API tssa_status *tssa_session_run(tssa_session *session, size_t input_count,
                                        tssa_value *const *inputs, size_t output_count,
                                        tssa_value **outputs);
 
 /*
- * Ends the session's runs that are under way, with TSSA_LIMIT, before their next loop iteration, and
+ * Ends the session's runs that are under way, with TSSA_LIMIT, before their next step, and
  * refuses new ones. May be called from any thread and from a signal handler.
  */
 TSSA_API void tssa_session_stop(tssa_session *session);
