@@ -16,7 +16,7 @@ struct scan_attrs {
     bool batched;
     uint32_t n_states, n_scanned, n_stacked;
     const int64_t *input_axes, *output_axes;
-    const bool *input_reverse, *output_reverse;
+    const int64_t *input_directions, *output_directions; /* 1: from last to first */
 };
 
 struct scan {
@@ -32,26 +32,15 @@ struct scan {
 
 /* ---- Attributes ----------------------------------------------------------------------------------- */
 
-static const int64_t *decode_axes(const struct ir_op *op, struct arena *arena, const char *name,
+static const int64_t *decode_list(const struct ir_op *op, struct arena *arena, const char *name,
                                   uint32_t n)
 {
     size_t count;
     const int64_t *values = ir_attr_ints(op, name, &count);
-    int64_t *axes = ARENA_ARRAY(arena, int64_t, n);
-    for (uint32_t i = 0; axes && values && i < n && i < count; i++)
-        axes[i] = values[i];
-    return axes;
-}
-
-static const bool *decode_reverse(const struct ir_op *op, struct arena *arena, const char *name,
-                                  uint32_t n)
-{
-    size_t count;
-    const int64_t *values = ir_attr_ints(op, name, &count);
-    bool *reverse = ARENA_ARRAY(arena, bool, n);
-    for (uint32_t i = 0; reverse && values && i < n && i < count; i++)
-        reverse[i] = values[i] == 1;
-    return reverse;
+    int64_t *list = ARENA_ARRAY(arena, int64_t, n);
+    for (uint32_t i = 0; list && values && i < n && i < count; i++)
+        list[i] = values[i];
+    return list;
 }
 
 tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, const void **state)
@@ -66,13 +55,13 @@ tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, c
     attrs->n_scanned = (uint32_t)scanned;
     attrs->n_states = n - attrs->n_scanned;
     attrs->n_stacked = op->n_results - attrs->n_states;
-    attrs->input_axes = decode_axes(op, arena, "scan_input_axes", attrs->n_scanned);
-    attrs->output_axes = decode_axes(op, arena, "scan_output_axes", attrs->n_stacked);
-    attrs->input_reverse = decode_reverse(
+    attrs->input_axes = decode_list(op, arena, "scan_input_axes", attrs->n_scanned);
+    attrs->output_axes = decode_list(op, arena, "scan_output_axes", attrs->n_stacked);
+    attrs->input_directions = decode_list(
         op, arena, attrs->batched ? "directions" : "scan_input_directions", attrs->n_scanned);
-    attrs->output_reverse = decode_reverse(op, arena, "scan_output_directions", attrs->n_stacked);
-    if (!attrs->input_axes || !attrs->output_axes || !attrs->input_reverse ||
-        !attrs->output_reverse)
+    attrs->output_directions = decode_list(op, arena, "scan_output_directions", attrs->n_stacked);
+    if (!attrs->input_axes || !attrs->output_axes || !attrs->input_directions ||
+        !attrs->output_directions)
         return status_out_of_memory();
     *state = attrs;
     return NULL;
@@ -130,7 +119,7 @@ static tssa_status *iterate(struct scan *scan, int64_t t, const int *axes)
     for (uint32_t i = 0; i < scan->n_states; i++)
         executor_bind(run, scan->body, i, &scan->values[i]);
     for (uint32_t i = 0; i < scan->n_scanned; i++) {
-        int64_t at = scan->attrs->input_reverse[i] ? scan->steps - 1 - t : t;
+        int64_t at = scan->attrs->input_directions[i] == 1 ? scan->steps - 1 - t : t;
         TRY(slice_along(&run->pool, &scan->values[scan->n_states + i].tensor, axes[i], at, &value));
         executor_bind(run, scan->body, scan->n_states + i, &value);
     }
@@ -173,7 +162,7 @@ static tssa_status *finish_stacks(struct scan *scan, struct value *results)
     bool batched = scan->attrs->batched;
     for (uint32_t i = 0; i < scan->n_stacked; i++) {
         int64_t axis = batched ? 0 : scan->attrs->output_axes[i];
-        bool reverse = !batched && scan->attrs->output_reverse[i];
+        bool reverse = !batched && scan->attrs->output_directions[i] == 1;
         struct tensor empty;
         control_empty_element(scan->run, ir_operand(returned, scan->n_states + i), &empty);
         TRY(stack_finish(&scan->stacks[i], &empty, axis, reverse, &results[i]));
