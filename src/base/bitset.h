@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fixed-size set of small integers. */
+/* A fixed-size set of small integers, in an arena that owns its words. Not thread-safe. */
 #ifndef TSSA_BASE_BITSET_H
 #define TSSA_BASE_BITSET_H
 

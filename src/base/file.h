@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading whole files through a mapping, and writing files that are never seen half-written. */
+/*
+ * Reading whole files through a mapping, and writing files that are never seen half-written. Errors are
+ * TSSA_IO and name the path. Different maps and writers may be used from different threads.
+ */
 #ifndef TSSA_BASE_FILE_H
 #define TSSA_BASE_FILE_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A hash map from byte strings to pointers. Keys are borrowed: they must outlive the map and not change.
- * Insertion order is kept for iteration, so that output is deterministic.
+ * Insertion order is kept for iteration, so that output is deterministic. Not thread-safe; many threads may
+ * read a map that nobody changes.
  */
 #ifndef TSSA_BASE_MAP_H
 #define TSSA_BASE_MAP_H

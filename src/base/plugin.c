@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Where plugins are looked for, on dlopen. */
 #include "base/plugin.h"
 
 #include <dlfcn.h>

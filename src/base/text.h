@@ -11,7 +11,7 @@
 
 /*
  * Failure is sticky: once memory runs out, `failed` stays set and further appends do nothing, so that a
- * printer checks once, at its end.
+ * printer checks once, at its end. Not thread-safe.
  */
 struct text {
     const tssa_allocator *allocator;

@@ -6,6 +6,8 @@
  *     if (!vec_push(&sizes, 4)) return status_out_of_memory();
  *     use sizes.data[i], sizes.count
  *     vec_free(&sizes);
+ *
+ * Not thread-safe.
  */
 #ifndef TSSA_BASE_VEC_H
 #define TSSA_BASE_VEC_H

@@ -136,7 +136,7 @@ tssa_status *einsum_resolve(const struct einsum *e, int n_operands, const int *r
     for (int i = 0; i < n_operands; i++) {
         int rest = ranks[i] - e->operands[i].n_letters;
         if (rest < 0 || (rest > 0 && e->operands[i].ellipsis < 0))
-            return ERROR(TSSA_SHAPE_MISMATCH, "operand %d has rank %d, the equation says %d", i,
+            return ERROR(TSSA_MALFORMED, "operand %d has rank %d, the equation says %d", i,
                          ranks[i], e->operands[i].n_letters);
         labels.n_ellipsis = rest > labels.n_ellipsis ? rest : labels.n_ellipsis;
     }

@@ -8,6 +8,9 @@
  * lenient: what it cannot tell stays unknown (unranked, fresh dims). It returns an error only when no
  * run of the op could succeed, and then one line that names the operand and both shapes or types.
  * Operands may have unknown types, and optional ones may be NULL.
+ *
+ * TSSA_MALFORMED for a model that cannot run, TSSA_OUT_OF_MEMORY. Changes the
+ * graph, so one thread at a time.
  */
 #ifndef TSSA_IR_INFER_H
 #define TSSA_IR_INFER_H

@@ -40,7 +40,7 @@ INFER_RULE(attention)
     tssa_dtype dtype = infer_dtype(op, 0), v_dtype = infer_dtype(op, 2);
     const struct dim *total = k.length;
     if (rank >= 0 && rank != 3 && rank != 4)
-        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must be of rank 3 or 4, not %d", rank);
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 3 or 4, not %d", rank);
     if (ir_operand(op, 4))
         total = infer_rank(op, 4) == 4 ? dim_add(table, k.length, infer_dim(op, 4, 2))
                                        : infer_fresh(op);

@@ -17,7 +17,7 @@ INFER_RULE(recurrent)
     int rank = infer_rank(op, 0);
     tssa_dtype dtype = infer_dtype(op, 0);
     if (rank >= 0 && rank != 3)
-        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must have rank 3, not %d", rank);
+        return ERROR(TSSA_MALFORMED, "operand 0 must have rank 3, not %d", rank);
     bool both = strcmp(ir_attr_str(op, "direction", "forward"), "bidirectional") == 0;
     bool batch_first = ir_attr_int(op, "layout", 0) != 0;
     const struct dim *steps = rank == 3 ? infer_dim(op, 0, batch_first ? 1 : 0) : infer_fresh(op);

@@ -16,8 +16,7 @@ INFER_RULE(grid_sample)
     if (rank < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
     if (rank < 3 || (infer_rank(op, 1) >= 0 && infer_rank(op, 1) != rank))
-        return ERROR(TSSA_SHAPE_MISMATCH, "the input has rank %d, the grid %d", rank,
-                     infer_rank(op, 1));
+        return ERROR(TSSA_MALFORMED, "the input has rank %d, the grid %d", rank, infer_rank(op, 1));
     for (int i = 0; i < rank; i++)
         dims[i] = i < 2 ? dim_of(op, 0, i) : dim_of(op, 1, i - 1);
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);

@@ -41,7 +41,7 @@ INFER_RULE(dft)
     if (rank < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
     if (rank < 2)
-        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must be of rank 2 or more, not %d", rank);
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 2 or more, not %d", rank);
     bool known = !ir_operand(op, 2) || (infer_const_ints(op, 2, &given, &count) && count == 1);
     if (known)
         TRY(infer_axis(op, given, rank, &axis));
@@ -59,7 +59,7 @@ INFER_RULE(stft)
     struct dim_table *table = &graph->dims;
     const struct dim *dims[4], *step = known_scalar(op, 1), *length = known_scalar(op, 3);
     if (infer_rank(op, 0) >= 0 && infer_rank(op, 0) != 3)
-        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must be of rank 3, not %d", infer_rank(op, 0));
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 3, not %d", infer_rank(op, 0));
     bool known = infer_rank(op, 0) == 3;
     if (!ir_operand(op, 3) && infer_rank(op, 2) == 1)
         length = infer_dim(op, 2, 0);

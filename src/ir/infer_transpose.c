@@ -129,7 +129,7 @@ INFER_RULE(det)
     if (rank < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
     if (rank < 2)
-        return ERROR(TSSA_SHAPE_MISMATCH, "operand 0 must be of rank 2 or more, not %d", rank);
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 2 or more, not %d", rank);
     for (int i = 0; i < rank - 2; i++)
         dims[i] = infer_dim(op, 0, i);
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank - 2, dims);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Characters to tokens. */
 #include "ir/lexer.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The op table, from the rows of ops.def. */
 #include "ir/ops.h"
 
 #include <string.h>

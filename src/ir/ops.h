@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The op table: everything that tssa knows about an operator stands in one row of ops.def.
- * See docs/adding-an-operator.md.
+ * See docs/adding-an-operator.md. The table is constant: any thread may read it.
  */
 #ifndef TSSA_IR_OPS_H
 #define TSSA_IR_OPS_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Types of values, hash-consed per graph: equal types are the same pointer.
- * What is not known is said: dtype UNDEFINED, rank -1; a dim is never NULL (an unknown one is a fresh symbol).
+ * What is not known is said: dtype UNDEFINED, rank -1; a dim is never NULL (an unknown one is a fresh
+ * symbol). The table owns its types, and they live as long as its arena. Not thread-safe.
  */
 #ifndef TSSA_IR_TYPE_H
 #define TSSA_IR_TYPE_H

@@ -5,7 +5,8 @@
  * fit block returns (If, Loop, Scan); element types are legal; ids and names are unique. The message
  * shows the offending op, printed. Time is linear in the size of the graph.
  *
- * TSSA_UNSUPPORTED for an element type that the op table does not allow, else TSSA_INTERNAL.
+ * TSSA_UNSUPPORTED for an element type that the op table does not allow, else TSSA_INTERNAL: the importer
+ * refuses everything else that a model can do wrong. Only reads the graph.
  */
 #ifndef TSSA_IR_VERIFIER_H
 #define TSSA_IR_VERIFIER_H

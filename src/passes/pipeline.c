@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* The table of passes, what a level runs, and the dumps and checks between passes. */
 #include "passes/pipeline.h"
 
 #include <string.h>

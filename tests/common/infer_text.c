@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* Programs around the ops, and fresh symbols renumbered; see infer_text.h. */
 #include "common/infer_text.h"
 
 #include <setjmp.h>
