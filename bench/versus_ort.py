@@ -6,9 +6,9 @@
     bench/versus_ort.py --models DIR... lstm ssd  those of DIR whose name holds a word
     bench/versus_ort.py --record bench/results/2026-01-31-cpu
 
-A model is a folder with model.onnx and test_data_set_0.  Both engines get the same
-input memory and write into the outputs of their first run; outputs must agree.  Each
-thread count has a process of its own, because OpenMP reads its settings once.
+A model is a folder with model.onnx and a folder of input_K.pb or in_K.npy.  Both engines
+get the same input memory and write into the outputs of their first run; outputs must
+agree.  Each thread count has a process of its own, because OpenMP reads its settings once.
 
 Columns: microseconds per run.  `min` and `median` are over all runs; `spread` is the
 lowest and highest median of a block; `copy` is the time to copy half of the bytes of
@@ -40,21 +40,30 @@ RTOL, ATOL = 1e-3, 1e-5
 # ---- One process: one thread count ---------------------------------------------------
 
 
-def read_data_set(folder: Path, what: str) -> list[tuple[str, object]]:
-    """(name, value) of each WHAT_K.pb; sequences as lists of arrays."""
+def data_set_of(folder: Path) -> Path | None:
+    """The first folder of test data: test_data_set_0, or one of another name."""
+    return min((path.parent for path in folder.glob("*/in*_0.*")), default=None)
+
+
+def read_inputs(folder: Path) -> list[tuple[str, np.ndarray]]:
+    """(name, value) of each input; the name may be empty."""
     import onnx
     from onnx import numpy_helper
 
-    values = []
-    for k in range(len(list(folder.glob(f"{what}_*.pb")))):
-        data = (folder / f"{what}_{k}.pb").read_bytes()
+    arrays = [np.load(path) for path in sorted(folder.glob("in_*.npy"), key=number_of)]
+    values = [("", array) for array in arrays]
+    for path in sorted(folder.glob("input_*.pb"), key=number_of):
         tensor = onnx.TensorProto()
         try:
-            tensor.ParseFromString(data)
+            tensor.ParseFromString(path.read_bytes())
             values.append((tensor.name, numpy_helper.to_array(tensor)))
         except Exception:
-            raise ValueError(f"{what}_{k}.pb holds no tensor") from None
+            raise ValueError(f"not measured: {path.name} holds no tensor") from None
     return values
+
+
+def number_of(path: Path) -> int:
+    return int(path.stem.rsplit("_", 1)[1])
 
 
 class Ort:
@@ -204,12 +213,12 @@ def nbytes(value) -> int:
 
 
 def measure(lib, folder: Path, threads: int, seconds: float) -> dict:
-    path, data = folder / "model.onnx", folder / "test_data_set_0"
+    path, data = folder / "model.onnx", data_set_of(folder)
     import onnxruntime
 
     probe = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     names = [i.name for i in probe.get_inputs()]
-    given = read_data_set(data, "input")
+    given = read_inputs(data)
     if not all(name in names for name, _ in given):
         given = list(zip(names, [value for _, value in given]))
     inputs = {name: np.ascontiguousarray(v).reshape(v.shape) for name, v in given}
@@ -276,7 +285,7 @@ def find_models(args: argparse.Namespace) -> list[Path]:
     return [
         folder
         for folder in folders
-        if (folder / "test_data_set_0").is_dir()
+        if data_set_of(folder)
         and (not args.words or any(word in folder.name for word in args.words))
     ]
 
