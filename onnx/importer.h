@@ -7,10 +7,11 @@
  * are Constants, names are unique, types are inferred, and the verifier has passed it. Operators that
  * tssa has no row for, and those of opsets newer than it knows, are carried as opaque ops.
  *
- * Models of IR 1 to 13 are read (ONNX 1.22.0, docs/IR.md). Any bytes may be given: what is no valid model
- * ends in a status that names the node or tensor: TSSA_MALFORMED, TSSA_UNSUPPORTED (a
- * newer IR, an element type, what an upgrade cannot express), TSSA_LIMIT or TSSA_IO. *graph is written on success only, and the caller
- * frees it (ir_graph_free). Imports have nothing in common: any threads may import at once.
+ * Models of IR 1 to 13 are read (ONNX 1.22.0, docs/IR.md). Any bytes may be given: what is no valid
+ * model ends in a status that names the node or tensor: TSSA_MALFORMED, TSSA_UNSUPPORTED (a newer IR, an
+ * element type, what an upgrade cannot express), TSSA_LIMIT or TSSA_IO. *graph is written on success
+ * only, and the caller frees it (ir_graph_free). Imports have nothing in common: any threads may import
+ * at once.
  */
 #ifndef TSSA_ONNX_IMPORTER_H
 #define TSSA_ONNX_IMPORTER_H
