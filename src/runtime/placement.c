@@ -12,24 +12,30 @@
 
 int plan_symbol(const struct plan *plan, const struct dim *symbol)
 {
-    for (uint32_t i = 0; i < plan->n_symbols; i++)
-        if (plan->symbols[i] == symbol)
-            return (int)i;
-    return -1;
+    return symbol->id < plan->n_symbol_numbers ? (int)plan->symbol_numbers[symbol->id] - 1 : -1;
 }
 
 static tssa_status *collect_symbols(struct plan *plan)
 {
-    const struct ir_block *body = plan->graph->body;
+    const struct ir_graph *graph = plan->graph;
+    const struct ir_block *body = graph->body;
     const struct dim **symbols =
         ARENA_ARRAY(&plan->arena, const struct dim *, (size_t)body->n_params *TSSA_MAX_RANK);
+    uint32_t *numbers = ARENA_ARRAY(&plan->arena, uint32_t, graph->dims.n_dims);
     TRY_ALLOC(symbols);
+    TRY_ALLOC(numbers);
     plan->symbols = symbols;
+    plan->symbol_numbers = numbers;
+    plan->n_symbol_numbers = graph->dims.n_dims;
     for (uint32_t i = 0; i < body->n_params; i++) {
         const struct ir_type *type = body->params[i]->type;
-        for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++)
-            if (type->dims[d]->kind == DIM_SYMBOL && plan_symbol(plan, type->dims[d]) < 0)
-                symbols[plan->n_symbols++] = type->dims[d];
+        for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++) {
+            const struct dim *dim = type->dims[d];
+            if (dim->kind != DIM_SYMBOL || numbers[dim->id])
+                continue;
+            symbols[plan->n_symbols++] = dim;
+            numbers[dim->id] = plan->n_symbols;
+        }
     }
     return NULL;
 }

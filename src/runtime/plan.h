@@ -77,6 +77,8 @@ struct plan {
     uint32_t n_placed;
     const struct dim *const *symbols; /* that the inputs' shapes bind */
     uint32_t n_symbols;
+    const uint32_t *symbol_numbers; /* per dim id: the symbol's index in `symbols` + 1, or 0 */
+    uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const uint32_t
         *result_outputs; /* per graph output: index into plan->outputs that may be placed in
                                        the caller's memory, or SLOT_NONE */

@@ -105,8 +105,13 @@ static void test_symbolic_sizes(void **state)
     setup(&f);
     const struct dim *n = dim_symbol(&f.graph->dims, "N");
     const struct dim *dims[2] = {n, n};
+    uint32_t numbers[64] = {0};
+    assert_true(n->id < 64);
+    numbers[n->id] = 1;
     f.plan.symbols = &n;
     f.plan.n_symbols = 1;
+    f.plan.symbol_numbers = numbers;
+    f.plan.n_symbol_numbers = 64;
     f.placed[0] = (struct plan_placed){0, 0, 1, type_tensor(&f.graph->types, TSSA_FLOAT, 2, dims)};
     compute(&f, 1, (const int64_t[]){8});
     assert_int_equal(f.sizes[0], 8 * 8 * 4);
