@@ -229,7 +229,7 @@ bool onednn_conv_f32(const struct conv *c, int threads)
     struct job job = {.biased = c->bias != NULL};
     if (c->rank < 1 || c->rank > CONV_MAX_RANK)
         return false;
-    int before = onednn_enter(threads);
+    struct onednn_setting before = onednn_enter(threads);
     bool done = job_run(&job, c);
     job_close(&job);
     onednn_leave(before);

@@ -25,7 +25,7 @@ bool onednn_gemm_f32(const struct gemm *g, int threads)
     if (!describe(g->m, g->k, g->a_row, g->a_column, &a, &lda) ||
         !describe(g->k, g->n, g->b_row, g->b_column, &b, &ldb) || g->k == 0)
         return false;
-    int before = onednn_enter(threads);
+    struct onednn_setting before = onednn_enter(threads);
     dnnl_status_t status =
         dnnl_sgemm(a, b, g->m, g->n, g->k, 1.0f, g->a, lda, g->b, ldb, 0.0f, g->c, g->n);
     onednn_leave(before);

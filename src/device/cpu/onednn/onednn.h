@@ -8,9 +8,14 @@
 #include "device/cpu/plugins.h"
 #include "device/cpu/provider.h"
 
-/* Bracket every call that computes: sets the number of threads, and gives back the old one. */
-int onednn_enter(int threads);
-void onednn_leave(int before);
+/* OpenMP's settings for the calling thread, as they were. */
+struct onednn_setting {
+    int threads, dynamic;
+};
+
+/* Bracket every call that computes: sets the number of threads, and the old settings again. */
+struct onednn_setting onednn_enter(int threads);
+void onednn_leave(struct onednn_setting before);
 
 bool onednn_gemm_f32(const struct gemm *gemm, int threads);
 bool onednn_conv_f32(const struct conv *conv, int threads);
