@@ -254,13 +254,6 @@ bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_at
     return true;
 }
 
-bool ir_op_set_int(struct ir_graph *graph, struct ir_op *op, const char *name, int64_t value)
-{
-    struct ir_attr attr = {
-        .name = intern_str(&graph->strings, name), .kind = IR_ATTR_INT, .i = value};
-    return attr.name && ir_op_set_attr(graph, op, &attr);
-}
-
 static const struct ir_attr *attr_of_kind(const struct ir_op *op, const char *name,
                                           enum ir_attr_kind kind)
 {

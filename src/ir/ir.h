@@ -179,7 +179,6 @@ void ir_op_set_operand(struct ir_op *op, uint32_t index, struct ir_value *value)
 bool ir_op_set_blocks(struct ir_graph *graph, struct ir_op *op, uint32_t n_blocks);
 /* Adds or replaces; the attribute is copied, what it points to is not. */
 bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_attr *attr);
-bool ir_op_set_int(struct ir_graph *graph, struct ir_op *op, const char *name, int64_t value);
 
 /* All uses of `from` become uses of `to`. */
 void ir_value_replace(struct ir_value *from, struct ir_value *to);

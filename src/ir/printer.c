@@ -308,15 +308,6 @@ static bool has_unnamed(const struct ir_op *op)
     return unnamed;
 }
 
-void ir_print_op(const struct ir_op *op, struct text *text)
-{
-    struct printer printer;
-    if (!printer_init(&printer, has_unnamed(op) ? graph_of(op) : NULL, false, text))
-        return;
-    print_op(&printer, op, 0);
-    printer_free(&printer);
-}
-
 void ir_print_op_line(const struct ir_op *op, struct text *text)
 {
     struct printer printer;

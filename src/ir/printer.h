@@ -23,9 +23,8 @@
 #include "ir/ir.h"
 
 void ir_print_graph(const struct ir_graph *graph, bool full, struct text *text);
-/* One op with its blocks; unnamed values have the numbers that they have in the graph's text. */
-void ir_print_op(const struct ir_op *op, struct text *text);
-/* One line: the op without its blocks. */
+/* One line: the op without its blocks; unnamed values have the numbers that they have in the graph's
+ * text. */
 void ir_print_op_line(const struct ir_op *op, struct text *text);
 
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The committed models as text: what is printed parses back and prints the same, before and after the
  * passes, and infers to the same types. */
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/committed_models.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -59,21 +59,5 @@ static void one_model(void **state)
 
 int main(void)
 {
-    glob_t models;
-    if (glob(TSSA_SOURCE_DIR "/models/*/model.onnx", 0, NULL, &models) != 0) {
-        fprintf(stderr, "no committed models\n");
-        return 1;
-    }
-    struct CMUnitTest *tests = calloc(models.gl_pathc, sizeof *tests);
-    if (!tests)
-        return 1;
-    for (size_t i = 0; i < models.gl_pathc; i++)
-        tests[i] =
-            (struct CMUnitTest){.name = models.gl_pathv[i] + strlen(TSSA_SOURCE_DIR "/models/"),
-                                .test_func = one_model,
-                                .initial_state = models.gl_pathv[i]};
-    int failed = _cmocka_run_group_tests("models", tests, models.gl_pathc, NULL, NULL);
-    free(tests);
-    globfree(&models);
-    return failed;
+    return committed_models_test(one_model);
 }

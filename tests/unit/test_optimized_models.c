@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Level 1 changes no bit: every committed model gives the same bytes with and without it. */
 /* ctest-timeout: 300 */
-#include <glob.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,6 +12,7 @@
 #include <cmocka.h>
 
 #include "api/handles.h"
+#include "common/committed_models.h"
 #include "common/model_run.h"
 #include "tools/common/value_file.h"
 
@@ -88,21 +88,5 @@ static void one_model(void **state)
 
 int main(void)
 {
-    glob_t models;
-    if (glob(TSSA_SOURCE_DIR "/models/*/model.onnx", 0, NULL, &models) != 0) {
-        fprintf(stderr, "no committed models\n");
-        return 1;
-    }
-    struct CMUnitTest *tests = calloc(models.gl_pathc, sizeof *tests);
-    if (!tests)
-        return 1;
-    for (size_t i = 0; i < models.gl_pathc; i++)
-        tests[i] =
-            (struct CMUnitTest){.name = models.gl_pathv[i] + strlen(TSSA_SOURCE_DIR "/models/"),
-                                .test_func = one_model,
-                                .initial_state = models.gl_pathv[i]};
-    int failed = _cmocka_run_group_tests("models", tests, models.gl_pathc, NULL, NULL);
-    free(tests);
-    globfree(&models);
-    return failed;
+    return committed_models_test(one_model);
 }
