@@ -209,13 +209,34 @@ TSSA_API tssa_status *tssa_model_load_memory(tssa_context *context, const void *
                                              const tssa_load_options *options, tssa_model **model);
 TSSA_API void tssa_model_free(tssa_model *model);
 
+/* What a pass did, or why it did not. Strings live as long as the call. */
+typedef enum tssa_remark_kind {
+    TSSA_REMARK_APPLIED, /* something was rewritten */
+    TSSA_REMARK_MISSED   /* something stays as it is, and why */
+} tssa_remark_kind;
+
+typedef struct tssa_remark {
+    tssa_remark_kind kind;
+    const char *pass;    /* its name */
+    const char *op;      /* what it is about: "Loop (node "boxes")" */
+    const char *message; /* one line */
+} tssa_remark;
+
 typedef struct tssa_optimize_options {
-    int level;               /* 0: nothing; 1: everything that cannot change a result's bits */
+    int level; /* 0: nothing; 1: what cannot change a result's bits, and is done in no time;
+                  2: everything: rewrites across loops, branches and partial writes */
     int verify_after_passes; /* run the verifier after every pass, not only in debug builds */
     /* Called with the IR text after each pass whose name matches (NULL name: all); may be NULL. */
     const char *dump_pass;
     void (*dump)(void *user, const char *pass, const char *text, size_t size);
     void *dump_user;
+    void (*remark)(void *user, const tssa_remark *remark); /* may be NULL */
+    void *remark_user;
+    /* Passes to run, in order, instead of the level's; NULL: the level's. */
+    const char *const *passes;
+    size_t n_passes;
+    const char *const *skipped; /* passes to leave out */
+    size_t n_skipped;
 } tssa_optimize_options;
 
 /* Rewrites the model in place; must not run while a session is being created from it. */

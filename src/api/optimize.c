@@ -7,5 +7,6 @@ tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options 
 {
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_optimize: model is NULL");
-    return pipeline_run(model->graph, options ? options->level : 1, options);
+    const struct pipeline pipeline = {.options = options};
+    return pipeline_run(model->graph, options ? options->level : 1, &pipeline);
 }

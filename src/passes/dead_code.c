@@ -58,17 +58,19 @@ static void release_block(struct ir_block *block)
  * Only results beyond the required ones: a kernel may count on those. In the normalizations the number
  * of results is itself a switch (BatchNormalization before version 14: training or inference).
  */
-static void drop_results(struct ir_op *op)
+static void drop_results(struct pass_context *pass, struct ir_op *op)
 {
     const struct ir_op_info *info = op->info;
     if (info->max_results == IR_VARIADIC || info->cls == IR_CLASS_NORMALIZATION)
         return;
     for (uint32_t i = info->min_results; i < op->n_results; i++)
-        if (!op->results[i].uses)
+        if (!op->results[i].uses && op->results[i].wanted) {
             op->results[i].wanted = false;
+            pass->changed = true;
+        }
 }
 
-static void sweep(struct ir_block *block)
+static void sweep(struct pass_context *pass, struct ir_block *block)
 {
     struct ir_op *previous;
     for (struct ir_op *op = block->last; op; op = previous) {
@@ -77,16 +79,17 @@ static void sweep(struct ir_block *block)
             for (uint32_t i = 0; i < op->n_blocks; i++)
                 release_block(op->blocks[i]);
             ir_op_remove(op);
+            pass->changed = true;
             continue;
         }
-        drop_results(op);
+        drop_results(pass, op);
         for (uint32_t i = 0; i < op->n_blocks; i++)
-            sweep(op->blocks[i]);
+            sweep(pass, op->blocks[i]);
     }
 }
 
-tssa_status *pass_dead_code(struct ir_graph *graph)
+tssa_status *pass_dead_code(struct pass_context *pass)
 {
-    sweep(graph->body);
+    sweep(pass, pass->graph->body);
     return NULL;
 }

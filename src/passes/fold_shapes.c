@@ -70,15 +70,18 @@ static tssa_status *fold(struct ir_graph *graph, struct ir_op *op, struct ir_val
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
+    struct pass_context *pass = context;
     if (ir_op_is(op, IR_OP_Constant) || !(op->info->flags & IR_PURE))
         return NULL;
     for (uint32_t i = 0; i < op->n_results; i++)
-        if (is_foldable(&op->results[i]))
-            TRY(fold(context, op, &op->results[i]));
+        if (is_foldable(&op->results[i])) {
+            TRY(fold(pass->graph, op, &op->results[i]));
+            pass->changed = true;
+        }
     return NULL;
 }
 
-tssa_status *pass_fold_shapes(struct ir_graph *graph)
+tssa_status *pass_fold_shapes(struct pass_context *pass)
 {
-    return ir_block_walk(graph->body, visit, graph);
+    return ir_block_walk(pass->graph->body, visit, pass);
 }

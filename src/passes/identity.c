@@ -97,16 +97,16 @@ static bool is_identity(const struct ir_op *op)
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    (void)context;
     struct ir_value *from = ir_operand(op, 0);
     if (!from || op->n_results != 1 || !is_identity(op))
         return NULL;
     ir_value_replace(&op->results[0], from);
     ir_op_remove(op);
+    ((struct pass_context *)context)->changed = true;
     return NULL;
 }
 
-tssa_status *pass_identity(struct ir_graph *graph)
+tssa_status *pass_identity(struct pass_context *pass)
 {
-    return ir_block_walk(graph->body, visit, NULL);
+    return ir_block_walk(pass->graph->body, visit, pass);
 }

@@ -9,21 +9,48 @@
  *   keeps   what it leaves untouched; results' bits always, unless it says so
  *   breaks  what must be run or inferred again afterwards
  *
- * A pass gives every value that it makes a type (ir_infer_op), takes time linear in the size of the
- * graph, and leaves a graph that it does not understand as it is. An error means that memory ran out
- * or that tssa has a bug: a model is never refused by a pass.
+ * A pass gives every value that it makes a type (ir_infer_op), sets pass->changed when it changed
+ * anything, takes time linear in the size of the graph, and leaves a graph that it does not understand
+ * as it is. An error means that memory ran out or that tssa has a bug: a model is never refused by a
+ * pass. What it did for the user, and what it could not do, it says in remarks.
  */
 #ifndef TSSA_PASSES_PASS_H
 #define TSSA_PASSES_PASS_H
 
 #include "ir/ir.h"
 
+struct pass_context;
+
 struct pass {
     const char *name, *summary;
-    tssa_status *(*run)(struct ir_graph *graph);
+    tssa_status *(*run)(struct pass_context *pass);
 };
 
-#define PASS(name, summary) tssa_status *pass_##name(struct ir_graph *graph);
+/*
+ * Runs one pure op without blocks whose operands are all Constants. results[i] are tensors in the
+ * graph's arena; results[0] is NULL when the op cannot be run here (no kernel, it fails, it is no
+ * tensor), which is no error.
+ */
+typedef tssa_status *(*pass_evaluate_fn)(void *user, struct ir_graph *graph, const struct ir_op *op,
+                                         struct tensor **results);
+
+/* What a pass is run with. */
+struct pass_context {
+    struct ir_graph *graph;
+    const struct pass *pass;              /* the one that runs: its name signs the remarks */
+    const tssa_optimize_options *options; /* may be NULL */
+    pass_evaluate_fn evaluate;            /* NULL: nothing can be evaluated */
+    void *evaluate_user;
+    bool changed; /* set by a pass that changed the graph */
+};
+
+/* One remark about `op`, when somebody listens; printf-like. */
+__attribute__((format(printf, 4, 5))) tssa_status *pass_remark(const struct pass_context *pass,
+                                                               tssa_remark_kind kind,
+                                                               const struct ir_op *op,
+                                                               const char *format, ...);
+
+#define PASS(name, summary) tssa_status *pass_##name(struct pass_context *pass);
 #include "passes/passes.def"
 #undef PASS
 

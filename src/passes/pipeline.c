@@ -13,8 +13,34 @@ static const struct pass passes[] = {
 #undef PASS
 };
 
-/* What level 1 runs. Identities go first: they hide constants; dead code goes last. */
-static const char *const level_1[] = {"identity", "fold_shapes", "dead_code"};
+/* Passes that run in a row, and again while one of them changes something, `rounds` times at most. */
+struct stage {
+    int rounds;
+    const char *const *names; /* ends with NULL */
+};
+
+#define STAGE(rounds_, ...)                                                                        \
+    {                                                                                              \
+        .rounds = (rounds_), .names = (const char *const[])                                        \
+        {                                                                                          \
+            __VA_ARGS__, NULL                                                                      \
+        }                                                                                          \
+    }
+
+/* Identities go first: they hide constants; dead code goes last. */
+#define SIMPLIFY "identity", "fold_shapes", "dead_code"
+
+static const struct stage level_1[] = {STAGE(1, SIMPLIFY)};
+static const struct stage level_2[] = {STAGE(8, SIMPLIFY)};
+
+static const struct {
+    const struct stage *stages;
+    size_t count;
+} levels[PIPELINE_MAX_LEVEL + 1] = {
+    {NULL, 0},
+    {level_1, sizeof level_1 / sizeof *level_1},
+    {level_2, sizeof level_2 / sizeof *level_2},
+};
 
 const struct pass *pass_table(size_t *count)
 {
@@ -30,13 +56,20 @@ const struct pass *pass_find(const char *name)
     return NULL;
 }
 
+static const tssa_optimize_options no_options;
+
+static const tssa_optimize_options *options_of(const struct pipeline *pipeline)
+{
+    return pipeline && pipeline->options ? pipeline->options : &no_options;
+}
+
 static bool wants_verifier(const tssa_optimize_options *options)
 {
 #ifndef NDEBUG
     (void)options;
     return true;
 #else
-    return options && options->verify_after_passes;
+    return options->verify_after_passes;
 #endif
 }
 
@@ -44,8 +77,7 @@ static tssa_status *dump(const struct ir_graph *graph, const struct pass *pass,
                          const tssa_optimize_options *options)
 {
     struct text text;
-    if (!options || !options->dump ||
-        (options->dump_pass && strcmp(options->dump_pass, pass->name) != 0))
+    if (!options->dump || (options->dump_pass && strcmp(options->dump_pass, pass->name) != 0))
         return NULL;
     text_init(&text, graph->allocator);
     ir_print_graph(graph, false, &text);
@@ -56,35 +88,85 @@ static tssa_status *dump(const struct ir_graph *graph, const struct pass *pass,
     return string ? NULL : status_out_of_memory();
 }
 
-static tssa_status *run_pass(struct ir_graph *graph, const struct pass *pass,
-                             const tssa_optimize_options *options)
+static bool is_skipped(const struct pass *pass, const tssa_optimize_options *options)
 {
-    tssa_status *status = pass->run(graph);
+    for (size_t i = 0; i < options->n_skipped; i++)
+        if (strcmp(options->skipped[i], pass->name) == 0)
+            return true;
+    return false;
+}
+
+/* Sets *changed when the pass says so. */
+static tssa_status *run_pass(struct ir_graph *graph, const char *name,
+                             const struct pipeline *pipeline, bool *changed)
+{
+    const struct pass *pass = pass_find(name);
+    const tssa_optimize_options *options = options_of(pipeline);
+    if (is_skipped(pass, options))
+        return NULL;
+    struct pass_context context = {.graph = graph,
+                                   .pass = pass,
+                                   .options = options,
+                                   .evaluate = pipeline ? pipeline->evaluate : NULL,
+                                   .evaluate_user = pipeline ? pipeline->evaluate_user : NULL};
+    tssa_status *status = pass->run(&context);
     if (status)
         return status_prefix(status, "pass %s", pass->name);
+    *changed |= context.changed;
     TRY(dump(graph, pass, options)); /* first, so that a broken graph can be looked at */
     if (wants_verifier(options))
         return status_prefix(ir_verify(graph), "after pass %s", pass->name);
     return NULL;
 }
 
-tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
-                                 const tssa_optimize_options *options)
+static tssa_status *check_names(const char *const *names, size_t count)
 {
-    if (options && options->dump_pass && !pass_find(options->dump_pass))
-        return ERROR(TSSA_INVALID_ARGUMENT, "no pass is named \"%s\"", options->dump_pass);
     for (size_t i = 0; i < count; i++)
         if (!pass_find(names[i]))
             return ERROR(TSSA_INVALID_ARGUMENT, "no pass is named \"%s\"", names[i]);
-    for (size_t i = 0; i < count; i++)
-        TRY(run_pass(graph, pass_find(names[i]), options));
     return NULL;
 }
 
-tssa_status *pipeline_run(struct ir_graph *graph, int level, const tssa_optimize_options *options)
+static tssa_status *check_options(const tssa_optimize_options *options)
 {
-    if (level < 0 || level > 1)
+    if (options->dump_pass)
+        TRY(check_names(&options->dump_pass, 1));
+    TRY(check_names(options->skipped, options->n_skipped));
+    return check_names(options->passes, options->n_passes);
+}
+
+tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
+                                 const struct pipeline *pipeline)
+{
+    bool changed;
+    TRY(check_options(options_of(pipeline)));
+    TRY(check_names(names, count));
+    for (size_t i = 0; i < count; i++)
+        TRY(run_pass(graph, names[i], pipeline, &changed));
+    return NULL;
+}
+
+static tssa_status *run_stage(struct ir_graph *graph, const struct stage *stage,
+                              const struct pipeline *pipeline)
+{
+    bool changed = true;
+    for (int round = 0; round < stage->rounds && changed; round++) {
+        changed = false;
+        for (const char *const *name = stage->names; *name; name++)
+            TRY(run_pass(graph, *name, pipeline, &changed));
+    }
+    return NULL;
+}
+
+tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeline *pipeline)
+{
+    const tssa_optimize_options *options = options_of(pipeline);
+    if (level < 0 || level > PIPELINE_MAX_LEVEL)
         return ERROR(TSSA_INVALID_ARGUMENT, "there is no optimization level %d", level);
-    size_t count = level == 0 ? 0 : sizeof level_1 / sizeof *level_1;
-    return pipeline_run_passes(graph, level_1, count, options);
+    if (options->passes)
+        return pipeline_run_passes(graph, options->passes, options->n_passes, pipeline);
+    TRY(check_options(options));
+    for (size_t i = 0; i < levels[level].count; i++)
+        TRY(run_stage(graph, &levels[level].stages[i], pipeline));
+    return NULL;
 }

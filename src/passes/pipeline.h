@@ -5,14 +5,22 @@
 
 #include "passes/pass.h"
 
+#define PIPELINE_MAX_LEVEL 2
+
+struct pipeline {
+    const tssa_optimize_options *options; /* NULL: the level's passes, no dumps, no remarks */
+    pass_evaluate_fn evaluate;            /* for constant folding; NULL: none */
+    void *evaluate_user;
+};
+
 /*
- * Runs the passes of an optimization level over a verified and inferred graph: none at level 0, those
- * that cannot change a result's bits from level 1. `options` may be NULL; its own level is not read.
+ * Runs the passes of an optimization level over a verified and inferred graph, or those that
+ * options->passes names. `pipeline` may be NULL. The level in the options is not read.
  * The verifier runs after every pass in debug builds, and on request.
  */
-tssa_status *pipeline_run(struct ir_graph *graph, int level, const tssa_optimize_options *options);
+tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeline *pipeline);
 /* Runs passes by name, in order. */
 tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
-                                 const tssa_optimize_options *options);
+                                 const struct pipeline *pipeline);
 
 #endif

@@ -23,6 +23,7 @@ static void must_hold(tssa_status *status)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
     struct ir_graph *graph = NULL;
     tssa_status *status = ir_parse(&allocator_default, (const char *)data, size, &graph);
     if (!status)
@@ -32,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!status)
         status = ir_verify(graph); /* element types are known only now */
     if (!status) {
-        must_hold(pipeline_run(graph, 1, &options));
+        must_hold(pipeline_run(graph, 1, &pipeline));
         must_hold(ir_infer_graph(graph));
     }
     tssa_status_free(status);

@@ -44,8 +44,15 @@ static char *read_file(const char *path)
     return copy;
 }
 
+static void print_remark(void *user, const tssa_remark *remark)
+{
+    text_printf(user, "// %s: %s: %s: %s\n", remark->pass,
+                remark->kind == TSSA_REMARK_APPLIED ? "applied" : "missed", remark->op,
+                remark->message);
+}
+
 /* Runs the passes of the first line, `// run: a b`, if it is one. */
-static tssa_status *run_passes(struct ir_graph *graph, const char *source)
+static tssa_status *run_passes(struct ir_graph *graph, const char *source, struct text *remarks)
 {
     char line[256], *rest = NULL;
     const char *names[MAX_PASSES];
@@ -61,8 +68,10 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *source)
             return ERROR(TSSA_INVALID_ARGUMENT, "too many passes");
         names[count++] = name;
     }
-    const tssa_optimize_options options = {.verify_after_passes = 1};
-    return pipeline_run_passes(graph, names, count, &options);
+    const tssa_optimize_options options = {
+        .verify_after_passes = 1, .remark = print_remark, .remark_user = remarks};
+    const struct pipeline pipeline = {.options = &options};
+    return pipeline_run_passes(graph, names, count, &pipeline);
 }
 
 /* What the source comes to, or the error, as text. */
@@ -75,7 +84,7 @@ static void process(const char *source, struct text *out)
     if (!status)
         status = ir_infer_graph(graph);
     if (!status)
-        status = run_passes(graph, source);
+        status = run_passes(graph, source, out);
     if (!status)
         status = ir_verify(graph);
     if (status)

@@ -49,10 +49,11 @@ static void one_model(void **state)
 {
     const char *path = *state;
     const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
     struct ir_graph *graph = NULL;
     must(path, onnx_import_file(&allocator_default, path, NULL, &graph));
     round_trip(path, graph);
-    must(path, pipeline_run(graph, 1, &options));
+    must(path, pipeline_run(graph, 1, &pipeline));
     round_trip(path, graph);
     ir_graph_free(graph);
 }

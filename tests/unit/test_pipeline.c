@@ -51,10 +51,11 @@ static void dumps_follow_passes(void **state)
     (void)state;
     struct log log = {.saw_dead = true};
     tssa_optimize_options options = {.dump = record, .dump_user = &log, .verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
     struct ir_graph *graph = parse();
-    assert_null(pipeline_run(graph, 0, &options));
+    assert_null(pipeline_run(graph, 0, &pipeline));
     assert_string_equal(log.passes, "");
-    assert_null(pipeline_run(graph, 1, &options));
+    assert_null(pipeline_run(graph, 1, &pipeline));
     assert_string_equal(log.passes, "identity fold_shapes dead_code ");
     assert_false(log.saw_dead);
     ir_graph_free(graph);
@@ -62,7 +63,7 @@ static void dumps_follow_passes(void **state)
     graph = parse();
     memset(&log, 0, sizeof log);
     options.dump_pass = "identity";
-    assert_null(pipeline_run(graph, 1, &options));
+    assert_null(pipeline_run(graph, 1, &pipeline));
     assert_string_equal(log.passes, "identity ");
     assert_true(log.saw_dead);
     ir_graph_free(graph);
@@ -80,10 +81,11 @@ static void unknown_names_and_levels(void **state)
     (void)state;
     const char *names[] = {"dead_code", "nope"};
     tssa_optimize_options options = {.dump_pass = "none"};
+    const struct pipeline pipeline = {.options = &options};
     struct ir_graph *graph = parse();
     expect_refused(pipeline_run_passes(graph, names, 2, NULL), "no pass is named \"nope\"");
-    expect_refused(pipeline_run(graph, 1, &options), "no pass is named \"none\"");
-    expect_refused(pipeline_run(graph, 2, NULL), "there is no optimization level 2");
+    expect_refused(pipeline_run(graph, 1, &pipeline), "no pass is named \"none\"");
+    expect_refused(pipeline_run(graph, 3, NULL), "there is no optimization level 3");
     ir_graph_free(graph);
 }
 
@@ -104,6 +106,7 @@ static void the_table_is_complete(void **state)
 static tssa_status *whole_way(const tssa_allocator *allocator)
 {
     const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
     struct ir_graph *graph = NULL;
     struct text text;
     TRY(ir_parse(allocator, source, strlen(source), &graph));
@@ -111,7 +114,7 @@ static tssa_status *whole_way(const tssa_allocator *allocator)
     if (!status)
         status = ir_infer_graph(graph);
     if (!status)
-        status = pipeline_run(graph, 1, &options);
+        status = pipeline_run(graph, 1, &pipeline);
     text_init(&text, allocator);
     if (!status) {
         ir_print_graph(graph, true, &text);

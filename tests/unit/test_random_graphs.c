@@ -416,13 +416,14 @@ static void program_open(struct program *p)
     static const uint32_t nowhere[N_OUTPUTS] = {SLOT_NONE, SLOT_NONE, SLOT_NONE,
                                                 SLOT_NONE, SLOT_NONE, SLOT_NONE};
     const tssa_optimize_options checked = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &checked};
     p->graph = parse(p);
     p->run = prepare(p, p->graph, &p->plan);
     p->reference = prepare(p, p->graph, &p->pooled);
     p->pooled->n_placed = 0;
     p->pooled->result_outputs = nowhere;
     p->optimized_graph = parse(p);
-    no_error(p, pipeline_run(p->optimized_graph, 1, &checked));
+    no_error(p, pipeline_run(p->optimized_graph, 1, &pipeline));
     p->optimized = prepare(p, p->optimized_graph, &p->optimized_plan);
 }
 

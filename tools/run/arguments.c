@@ -243,7 +243,7 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
         arguments->memory_limit = (size_t)number << 20;
         return error;
     case 'O':
-        error = parse_size("--optimize", argument, 0, 1, "0 or 1", &number);
+        error = parse_size("--optimize", argument, 0, 2, "0, 1 or 2", &number);
         arguments->level = (int)number;
         return error;
     case 'r':
