@@ -24,6 +24,19 @@ tssa_status *ir_infer_op(struct ir_op *op)
     return NULL;
 }
 
+tssa_status *ir_infer_op_lenient(struct ir_op *op)
+{
+    tssa_status *status = ir_infer_op(op);
+    if (!status || tssa_status_code(status) != TSSA_MALFORMED)
+        return status;
+    tssa_status_free(status);
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        op->results[i].type = graph_of(op)->types.unknown;
+        op->results[i].known = NULL;
+    }
+    return NULL;
+}
+
 tssa_status *ir_infer_block(struct ir_block *block)
 {
     for (struct ir_op *op = block->first; op; op = op->next)

@@ -22,6 +22,9 @@ tssa_status *ir_infer_graph(struct ir_graph *graph);
 tssa_status *ir_infer_block(struct ir_block *block);
 /* One op; its blocks too. Prefixes errors with the op's description. */
 tssa_status *ir_infer_op(struct ir_op *op);
+/* The same for an op that a pass made: when no run of it could succeed, its results' types stay unknown
+ * (it may never be run), and that is no error. */
+tssa_status *ir_infer_op_lenient(struct ir_op *op);
 
 /* ---- For rules ------------------------------------------------------------------------------------ */
 
