@@ -145,6 +145,8 @@ struct ir_graph {
     const char **output_names;            /* as many as `return` of the body has operands */
     uint32_t n_values, n_ops;
     uint64_t infer_steps;          /* ops inferred so far: the budget of loops (infer_control.c) */
+    int64_t folded_growth;         /* bytes that folded constants have added (fold_constants.c) */
+    uint64_t folded_work;          /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
     /* The model around the graph; strings may be NULL. */

@@ -31,7 +31,9 @@ struct stage {
 #define SIMPLIFY "identity", "fold_shapes", "dead_code"
 
 static const struct stage level_1[] = {STAGE(1, SIMPLIFY)};
-static const struct stage level_2[] = {STAGE(8, SIMPLIFY)};
+static const struct stage level_2[] = {
+    STAGE(8, "identity", "fold_shapes", "fold_constants", "dead_code"),
+};
 
 static const struct {
     const struct stage *stages;

@@ -23,6 +23,7 @@
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "passes/pipeline.h"
+#include "runtime/evaluate.h"
 
 #define FOLDER TSSA_SOURCE_DIR "/tests/golden"
 #define MAX_PASSES 16
@@ -70,8 +71,13 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *source, struc
     }
     const tssa_optimize_options options = {
         .verify_after_passes = 1, .remark = print_remark, .remark_user = remarks};
-    const struct pipeline pipeline = {.options = &options};
-    return pipeline_run_passes(graph, names, count, &pipeline);
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {
+        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    tssa_status *status = pipeline_run_passes(graph, names, count, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
 }
 
 /* What the source comes to, or the error, as text. */

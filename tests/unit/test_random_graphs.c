@@ -22,6 +22,7 @@
 #include "ir/parser.h"
 #include "ir/verifier.h"
 #include "passes/pipeline.h"
+#include "runtime/evaluate.h"
 #include "runtime/executor.h"
 
 /* ---- Running -------------------------------------------------------------------------------------- */
@@ -66,7 +67,10 @@ static void program_open(struct program *p)
     static const uint32_t nowhere[RANDOM_GRAPH_OUTPUTS] = {SLOT_NONE, SLOT_NONE, SLOT_NONE,
                                                            SLOT_NONE, SLOT_NONE, SLOT_NONE};
     const tssa_optimize_options checked = {.verify_after_passes = 1};
-    const struct pipeline pipeline = {.options = &checked};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, &allocator_default);
+    const struct pipeline pipeline = {
+        .options = &checked, .evaluate = evaluator_run, .evaluate_user = &evaluator};
     p->graph = parse(p);
     p->run = prepare(p, p->graph, &p->plan);
     p->reference = prepare(p, p->graph, &p->pooled);
@@ -77,6 +81,7 @@ static void program_open(struct program *p)
         no_error(p, pipeline_run(p->optimized_graph[i], i + 1, &pipeline));
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
     }
+    evaluator_free(&evaluator);
 }
 
 static void program_close(struct program *p)

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Evaluates pure ops without blocks whose operands are all Constants. The evaluator runs the kernels of a
+ * run, so results have the bits of a run; an op that fails is left to fail when the model is run.
+ *
+ *   needs   pass->evaluate; without it nothing happens
+ *   keeps   types, known elements, order
+ *   breaks  nothing
+ *
+ * So that a model does not grow out of hand (an Expand, a Range or a ConstantOfShape makes any size from
+ * a few numbers), an op is evaluated only when
+ *
+ *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that no
+ *     other op uses), and no larger than MAX_REPLACED in any case;
+ *   - all that was folded in the graph adds no more than MAX_GROWTH to its constants;
+ *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
+ *     compute more than they read, are evaluated on small operands only.
+ */
+#include "ir/infer.h"
+#include "passes/pass.h"
+
+#define MAX_RESULT ((size_t)256 << 10)
+#define MAX_REPLACED ((size_t)16 << 20)
+#define MAX_GROWTH ((int64_t)4 << 20)
+#define MAX_WORK ((uint64_t)512 << 20)
+#define MAX_HEAVY ((size_t)64 << 10) /* bytes of operands */
+
+static bool is_candidate(const struct ir_op *op)
+{
+    if (!(op->info->flags & IR_PURE) || op->info->cls == IR_CLASS_INTERNAL || op->n_blocks ||
+        op->info->domain[0] == 't' || op->n_results == 0 || ir_op_is(op, IR_OP_Dropout))
+        return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (op->operands[i].value && !ir_value_constant(op->operands[i].value))
+            return false;
+    return op->n_operands > 0;
+}
+
+/* ---- The budget ----------------------------------------------------------------------------------- */
+
+/* What an op's operands weigh, and those of them that nobody else uses. */
+struct weight {
+    size_t operands, freed;
+};
+
+static bool is_counted_before(const struct ir_op *op, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (op->operands[i].value == op->operands[index].value)
+            return true;
+    return false;
+}
+
+static bool has_other_users(const struct ir_op *op, const struct ir_value *value)
+{
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        if (use->user != op)
+            return true;
+    return false;
+}
+
+static struct weight weigh(const struct ir_op *op)
+{
+    struct weight weight = {0, 0};
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = op->operands[i].value;
+        if (!value || (i < 16 && is_counted_before(op, i)))
+            continue;
+        size_t bytes = tensor_bytes(ir_value_constant(value));
+        weight.operands += bytes;
+        if (i < 16 && !has_other_users(op, value))
+            weight.freed += bytes;
+    }
+    return weight;
+}
+
+/* The bytes of a result where its type tells them; 0 where only evaluation can. */
+static size_t typed_bytes(const struct ir_value *result)
+{
+    const struct ir_type *type = result->type;
+    int64_t dims[TSSA_MAX_RANK];
+    size_t count, bytes;
+    if (!result->wanted || type->kind != TYPE_TENSOR || type->rank < 0)
+        return 0;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dims[i]))
+            return 0;
+    tssa_status *status = tensor_layout(type->dtype, type->rank, dims, &count, &bytes);
+    if (!status)
+        return bytes;
+    tssa_status_free(status);
+    return SIZE_MAX;
+}
+
+static bool is_affordable(const struct ir_graph *graph, const struct weight *weight, size_t bytes)
+{
+    if (bytes > MAX_REPLACED || (bytes > MAX_RESULT && bytes > weight->freed))
+        return false;
+    return graph->folded_growth + (int64_t)bytes - (int64_t)weight->freed <= MAX_GROWTH ||
+           bytes <= weight->freed;
+}
+
+static bool is_heavy(const struct ir_op *op)
+{
+    enum ir_op_class cls = op->info->cls;
+    return cls == IR_CLASS_CONTRACTION || cls == IR_CLASS_WINDOW || cls == IR_CLASS_RECURRENT;
+}
+
+static tssa_status *refuse(const struct pass_context *pass, const struct ir_op *op, size_t bytes)
+{
+    return pass_remark(pass, TSSA_REMARK_MISSED, op,
+                       "not folded: %zu bytes of constants would be too many", bytes);
+}
+
+/* ---- Folding -------------------------------------------------------------------------------------- */
+
+static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct tensor *const *tensors)
+{
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        struct ir_value *result = &op->results[i];
+        if (!result->wanted)
+            continue;
+        struct ir_op *constant = ir_constant_create(graph, tensors[i]);
+        TRY_ALLOC(constant);
+        constant->name = op->name;
+        ir_op_insert_before(constant, op);
+        TRY(ir_infer_op(constant));
+        ir_value_replace(result, &constant->results[0]);
+        constant->results[0].name = result->name;
+        constant->results[0].declared = result->declared;
+        result->name = NULL;
+    }
+    ir_op_remove(op);
+    return NULL;
+}
+
+static size_t all_bytes(const struct ir_op *op, struct tensor *const *tensors)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted)
+            bytes += tensor_bytes(tensors[i]);
+    return bytes;
+}
+
+static bool has_results(const struct ir_op *op)
+{
+    bool wanted = false;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        wanted |= op->results[i].uses != NULL;
+    return wanted && op->results[0].wanted;
+}
+
+static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
+{
+    struct ir_graph *graph = pass->graph;
+    struct weight weight = weigh(op);
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < op->n_results && bytes != SIZE_MAX; i++) {
+        size_t more = typed_bytes(&op->results[i]);
+        bytes = more > SIZE_MAX - bytes ? SIZE_MAX : bytes + more;
+    }
+    if (!is_affordable(graph, &weight, bytes))
+        return refuse(pass, op, bytes);
+    if ((is_heavy(op) && weight.operands > MAX_HEAVY) || graph->folded_work > MAX_WORK)
+        return NULL;
+    struct tensor **tensors = ARENA_ARRAY(&graph->arena, struct tensor *, op->n_results);
+    TRY_ALLOC(tensors);
+    graph->folded_work += weight.operands + bytes;
+    TRY(pass->evaluate(pass->evaluate_user, graph, op, tensors));
+    if (!tensors[0])
+        return NULL;
+    bytes = all_bytes(op, tensors);
+    if (!is_affordable(graph, &weight, bytes))
+        return refuse(pass, op, bytes);
+    graph->folded_growth += (int64_t)bytes - (int64_t)weight.freed;
+    pass->changed = true;
+    return replace(graph, op, tensors);
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    return is_candidate(op) && has_results(op) ? fold(context, op) : NULL;
+}
+
+tssa_status *pass_fold_constants(struct pass_context *pass)
+{
+    return pass->evaluate ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/evaluate.h"
+
+#include <string.h>
+
+#include "device/cpu/kernels.h"
+
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+static void *limited_allocate(void *user, size_t size, size_t alignment)
+{
+    struct evaluator *evaluator = user;
+    if (size > EVALUATOR_MAX_BYTES) {
+        evaluator->refused = true;
+        return NULL;
+    }
+    return evaluator->source->allocate(evaluator->source->user, size, alignment);
+}
+
+static void limited_release(void *user, void *memory)
+{
+    const struct evaluator *evaluator = user;
+    evaluator->source->release(evaluator->source->user, memory);
+}
+
+void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator)
+{
+    evaluator->source = allocator;
+    evaluator->limited = (tssa_allocator){evaluator, limited_allocate, limited_release};
+    evaluator->refused = false;
+    pool_init(&evaluator->pool, &evaluator->limited);
+    arena_init(&evaluator->scratch, &evaluator->limited);
+}
+
+void evaluator_free(struct evaluator *evaluator)
+{
+    arena_clear(&evaluator->scratch);
+    pool_clear(&evaluator->pool);
+}
+
+/* ---- Results -------------------------------------------------------------------------------------- */
+
+static bool copy_strings(struct arena *arena, tssa_string *strings, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        strings[i].data = arena_string(arena, strings[i].data, strings[i].size);
+        if (!strings[i].data)
+            return false;
+    }
+    return true;
+}
+
+/* The tensor with everything it holds in the arena; NULL when memory runs out. */
+static struct tensor *copy_tensor(struct arena *arena, const struct tensor *from)
+{
+    size_t bytes = tensor_bytes(from);
+    struct tensor *tensor = ARENA_NEW(arena, struct tensor);
+    void *data = arena_alloc_aligned(arena, bytes ? bytes : 1, TENSOR_ALIGNMENT);
+    if (!tensor || !data)
+        return NULL;
+    if (bytes)
+        memcpy(data, from->data, bytes);
+    *tensor = *from;
+    tensor->data = data;
+    tensor->owner = NULL;
+    if (from->dtype == TSSA_STRING && !copy_strings(arena, data, tensor_count(from)))
+        return NULL;
+    return tensor;
+}
+
+static bool are_tensors(const struct ir_op *op, const struct value *outputs)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted && outputs[i].kind != TSSA_KIND_TENSOR)
+            return false;
+    return true;
+}
+
+static tssa_status *keep_results(struct ir_graph *graph, const struct ir_op *op,
+                                 const struct value *outputs, struct tensor **results)
+{
+    if (!are_tensors(op, outputs))
+        return NULL;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted) {
+            results[i] = copy_tensor(&graph->arena, &outputs[i].tensor);
+            TRY_ALLOC(results[i]);
+        }
+    return NULL;
+}
+
+/* ---- The call ------------------------------------------------------------------------------------- */
+
+/* What a kernel is called with; everything in the scratch arena. */
+struct call {
+    struct value *inputs, *outputs;
+    const struct value **input_pointers;
+    struct value **output_pointers;
+};
+
+static bool bind(struct arena *arena, const struct ir_op *op, struct call *call)
+{
+    call->inputs = ARENA_ARRAY(arena, struct value, op->n_operands);
+    call->outputs = ARENA_ARRAY(arena, struct value, op->n_results);
+    call->input_pointers = ARENA_ARRAY(arena, const struct value *, op->n_operands);
+    call->output_pointers = ARENA_ARRAY(arena, struct value *, op->n_results);
+    if (!call->inputs || !call->outputs || !call->input_pointers || !call->output_pointers)
+        return false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct tensor *tensor = ir_value_constant(op->operands[i].value);
+        if (!tensor)
+            continue;
+        call->inputs[i] = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = *tensor};
+        call->inputs[i].tensor.owner = NULL;
+        call->input_pointers[i] = &call->inputs[i];
+    }
+    for (uint32_t i = 0; i < op->n_results; i++)
+        call->output_pointers[i] = op->results[i].wanted ? &call->outputs[i] : NULL;
+    return true;
+}
+
+static tssa_status *run_kernel(struct evaluator *evaluator, const struct ir_op *op,
+                               const struct cpu_kernel *kernel, const struct call *call)
+{
+    const void *state = NULL;
+    struct kernel_env env = {.pool = &evaluator->pool, .strings = &evaluator->scratch};
+    if (kernel->prepare)
+        TRY(kernel->prepare(op, &evaluator->scratch, &state));
+    struct kernel_args args = {.env = &env,
+                               .state = state,
+                               .op = op,
+                               .n_inputs = op->n_operands,
+                               .n_outputs = op->n_results,
+                               .inputs = call->input_pointers,
+                               .outputs = call->output_pointers};
+    return kernel->run(&args);
+}
+
+/* An op that fails here may never run in the model, so its error is nobody's concern; but when memory
+ * really ran out, that is told. */
+static tssa_status *forgive(const struct evaluator *evaluator, tssa_status *status)
+{
+    if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY && !evaluator->refused)
+        return status;
+    tssa_status_free(status);
+    return NULL;
+}
+
+tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_op *op,
+                           struct tensor **results)
+{
+    struct evaluator *evaluator = user;
+    const struct cpu_kernel *kernel = cpu_kernel_find(op);
+    struct call call;
+    results[0] = NULL;
+    if (!kernel)
+        return NULL;
+    arena_clear(&evaluator->scratch);
+    evaluator->refused = false;
+    if (!bind(&evaluator->scratch, op, &call))
+        return status_out_of_memory();
+    tssa_status *status = run_kernel(evaluator, op, kernel, &call);
+    if (status)
+        status = forgive(evaluator, status);
+    else
+        status = keep_results(graph, op, call.outputs, results);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        value_release(&call.outputs[i]);
+    pool_trim(&evaluator->pool);
+    return status;
+}

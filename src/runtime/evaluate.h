@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs single ops on constants with the kernels that a run uses, for constant folding: the results are
+ * those of a run to the bit.
+ *
+ *     struct evaluator evaluator;
+ *     evaluator_init(&evaluator, graph->allocator);
+ *     pipeline = {.evaluate = evaluator_run, .evaluate_user = &evaluator};
+ *     ...
+ *     evaluator_free(&evaluator);
+ *
+ * One thread at a time.
+ */
+#ifndef TSSA_RUNTIME_EVALUATE_H
+#define TSSA_RUNTIME_EVALUATE_H
+
+#include "base/pool.h"
+#include "ir/ir.h"
+
+/* No kernel gets more memory at a time: an Expand may name any size. */
+#define EVALUATOR_MAX_BYTES ((size_t)64 << 20)
+
+struct evaluator {
+    const tssa_allocator *source;
+    tssa_allocator limited; /* refuses more than EVALUATOR_MAX_BYTES at a time */
+    bool refused;           /* it did, in the op that runs */
+    struct pool pool;
+    struct arena scratch; /* of one op */
+};
+
+/* The evaluator may not be moved afterwards. `allocator` outlives it. */
+void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator);
+void evaluator_free(struct evaluator *evaluator);
+
+/* A pass_evaluate_fn (passes/pass.h): `user` is the evaluator. */
+tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_op *op,
+                           struct tensor **results);
+
+#endif
