@@ -64,6 +64,10 @@ tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const st
 tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, int *rank,
                              const struct dim **dims);
 
+/* How many elements ONNX's Slice takes of an axis; NULL bounds and a step of 0 are not known. NULL: unknown. */
+const struct dim *infer_slice_length(struct ir_graph *graph, const struct dim *dim,
+                                     const struct dim *start, const struct dim *end, int64_t step);
+
 /* One declaration per row of the op table; repeated ones are harmless. */
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
            kernel)                                                                                 \

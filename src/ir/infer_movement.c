@@ -605,6 +605,13 @@ static const struct dim *cut_length(struct ir_graph *graph, const struct cut *cu
     return NULL;
 }
 
+const struct dim *infer_slice_length(struct ir_graph *graph, const struct dim *dim,
+                                     const struct dim *start, const struct dim *end, int64_t step)
+{
+    return cut_length(graph,
+                      &(const struct cut){.dim = dim, .start = start, .end = end, .step = step});
+}
+
 /* Element i of a list operand, or `fallback` for an absent one; NULL: unknown. */
 static const struct dim *list_element(const struct ir_op *op, uint32_t index, size_t i,
                                       const struct dim *fallback)

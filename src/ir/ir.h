@@ -29,6 +29,7 @@ struct ir_graph;
 struct ir_block;
 struct ir_op;
 struct ir_value;
+struct rule;
 
 /* One operand slot of one op; a link in the used value's list. */
 struct ir_use {
@@ -68,7 +69,8 @@ enum ir_attr_kind {
     IR_ATTR_INTS,
     IR_ATTR_STRINGS,
     IR_ATTR_TENSORS,
-    IR_ATTR_TYPES
+    IR_ATTR_TYPES,
+    IR_ATTR_RULE /* of views, accesses and assigns: rule.h */
 };
 
 struct ir_attr {
@@ -86,6 +88,7 @@ struct ir_attr {
         const tssa_string *strings;
         const struct tensor *tensors;
         const struct ir_type *const *types;
+        const struct rule *rule;
     };
 };
 
@@ -213,6 +216,11 @@ static inline struct ir_op *ir_block_return(const struct ir_block *block)
 static inline bool ir_op_is(const struct ir_op *op, enum ir_op_id id)
 {
     return op->info->id == id;
+}
+/* One of tssa's own ops, which have no versions. */
+static inline bool ir_op_is_own(const struct ir_op *op)
+{
+    return op->info->versions[0] == 0;
 }
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* The Constant's tensor when the value is a Constant's result, else NULL. */

@@ -194,7 +194,7 @@ static tssa_status *lex_token(struct lexer *lexer, struct token *token)
     }
     if (c == '%')
         return lex_value(lexer, token);
-    if (c == '\0' || !strchr("(){}[],:=@+-*<>?", c))
+    if (c == '\0' || !strchr("(){}[],:=@+-*<>?$", c))
         return lexer_error(lexer, "unexpected character");
     token->kind = c == '-' && peek(lexer, 1) == '>' ? TOKEN_ARROW : TOKEN_PUNCTUATION;
     token->punctuation = token->kind == TOKEN_PUNCTUATION ? c : '\0';

@@ -20,7 +20,7 @@ enum token_kind {
     TOKEN_INT,          /* 17: number */
     TOKEN_FLOAT,        /* 1.5, 1e9 */
     TOKEN_ARROW,        /* -> */
-    TOKEN_PUNCTUATION   /* one character of (){}[],:=@+-*<>? */
+    TOKEN_PUNCTUATION   /* one character of (){}[],:=@+-*<>?$ */
 };
 
 struct token {

@@ -32,6 +32,7 @@ enum ir_op_class {
     IR_CLASS_GENERATOR, /* no tensor operand but shapes: Range, EyeLike, Constant, ... */
     IR_CLASS_GATHER,
     IR_CLASS_SCATTER,
+    IR_CLASS_MUTATION,    /* views, writes and updates: gone after conversion */
     IR_CLASS_CONTRACTION, /* many flops per byte: MatMul, Conv, ... */
     IR_CLASS_WINDOW,      /* pooling and resampling */
     IR_CLASS_NORMALIZATION,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/parse.h"
+#include "ir/rule.h"
 
 /* ---- Numbers -------------------------------------------------------------------------------------- */
 
@@ -244,11 +245,11 @@ static tssa_status *pack_list(struct parser *parser, const struct ir_attr *items
     return NULL;
 }
 
+/* The rest of a list; the opening bracket is parsed. */
 static tssa_status *parse_list(struct parser *parser, struct ir_attr *attr)
 {
     size_t base = parser->attrs.count;
     bool more = true;
-    TRY(parse_expect(parser, '['));
     while (more) {
         struct token start = parser->token;
         struct ir_attr item = {.name = attr->name};
@@ -265,10 +266,84 @@ static tssa_status *parse_list(struct parser *parser, struct ir_attr *attr)
     return parse_expect(parser, ']');
 }
 
+/* ---- Rules ---------------------------------------------------------------------------------------- */
+
+/* [-] integer, or $ and the number of an operand. */
+static tssa_status *parse_param(struct parser *parser, struct rule_param *param)
+{
+    TRY(parse_accept(parser, '$', &param->is_operand));
+    return parse_int(parser, &param->value);
+}
+
+/* name(param, ...) */
+static tssa_status *parse_step(struct parser *parser, struct rule_step *step,
+                               struct rule_param *params)
+{
+    bool more = false, empty = false;
+    const struct token *token = &parser->token;
+    if (token->kind != TOKEN_NAME ||
+        !rule_kind_find(token->string, token->string_size, &step->kind))
+        return parse_expected(parser, "a step of a rule");
+    TRY(parse_advance(parser));
+    TRY(parse_expect(parser, '('));
+    TRY(parse_accept(parser, ')', &empty));
+    for (more = !empty; more;) {
+        if (step->n_params == TSSA_MAX_RANK)
+            return parse_error(&parser->token, "too many params");
+        TRY(parse_param(parser, &params[step->n_params++]));
+        TRY(parse_accept(parser, ',', &more));
+    }
+    step->params = params;
+    return empty ? NULL : parse_expect(parser, ')');
+}
+
+/* The steps of a rule up to its closing bracket; the opening one is parsed. */
+static tssa_status *parse_rule(struct parser *parser, const struct token *start,
+                               struct ir_attr *attr)
+{
+    struct rule_step steps[RULE_MAX_STEPS];
+    struct rule_param params[RULE_MAX_STEPS][TSSA_MAX_RANK];
+    size_t count = 0;
+    bool more = !parse_at(parser, ']');
+    while (more) {
+        if (count == RULE_MAX_STEPS)
+            return parse_error(&parser->token, "a rule has too many steps");
+        steps[count] = (struct rule_step){0};
+        memset(params[count], 0, sizeof params[count]);
+        TRY(parse_step(parser, &steps[count], params[count]));
+        count++;
+        TRY(parse_accept(parser, ',', &more));
+    }
+    attr->kind = IR_ATTR_RULE;
+    attr->rule = rule_create(parser->graph, count, steps);
+    TRY_ALLOC(attr->rule);
+    if (rule_problem(attr->rule))
+        return parse_error(start, rule_problem(attr->rule));
+    return parse_expect(parser, ']');
+}
+
+/* A list, or a rule, which begins with the name of a step. */
+static tssa_status *parse_brackets(struct parser *parser, struct ir_attr *attr)
+{
+    struct token start = parser->token;
+    enum rule_kind kind;
+    TRY(parse_expect(parser, '['));
+    if (parser->token.kind == TOKEN_NAME &&
+        rule_kind_find(parser->token.string, parser->token.string_size, &kind))
+        return parse_rule(parser, &start, attr);
+    return parse_list(parser, attr);
+}
+
 tssa_status *parse_attr_value(struct parser *parser, struct ir_attr *attr)
 {
+    struct token start = parser->token;
     if (parse_at(parser, '['))
-        return parse_list(parser, attr);
+        return parse_brackets(parser, attr);
+    if (parse_at_name(parser, "steps")) {
+        TRY(parse_advance(parser));
+        TRY(parse_expect(parser, '['));
+        return parse_rule(parser, &start, attr);
+    }
     for (size_t i = 0; i < sizeof list_names / sizeof *list_names; i++) {
         if (!parse_at_name(parser, list_names[i].name))
             continue;

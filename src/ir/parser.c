@@ -224,21 +224,22 @@ static int64_t imported_opset(const struct ir_graph *graph, const char *domain)
     return domain[0] ? IR_NEWEST_ML_OPSET : IR_NEWEST_OPSET;
 }
 
-/* The row for [domain.]Name; `return` and `opaque` have spellings of their own. */
+/* The row for [domain.]Name, or the name alone of tssa's own ops; `opaque` has a spelling of its own. */
 static const struct ir_op_info *find_info(const char *spelled, size_t size)
 {
     char domain[64] = "", name[64];
     const char *dot = memrchr(spelled, '.', size);
     size_t domain_size = dot ? (size_t)(dot - spelled) : 0, skip = dot ? domain_size + 1 : 0;
-    if (size == 6 && memcmp(spelled, "return", 6) == 0)
-        return ir_op_info(IR_OP_return);
     if (domain_size >= sizeof domain || size - skip >= sizeof name)
         return NULL;
     memcpy(domain, spelled, domain_size);
     memcpy(name, spelled + skip, size - skip);
     domain[domain_size] = name[size - skip] = '\0';
     const struct ir_op_info *info = ir_op_lookup(domain, name);
-    return info && info->id != IR_OP_return && info->id != IR_OP_opaque ? info : NULL;
+    if (!info && !dot)
+        info = ir_op_lookup(ir_op_info(IR_OP_opaque)->domain, name);
+    bool prefixed = dot && info && info->versions[0] == 0;
+    return info && !prefixed && info->id != IR_OP_opaque ? info : NULL;
 }
 
 /* Name[@version] */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/quote.h"
+#include "ir/rule.h"
 #include "ir/tensor_text.h"
 
 struct printer {
@@ -158,6 +159,9 @@ static void print_attr(const struct printer *printer, const struct ir_attr *attr
     case IR_ATTR_TYPE:
         print_type_attr(printer, attr->type);
         break;
+    case IR_ATTR_RULE:
+        rule_print(attr->rule, text);
+        break;
     default:
         print_list(printer, attr);
     }
@@ -177,7 +181,7 @@ static void print_attrs(const struct printer *printer, const struct ir_op *op)
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
 
-/* `Add@14`, `ai.onnx.ml.Scaler@1`, `return`, `opaque("com.acme", "Magic", 1)` */
+/* `Add@14`, `ai.onnx.ml.Scaler@1`, `return`, `access`, `opaque("com.acme", "Magic", 1)` */
 static void print_op_name(const struct printer *printer, const struct ir_op *op)
 {
     struct text *text = printer->text;
@@ -195,7 +199,7 @@ static void print_op_name(const struct printer *printer, const struct ir_op *op)
         text_putc(text, ')');
         return;
     }
-    if (op->info->domain[0] && !ir_op_is(op, IR_OP_return))
+    if (op->info->domain[0] && !ir_op_is_own(op))
         text_printf(text, "%s.", op->info->domain);
     text_puts(text, op->info->name);
     if (op->version != 0 || op->info->versions[0] != 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/printer.h"
+#include "ir/rule.h"
 
 enum visibility { UNDEFINED, VISIBLE, OUT_OF_SCOPE };
 
@@ -202,6 +203,24 @@ static tssa_status *check_attrs(const struct ir_op *op)
     return NULL;
 }
 
+/* Views, accesses and assigns. */
+static tssa_status *check_rule(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    bool needed =
+        ir_op_is(op, IR_OP_view) || ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign);
+    if (needed != (rule != NULL))
+        return FAIL(op, needed ? "there is no rule" : "only view, access and assign have a rule");
+    if (!rule)
+        return NULL;
+    if (rule_problem(rule))
+        return FAIL(op, "%s", rule_problem(rule));
+    if (op->n_operands != rule_first_operand(op) + rule->n_operands)
+        return FAIL(op, "the rule has %u operands, the op %u", (unsigned)rule->n_operands,
+                    (unsigned)(op->n_operands - rule_first_operand(op)));
+    return NULL;
+}
+
 static tssa_status *check_dtype(const struct ir_op *op)
 {
     uint32_t index = ir_op_is(op, IR_OP_Where) ? 1 : 0; /* its condition is BOOL */
@@ -304,6 +323,7 @@ static tssa_status *check_op(const struct verifier *v, const struct ir_op *op)
     TRY(check_count(op, "results", op->n_results, info->min_results, info->max_results));
     TRY(check_version(op));
     TRY(check_attrs(op));
+    TRY(check_rule(op));
     if (ir_op_is(op, IR_OP_return) && op->next)
         return FAIL(op, "return is not the last op of its block");
     return check_dtype(op);

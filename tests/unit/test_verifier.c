@@ -50,8 +50,12 @@ static const struct {
     {"graph (%c: bool[]) -> (%y) { %y = If(%c) { then_branch() { %a = Constant() {value = i64[] 1} "
      "return(%a) } else_branch() { return(%a) } } return(%y) }",
      "operand 0 is defined in a block that does not enclose its use, in: return(%a)"},
-    {"graph (%c: bool[]) -> () { If(%c) { then_branch() { return() } } return() }",
-     "0 results, but at least 1 are needed"},
+    {"graph (%c: bool[]) -> () { Not(%c) return() }", "0 results, but at least 1 are needed"},
+    {"graph (%c: bool[]) -> (%y) { %y = access(%c) return(%y) }", "there is no rule"},
+    {"graph (%c: bool[]) -> (%y) { %y = Not(%c) {rule = steps[]} return(%y) }",
+     "only view, access and assign have a rule"},
+    {"graph (%c: bool[2]) -> (%y) { %y = access(%c) {rule = [select(0, $0)]} return(%y) }",
+     "the rule has 1 operands, the op 0"},
     {"graph (%c: bool[]) -> (%y) { %y = If(%c) { then_branch() { return(%c) } } return(%y) }",
      "1 blocks, but at least 2 are needed"},
     {"graph (%c: bool[]) -> (%y) { %y = If(%c) { then_branch() { return(%c) } x() { return(%c) } } "
