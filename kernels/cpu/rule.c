@@ -10,7 +10,7 @@ static tssa_status *rule_prepare(const struct ir_op *op, struct arena *arena, co
     const struct rule *rule = rule_of(op);
     (void)arena; /* the rule lives as long as the graph */
     if (!rule || rule_problem(rule) || op->n_operands != rule_first_operand(op) + rule->n_operands)
-        return ERROR(TSSA_INTERNAL, "the op has no rule that fits its operands");
+        return ERROR(TSSA_MALFORMED, "the op has no rule that fits its operands");
     *state = rule;
     return NULL;
 }
