@@ -288,7 +288,7 @@ static const struct {
     {OPEN " %a = Constant(): f32[d#99999999999]" CLOSE, "no such fresh dim"},
     {OPEN " %a = Constant(): f33[]" CLOSE, "expected a type, found 'f33'"},
     {OPEN " %a = Constant(): f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]" CLOSE, "too many dims"},
-    {OPEN " $" CLOSE, "line 2, column 2: unexpected character"},
+    {OPEN " !" CLOSE, "line 2, column 2: unexpected character"},
     {OPEN " % " CLOSE, "a name is expected after %"},
     {"graph () -> (%x) { return() }", "a return of as many values"},
     {"graph (%x: f32[], %y: f32[]) -> (%x) { return(%y) }", "the graph returns another value"},
