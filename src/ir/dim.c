@@ -181,15 +181,15 @@ static void extremum_bounds(struct dim *dim)
 
 static void set_bounds(struct dim *dim)
 {
+    if (dim->kind == DIM_SYMBOL)
+        return; /* its maker knows */
     dim->low = INT64_MIN;
     dim->high = INT64_MAX;
     switch (dim->kind) {
+    case DIM_SYMBOL:
+        break;
     case DIM_CONST:
         dim->low = dim->high = dim->value;
-        break;
-    case DIM_SYMBOL:
-        if (dim->value == 0 || strncmp(dim->name, "any#", 4) != 0)
-            dim->low = 0;
         break;
     case DIM_SUM: {
         struct linear sum = {.constant = dim->value, .n = dim->n_terms};
@@ -246,8 +246,10 @@ static const struct dim *insert(struct dim_table *table, const struct dim *value
     return dim;
 }
 
-/* Symbols have keys of text: 'N' and the name, or 'F' and the name of a fresh one. */
-static const struct dim *symbol(struct dim_table *table, const char *key, int64_t number)
+/* Symbols have keys of text: 'N' and the name, or 'F' and the name of a fresh one. The bounds are those
+ * of a new one. */
+static const struct dim *symbol(struct dim_table *table, const char *key, int64_t number,
+                                int64_t low, int64_t high)
 {
     size_t size = strlen(key);
     const struct dim *found = map_get(&table->nodes, key, size);
@@ -256,7 +258,13 @@ static const struct dim *symbol(struct dim_table *table, const char *key, int64_
     const char *name = arena_string(table->arena, key + 1, size - 1);
     if (!name)
         return NULL;
-    struct dim dim = {.kind = DIM_SYMBOL, .value = number, .name = name, .depth = 1, .size = 1};
+    struct dim dim = {.kind = DIM_SYMBOL,
+                      .value = number,
+                      .low = low,
+                      .high = high,
+                      .name = name,
+                      .depth = 1,
+                      .size = 1};
     return insert(table, &dim, key, size);
 }
 
@@ -270,13 +278,14 @@ const struct dim *dim_symbol(struct dim_table *table, const char *name)
         return NULL;
     key[0] = 'N';
     memcpy(key + 1, name, size - 1);
-    const struct dim *dim = symbol(table, key, 0);
+    const struct dim *dim = symbol(table, key, 0, 0, INT64_MAX);
     if (key != small)
         allocator_free(table->arena->allocator, key);
     return dim;
 }
 
-const struct dim *dim_fresh_numbered(struct dim_table *table, const char *hint, uint32_t number)
+static const struct dim *fresh(struct dim_table *table, const char *hint, uint32_t number,
+                               int64_t low, int64_t high)
 {
     char key[64];
     if (!ir_is_identifier(hint) || strlen(hint) > 40)
@@ -284,12 +293,23 @@ const struct dim *dim_fresh_numbered(struct dim_table *table, const char *hint, 
     snprintf(key, sizeof key, "F%s#%u", hint, (unsigned)number);
     if (table->n_fresh < number)
         table->n_fresh = number;
-    return symbol(table, key, number);
+    return symbol(table, key, number, low, high);
+}
+
+const struct dim *dim_fresh_numbered(struct dim_table *table, const char *hint, uint32_t number)
+{
+    return fresh(table, hint, number, strcmp(hint, "any") == 0 ? INT64_MIN : 0, INT64_MAX);
 }
 
 const struct dim *dim_fresh(struct dim_table *table, const char *hint)
 {
     return dim_fresh_numbered(table, hint, table->n_fresh + 1);
+}
+
+const struct dim *dim_fresh_between(struct dim_table *table, const char *hint, int64_t low,
+                                    int64_t high)
+{
+    return fresh(table, hint, table->n_fresh + 1, low, high);
 }
 
 /* Some integer that cannot be told. */

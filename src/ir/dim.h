@@ -68,6 +68,9 @@ const struct dim *dim_symbol(struct dim_table *table, const char *name);
 /* A new symbol; `hint` becomes part of its printed name ("nonzero" -> "nonzero#3"), which no model's
  * dim_param can equal because '#' is quoted there. */
 const struct dim *dim_fresh(struct dim_table *table, const char *hint);
+/* The same, when bounds are known that hold in every run (a count of elements is at most their number). */
+const struct dim *dim_fresh_between(struct dim_table *table, const char *hint, int64_t low,
+                                    int64_t high);
 /* The fresh symbol of a given number, for the IR parser: made when it is not there yet. */
 const struct dim *dim_fresh_numbered(struct dim_table *table, const char *hint, uint32_t number);
 const struct dim *dim_add(struct dim_table *table, const struct dim *a, const struct dim *b);

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "base/hash.h"
+
 static struct ir_graph *graph_of(const struct ir_op *op)
 {
     return op->parent->graph;
@@ -11,10 +13,22 @@ static struct ir_graph *graph_of(const struct ir_op *op)
 
 /* ---- Driver --------------------------------------------------------------------------------------- */
 
+uint64_t ir_infer_stamp(const struct ir_op *op)
+{
+    uint64_t stamp = 1;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = op->operands[i].value;
+        const void *facts[] = {value ? value->type : NULL, value ? value->known : NULL};
+        stamp = hash_bytes(facts, sizeof facts, stamp);
+    }
+    return stamp;
+}
+
 tssa_status *ir_infer_op(struct ir_op *op)
 {
     struct ir_graph *graph = graph_of(op);
     graph->infer_steps++;
+    op->inferred_from = ir_infer_stamp(op);
     tssa_status *status = op->info->infer(graph, op);
     if (status) {
         char text[256];
@@ -24,16 +38,32 @@ tssa_status *ir_infer_op(struct ir_op *op)
     return NULL;
 }
 
+static void forget(struct ir_graph *graph, struct ir_value *value)
+{
+    value->type = graph->types.unknown;
+    value->known = NULL;
+}
+
+/* Nothing is known of the op's results and of what is in its blocks, where inference came halfway. */
+static void forget_op(struct ir_graph *graph, struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        forget(graph, &op->results[i]);
+    for (uint32_t b = 0; b < op->n_blocks; b++) {
+        for (uint32_t i = 0; i < op->blocks[b]->n_params; i++)
+            forget(graph, op->blocks[b]->params[i]);
+        for (struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
+            forget_op(graph, inner);
+    }
+}
+
 tssa_status *ir_infer_op_lenient(struct ir_op *op)
 {
     tssa_status *status = ir_infer_op(op);
-    if (!status || tssa_status_code(status) != TSSA_MALFORMED)
+    if (!status || tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
         return status;
     tssa_status_free(status);
-    for (uint32_t i = 0; i < op->n_results; i++) {
-        op->results[i].type = graph_of(op)->types.unknown;
-        op->results[i].known = NULL;
-    }
+    forget_op(graph_of(op), op);
     return NULL;
 }
 
@@ -150,6 +180,12 @@ const struct dim *infer_fresh(struct ir_op *op)
     return dim_fresh(&graph_of(op)->dims, op->info->name);
 }
 
+const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound)
+{
+    int64_t high = bound && bound->high > 0 ? bound->high : bound ? 0 : INT64_MAX;
+    return dim_fresh_between(&graph_of(op)->dims, op->info->name, 0, high);
+}
+
 /* ---- Axes and broadcasting ------------------------------------------------------------------------ */
 
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result)
@@ -177,7 +213,7 @@ tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const st
     else if (known_a || known_b) /* the other can only be 1 or the same */
         *result = known_a ? a : b;
     else
-        *result = infer_fresh(op);
+        *result = infer_fresh_below(op, a->high > b->high ? a : b);
     TRY_ALLOC(*result);
     return NULL;
 }

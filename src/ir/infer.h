@@ -25,6 +25,9 @@ tssa_status *ir_infer_op(struct ir_op *op);
 /* The same for an op that a pass made: when no run of it could succeed, its results' types stay unknown
  * (it may never be run), and that is no error. */
 tssa_status *ir_infer_op_lenient(struct ir_op *op);
+/* What is known of the op's operands, as a number: it differs from op->inferred_from where inferring the
+ * op again may tell more. */
+uint64_t ir_infer_stamp(const struct ir_op *op);
 
 /* ---- For rules ------------------------------------------------------------------------------------ */
 
@@ -47,6 +50,8 @@ tssa_status *infer_set_tensor(struct ir_op *op, uint32_t index, tssa_dtype dtype
 tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dtype);
 /* A fresh dim; never NULL unless memory runs out. */
 const struct dim *infer_fresh(struct ir_op *op);
+/* The same, of which is known that it is at most `bound` (NULL: nothing is). */
+const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound);
 /* Normalises a possibly negative axis; error when out of range. */
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result);
 /* All known elements of an integer operand as constants: false when any is not. At most IR_KNOWN_MAX. */

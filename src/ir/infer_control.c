@@ -43,8 +43,10 @@ static const struct ir_type *type_outside(struct ir_graph *graph, const struct i
         return type;
     const struct dim *dims[TSSA_MAX_RANK];
     for (int i = 0; i < type->rank; i++) {
-        dims[i] = dim_is_local(type->dims[i], first_local) ? dim_fresh(&graph->dims, "block")
-                                                           : type->dims[i];
+        const struct dim *dim = type->dims[i]; /* its bounds hold outside, too */
+        dims[i] = dim_is_local(dim, first_local)
+                      ? dim_fresh_between(&graph->dims, "block", dim->low, dim->high)
+                      : dim;
         if (!dims[i])
             return NULL;
     }
@@ -95,6 +97,91 @@ static tssa_status *set_param(struct ir_value *param, const struct ir_type *type
 
 /* ---- If ------------------------------------------------------------------------------------------- */
 
+/* What the condition of an If says about a dim in one of its branches: the symbol is the value there. */
+struct pin {
+    const struct dim *symbol, *value; /* NULL: nothing */
+};
+
+/* Signs that a - b can have, as a set. */
+enum { SIGN_LESS = 1, SIGN_EQUAL = 2, SIGN_GREATER = 4, SIGN_ANY = 7 };
+
+/* The signs for which a comparison holds; SIGN_ANY for what is none. */
+static unsigned signs_of(enum ir_op_id id)
+{
+    switch (id) {
+    case IR_OP_Equal:
+        return SIGN_EQUAL;
+    case IR_OP_Less:
+        return SIGN_LESS;
+    case IR_OP_LessOrEqual:
+        return SIGN_LESS | SIGN_EQUAL;
+    case IR_OP_Greater:
+        return SIGN_GREATER;
+    case IR_OP_GreaterOrEqual:
+        return SIGN_GREATER | SIGN_EQUAL;
+    default:
+        return SIGN_ANY;
+    }
+}
+
+/* c*symbol + k == 0 says what the symbol is; *pin stays empty for anything else. */
+static tssa_status *pin_zero(struct dim_table *dims, const struct dim *zero, struct pin *pin)
+{
+    int64_t value = 0;
+    const struct dim *symbol = zero;
+    if (zero->kind == DIM_SUM && zero->n_terms == 1) {
+        int64_t c = zero->coefficients[0];
+        if (c == 0 || c == -1 ? zero->value == INT64_MIN : zero->value % c != 0)
+            return NULL;
+        value = c == -1 ? zero->value : -(zero->value / c);
+        symbol = zero->terms[0];
+    }
+    if (symbol->kind != DIM_SYMBOL)
+        return NULL;
+    pin->value = dim_const(dims, value);
+    TRY_ALLOC(pin->value);
+    pin->symbol = symbol;
+    return NULL;
+}
+
+/* "n > 0 is false" means n == 0 for a size. */
+static tssa_status *pin_of(struct ir_graph *graph, const struct ir_value *condition, bool holds,
+                           struct pin *pin)
+{
+    const struct ir_op *op = condition ? condition->op : NULL;
+    while (op && (ir_op_is(op, IR_OP_Not) || (op->info->flags & IR_ALIAS))) {
+        holds = ir_op_is(op, IR_OP_Not) ? !holds : holds;
+        condition = ir_operand(op, 0);
+        op = condition ? condition->op : NULL;
+    }
+    unsigned signs = op ? signs_of(op->info->id) : SIGN_ANY;
+    const struct ir_known *a = op ? infer_known(op, 0) : NULL, *b = op ? infer_known(op, 1) : NULL;
+    if (signs == SIGN_ANY || !a || !b || a->count != 1 || b->count != 1 || !a->elements[0] ||
+        !b->elements[0])
+        return NULL;
+    const struct dim *difference = dim_sub(&graph->dims, a->elements[0], b->elements[0]);
+    TRY_ALLOC(difference);
+    signs = holds ? signs : SIGN_ANY & ~signs;
+    if (difference->low >= 0)
+        signs &= ~(unsigned)SIGN_LESS;
+    if (difference->high <= 0)
+        signs &= ~(unsigned)SIGN_GREATER;
+    return signs == SIGN_EQUAL ? pin_zero(&graph->dims, difference, pin) : NULL;
+}
+
+/* The type that a branch returns, with what the condition says in that branch. */
+static const struct ir_type *branch_type(struct ir_graph *graph, const struct ir_block *branch,
+                                         uint32_t index, const struct pin *pin)
+{
+    const struct ir_type *type = return_type(branch, index);
+    const struct dim *dims[TSSA_MAX_RANK];
+    if (!pin->symbol || type->kind != TYPE_TENSOR || type->rank <= 0)
+        return type;
+    for (int i = 0; i < type->rank; i++)
+        dims[i] = dim_substitute(&graph->dims, type->dims[i], pin->symbol, pin->value);
+    return type_tensor(&graph->types, type->dtype, type->rank, dims);
+}
+
 INFER_RULE(if)
 {
     struct ir_block *then_block, *else_block;
@@ -103,9 +190,13 @@ INFER_RULE(if)
     uint32_t first_local = graph->dims.n_dims;
     TRY(ir_infer_block(then_block));
     TRY(ir_infer_block(else_block));
+    struct pin then_pin = {NULL}, else_pin = {NULL};
+    TRY(pin_of(graph, ir_operand(op, 0), true, &then_pin));
+    TRY(pin_of(graph, ir_operand(op, 0), false, &else_pin));
     for (uint32_t i = 0; i < op->n_results; i++) {
         const struct ir_type *type =
-            type_join(&graph->types, return_type(then_block, i), return_type(else_block, i));
+            type_join(&graph->types, branch_type(graph, then_block, i, &then_pin),
+                      branch_type(graph, else_block, i, &else_pin));
         TRY_ALLOC(type);
         TRY(infer_set(op, i, type_outside(graph, type, first_local)));
     }
@@ -255,6 +346,25 @@ static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32
     return infer_set_tensor(op, index, element->dtype, rank, dims);
 }
 
+/* The iteration's number: a symbol of the body, below the trip count. */
+static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
+                                struct ir_value *param)
+{
+    const struct ir_known *trips = infer_known(op, 0);
+    const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
+    int64_t high = limit ? limit->high : INT64_MAX;
+    const struct dim *counter =
+        dim_fresh_between(&graph->dims, "i", 0, high < 1 ? 0 : high - (high != INT64_MAX));
+    struct ir_known *known = ARENA_NEW(&graph->arena, struct ir_known);
+    TRY_ALLOC(counter);
+    TRY_ALLOC(known);
+    known->count = 1;
+    known->elements = arena_copy(&graph->arena, &counter, sizeof counter);
+    TRY_ALLOC(known->elements);
+    param->known = known;
+    return NULL;
+}
+
 INFER_RULE(loop)
 {
     uint32_t carried = op->n_operands > 2 ? op->n_operands - 2 : 0;
@@ -265,6 +375,7 @@ INFER_RULE(loop)
     TRY(find_block(op, "body", carried + 2, op->n_results + 1, &body));
     uint32_t first_local = graph->dims.n_dims;
     TRY(set_param(body->params[0], type_scalar(&graph->types, TSSA_INT64)));
+    TRY(set_counter(graph, op, body->params[0]));
     TRY(set_param(body->params[1], type_scalar(&graph->types, TSSA_BOOL)));
     for (uint32_t i = 0; i < carried; i++)
         TRY(set_param(body->params[i + 2], infer_operand_type(graph, op, i + 2)));

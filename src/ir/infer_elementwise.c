@@ -45,48 +45,9 @@ static tssa_status *set_broadcast(struct ir_op *op, tssa_dtype dtype)
 
 /* ---- Symbolic integers ---------------------------------------------------------------------------- */
 
-/* A lower bound of the dim's value; sizes are not negative. false: none is known. */
-static bool lower_bound(const struct dim *dim, int64_t *bound)
-{
-    int64_t term, part;
-    switch (dim->kind) {
-    case DIM_CONST:
-        *bound = dim->value;
-        return true;
-    case DIM_SYMBOL:
-        *bound = 0;
-        return true;
-    case DIM_SUM:
-        *bound = dim->value;
-        for (uint32_t i = 0; i < dim->n_terms; i++)
-            if (dim->coefficients[i] < 0 || !lower_bound(dim->terms[i], &term) ||
-                !i64_mul(term, dim->coefficients[i], &part) || !i64_add(*bound, part, bound))
-                return false;
-        return true;
-    case DIM_MIN:
-    case DIM_MAX:
-        if (!lower_bound(dim->terms[0], bound))
-            return false;
-        for (uint32_t i = 1; i < dim->n_terms; i++) {
-            if (!lower_bound(dim->terms[i], &term))
-                return false;
-            if ((dim->kind == DIM_MIN) == (term < *bound))
-                *bound = term;
-        }
-        return true;
-    default: /* products, quotients and remainders of what is not negative */
-        *bound = 0;
-        for (uint32_t i = 0; i < dim->n_terms; i++)
-            if (!lower_bound(dim->terms[i], &term) || term < 0)
-                return false;
-        return true;
-    }
-}
-
 static bool at_least(const struct dim *dim, int64_t value)
 {
-    int64_t bound;
-    return lower_bound(dim, &bound) && bound >= value;
+    return dim->low >= value;
 }
 
 /* What is known of a - b. */
@@ -102,16 +63,14 @@ enum order {
 static tssa_status *compare(struct dim_table *dims, const struct dim *a, const struct dim *b,
                             enum order *order)
 {
-    const struct dim *more = dim_sub(dims, a, b), *less = dim_sub(dims, b, a);
+    const struct dim *more = dim_sub(dims, a, b);
     TRY_ALLOC(more);
-    TRY_ALLOC(less);
-    int64_t value;
-    if (dim_is_const(more, &value))
-        *order = value < 0 ? ORDER_LESS : value > 0 ? ORDER_GREATER : ORDER_EQUAL;
-    else if (at_least(more, 0))
-        *order = at_least(more, 1) ? ORDER_GREATER : ORDER_NOT_LESS;
-    else if (at_least(less, 0))
-        *order = at_least(less, 1) ? ORDER_LESS : ORDER_NOT_GREATER;
+    if (more->low == more->high)
+        *order = more->low < 0 ? ORDER_LESS : more->low > 0 ? ORDER_GREATER : ORDER_EQUAL;
+    else if (more->low >= 0)
+        *order = more->low > 0 ? ORDER_GREATER : ORDER_NOT_LESS;
+    else if (more->high <= 0)
+        *order = more->high < 0 ? ORDER_LESS : ORDER_NOT_GREATER;
     else
         *order = ORDER_UNKNOWN;
     return NULL;

@@ -668,7 +668,7 @@ INFER_RULE(slice)
             cut.step = 0;
         dims[axis] = cut_length(graph, &cut);
         if (!dims[axis])
-            dims[axis] = infer_fresh(op);
+            dims[axis] = infer_fresh_below(op, cut.dim);
     }
     TRY(infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims));
     if (rank == 1 && count == 0)

@@ -112,6 +112,7 @@ struct ir_op {
     const char **block_names; /* "body", "then_branch", ... */
     struct ir_block *parent;
     struct ir_op *prev, *next;
+    uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
 
 struct ir_block {

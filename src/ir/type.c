@@ -130,8 +130,12 @@ const struct ir_type *type_join(struct type_table *table, const struct ir_type *
     if (a->rank != b->rank || a->rank < 0)
         return type_unranked(table, dtype);
     const struct dim *dims[TSSA_MAX_RANK];
-    for (int i = 0; i < a->rank; i++)
-        dims[i] = a->dims[i] == b->dims[i] ? a->dims[i] : dim_fresh(table->dims, "d");
+    for (int i = 0; i < a->rank; i++) {
+        const struct dim *x = a->dims[i], *y = b->dims[i];
+        dims[i] = x == y ? x
+                         : dim_fresh_between(table->dims, "d", x->low < y->low ? x->low : y->low,
+                                             x->high > y->high ? x->high : y->high);
+    }
     return type_tensor(table, dtype, a->rank, dims);
 }
 

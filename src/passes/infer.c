@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Infers again what rewriting has made clearer: ops that have operands of which more is known than when
+ * the op was last inferred, and with a Loop, If, Scan or SequenceMap everything in it.
+ *
+ *   needs   nothing
+ *   keeps   ops and values; what was known of a value stays known
+ *   breaks  nothing
+ *
+ * Inference errs where no run of an op could succeed. Such an op may stand in a branch that is never
+ * taken, so it keeps the types that it had.
+ */
+#include "ir/infer.h"
+#include "passes/pass.h"
+
+struct facts {
+    const struct ir_type *type;
+    const struct ir_known *known;
+};
+
+struct state {
+    struct pass_context *pass;
+    struct facts *before; /* by id; of the values of the op that is being inferred */
+};
+
+/* ---- Which of two facts says more ----------------------------------------------------------------- */
+
+/* An unknown element says nothing, a fresh symbol little, a constant everything. */
+static int precision(const struct dim *dim)
+{
+    return !dim ? 0 : dim_is_fresh(dim) ? 1 : dim->kind == DIM_CONST ? 3 : 2;
+}
+
+static bool is_better_dim(const struct dim *old, const struct dim *now)
+{
+    if (precision(old) != precision(now))
+        return precision(now) > precision(old);
+    return old && old != now && now->low >= old->low && now->high <= old->high &&
+           (now->low > old->low || now->high < old->high);
+}
+
+static bool is_better_type(const struct ir_type *old, const struct ir_type *now)
+{
+    if (old == now || now->kind == TYPE_UNKNOWN)
+        return false;
+    if (old->kind != now->kind)
+        return old->kind == TYPE_UNKNOWN;
+    if (old->kind != TYPE_TENSOR)
+        return old->element && is_better_type(old->element, now->element);
+    if (old->dtype == TSSA_UNDEFINED && now->dtype != TSSA_UNDEFINED)
+        return true;
+    if (old->rank != now->rank)
+        return old->rank < 0;
+    for (int i = 0; i < old->rank; i++)
+        if (is_better_dim(old->dims[i], now->dims[i]))
+            return true;
+    return false;
+}
+
+static bool is_better_known(const struct ir_known *old, const struct ir_known *now)
+{
+    if (!old || !now)
+        return now != NULL;
+    for (size_t i = 0; i < now->count && i < old->count; i++)
+        if (is_better_dim(old->elements[i], now->elements[i]))
+            return true;
+    return false;
+}
+
+/* ---- The better of both --------------------------------------------------------------------------- */
+
+/* A tensor type with the better dim of both in every place. */
+static const struct ir_type *best_tensor(struct ir_graph *graph, const struct ir_type *old,
+                                         const struct ir_type *now)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    tssa_dtype dtype = old->dtype != TSSA_UNDEFINED ? old->dtype : now->dtype;
+    const struct ir_type *ranked = old->rank >= 0 ? old : now;
+    if (ranked->rank < 0)
+        return type_unranked(&graph->types, dtype);
+    for (int i = 0; i < ranked->rank; i++)
+        dims[i] = old->rank == now->rank && is_better_dim(old->dims[i], now->dims[i])
+                      ? now->dims[i]
+                      : ranked->dims[i];
+    return type_tensor(&graph->types, dtype, ranked->rank, dims);
+}
+
+/* The old symbols stay where the new ones say no more, so that what depends on them stays as well. */
+static const struct ir_type *best_type(struct ir_graph *graph, const struct ir_type *old,
+                                       const struct ir_type *now)
+{
+    if (old == now || now->kind == TYPE_UNKNOWN)
+        return old;
+    if (old->kind != now->kind)
+        return old->kind == TYPE_UNKNOWN ? now : old;
+    if (old->kind == TYPE_TENSOR)
+        return best_tensor(graph, old, now);
+    return is_better_type(old, now) ? now : old;
+}
+
+static tssa_status *keep_best(struct ir_graph *graph, struct ir_value *value,
+                              const struct facts *old)
+{
+    value->type = best_type(graph, old->type, value->type);
+    TRY_ALLOC(value->type);
+    if (!is_better_known(old->known, value->known))
+        value->known = old->known;
+    return NULL;
+}
+
+/* ---- The values of an op and of its blocks -------------------------------------------------------- */
+
+typedef void (*value_fn)(struct state *state, struct ir_value *value);
+
+static void each_value(struct state *state, struct ir_op *op, value_fn visit)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        visit(state, &op->results[i]);
+    for (uint32_t b = 0; b < op->n_blocks; b++) {
+        for (uint32_t i = 0; i < op->blocks[b]->n_params; i++)
+            visit(state, op->blocks[b]->params[i]);
+        for (struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
+            each_value(state, inner, visit);
+    }
+}
+
+static void save(struct state *state, struct ir_value *value)
+{
+    state->before[value->id] = (struct facts){value->type, value->known};
+}
+
+static void restore(struct state *state, struct ir_value *value)
+{
+    value->type = state->before[value->id].type;
+    value->known = state->before[value->id].known;
+}
+
+static void compare(struct state *state, struct ir_value *value)
+{
+    const struct facts *old = &state->before[value->id];
+    state->pass->changed |=
+        is_better_type(old->type, value->type) || is_better_known(old->known, value->known);
+}
+
+/* ---- The walk ------------------------------------------------------------------------------------- */
+
+static bool is_stale(const struct ir_op *op)
+{
+    if (op->inferred_from != ir_infer_stamp(op))
+        return true;
+    for (uint32_t b = 0; b < op->n_blocks; b++)
+        for (const struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
+            if (is_stale(inner))
+                return true;
+    return false;
+}
+
+static tssa_status *infer_again(struct state *state, struct ir_op *op)
+{
+    each_value(state, op, save);
+    tssa_status *status = ir_infer_op(op);
+    if (status) {
+        if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
+            return status;
+        tssa_status_free(status);
+        each_value(state, op, restore);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < op->n_results; i++)
+        TRY(keep_best(state->pass->graph, &op->results[i], &state->before[op->results[i].id]));
+    each_value(state, op, compare);
+    return NULL;
+}
+
+static tssa_status *infer_stale(struct state *state)
+{
+    for (struct ir_op *op = state->pass->graph->body->first; op; op = op->next)
+        if (is_stale(op))
+            TRY(infer_again(state, op));
+    return NULL;
+}
+
+tssa_status *pass_infer(struct pass_context *pass)
+{
+    struct ir_graph *graph = pass->graph;
+    struct state state = {.pass = pass};
+    state.before = allocator_calloc(graph->allocator, (size_t)graph->n_values + 1, sizeof *state.before);
+    TRY_ALLOC(state.before);
+    graph->infer_steps = 0; /* the budget of loops is per inference of the graph */
+    tssa_status *status = infer_stale(&state);
+    allocator_free(graph->allocator, state.before);
+    return status;
+}
