@@ -184,7 +184,8 @@ tssa_status *pass_infer(struct pass_context *pass)
 {
     struct ir_graph *graph = pass->graph;
     struct state state = {.pass = pass};
-    state.before = allocator_calloc(graph->allocator, (size_t)graph->n_values + 1, sizeof *state.before);
+    state.before =
+        allocator_calloc(graph->allocator, (size_t)graph->n_values + 1, sizeof *state.before);
     TRY_ALLOC(state.before);
     graph->infer_steps = 0; /* the budget of loops is per inference of the graph */
     tssa_status *status = infer_stale(&state);

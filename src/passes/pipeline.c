@@ -32,8 +32,8 @@ struct stage {
 
 static const struct stage level_1[] = {STAGE(1, SIMPLIFY)};
 static const struct stage level_2[] = {
-    STAGE(8, "identity", "fold_shapes", "fold_constants", "common_subexpressions", "known_branches",
-          "dead_code"),
+    STAGE(8, "infer", "identity", "fold_shapes", "fold_constants", "common_subexpressions",
+          "known_branches", "sequences", "dead_code"),
 };
 
 static const struct {

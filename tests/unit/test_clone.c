@@ -137,7 +137,7 @@ static void moved_ops_keep_names(void **state)
     expect(graph, "{\n"
                   "  %cond = Constant@13() {value = bool[] true}: bool[]\n"
                   "  %a, %b, %s, %t = Loop@16(%n, %cond, %x, %x): f32[N], f32[N], "
-                  "f32[trips#2, N], f32[trips#2, N] {\n"
+                  "f32[trips#3, N], f32[trips#3, N] {\n"
                   "    body(%i: i64[], %c: bool[], %p: f32[N], %q: f32[N]) {\n"
                   "      %p1 = Add@14(%p, %x): f32[N]\n"
                   "      %e = Neg@13(%p1): f32[N]\n"
@@ -157,7 +157,7 @@ static void dropped_results_take_their_carried_values_along(void **state)
     no_error(ir_infer_graph(graph));
     expect(graph, "{\n"
                   "  %cond = Constant@13() {value = bool[] true}: bool[]\n"
-                  "  %a, %s = Loop@16(%n, %cond, %x): f32[N], f32[trips#3, N] {\n"
+                  "  %a, %s = Loop@16(%n, %cond, %x): f32[N], f32[trips#5, N] {\n"
                   "    body(%i: i64[], %c: bool[], %p: f32[N]) {\n"
                   "      %p1 = Add@14(%p, %x): f32[N]\n"
                   "      %y = If@16(%c): f32[N] {\n"
