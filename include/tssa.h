@@ -245,6 +245,31 @@ TSSA_API tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize
 /* Fix the value of a symbolic dim ("N") before sessions are made, as if the model declared it. */
 TSSA_API tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value);
 
+typedef struct tssa_save_options {
+    /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
+     * model holds. One that cannot is refused, with the node named. */
+    int64_t opset;
+    /* Write large tensors into a file of their own beside the model, as is done in any case for a model
+     * of more than 2 GiB. */
+    int save_as_external_data;
+    const char *external_data_name; /* of that file; NULL: the model's name and ".data" */
+    size_t external_data_threshold; /* tensors of so many bytes go there; 0: 1024 */
+} tssa_save_options;
+
+/*
+ * Writes the model as ONNX, in standard operators and those of other domains it came with. Inputs,
+ * outputs, names, metadata and the rest of the model survive. Files are written beside their targets
+ * and renamed when complete, so that `path` may be the file the model was loaded from. What other
+ * passes were to lower first, because ONNX has no operator for it, is TSSA_UNSUPPORTED. options may be
+ * NULL for the defaults.
+ */
+TSSA_API tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
+                                           const tssa_save_options *options);
+/* The bytes of the same file through `write`, in pieces; without external data. */
+TSSA_API tssa_status *
+tssa_model_save_memory(const tssa_model *model, const tssa_save_options *options,
+                       void (*write)(void *user, const void *data, size_t size), void *user);
+
 typedef struct tssa_value_info {
     const char *name;
     tssa_kind kind; /* an optional shows what it may hold */

@@ -412,6 +412,7 @@ static tssa_status *make_op(struct draft *draft, struct ir_op **made)
                                     (uint32_t)draft->n_results);
     TRY_ALLOC(op);
     op->version = draft->version;
+    op->origin = IR_ORIGIN_NODE;
     if (node->name && node->name[0]) {
         op->name = intern_str(&graph->strings, node->name);
         TRY_ALLOC(op->name);
@@ -604,6 +605,7 @@ static tssa_status *import_initializer(struct scope *scope, const char *name,
         return set_default(scope, input, tensor);
     struct ir_op *op = ir_constant_create(scope->import->graph, tensor);
     TRY_ALLOC(op);
+    op->origin = IR_ORIGIN_INITIALIZER;
     TRY(scope_define(scope, name, &op->results[0]));
     return import_append(scope, op);
 }
@@ -678,14 +680,29 @@ static tssa_status *import_block(struct scope *outside, const struct graph_attr 
     return status;
 }
 
+/* Ranks above TSSA_MAX_RANK are not refused: the value itself may never be made. */
+static tssa_status *declared_type(struct import *import, const Onnx__ValueInfoProto *info,
+                                  const struct ir_type **type)
+{
+    tssa_status *status = info->type ? import_type(import, info->type, type) : NULL;
+    if (tssa_status_code(status) != TSSA_LIMIT)
+        return status_prefix(status, "output \"%s\"", info->name);
+    tssa_status_free(status);
+    *type = NULL;
+    return NULL;
+}
+
 static tssa_status *name_outputs(struct import *import, const Onnx__GraphProto *graph)
 {
     struct ir_graph *ir = import->graph;
     ir->output_names = ARENA_ARRAY(&ir->arena, const char *, graph->n_output);
-    TRY_ALLOC(ir->output_names);
+    ir->output_types = ARENA_ARRAY(&ir->arena, const struct ir_type *, graph->n_output);
+    if (!ir->output_names || !ir->output_types)
+        return status_out_of_memory();
     for (size_t i = 0; i < graph->n_output; i++) {
         ir->output_names[i] = intern_str(&ir->strings, graph->output[i]->name);
         TRY_ALLOC(ir->output_names[i]);
+        TRY(declared_type(import, graph->output[i], &ir->output_types[i]));
     }
     return NULL;
 }

@@ -208,12 +208,18 @@ static void sync_folder(struct file_writer *writer)
     close(descriptor);
 }
 
-static tssa_status *finish(struct file_writer *writer)
+tssa_status *file_writer_sync(struct file_writer *writer)
 {
     TRY(flush(writer));
     /* Pipes and terminals cannot be synced. */
     if (writer->temporary && fsync(writer->descriptor) != 0)
         return io_error("write", writer->path, errno);
+    return NULL;
+}
+
+static tssa_status *finish(struct file_writer *writer)
+{
+    TRY(file_writer_sync(writer));
     int closed = close(writer->descriptor);
     writer->descriptor = -1;
     if (closed != 0)

@@ -41,6 +41,8 @@ struct file_writer {
 tssa_status *file_writer_open(const tssa_allocator *allocator, const char *path,
                               struct file_writer *writer);
 tssa_status *file_writer_write(struct file_writer *writer, const void *data, size_t size);
+/* Brings all that was written to the disk: what may still fail is the rename. */
+tssa_status *file_writer_sync(struct file_writer *writer);
 /* Flushes, syncs and renames. The writer is closed, whatever is returned. */
 tssa_status *file_writer_commit(struct file_writer *writer);
 /* Drops what was written. A closed writer is accepted. */

@@ -98,11 +98,19 @@ struct ir_opaque {
     int64_t opset;
 };
 
+/* Where an op comes from. */
+enum ir_origin {
+    IR_ORIGIN_MADE,       /* a pass or the importer made it */
+    IR_ORIGIN_NODE,       /* a node of the model */
+    IR_ORIGIN_INITIALIZER /* a Constant that the model has as an initializer */
+};
+
 struct ir_op {
     const struct ir_op_info *info; /* the op table's row; that of `opaque` for unknown operators */
     const struct ir_opaque *opaque;
     uint32_t id;
-    int version;      /* since-version it was bound to; 0 for tssa's own ops */
+    int version; /* since-version it was bound to; 0 for tssa's own ops */
+    enum ir_origin origin;
     const char *name; /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;
     struct ir_use *operands;
@@ -147,6 +155,8 @@ struct ir_graph {
     struct ir_block *body;                /* params: the graph's inputs; return: its outputs */
     const struct tensor **input_defaults; /* per input; NULL where the caller must give one */
     const char **output_names;            /* as many as `return` of the body has operands */
+    const struct ir_type **output_types;  /* what the model declares of them; the array and its
+                                             entries may be NULL */
     uint32_t n_values, n_ops;
     uint64_t infer_steps;          /* ops inferred so far: the budget of loops (infer_control.c) */
     int64_t folded_growth;         /* bytes that folded constants have added (fold_constants.c) */

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The actions of downgrade.def, and the choice of an opset. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "onnx/export.h"
+
+/* Nothing is written for older operator sets: below 7, broadcasting was another one. */
+#define OLDEST_OPSET 7
+
+struct downgrade {
+    const char *op;
+    int below;
+    tssa_status *(*apply)(struct export_draft *draft, const struct downgrade *row);
+    const char *attr;
+    int number;
+    const char *text;
+};
+
+/* ---- Attributes of a draft ------------------------------------------------------------------------ */
+
+static struct ir_attr *find_attr(const struct export_draft *draft, const char *name)
+{
+    struct export *export = draft->export;
+    for (size_t i = 0; i < export->node_attrs.count; i++)
+        if (strcmp(export->node_attrs.data[i].name, name) == 0)
+            return &export->node_attrs.data[i];
+    return NULL;
+}
+
+static void drop_attr(const struct export_draft *draft, const char *name)
+{
+    struct export *export = draft->export;
+    struct ir_attr *attr = find_attr(draft, name);
+    if (!attr)
+        return;
+    size_t after = export->node_attrs.count - 1 - (size_t)(attr - export->node_attrs.data);
+    memmove(attr, attr + 1, after * sizeof *attr);
+    export->node_attrs.count--;
+}
+
+/* `name` is a literal: no names are interned for a graph that is only read. */
+static tssa_status *add_attr(const struct export_draft *draft, const char *name,
+                             struct ir_attr attr)
+{
+    attr.name = name;
+    drop_attr(draft, name);
+    if (!vec_push(&draft->export->node_attrs, attr))
+        return status_out_of_memory();
+    return NULL;
+}
+
+static tssa_status *set_string(const struct export_draft *draft, const char *name,
+                               const char *literal)
+{
+    return add_attr(draft, name,
+                    (struct ir_attr){.kind = IR_ATTR_STRING, .s = {literal, strlen(literal)}});
+}
+
+static bool string_is(const struct ir_attr *attr, const char *text)
+{
+    return attr && attr->kind == IR_ATTR_STRING && attr->s.size == strlen(text) &&
+           memcmp(attr->s.data, text, attr->s.size) == 0;
+}
+
+static int64_t int_attr(const struct export_draft *draft, const char *name, int64_t fallback)
+{
+    const struct ir_attr *attr = find_attr(draft, name);
+    return attr && attr->kind == IR_ATTR_INT ? attr->i : fallback;
+}
+
+/* ---- Operands of a draft -------------------------------------------------------------------------- */
+
+static const struct ir_value *operand(const struct export_draft *draft, int index)
+{
+    const struct export *export = draft->export;
+    return (size_t)index < export->operands.count ? export->operands.data[index] : NULL;
+}
+
+/* Absent operands at the end are no operands. */
+static void drop_operand(const struct export_draft *draft, int index)
+{
+    struct export *export = draft->export;
+    if ((size_t)index < export->operands.count)
+        export->operands.data[index] = NULL;
+    while (export->operands.count && !export->operands.data[export->operands.count - 1])
+        export->operands.count--;
+}
+
+static tssa_status *set_operand(const struct export_draft *draft, size_t index,
+                                const struct ir_value *value)
+{
+    struct export *export = draft->export;
+    while (export->operands.count <= index)
+        if (!vec_push(&export->operands, NULL))
+            return status_out_of_memory();
+    export->operands.data[index] = value;
+    return NULL;
+}
+
+static int rank_of(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
+}
+
+static tssa_status *refuse(const struct export_draft *draft, const char *why)
+{
+    return ERROR(TSSA_UNSUPPORTED, "%s-%d %s", draft->name, draft->version, why);
+}
+
+/* The constant that an operand is; an error when it is none. */
+static tssa_status *constant_operand(const struct export_draft *draft, int index, const char *attr,
+                                     const struct tensor **tensor)
+{
+    *tensor = ir_value_constant(operand(draft, index));
+    if (*tensor && (*tensor)->dtype != TSSA_STRING)
+        return NULL;
+    return ERROR(TSSA_UNSUPPORTED, "%s-%d takes %s as an attribute, and it is not constant",
+                 draft->name, draft->version, attr);
+}
+
+/* ---- Actions: operands that were attributes ------------------------------------------------------- */
+
+static tssa_status *downgrade_ints_attribute(struct export_draft *draft,
+                                             const struct downgrade *row)
+{
+    const struct tensor *tensor;
+    if (!operand(draft, row->number))
+        return NULL;
+    TRY(constant_operand(draft, row->number, row->attr, &tensor));
+    size_t count = tensor_count(tensor);
+    if (count == 0 && !row->text && strcmp(row->op, "Slice") != 0)
+        return refuse(draft, "cannot be told an empty list of axes or sizes");
+    drop_operand(draft, row->number);
+    if (count == 0 && row->text)
+        return NULL;
+    int64_t *ints = ARENA_ARRAY(&draft->export->scratch, int64_t, count);
+    TRY_ALLOC(ints);
+    for (size_t i = 0; i < count; i++)
+        ints[i] = dtype_load_int64(tensor->dtype,
+                                   (const char *)tensor->data + i * tssa_dtype_size(tensor->dtype));
+    return add_attr(draft, row->attr,
+                    (struct ir_attr){.kind = IR_ATTR_INTS, .count = count, .ints = ints});
+}
+
+static tssa_status *downgrade_int_attribute(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct tensor *tensor;
+    if (!operand(draft, row->number))
+        return NULL;
+    TRY(constant_operand(draft, row->number, row->attr, &tensor));
+    if (tensor_count(tensor) != 1)
+        return refuse(draft, "takes one number");
+    drop_operand(draft, row->number);
+    return add_attr(
+        draft, row->attr,
+        (struct ir_attr){.kind = IR_ATTR_INT, .i = dtype_load_int64(tensor->dtype, tensor->data)});
+}
+
+/* DFT: the axis was never negative, and another one by default. */
+static tssa_status *downgrade_axis_attribute(struct export_draft *draft,
+                                             const struct downgrade *row)
+{
+    if (operand(draft, row->number))
+        TRY(downgrade_int_attribute(draft, row));
+    int64_t axis = int_attr(draft, row->attr, -2);
+    int rank = rank_of(operand(draft, 0));
+    if (axis < 0 && rank < 0)
+        return refuse(draft, "counts axes from the front, and the rank is unknown");
+    return add_attr(draft, row->attr,
+                    (struct ir_attr){.kind = IR_ATTR_INT, .i = axis + (axis < 0 ? rank : 0)});
+}
+
+/* row->text: what an absent operand stands for, if the attribute's default is another one. */
+static tssa_status *downgrade_float_attribute(struct export_draft *draft,
+                                              const struct downgrade *row)
+{
+    const struct tensor *tensor;
+    double value;
+    if (operand(draft, row->number)) {
+        TRY(constant_operand(draft, row->number, row->attr, &tensor));
+        if (tensor_count(tensor) != 1)
+            return refuse(draft, "takes one number");
+        value = dtype_load_double(tensor->dtype, tensor->data);
+    } else if (row->text) {
+        value = strtod(row->text, NULL);
+    } else {
+        return NULL;
+    }
+    if (value == value && (double)(float)value != value)
+        return refuse(draft, "takes a number of type FLOAT");
+    drop_operand(draft, row->number);
+    return add_attr(draft, row->attr, (struct ir_attr){.kind = IR_ATTR_FLOAT, .f = (float)value});
+}
+
+static tssa_status *downgrade_drop_steps(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct tensor *tensor;
+    if (!operand(draft, row->number))
+        return NULL;
+    TRY(constant_operand(draft, row->number, "steps", &tensor));
+    for (size_t i = 0; i < tensor_count(tensor); i++)
+        if (dtype_load_int64(tensor->dtype,
+                             (const char *)tensor->data + i * tssa_dtype_size(tensor->dtype)) != 1)
+            return refuse(draft, "has no steps");
+    drop_operand(draft, row->number);
+    return NULL;
+}
+
+static tssa_status *downgrade_drop_false(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct tensor *tensor = ir_value_constant(operand(draft, row->number));
+    if (!operand(draft, row->number))
+        return NULL;
+    if (!tensor || tensor->dtype != TSSA_BOOL || tensor_count(tensor) != 1 ||
+        dtype_load_int64(TSSA_BOOL, tensor->data) != 0)
+        return refuse(draft, "is for inference alone");
+    drop_operand(draft, row->number);
+    return NULL;
+}
+
+/* Without sizes, parts were equal, and there were as many as outputs. */
+static tssa_status *downgrade_split_evenly(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct ir_attr *attr = find_attr(draft, row->attr);
+    if (!attr)
+        return NULL;
+    const struct ir_type *type = draft->op->operands[0].value->type;
+    int64_t axis = int_attr(draft, "axis", 0), size, count = int_attr(draft, row->attr, 0);
+    bool even = draft->op->version != 0 && draft->op->version < 18;
+    if (!even && type->kind == TYPE_TENSOR && type->rank > 0) {
+        axis += axis < 0 ? type->rank : 0;
+        even = axis >= 0 && axis < type->rank && dim_is_const(type->dims[axis], &size) &&
+               count > 0 && size % count == 0;
+    }
+    if (!even || count != (int64_t)draft->op->n_results)
+        return refuse(draft, "makes equal parts, and these may differ");
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+/* ---- Actions: attributes -------------------------------------------------------------------------- */
+
+static tssa_status *unknown_attr(const struct export_draft *draft, const char *attr)
+{
+    return ERROR(TSSA_UNSUPPORTED, "%s-%d has no \"%s\"", draft->name, draft->version, attr);
+}
+
+static tssa_status *downgrade_drop_int(struct export_draft *draft, const struct downgrade *row)
+{
+    if (int_attr(draft, row->attr, row->number) != row->number)
+        return unknown_attr(draft, row->attr);
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+static tssa_status *downgrade_drop_ints(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct ir_attr *attr = find_attr(draft, row->attr);
+    for (size_t i = 0; attr && attr->kind == IR_ATTR_INTS && i < attr->count; i++)
+        if (attr->ints[i] != row->number)
+            return unknown_attr(draft, row->attr);
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+static tssa_status *downgrade_drop_string(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct ir_attr *attr = find_attr(draft, row->attr);
+    if (attr && !string_is(attr, row->text))
+        return unknown_attr(draft, row->attr);
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+static tssa_status *downgrade_refuse_string(struct export_draft *draft, const struct downgrade *row)
+{
+    if (!string_is(find_attr(draft, row->attr), row->text))
+        return NULL;
+    return ERROR(TSSA_UNSUPPORTED, "%s-%d has no %s \"%s\"", draft->name, draft->version, row->attr,
+                 row->text);
+}
+
+/* row->text is "new=old". */
+static tssa_status *downgrade_respell(struct export_draft *draft, const struct downgrade *row)
+{
+    const struct ir_attr *attr = find_attr(draft, row->attr);
+    const char *after = strchr(row->text, '=') + 1;
+    size_t size = (size_t)(after - row->text) - 1;
+    if (!attr || attr->kind != IR_ATTR_STRING || attr->s.size != size ||
+        memcmp(attr->s.data, row->text, size) != 0)
+        return NULL;
+    return set_string(draft, row->attr, after);
+}
+
+/* The default was this one, and is another one now. */
+static tssa_status *downgrade_roi_coordinates(struct export_draft *draft,
+                                              const struct downgrade *row)
+{
+    if (!string_is(find_attr(draft, row->attr), row->text))
+        return refuse(draft, "places samples differently");
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+/* One scale for all: the axis says nothing. */
+static tssa_status *downgrade_scalar_axis(struct export_draft *draft, const struct downgrade *row)
+{
+    if (rank_of(operand(draft, 1)) != 0)
+        return refuse(draft, "has one scale for all elements");
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+/* Where outputs beyond the first were asked for, training was meant; see upgrade.c. */
+static tssa_status *downgrade_batch_training(struct export_draft *draft,
+                                             const struct downgrade *row)
+{
+    bool more = ir_result_wanted(draft->op, 1) || ir_result_wanted(draft->op, 2);
+    bool training = int_attr(draft, row->attr, 0) != 0;
+    bool written_so = draft->op->version != 0 && draft->op->version < 14;
+    if (more != training || (training && !written_so))
+        return refuse(draft, "trains in another way");
+    drop_attr(draft, row->attr);
+    return NULL;
+}
+
+const struct ir_value *export_empty_floats(struct export *export)
+{
+    for (const struct ir_op *op = export->graph->body->first; op; op = op->next) {
+        const struct tensor *tensor = ir_value_constant(op->n_results ? &op->results[0] : NULL);
+        if (tensor && tensor->dtype == TSSA_FLOAT && tensor->rank == 1 && tensor->dims[0] == 0 &&
+            export_is_initializer(export, op))
+            return &op->results[0];
+    }
+    export->needs_empty = true;
+    return &export->empty;
+}
+
+/* ---- Actions: Resize ------------------------------------------------------------------------------ */
+
+static bool shrinks(const struct tensor *scales)
+{
+    const float *data = scales && scales->dtype == TSSA_FLOAT ? scales->data : NULL;
+    for (size_t i = 0; data && i < tensor_count(scales); i++)
+        if (data[i] < 1)
+            return true;
+    return false;
+}
+
+/* To Resize-10 (X, scales), or Upsample before; see upgrade_resize_operands. */
+static tssa_status *downgrade_resize_factors(struct export_draft *draft,
+                                             const struct downgrade *row)
+{
+    (void)row;
+    const struct ir_value *scales = operand(draft, 2);
+    const struct tensor *factors = ir_value_constant(scales);
+    const struct ir_attr *mode = find_attr(draft, "mode");
+    bool linear = string_is(mode, "linear");
+    if (!scales || operand(draft, 1) || operand(draft, 3) ||
+        (mode && !linear && !string_is(mode, "nearest")))
+        return refuse(draft, "takes factors, to nearest or linear");
+    if (!string_is(find_attr(draft, "coordinate_transformation_mode"), "asymmetric") ||
+        (!linear &&
+         !string_is(find_attr(draft, "nearest_mode"), shrinks(factors) ? "ceil" : "floor")))
+        return refuse(draft, "places samples differently");
+    if (draft->version < 10 && (!factors || shrinks(factors)))
+        return refuse(draft, "takes constant factors of 1 and more");
+    drop_attr(draft, "coordinate_transformation_mode");
+    drop_attr(draft, "nearest_mode");
+    drop_operand(draft, 2);
+    TRY(set_operand(draft, 1, scales));
+    return NULL;
+}
+
+static tssa_status *downgrade_floats_attribute(struct export_draft *draft,
+                                               const struct downgrade *row)
+{
+    const struct tensor *tensor;
+    TRY(constant_operand(draft, row->number, row->attr, &tensor));
+    if (tensor->dtype != TSSA_FLOAT)
+        return refuse(draft, "takes numbers of type FLOAT");
+    drop_operand(draft, row->number);
+    return add_attr(draft, row->attr,
+                    (struct ir_attr){.kind = IR_ATTR_FLOATS,
+                                     .count = tensor_count(tensor),
+                                     .floats = tensor->data});
+}
+
+/* Resize-11 has no absent operands but sizes. */
+static tssa_status *downgrade_resize_empty(struct export_draft *draft, const struct downgrade *row)
+{
+    (void)row;
+    if (draft->version < 11)
+        return NULL;
+    for (size_t i = 1; i < 3; i++)
+        if (!operand(draft, (int)i))
+            TRY(set_operand(draft, i, export_empty_floats(draft->export)));
+    return NULL;
+}
+
+/* ---- Meanings ------------------------------------------------------------------------------------- */
+
+/* Below 13, all axes from this one on were one axis: the same only if nothing but ones follow. */
+static bool same_last_axis(struct export_draft *draft)
+{
+    const struct ir_type *type = draft->op->operands[0].value->type;
+    struct ir_attr *attr = find_attr(draft, "axis");
+    bool newer = draft->op->version == 0 || draft->op->version >= 13;
+    int64_t axis = attr && attr->kind == IR_ATTR_INT ? attr->i : newer ? -1 : 1, size;
+    if (type->kind != TYPE_TENSOR || type->rank < 1)
+        return axis == -1 && draft->version >= 11;
+    axis += axis < 0 ? type->rank : 0;
+    for (int64_t i = axis + 1; i < type->rank; i++)
+        if (i < 1 || !dim_is_const(type->dims[i], &size) || size != 1)
+            return false;
+    tssa_status *status = add_attr(draft, "axis", (struct ir_attr){.kind = IR_ATTR_INT, .i = axis});
+    tssa_status_free(status);
+    return !status;
+}
+
+static bool same_no_mask(struct export_draft *draft)
+{
+    return !ir_result_wanted(draft->op, 1);
+}
+
+static bool same_never(struct export_draft *draft)
+{
+    (void)draft;
+    return false;
+}
+
+/* Before 8 nothing was broadcast. */
+static bool same_equal_shapes(struct export_draft *draft)
+{
+    const struct ir_op *op = draft->op;
+    for (uint32_t i = 1; i < op->n_operands && draft->version < 8; i++)
+        if (op->operands[i].value->type != op->operands[0].value->type ||
+            rank_of(op->operands[i].value) < 0)
+            return false;
+    return true;
+}
+
+static const struct meaning {
+    const char *op;
+    int since;
+    bool (*same)(struct export_draft *draft);
+} meanings[] = {
+#define DOWNGRADE(...)
+#define MEANING(op_, since_, condition_) {#op_, since_, same_##condition_},
+#include "onnx/downgrade.def"
+#undef MEANING
+#undef DOWNGRADE
+};
+
+/* ---- Drafts --------------------------------------------------------------------------------------- */
+
+static const struct downgrade downgrades[] = {
+#define DOWNGRADE(op_, below_, action_, attr_, number_, text_)                                     \
+    {#op_, below_, downgrade_##action_, attr_, number_, text_},
+#include "onnx/downgrade.def"
+#undef DOWNGRADE
+};
+
+/* Operators that had another name: the inverse of upgrade_replaced. NULL: not at this opset. */
+static const char *replaced_name(const struct ir_op_info *info, int64_t opset, int *version)
+{
+    if (info->id == IR_OP_Resize && opset < 10) {
+        *version = opset >= 9 ? 9 : 7;
+        return "Upsample";
+    }
+    if (info->id == IR_OP_ScatterElements && opset >= 9 && opset < 11) {
+        *version = 9;
+        return "Scatter";
+    }
+    return NULL;
+}
+
+static tssa_status *check_meaning(struct export_draft *draft)
+{
+    const struct ir_op *op = draft->op;
+    for (size_t i = 0; i < sizeof meanings / sizeof *meanings; i++) {
+        const struct meaning *row = &meanings[i];
+        bool was = op->version == 0 || op->version >= row->since;
+        if (strcmp(row->op, op->info->name) == 0 && was != (draft->version >= row->since) &&
+            !row->same(draft))
+            return ERROR(TSSA_UNSUPPORTED, "%s-%d means something else", draft->name,
+                         draft->version);
+    }
+    return NULL;
+}
+
+static tssa_status *fill_draft(struct export_draft *draft)
+{
+    struct export *export = draft->export;
+    const struct ir_op *op = draft->op;
+    export->operands.count = export->node_attrs.count = 0;
+    if (!vec_reserve(&export->operands, op->n_operands) ||
+        !vec_reserve(&export->node_attrs, op->n_attrs))
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        export->operands.data[export->operands.count++] = op->operands[i].value;
+    for (uint32_t i = 0; i < op->n_attrs; i++)
+        export->node_attrs.data[export->node_attrs.count++] = op->attrs[i];
+    return NULL;
+}
+
+static tssa_status *draft_opaque(struct export_draft *draft, int64_t opset)
+{
+    const struct ir_opaque *opaque = draft->op->opaque;
+    draft->domain = opaque->domain;
+    draft->name = opaque->name;
+    draft->overload = opaque->overload;
+    if (!opaque->domain[0] && opaque->opset != opset)
+        return ERROR(TSSA_UNSUPPORTED, "what %s means is known at opset %lld alone", opaque->name,
+                     (long long)opaque->opset);
+    return NULL;
+}
+
+tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
+                          struct export_draft *draft)
+{
+    const struct ir_op_info *info = op->info;
+    *draft = (struct export_draft){
+        .export = export, .op = op, .domain = info->domain, .name = info->name};
+    TRY(fill_draft(draft));
+    if (op->opaque)
+        return draft_opaque(draft, opset);
+    if (strcmp(info->domain, "tssa") == 0)
+        return ERROR(TSSA_UNSUPPORTED, "%s is tssa's own and has no form in ONNX", info->name);
+    if (info->domain[0]) {
+        draft->version = op->version;
+        return NULL;
+    }
+    const char *replaced = replaced_name(info, opset, &draft->version);
+    if (replaced)
+        draft->name = replaced;
+    else
+        draft->version = ir_op_bind(info, opset);
+    if (draft->version == 0)
+        return ERROR(TSSA_UNSUPPORTED, "%s came with opset %d", info->name, info->versions[0]);
+    for (size_t i = 0; i < sizeof downgrades / sizeof *downgrades; i++)
+        if (draft->version < downgrades[i].below && strcmp(downgrades[i].op, info->name) == 0)
+            TRY(downgrades[i].apply(draft, &downgrades[i]));
+    return check_meaning(draft);
+}
+
+/* ---- The choice of an opset ----------------------------------------------------------------------- */
+
+static tssa_status *name_op(const struct ir_op *op, int64_t opset, tssa_status *status)
+{
+    char text[256];
+    ir_op_describe(op, text, sizeof text);
+    return status_prefix(status, "%s cannot be written at opset %lld", text, (long long)opset);
+}
+
+/* A graph, an opset to try, and what was wrong with it. */
+struct attempt {
+    struct export *export;
+    int64_t opset;
+};
+
+static tssa_status *try_op(void *context, struct ir_op *op)
+{
+    struct attempt *attempt = context;
+    struct export *export = attempt->export;
+    struct export_draft draft;
+    if (ir_op_is(op, IR_OP_return)) {
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            bitset_add(&export->needed, op->operands[i].value->id);
+        return NULL;
+    }
+    tssa_status *status = export_draft(export, op, attempt->opset, &draft);
+    if (status)
+        return name_op(op, attempt->opset, status);
+    for (size_t i = 0; i < export->operands.count; i++)
+        if (export->operands.data[i])
+            bitset_add(&export->needed, export->operands.data[i]->id);
+    return NULL;
+}
+
+static tssa_status *try_graph(struct attempt *attempt)
+{
+    struct export *export = attempt->export;
+    memset(export->needed.words, 0, (export->needed.size + 63) / 64 * sizeof(uint64_t));
+    export->needs_empty = false;
+    return ir_block_walk(export->graph->body, try_op, attempt);
+}
+
+static int64_t model_opset(const struct ir_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_opsets; i++)
+        if (!graph->opsets[i].domain[0])
+            return graph->opsets[i].version;
+    return 0;
+}
+
+tssa_status *export_choose_opset(struct export *export)
+{
+    int64_t asked = export->options.opset, opset = asked;
+    if (!asked)
+        opset = model_opset(export->graph);
+    if (asked > IR_NEWEST_OPSET || asked < 0 || (asked && asked < OLDEST_OPSET))
+        return ERROR(TSSA_INVALID_ARGUMENT, "opset %lld is none of %d to %d", (long long)asked,
+                     OLDEST_OPSET, IR_NEWEST_OPSET);
+    if (opset < OLDEST_OPSET)
+        opset = OLDEST_OPSET;
+    if (!bitset_init(&export->needed, &export->scratch, (size_t) export->graph->n_values + 1))
+        return status_out_of_memory();
+    struct attempt attempt = {export, opset};
+    tssa_status *first = try_graph(&attempt), *status = first;
+    while (status && !asked && tssa_status_code(status) == TSSA_UNSUPPORTED &&
+           attempt.opset < IR_NEWEST_OPSET) {
+        if (status != first)
+            tssa_status_free(status);
+        attempt.opset++;
+        status = try_graph(&attempt);
+    }
+    if (status && status != first)
+        tssa_status_free(status);
+    if (!status)
+        tssa_status_free(first);
+    export->opset = attempt.opset;
+    return status ? first : NULL;
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the exporter share; everything else includes exporter.h. */
+#ifndef TSSA_ONNX_EXPORT_H
+#define TSSA_ONNX_EXPORT_H
+
+#include "base/bitset.h"
+#include "onnx/exporter.h"
+
+/* A tensor that goes to the file of external data. */
+struct external_tensor {
+    const struct tensor *tensor;
+    uint64_t offset;
+    size_t size;
+};
+
+/* Where the elements of large initializers go when they do not go into the model. */
+struct export_external {
+    const char *location; /* NULL: they go into the model */
+    size_t threshold;
+    VEC(struct external_tensor) tensors;
+    struct map offsets; /* data pointer -> struct external_tensor: equal tensors are written once */
+    uint64_t size;
+};
+
+struct export
+{
+    const struct ir_graph *graph;
+    const tssa_allocator *allocator;
+    struct onnx_export_options options;
+    struct arena scratch;
+    struct output out;
+    struct export_external external;
+    int64_t opset; /* of ai.onnx */
+    int64_t ir_version;
+    VEC(struct ir_opset) opsets; /* of other domains */
+    const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
+    struct map used_names; /* to what has the name: a value, or &export->taken */
+    char taken;
+    uint64_t next_name;
+    struct bitset needed;  /* by id of the value: some node or the caller takes it */
+    struct ir_value empty; /* a FLOAT tensor without elements, for operands that must be there */
+    bool needs_empty;      /* and no constant of the graph is one */
+    /* Of the node being written, kept for their memory. */
+    VEC(const struct ir_value *) operands;
+    VEC(struct ir_attr) node_attrs;
+};
+
+/* ---- export_names.c ------------------------------------------------------------------------------- */
+
+/* Gives every value of the graph the name it is written with. */
+tssa_status *export_assign_names(struct export *export);
+/* A name that nothing has yet. */
+tssa_status *export_fresh_name(struct export *export, const char *like, const char **name);
+
+/* ---- export_graph.c ------------------------------------------------------------------------------- */
+
+/* A GraphProto as field `field`. */
+tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block);
+/* Whether a Constant is written as an initializer of its graph. */
+bool export_is_initializer(const struct export *export, const struct ir_op *op);
+
+/* ---- export_attribute.c --------------------------------------------------------------------------- */
+
+/* One AttributeProto, as field `field`. */
+tssa_status *export_attribute(struct export *export, uint32_t field, const struct ir_attr *attr);
+/* A TensorProto as field `field`. `name` may be NULL; `external`: it may go to the external data. */
+tssa_status *export_tensor(struct export *export, uint32_t field, const struct tensor *tensor,
+                           const char *name, bool external);
+/* A TypeProto; nothing when the type is unknown. */
+tssa_status *export_type(struct export *export, uint32_t field, const struct ir_type *type);
+bool export_type_known(const struct ir_type *type);
+
+/* ---- downgrade.c ---------------------------------------------------------------------------------- */
+
+/* An op on its way to a node; its operands and attributes are those of the export. */
+struct export_draft {
+    struct export *export;
+    const struct ir_op *op;
+    const char *domain, *name, *overload;
+    int version; /* since-version that the node binds to */
+};
+
+/* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx; the
+ * error is TSSA_UNSUPPORTED when that cannot say what the op means. */
+tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
+                          struct export_draft *draft);
+/* Decides on the opset, and which values are needed at it. */
+tssa_status *export_choose_opset(struct export *export);
+/* A FLOAT constant without elements that every block sees. */
+const struct ir_value *export_empty_floats(struct export *export);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Blocks to GraphProtos; field numbers as in onnx.proto. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/dtype.h"
+#include "onnx/export.h"
+#include "onnx/wire.h"
+
+/* Constants that passes made are initializers from this size on, and nodes below. */
+#define INITIALIZER_MIN 1024
+
+/* Since this version initializers need not be inputs, which those of a subgraph cannot be. */
+#define FREE_INITIALIZERS 4
+
+enum graph_field {
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_DOC = 10,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_VALUE_INFO = 13
+};
+
+enum node_field {
+    NODE_INPUT = 1,
+    NODE_OUTPUT = 2,
+    NODE_NAME = 3,
+    NODE_OP_TYPE = 4,
+    NODE_ATTRIBUTE = 5,
+    NODE_DOMAIN = 7,
+    NODE_OVERLOAD = 8
+};
+
+enum attribute_type { ATTRIBUTE_GRAPH = 5, ATTRIBUTE_GRAPHS = 10 };
+
+static const char *name_of(const struct export *export, const struct ir_value *value)
+{
+    return value ? export->names[value->id] : "";
+}
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+static tssa_status *put_value_info(struct export *export, uint32_t field, const char *name,
+                                   const struct ir_type *type)
+{
+    struct output *out = &export->out;
+    struct output_mark mark = output_open(out, field);
+    output_string(out, 1, name);
+    if (type && export_type_known(type))
+        TRY(export_type(export, 2, type));
+    output_close(out, mark);
+    return NULL;
+}
+
+/* What inference knows; where that is nothing, what the model said. */
+static const struct ir_type *type_of(const struct ir_value *value)
+{
+    return export_type_known(value->type) || !value->declared ? value->type : value->declared;
+}
+
+/* ---- Constants ------------------------------------------------------------------------------------ */
+
+bool export_is_initializer(const struct export *export, const struct ir_op *op)
+{
+    const struct tensor *tensor = ir_op_is(op, IR_OP_Constant) ? ir_attr_tensor(op, "value") : NULL;
+    if (!tensor)
+        return false;
+    if (op->origin == IR_ORIGIN_INITIALIZER)
+        return export->ir_version >= FREE_INITIALIZERS || !op->parent->owner;
+    if (export->ir_version < FREE_INITIALIZERS)
+        return false;
+    size_t size = tensor->dtype == TSSA_STRING ? 0 : tensor_bytes(tensor);
+    if (export->external.location && size >= export->external.threshold)
+        return true; /* external data is for initializers alone */
+    return op->origin == IR_ORIGIN_MADE && size >= INITIALIZER_MIN;
+}
+
+/* A constant that all its users were told as an attribute. */
+static bool is_dropped(const struct export *export, const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Constant) && op->results[0].uses &&
+           !bitset_has(&export->needed, op->results[0].id);
+}
+
+static tssa_status *put_initializer(struct export *export, const struct ir_op *op)
+{
+    const struct ir_value *value = &op->results[0];
+    if (export->ir_version < FREE_INITIALIZERS)
+        TRY(put_value_info(export, GRAPH_INPUT, name_of(export, value), value->type));
+    return export_tensor(export, GRAPH_INITIALIZER, ir_attr_tensor(op, "value"),
+                         name_of(export, value), true);
+}
+
+/* What belongs to no op: defaults of inputs, and the empty tensor. */
+static tssa_status *put_other_initializers(struct export *export)
+{
+    const struct ir_graph *graph = export->graph;
+    for (uint32_t i = 0; i < graph->body->n_params && graph->input_defaults; i++)
+        if (graph->input_defaults[i])
+            TRY(export_tensor(export, GRAPH_INITIALIZER, graph->input_defaults[i],
+                              name_of(export, graph->body->params[i]), true));
+    if (!export->needs_empty)
+        return NULL;
+    const struct tensor empty = {.dtype = TSSA_FLOAT, .rank = 1};
+    const char *name = name_of(export, &export->empty);
+    if (export->ir_version < FREE_INITIALIZERS)
+        TRY(put_value_info(export, GRAPH_INPUT, name, export->empty.type));
+    return export_tensor(export, GRAPH_INITIALIZER, &empty, name, false);
+}
+
+/* ---- Nodes ---------------------------------------------------------------------------------------- */
+
+/* The length of "name" in "name[0]", which is how a list of graphs is kept as blocks; 0: no list. */
+static size_t list_name(const char *name, uint32_t index)
+{
+    const char *bracket = strrchr(name, '[');
+    char *end;
+    if (!bracket || bracket == name || strtoull(bracket + 1, &end, 10) != index ||
+        strcmp(end, "]") != 0)
+        return 0;
+    return (size_t)(bracket - name);
+}
+
+/* The blocks from `first` on that are one attribute; *next is the block behind them. */
+static tssa_status *put_graph_attribute(struct export *export, const struct ir_op *op,
+                                        uint32_t first, uint32_t *next)
+{
+    struct output *out = &export->out;
+    struct output_mark mark = output_open(out, NODE_ATTRIBUTE);
+    const char *name = op->block_names[first];
+    size_t size = list_name(name, 0);
+    wire_put_bytes(&out->bytes, 1, name, size ? size : strlen(name));
+    *next = first;
+    do {
+        TRY(export_block(export, size ? 11 : 6, op->blocks[*next]));
+        ++*next;
+    } while (size && *next < op->n_blocks &&
+             list_name(op->block_names[*next], *next - first) == size &&
+             strncmp(op->block_names[*next], name, size) == 0);
+    wire_put_int(&out->bytes, 20, size ? ATTRIBUTE_GRAPHS : ATTRIBUTE_GRAPH);
+    output_close(out, mark);
+    return NULL;
+}
+
+static void put_name(struct output *out, uint32_t field, const char *name)
+{
+    wire_put_bytes(&out->bytes, field, name, strlen(name));
+}
+
+static tssa_status *put_node_fields(struct export *export, const struct export_draft *draft)
+{
+    struct output *out = &export->out;
+    const struct ir_op *op = draft->op;
+    for (size_t i = 0; i < export->operands.count; i++)
+        put_name(out, NODE_INPUT, name_of(export, export->operands.data[i]));
+    for (uint32_t i = 0; i < op->n_results; i++)
+        put_name(out, NODE_OUTPUT, op->results[i].wanted ? name_of(export, &op->results[i]) : "");
+    output_string(out, NODE_NAME, op->name);
+    output_string(out, NODE_OP_TYPE, draft->name);
+    output_string(out, NODE_DOMAIN, draft->domain);
+    output_string(out, NODE_OVERLOAD, draft->overload);
+    for (size_t i = 0; i < export->node_attrs.count; i++)
+        TRY(export_attribute(export, NODE_ATTRIBUTE, &export->node_attrs.data[i]));
+    return NULL;
+}
+
+static tssa_status *put_node(struct export *export, const struct ir_op *op)
+{
+    struct export_draft draft;
+    TRY(export_draft(export, op, export->opset, &draft));
+    struct output_mark mark = output_open(&export->out, GRAPH_NODE);
+    TRY(put_node_fields(export, &draft));
+    for (uint32_t i = 0, next; i < op->n_blocks; i = next)
+        TRY(put_graph_attribute(export, op, i, &next));
+    output_close(&export->out, mark);
+    return NULL;
+}
+
+static tssa_status *put_op(struct export *export, const struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_return) || is_dropped(export, op))
+        return NULL;
+    return export_is_initializer(export, op) ? put_initializer(export, op) : put_node(export, op);
+}
+
+/* ---- Graphs --------------------------------------------------------------------------------------- */
+
+static void put_identity(struct output *out, const char *from, const char *to)
+{
+    struct output_mark mark = output_open(out, GRAPH_NODE);
+    put_name(out, NODE_INPUT, from);
+    put_name(out, NODE_OUTPUT, to);
+    put_name(out, NODE_OP_TYPE, "Identity");
+    output_close(out, mark);
+}
+
+static bool is_defined_in(const struct ir_value *value, const struct ir_block *block)
+{
+    return value->op ? value->op->parent == block : value->block == block;
+}
+
+static bool is_earlier_result(const struct ir_op *results, uint32_t index)
+{
+    for (uint32_t i = 0; i < index; i++)
+        if (results->operands[i].value == results->operands[index].value)
+            return true;
+    return false;
+}
+
+/* The name of an output of a graph. What the graph does not define itself, and what is an output already,
+ * is copied: runtimes want outputs to be different values of the graph. */
+static tssa_status *output_name(struct export *export, const struct ir_op *results, uint32_t index,
+                                const char **name)
+{
+    const struct ir_value *value = results->operands[index].value;
+    const struct ir_graph *graph = export->graph;
+    const char *given = name_of(export, value);
+    *name = given;
+    if (!results->parent->owner && graph->output_names)
+        *name = graph->output_names[index];
+    else if (!is_defined_in(value, results->parent) || is_earlier_result(results, index))
+        TRY(export_fresh_name(export, given, name));
+    if (strcmp(*name, given) != 0)
+        put_identity(&export->out, given, *name);
+    return NULL;
+}
+
+static tssa_status *put_outputs(struct export *export, const struct ir_block *block)
+{
+    const struct ir_op *results = ir_block_return(block);
+    const struct ir_graph *graph = export->graph;
+    for (uint32_t i = 0; i < results->n_operands; i++) {
+        const char *name;
+        const struct ir_type *type = type_of(results->operands[i].value);
+        if (!block->owner && graph->output_types && graph->output_types[i])
+            type = graph->output_types[i];
+        TRY(output_name(export, results, i, &name));
+        TRY(put_value_info(export, GRAPH_OUTPUT, name, type));
+    }
+    return NULL;
+}
+
+static bool is_output(const struct ir_value *value, const struct ir_block *block)
+{
+    const struct ir_op *results = ir_block_return(block);
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        if (use->user == results)
+            return true;
+    return false;
+}
+
+static tssa_status *put_types(struct export *export, const struct ir_block *block)
+{
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        if (ir_op_is(op, IR_OP_Constant))
+            continue;
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            const struct ir_value *value = &op->results[i];
+            if (value->wanted && export_type_known(type_of(value)) && !is_output(value, block))
+                TRY(put_value_info(export, GRAPH_VALUE_INFO, name_of(export, value),
+                                   type_of(value)));
+        }
+    }
+    return NULL;
+}
+
+/* A name that tells subgraphs apart; ONNX wants one. */
+static void put_graph_name(struct export *export, const struct ir_block *block)
+{
+    const char *name = block->owner ? block->owner->name : export->graph->name;
+    put_name(&export->out, GRAPH_NAME, name && name[0] ? name : "graph");
+}
+
+static tssa_status *put_block(struct export *export, const struct ir_block *block)
+{
+    put_graph_name(export, block);
+    for (uint32_t i = 0; i < block->n_params; i++)
+        TRY(put_value_info(export, GRAPH_INPUT, name_of(export, block->params[i]),
+                           type_of(block->params[i])));
+    if (!block->owner)
+        TRY(put_other_initializers(export));
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        TRY(put_op(export, op));
+    TRY(put_outputs(export, block));
+    return put_types(export, block);
+}
+
+tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block)
+{
+    struct output_mark mark = output_open(&export->out, field);
+    TRY(put_block(export, block));
+    output_close(&export->out, mark);
+    return NULL;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs to ONNX models: the inverse of importer.h.
+ *
+ * Operators are written in the interface that they have at the model's opset, or at another one that is
+ * asked for (downgrade.def); what that opset cannot say raises it to the smallest one that can, unless the
+ * caller fixed it. Names, signature, metadata and opsets of other domains are the graph's. Opaque ops
+ * go out as they came. tssa's own ops are refused: they are lowered before.
+ *
+ * Weights are written from where they are, without a copy. A file is never seen half-written: it is
+ * written beside its target, synced and renamed, external data before the model.
+ */
+#ifndef TSSA_ONNX_EXPORTER_H
+#define TSSA_ONNX_EXPORTER_H
+
+#include "ir/ir.h"
+#include "onnx/output.h"
+
+struct onnx_export_options {
+    int64_t opset;      /* of ai.onnx; 0: the model's, or a newer one where the graph needs it */
+    bool external_data; /* large tensors go to a file of their own */
+    const char *external_name; /* of that file, which lies beside the model; NULL: "<model>.data" */
+    size_t external_threshold; /* tensors of this many bytes and more; 0: 1024 */
+};
+
+/* options may be NULL. External data is refused here: there is no folder to put it in. */
+tssa_status *onnx_export(const struct ir_graph *graph, const struct onnx_export_options *options,
+                         const struct output_sink *sink);
+
+/* A model above protobuf's limit of 2 GiB gets external data, asked for or not. */
+tssa_status *onnx_export_file(const struct ir_graph *graph, const char *path,
+                              const struct onnx_export_options *options);
+
+#endif
