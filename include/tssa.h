@@ -222,6 +222,14 @@ typedef struct tssa_remark {
     const char *message; /* one line */
 } tssa_remark;
 
+/* One run of a pass that has ended. */
+typedef struct tssa_pass_run {
+    const char *pass;
+    double seconds;
+    size_t ops_before, ops_after; /* those in subgraphs too */
+    int changed;                  /* whether it changed anything */
+} tssa_pass_run;
+
 typedef struct tssa_optimize_options {
     int level; /* 0: nothing; 1: what cannot change a result's bits, and is done in no time;
                   2: everything: rewrites across loops, branches and partial writes */
@@ -237,13 +245,45 @@ typedef struct tssa_optimize_options {
     size_t n_passes;
     const char *const *skipped; /* passes to leave out */
     size_t n_skipped;
+    void (*pass_done)(void *user, const tssa_pass_run *run); /* after each pass; may be NULL */
+    void *pass_done_user;
 } tssa_optimize_options;
 
 /* Rewrites the model in place; must not run while a session is being created from it. */
 TSSA_API tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options *options);
 
+typedef struct tssa_pass_info {
+    const char *name, *summary;
+} tssa_pass_info;
+
+/* The passes that there are. */
+TSSA_API size_t tssa_pass_count(void);
+TSSA_API tssa_status *tssa_pass(size_t index, tssa_pass_info *info);
+
+/* Passes that run one after the other, and again while one of them changes something. */
+typedef struct tssa_stage_info {
+    const char *const *passes;
+    size_t pass_count;
+    int rounds; /* how often at most */
+} tssa_stage_info;
+
+/* What a level runs, stage by stage; a level that there is not has no stages. */
+TSSA_API size_t tssa_stage_count(int level);
+TSSA_API tssa_status *tssa_stage(int level, size_t index, tssa_stage_info *info);
+
+/* Checks that the graph is well-formed, and infers its types anew. A model that was loaded is; the error
+ * of one that was rewritten is a bug of tssa. */
+TSSA_API tssa_status *tssa_model_verify(tssa_model *model);
+
 /* Fix the value of a symbolic dim ("N") before sessions are made, as if the model declared it. */
 TSSA_API tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value);
+/*
+ * Fix the shape of a tensor input before sessions are made, as if the model declared it. A dim that is a
+ * symbol gets its value in all inputs; a number is replaced, in this input alone. -1 leaves a dim as it is.
+ * When the error is TSSA_MALFORMED, the model does not work with this shape and can only be freed.
+ */
+TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *input, int rank,
+                                                 const int64_t *dims);
 
 typedef struct tssa_save_options {
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
@@ -293,6 +333,7 @@ typedef struct tssa_op_count {
     const char *domain; /* "" is ai.onnx */
     const char *name;
     size_t count;
+    size_t nested; /* of these, how many are in subgraphs */
     int supported; /* 0: tssa carries it through but cannot run it */
 } tssa_op_count;
 
@@ -310,6 +351,29 @@ TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_in
  * is how many there are. */
 TSSA_API tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows,
                                            size_t capacity, size_t *count);
+
+/* A Loop, Scan, If or SequenceMap. Strings live as long as the call. */
+typedef struct tssa_control_info {
+    const char *op;  /* as remarks name it: "Loop (node "boxes")" */
+    int depth;       /* how many of its kind are around it; 0 in the main graph */
+    size_t op_count; /* in its subgraphs, inner ones included */
+    /* Loop and Scan: how often it runs at most. "100", "N + 1", the value that tells it, "%n"; "" for a
+     * Loop without a trip count. */
+    const char *trips;
+    int trips_are_constant;
+    /* What decides whether an If takes its first branch, or a Loop goes on: "true", "false", or a value. */
+    const char *condition;
+    int condition_is_constant;
+    size_t carried;      /* values that one iteration hands to the next */
+    const char *carries; /* their names and types, with commas */
+    size_t collected;    /* results that consist of a part per iteration */
+    size_t captured;     /* values from outside that its subgraphs use, constants not counted */
+} tssa_control_info;
+
+/* Calls `visit` for each, an outer one before those in it. */
+TSSA_API tssa_status *
+tssa_model_control_flow(const tssa_model *model,
+                        void (*visit)(void *user, const tssa_control_info *info), void *user);
 /* The text of the IR through `write`, in pieces. */
 TSSA_API tssa_status *tssa_model_print(const tssa_model *model,
                                        void (*write)(void *user, const char *text, size_t size),

@@ -9,14 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "api/handles.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "tools/common/inputs.h"
+#include "tools/common/inspect.h"
+#include "tools/common/interrupt.h"
+#include "tools/common/load.h"
 #include "tools/common/progress.h"
-#include "tools/run/inputs.h"
-#include "tools/run/interrupt.h"
 #include "tools/run/outputs.h"
 #include "tools/run/summary.h"
 
@@ -25,7 +26,7 @@ struct job {
     tssa_context *context;
     tssa_model *model;
     tssa_session *session;
-    void *stdin_bytes; /* the model, when it came from standard input */
+    struct model_bytes bytes;
     struct run_inputs inputs;
     size_t output_count;
     tssa_value **outputs;
@@ -53,35 +54,6 @@ static enum exit_code fail(enum exit_code code, tssa_status *status)
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
-/* All of standard input. */
-static tssa_status *read_stdin(void **bytes, size_t *size)
-{
-    size_t capacity = 1 << 16, used = 0;
-    char *data = malloc(capacity);
-    for (;;) {
-        TRY_ALLOC(data);
-        ssize_t n = read(STDIN_FILENO, data + used, capacity - used);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0) {
-            free(data);
-            return ERROR(TSSA_IO, "standard input: %s", strerror(errno));
-        }
-        used += (size_t)n;
-        if (n == 0)
-            break;
-        if (used == capacity) {
-            char *more = realloc(data, capacity *= 2);
-            if (!more)
-                free(data);
-            data = more;
-        }
-    }
-    *bytes = data;
-    *size = used;
-    return NULL;
-}
-
 static tssa_status *load(struct job *job)
 {
     const tssa_context_options context_options = {.threads = job->arguments.threads,
@@ -89,15 +61,8 @@ static tssa_status *load(struct job *job)
     const tssa_load_options options = {.allow_external_links = job->arguments.external_links};
     double start = now_ms();
     TRY(tssa_context_create(&context_options, &job->context));
-    if (strcmp(job->arguments.model, "-") == 0) {
-        size_t size;
-        TRY(read_stdin(&job->stdin_bytes, &size));
-        tssa_status *status =
-            tssa_model_load_memory(job->context, job->stdin_bytes, size, &options, &job->model);
-        TRY(status_prefix(status, "standard input"));
-    } else {
-        TRY(tssa_model_load_file(job->context, job->arguments.model, &options, &job->model));
-    }
+    TRY(model_bytes_read(job->arguments.model, &job->bytes));
+    TRY(model_load(job->context, job->arguments.model, &job->bytes, &options, &job->model));
     job->load_ms = now_ms() - start;
     return NULL;
 }
@@ -109,8 +74,8 @@ static enum exit_code open_model(struct job *job)
     tssa_status *status = load(job);
     if (status)
         return fail(EXIT_MODEL, status);
-    for (size_t i = 0; i < job->arguments.dim_count && !status; i++) {
-        const struct dim_argument *dim = &job->arguments.dims[i];
+    for (size_t i = 0; i < job->arguments.source.dim_count && !status; i++) {
+        const struct dim_argument *dim = &job->arguments.source.dims[i];
         status = tssa_model_set_dim(job->model, dim->name, dim->value);
         if (status)
             return fail(EXIT_USAGE,
@@ -136,7 +101,7 @@ static enum exit_code look(struct job *job)
 {
     tssa_status *status = NULL;
     if (job->arguments.inspect)
-        status = summary_model(job->model);
+        status = inspect_model(job->model);
     if (!status && job->arguments.dump_ir)
         status = optimize(job);
     if (!status && job->arguments.dump_ir)
@@ -181,7 +146,10 @@ static enum exit_code prepare(struct job *job)
     if (!job->outputs)
         return fail(EXIT_RUN, status_out_of_memory());
     progress("reading inputs");
-    status = inputs_make(job->context, job->model, &job->arguments, &job->inputs);
+    status = inputs_make(job->context, job->model, &job->arguments.source, &job->inputs);
+    if (!status && job->inputs.guesses && job->inputs.guesses[0])
+        complain("note: nothing fixes these dims, they are 1 now (see --dim and --shape): %s",
+                 job->inputs.guesses);
     if (!status)
         return EXIT_OK;
     switch (tssa_status_code(status)) {
@@ -334,7 +302,7 @@ static void job_free(struct job *job)
     tssa_session_free(job->session);
     tssa_model_free(job->model);
     tssa_context_free(job->context);
-    free(job->stdin_bytes);
+    model_bytes_free(&job->bytes);
     arguments_free(&job->arguments);
 }
 

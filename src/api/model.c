@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tssa_model: loading, and fixing dims. What a model says of itself is in model_info.c. */
+#include <inttypes.h>
+#include <string.h>
+
 #include "api/handles.h"
 #include "ir/infer.h"
+#include "ir/verifier.h"
 #include "onnx/importer.h"
 
 /* ---- Life ----------------------------------------------------------------------------------------- */
@@ -73,15 +77,10 @@ tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, siz
 
 /* ---- Changing ------------------------------------------------------------------------------------- */
 
-tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value)
+/* In the types of all inputs; *found when any has the symbol. */
+static tssa_status *substitute(struct ir_graph *graph, const struct dim *from, const struct dim *to,
+                               bool *found)
 {
-    if (!model || !symbol || value < 0)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_set_dim: an argument is NULL or negative");
-    struct ir_graph *graph = model->graph;
-    const struct dim *from = dim_symbol(&graph->dims, symbol), *to = dim_const(&graph->dims, value);
-    bool found = false;
-    if (!from || !to)
-        return status_out_of_memory();
     for (uint32_t i = 0; i < graph->body->n_params; i++) {
         struct ir_value *param = graph->body->params[i];
         const struct dim *dims[TSSA_MAX_RANK];
@@ -92,12 +91,113 @@ tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t v
             changed |= dims[d] != param->type->dims[d];
         }
         if (changed) {
-            found = true;
+            *found = true;
             param->type = type_tensor(&graph->types, param->type->dtype, param->type->rank, dims);
             TRY_ALLOC(param->type);
         }
     }
+    return NULL;
+}
+
+tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value)
+{
+    if (!model || !symbol || value < 0)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_set_dim: an argument is NULL or negative");
+    struct ir_graph *graph = model->graph;
+    const struct dim *from = dim_symbol(&graph->dims, symbol), *to = dim_const(&graph->dims, value);
+    bool found = false;
+    if (!from || !to)
+        return status_out_of_memory();
+    TRY(substitute(graph, from, to, &found));
     if (!found)
         return ERROR(TSSA_INVALID_ARGUMENT, "no input of the model has a dim named \"%s\"", symbol);
     return ir_infer_graph(graph);
+}
+
+static struct ir_value *find_input(const struct ir_graph *graph, const char *name)
+{
+    for (uint32_t i = 0; i < graph->body->n_params; i++) {
+        struct ir_value *param = graph->body->params[i];
+        if (param->name && strcmp(param->name, name) == 0)
+            return param;
+    }
+    return NULL;
+}
+
+/* One dim of an input; the type is read anew, since a symbol may have got its value before. */
+static tssa_status *set_input_dim(struct ir_graph *graph, struct ir_value *input, int axis,
+                                  int64_t size)
+{
+    const struct dim *old = input->type->dims[axis], *new = dim_const(&graph->dims, size);
+    const struct dim *dims[TSSA_MAX_RANK];
+    bool found;
+    TRY_ALLOC(new);
+    if (old->kind == DIM_SYMBOL)
+        return substitute(graph, old, new, &found);
+    memcpy(dims, input->type->dims, (size_t)input->type->rank * sizeof(const struct dim *));
+    dims[axis] = new;
+    input->type = type_tensor(&graph->types, input->type->dtype, input->type->rank, dims);
+    TRY_ALLOC(input->type);
+    return NULL;
+}
+
+static tssa_status *give_rank(struct ir_graph *graph, struct ir_value *input, int rank)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    for (int i = 0; i < rank; i++)
+        TRY_ALLOC(dims[i] = dim_fresh(&graph->dims, "size"));
+    input->type = type_tensor(&graph->types, input->type->dtype, rank, dims);
+    TRY_ALLOC(input->type);
+    return NULL;
+}
+
+/* Sizes that contradict each other: a symbol that stands for two of them. */
+static tssa_status *check_symbols(const struct ir_type *type, const int64_t *sizes)
+{
+    for (int i = 0; i < type->rank; i++)
+        for (int k = 0; k < i; k++)
+            if (type->dims[i] == type->dims[k] && type->dims[i]->kind == DIM_SYMBOL &&
+                sizes[i] != sizes[k] && sizes[i] >= 0 && sizes[k] >= 0)
+                return ERROR(TSSA_INVALID_ARGUMENT,
+                             "dims %d and %d are the same, \"%s\", and cannot be %" PRId64
+                             " and %" PRId64,
+                             k, i, type->dims[i]->name, sizes[k], sizes[i]);
+    return NULL;
+}
+
+tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int rank,
+                                        const int64_t *dims)
+{
+    if (!model || !name || rank < 0 || rank > TSSA_MAX_RANK || (rank && !dims))
+        return ERROR(TSSA_INVALID_ARGUMENT,
+                     "tssa_model_set_input_shape: an argument is NULL or out of range");
+    struct ir_graph *graph = model->graph;
+    struct ir_value *input = find_input(graph, name);
+    if (!input)
+        return ERROR(TSSA_INVALID_ARGUMENT, "the model has no input named \"%s\"", name);
+    if (input->type->kind != TYPE_TENSOR)
+        return ERROR(TSSA_INVALID_ARGUMENT, "the input %s is no tensor", name);
+    for (int i = 0; i < rank; i++)
+        if (dims[i] < -1)
+            return ERROR(TSSA_INVALID_ARGUMENT, "the input %s cannot have a dim of %" PRId64, name,
+                         dims[i]);
+    if (input->type->rank < 0)
+        TRY(give_rank(graph, input, rank));
+    if (input->type->rank != rank)
+        return ERROR(TSSA_INVALID_ARGUMENT, "the input %s has %d dims, not %d", name,
+                     input->type->rank, rank);
+    TRY(status_prefix(check_symbols(input->type, dims), "the input %s", name));
+    for (int i = 0; i < rank; i++)
+        if (dims[i] >= 0)
+            TRY(set_input_dim(graph, input, i, dims[i]));
+    return ir_infer_graph(graph);
+}
+
+tssa_status *tssa_model_verify(tssa_model *model)
+{
+    if (!model)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_verify: model is NULL");
+    TRY(ir_verify(model->graph));
+    TRY(ir_infer_graph(model->graph));
+    return ir_verify(model->graph);
 }

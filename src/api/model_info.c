@@ -152,6 +152,7 @@ static tssa_status *count_op(void *context, struct ir_op *op)
         tally->row = (tssa_op_count){.domain = domain, .name = name, .supported = 1};
     }
     tally->row.count++;
+    tally->row.nested += op->parent->owner != NULL;
     tally->row.supported &= is_supported(op);
     return NULL;
 }

@@ -3,6 +3,7 @@
 #include "passes/pipeline.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "ir/printer.h"
 #include "ir/verifier.h"
@@ -59,6 +60,20 @@ const struct pass *pass_find(const char *name)
     return NULL;
 }
 
+size_t pipeline_stage_count(int level)
+{
+    return level < 0 || level > PIPELINE_MAX_LEVEL ? 0 : levels[level].count;
+}
+
+tssa_stage_info pipeline_stage(int level, size_t index)
+{
+    const struct stage *stage = &levels[level].stages[index];
+    tssa_stage_info info = {.passes = stage->names, .rounds = stage->rounds};
+    while (stage->names[info.pass_count])
+        info.pass_count++;
+    return info;
+}
+
 static const tssa_optimize_options no_options;
 
 static const tssa_optimize_options *options_of(const struct pipeline *pipeline)
@@ -91,6 +106,43 @@ static tssa_status *dump(const struct ir_graph *graph, const struct pass *pass,
     return string ? NULL : status_out_of_memory();
 }
 
+/* ---- Telling what a pass did ---------------------------------------------------------------------- */
+
+static tssa_status *count_op(void *count, struct ir_op *op)
+{
+    (void)op;
+    ++*(size_t *)count;
+    return NULL;
+}
+
+static size_t count_ops(struct ir_graph *graph)
+{
+    size_t count = 0;
+    return ir_block_walk(graph->body, count_op, &count) ? 0 : count;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* Runs it, and says so when somebody wants to know. */
+static tssa_status *run_told(struct pass_context *context)
+{
+    if (!context->options->pass_done)
+        return context->pass->run(context);
+    tssa_pass_run run = {.pass = context->pass->name, .ops_before = count_ops(context->graph)};
+    double start = now();
+    TRY(context->pass->run(context));
+    run.seconds = now() - start;
+    run.ops_after = count_ops(context->graph);
+    run.changed = context->changed;
+    context->options->pass_done(context->options->pass_done_user, &run);
+    return NULL;
+}
+
 static bool is_skipped(const struct pass *pass, const tssa_optimize_options *options)
 {
     for (size_t i = 0; i < options->n_skipped; i++)
@@ -112,7 +164,7 @@ static tssa_status *run_pass(struct ir_graph *graph, const char *name,
                                    .options = options,
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
                                    .evaluate_user = pipeline ? pipeline->evaluate_user : NULL};
-    tssa_status *status = pass->run(&context);
+    tssa_status *status = run_told(&context);
     if (status)
         return status_prefix(status, "pass %s", pass->name);
     *changed |= context.changed;

@@ -23,4 +23,8 @@ tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeli
 tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
                                  const struct pipeline *pipeline);
 
+/* What a level runs; see tssa_stage. */
+size_t pipeline_stage_count(int level);
+tssa_stage_info pipeline_stage(int level, size_t index);
+
 #endif

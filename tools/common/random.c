@@ -46,7 +46,56 @@ static double normal(struct random *random)
     return (double)sum * 0x1p-32 - 6.0;
 }
 
+static double next_float(struct random *random, enum random_floats kind)
+{
+    switch (kind) {
+    case RANDOM_UNIT:
+        return (double)(random_next(random) >> 11) * 0x1p-53;
+    case RANDOM_WIDE:
+        return 100 * normal(random);
+    case RANDOM_NORMAL:
+        break;
+    }
+    return normal(random);
+}
+
+/* The first number that an integer type does not hold; no need for larger ones than that of int16. */
+static int64_t end_of(tssa_dtype dtype)
+{
+    switch (dtype) {
+    case TSSA_INT2:
+        return 2;
+    case TSSA_UINT2:
+        return 4;
+    case TSSA_INT4:
+        return 8;
+    case TSSA_UINT4:
+        return 16;
+    case TSSA_INT8:
+        return 128;
+    case TSSA_UINT8:
+        return 256;
+    default:
+        return INT16_MAX;
+    }
+}
+
+static int64_t pick_integer(uint64_t bits, const struct random_style *style, tssa_dtype dtype)
+{
+    int64_t end = end_of(dtype);
+    if (style->integers)
+        return (int64_t)(bits >> 33) % (style->integers < end ? style->integers : end);
+    return (int64_t)(bits >> 62) % (end < RANDOM_INTEGERS ? end : RANDOM_INTEGERS);
+}
+
 void random_fill(struct random *random, struct tensor *tensor)
+{
+    static const struct random_style style;
+    random_fill_style(random, &style, tensor);
+}
+
+void random_fill_style(struct random *random, const struct random_style *style,
+                       struct tensor *tensor)
 {
     static const tssa_string strings[RANDOM_INTEGERS] = {
         {"s0", 2}, {"s1", 2}, {"s2", 2}, {"s3", 2}};
@@ -54,10 +103,10 @@ void random_fill(struct random *random, struct tensor *tensor)
     size_t count = tensor_count(tensor);
     for (size_t i = 0; i < count; i++) {
         char *element = (char *)tensor->data + i * info->size;
-        uint64_t integer = random_next(random) >> 62;
+        uint64_t bits = random_next(random);
         switch (info->cls) {
         case DTYPE_CLASS_FLOAT:
-            dtype_store_double(tensor->dtype, element, normal(random));
+            dtype_store_double(tensor->dtype, element, next_float(random, style->floats));
             break;
         case DTYPE_CLASS_COMPLEX: {
             tssa_dtype part = tensor->dtype == TSSA_COMPLEX64 ? TSSA_FLOAT : TSSA_DOUBLE;
@@ -66,15 +115,13 @@ void random_fill(struct random *random, struct tensor *tensor)
             break;
         }
         case DTYPE_CLASS_STRING:
-            ((tssa_string *)tensor->data)[i] = strings[integer];
+            ((tssa_string *)tensor->data)[i] = strings[bits >> 62];
             break;
         case DTYPE_CLASS_BOOL:
-            *(uint8_t *)element = integer & 1;
+            *(uint8_t *)element = bits >> 62 & 1;
             break;
         default:
-            /* What INT2 can hold is 0 and 1. */
-            dtype_store_int64(tensor->dtype, element,
-                              (int64_t)(tensor->dtype == TSSA_INT2 ? integer & 1 : integer));
+            dtype_store_int64(tensor->dtype, element, pick_integer(bits, style, tensor->dtype));
         }
     }
 }

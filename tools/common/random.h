@@ -20,10 +20,24 @@ uint64_t random_next(struct random *random);
 
 #define RANDOM_INTEGERS 4
 
+enum random_floats {
+    RANDOM_NORMAL, /* near to normal, mean 0 and deviation 1 */
+    RANDOM_UNIT,   /* from 0 to 1: scores, colours */
+    RANDOM_WIDE    /* near to normal, deviation 100: coordinates */
+};
+
+/* All zero: what random_fill gives. */
+struct random_style {
+    enum random_floats floats;
+    int64_t integers; /* integers are below this; 0: RANDOM_INTEGERS */
+};
+
 /*
  * Fills a tensor. Floats are near to normal, mean 0 and deviation 1 (the sum of twelve uniform numbers,
  * so never beyond 6); integers are 0 to 3, which many a model takes as indices; strings are "s0" to "s3".
  */
 void random_fill(struct random *random, struct tensor *tensor);
+void random_fill_style(struct random *random, const struct random_style *style,
+                       struct tensor *tensor);
 
 #endif

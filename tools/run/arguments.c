@@ -3,9 +3,6 @@
 
 #include <argp.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,7 +49,9 @@ static const struct argp_option options[] = {
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the run when it takes longer", 3},
     {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
      3},
-    {"optimize", 'O', "LEVEL", 0, "0: run the graph as it is; 1: what keeps all bits (default 1)",
+    {"optimize", 'O', "LEVEL", 0,
+     "0: run the graph as it is; 1: quick passes (default 1); 2: all passes. No level changes bits "
+     "of element-wise results",
      3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
@@ -91,130 +90,12 @@ static const char documentation[] =
     "inputs or "
     "outputs cannot be read or written.\n";
 
-void complain(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    fflush(stdout);
-    fputs("tssa-run: ", stderr);
-    vfprintf(stderr, format, arguments);
-    fputc('\n', stderr);
-    va_end(arguments);
-}
-
-/* ---- Parsing the values of options ------------------------------------------------------------------ */
-
-static error_t refuse(const char *option, const char *argument, const char *wanted)
-{
-    complain("%s %s: %s is wanted", option, argument, wanted);
-    return EINVAL;
-}
-
-static error_t parse_size(const char *option, const char *argument, int64_t low, int64_t high,
-                          const char *wanted, int64_t *value)
-{
-    char *end;
-    errno = 0;
-    intmax_t number = strtoimax(argument, &end, 10);
-    if (end == argument || *end || errno || number < low || number > high)
-        return refuse(option, argument, wanted);
-    *value = number;
-    return 0;
-}
-
-static error_t parse_tolerance(const char *option, const char *argument, double *value)
-{
-    char *end;
-    *value = strtod(argument, &end);
-    if (end == argument || *end || !(*value >= 0) || isinf(*value))
-        return refuse(option, argument, "a number of at least 0");
-    return 0;
-}
-
-/* Makes room for one more; NULL when memory runs out. */
-static void *grow(void *array, size_t count, size_t size)
-{
-    return reallocarray(array, count + 1, size);
-}
-
-static error_t parse_dim(struct arguments *arguments, const char *argument)
-{
-    const char *split = strrchr(argument, '=');
-    if (!split)
-        split = strrchr(argument, ':');
-    struct dim_argument dim;
-    if (!split || split == argument ||
-        parse_size("--dim", split + 1, 0, INT64_MAX, "NAME=SIZE", &dim.value) != 0) {
-        return split && split != argument ? EINVAL : refuse("--dim", argument, "NAME=SIZE");
-    }
-    struct dim_argument *more = grow(arguments->dims, arguments->dim_count, sizeof *more);
-    if (!more)
-        return ENOMEM;
-    arguments->dims = more;
-    dim.name = strndup(argument, (size_t)(split - argument));
-    if (!dim.name)
-        return ENOMEM;
-    more[arguments->dim_count++] = dim;
-    return 0;
-}
-
-/* "1x3x4", "1,3,4", "[1,3,4]", and "" for a scalar. */
-static bool parse_dims(const char *text, struct shape_argument *shape)
-{
-    bool brackets = *text == '[';
-    text += brackets;
-    for (shape->rank = 0; *text && *text != ']';) {
-        char *end;
-        errno = 0;
-        intmax_t dim = strtoimax(text, &end, 10);
-        if (end == text || errno || dim < 0 || *text == '+' || shape->rank == TSSA_MAX_RANK)
-            return false;
-        shape->dims[shape->rank++] = dim;
-        text = end;
-        if (*text == 'x' || *text == 'X' || *text == ',') {
-            text++;
-            if (!*text || *text == ']')
-                return false;
-        } else if (*text && *text != ']') {
-            return false;
-        }
-    }
-    return brackets ? text[0] == ']' && !text[1] : !*text;
-}
-
-static error_t parse_shape(struct arguments *arguments, const char *argument)
-{
-    const char *split = strrchr(argument, ':'); /* names such as input:0 are common */
-    struct shape_argument shape = {.used = false};
-    if (!split || split == argument || !parse_dims(split + 1, &shape))
-        return refuse("--shape", argument, "NAME:1x3x4 or NAME:1,3,4");
-    struct shape_argument *more = grow(arguments->shapes, arguments->shape_count, sizeof *more);
-    if (!more)
-        return ENOMEM;
-    arguments->shapes = more;
-    shape.name = strndup(argument, (size_t)(split - argument));
-    if (!shape.name)
-        return ENOMEM;
-    more[arguments->shape_count++] = shape;
-    return 0;
-}
-
-static error_t parse_input(struct arguments *arguments, const char *argument)
-{
-    struct input_argument *more = grow(arguments->inputs, arguments->input_count, sizeof *more);
-    if (!more)
-        return ENOMEM;
-    arguments->inputs = more;
-    more[arguments->input_count++] = (struct input_argument){.text = argument};
-    return 0;
-}
-
 static error_t parse_positional(struct arguments *arguments, const char *argument)
 {
     if (!arguments->model) {
         arguments->model = argument;
-    } else if (!arguments->data_set) {
-        arguments->data_set = argument;
+    } else if (!arguments->source.data_set) {
+        arguments->source.data_set = argument;
     } else {
         complain("%s: a model and a data set are all that is wanted", argument);
         return EINVAL;
@@ -230,35 +111,39 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
     error_t error = 0;
     switch (key) {
     case 't':
-        error = parse_size("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
+        error =
+            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
         arguments->threads = (int)number;
         return error;
     case KEY_TIMEOUT:
-        error = parse_size("--timeout", argument, 1, 1000000, "a number of seconds", &number);
+        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
         arguments->timeout = (unsigned)number;
         return error;
     case KEY_MEMORY:
-        error =
-            parse_size("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB", &number);
+        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
+                                 &number);
         arguments->memory_limit = (size_t)number << 20;
         return error;
     case 'O':
-        error = parse_size("--optimize", argument, 0, 2, "0, 1 or 2", &number);
+        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
         arguments->level = (int)number;
         return error;
     case 'r':
-        error = parse_size("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
+        error =
+            argument_integer("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
         arguments->repeat = (long)number;
         return error;
     case KEY_SEED:
-        error = parse_size("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
-        arguments->seed = (uint64_t)number;
+        error =
+            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
+        arguments->source.seed = (uint64_t)number;
         return error;
     case KEY_DEVICE:
         arguments->device = argument;
         return strcmp(argument, "cpu") == 0
                    ? 0
-                   : refuse("--device", argument, "cpu, the only device that tssa runs on so far,");
+                   : argument_refuse("--device", argument,
+                                     "cpu, the only device that tssa runs on so far,");
     case KEY_PROFILE:
         arguments->profile = argument;
         return 0;
@@ -280,11 +165,11 @@ static error_t parse_values(int key, const char *argument, struct arguments *arg
 {
     switch (key) {
     case 'i':
-        return parse_input(arguments, argument);
+        return argument_input(&arguments->source, argument);
     case 's':
-        return parse_shape(arguments, argument);
+        return argument_shape(&arguments->source, "--shape", argument);
     case KEY_DIM:
-        return parse_dim(arguments, argument);
+        return argument_dim(&arguments->source, argument);
     case 'o':
         arguments->output_dir = argument;
         return 0;
@@ -301,11 +186,11 @@ static error_t parse_values(int key, const char *argument, struct arguments *arg
         arguments->output_pb = strcmp(argument, "pb") == 0;
         return arguments->output_pb || strcmp(argument, "npy") == 0
                    ? 0
-                   : refuse("--output-format", argument, "npy or pb");
+                   : argument_refuse("--output-format", argument, "npy or pb");
     case KEY_RTOL:
-        return parse_tolerance("--rtol", argument, &arguments->rtol);
+        return argument_tolerance("--rtol", argument, &arguments->rtol);
     case KEY_ATOL:
-        return parse_tolerance("--atol", argument, &arguments->atol);
+        return argument_tolerance("--atol", argument, &arguments->atol);
     default:
         return parse_running(key, argument, arguments);
     }
@@ -345,11 +230,5 @@ bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 
 void arguments_free(struct arguments *arguments)
 {
-    for (size_t i = 0; i < arguments->shape_count; i++)
-        free(arguments->shapes[i].name);
-    for (size_t i = 0; i < arguments->dim_count; i++)
-        free(arguments->dims[i].name);
-    free(arguments->shapes);
-    free(arguments->dims);
-    free(arguments->inputs);
+    input_source_free(&arguments->source);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/run/interrupt.h"
+#include "tools/common/interrupt.h"
 
 #include <signal.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
  * Inputs read from files come first, because their dims fix the symbols that the random inputs share with
  * them.
  */
-#include "tools/run/inputs.h"
+#include "tools/common/inputs.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -27,10 +27,11 @@ struct binding {
 struct maker {
     tssa_context *context;
     const tssa_allocator *allocator;
-    struct arguments *arguments;
+    struct input_source *source;
     struct binding *bindings;
     size_t binding_count;
-    struct text guesses; /* the dims that nothing fixes, as people read them */
+    struct text guesses;
+    uint64_t guessed; /* how many dims */
 };
 
 /* ---- Symbols ---------------------------------------------------------------------------------------- */
@@ -96,8 +97,8 @@ static tssa_status *read_named(struct maker *maker, const tssa_value_info *info,
 {
     const struct onnx_value_type type = value_file_type(info);
     *found = false;
-    for (size_t i = maker->arguments->input_count; i-- > 0 && !*found;) {
-        struct input_argument *argument = &maker->arguments->inputs[i];
+    for (size_t i = maker->source->input_count; i-- > 0 && !*found;) {
+        struct input_argument *argument = &maker->source->inputs[i];
         const char *path = file_of(argument->text, info->name);
         if (path && ends_with(path, ".npz")) {
             argument->used = true;
@@ -121,7 +122,7 @@ static tssa_status *read_from_data_set(const struct maker *maker, size_t index,
                                        struct value *value)
 {
     const struct onnx_value_type type = value_file_type(info);
-    const char *folder = maker->arguments->data_set;
+    const char *folder = maker->source->data_set;
     TRY(data_set_read(maker->allocator, folder, "input", index, &type, found, value));
     return *found ? NULL
                   : data_set_read(maker->allocator, folder, "in", index, &type, found, value);
@@ -134,7 +135,7 @@ static tssa_status *make_from_file(struct maker *maker, size_t index, const tssa
     struct value value;
     bool found;
     TRY(read_named(maker, info, &found, &value));
-    if (!found && maker->arguments->data_set)
+    if (!found && maker->source->data_set)
         TRY(read_from_data_set(maker, index, info, &found, &value));
     if (!found)
         return NULL;
@@ -152,8 +153,8 @@ static tssa_status *make_from_file(struct maker *maker, size_t index, const tssa
 
 static const struct shape_argument *find_shape(struct maker *maker, const char *name)
 {
-    for (size_t i = maker->arguments->shape_count; i-- > 0;) {
-        struct shape_argument *shape = &maker->arguments->shapes[i];
+    for (size_t i = maker->source->shape_count; i-- > 0;) {
+        struct shape_argument *shape = &maker->source->shapes[i];
         if (strcmp(shape->name, name) == 0) {
             shape->used = true;
             return shape;
@@ -162,16 +163,24 @@ static const struct shape_argument *find_shape(struct maker *maker, const char *
     return NULL;
 }
 
-/* Nothing says how large a dim is: it becomes 1, and the user is told. */
-static tssa_status *note_guess(struct maker *maker, const tssa_value_info *info, int axis,
-                               const char *symbol)
+/* Nothing says how large a dim is: it is guessed, and the user is told. */
+static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info, int axis,
+                               const char *symbol, int64_t *size)
 {
+    const struct size_guess *guess = &maker->source->guess;
+    struct random random;
+    random_seed(&random, maker->source->seed, UINT64_MAX - maker->guessed++);
+    *size = guess->spread ? 1 + (int64_t)(random_next(&random) % guess->spread)
+            : guess->size ? guess->size
+                          : 1;
     text_puts(&maker->guesses, maker->guesses.size ? ", " : "");
     if (symbol)
         text_printf(&maker->guesses, "%s (of %s)", symbol, info->name);
     else
         text_printf(&maker->guesses, "dim %d of %s", axis, info->name);
-    return symbol ? bind(maker, symbol, 1) : NULL;
+    if (guess->spread || guess->size)
+        text_printf(&maker->guesses, " = %" PRId64, *size);
+    return symbol ? bind(maker, symbol, *size) : NULL;
 }
 
 /* The dims of a random tensor: those of --shape, or the model's with its symbols replaced. */
@@ -192,8 +201,7 @@ static tssa_status *choose_dims(struct maker *maker, const tssa_value_info *info
         if (binding) {
             dims[i] = binding->size;
         } else if (dims[i] < 0) {
-            dims[i] = 1;
-            TRY(note_guess(maker, info, i, symbol));
+            TRY(guess_size(maker, info, i, symbol, &dims[i]));
         }
     }
     return NULL;
@@ -208,7 +216,7 @@ static tssa_status *random_tensor(struct maker *maker, const tssa_value_info *in
     *value = (struct value){.kind = TSSA_KIND_TENSOR};
     TRY(status_prefix(tensor_create(maker->allocator, info->dtype, rank, dims, &value->tensor),
                       "input %s", info->name));
-    random_fill(random, &value->tensor);
+    random_fill_style(random, &maker->source->style, &value->tensor);
     return NULL;
 }
 
@@ -238,7 +246,7 @@ static tssa_status *make_random(struct maker *maker, size_t index, const tssa_va
 {
     struct random random;
     struct value value;
-    random_seed(&random, maker->arguments->seed, index);
+    random_seed(&random, maker->source->seed, index);
     if (info->kind == TSSA_KIND_TENSOR)
         TRY(random_tensor(maker, info, &random, &value));
     else if (info->kind == TSSA_KIND_SEQUENCE)
@@ -252,17 +260,17 @@ static tssa_status *make_random(struct maker *maker, size_t index, const tssa_va
 /* ---- All inputs ------------------------------------------------------------------------------------- */
 
 /* An --input or --shape that names no input is a mistake, not something to pass over. */
-static tssa_status *check_names(const struct arguments *arguments)
+static tssa_status *check_names(const struct input_source *source)
 {
-    for (size_t i = 0; i < arguments->input_count; i++) {
-        if (!arguments->inputs[i].used)
+    for (size_t i = 0; i < source->input_count; i++) {
+        if (!source->inputs[i].used)
             return ERROR(TSSA_INVALID_ARGUMENT, "--input %s: the model has no such input",
-                         arguments->inputs[i].text);
+                         source->inputs[i].text);
     }
-    for (size_t i = 0; i < arguments->shape_count; i++) {
-        if (!arguments->shapes[i].used)
+    for (size_t i = 0; i < source->shape_count; i++) {
+        if (!source->shapes[i].used)
             return ERROR(TSSA_INVALID_ARGUMENT, "--shape %s: the model has no such random input",
-                         arguments->shapes[i].name);
+                         source->shapes[i].name);
     }
     return NULL;
 }
@@ -278,7 +286,7 @@ static tssa_status *check_data_set(const char *folder)
 static tssa_status *make_all(struct maker *maker, const tssa_model *model,
                              struct run_inputs *inputs)
 {
-    bool recorded = maker->arguments->data_set != NULL;
+    bool recorded = maker->source->data_set != NULL;
     tssa_value_info info;
     for (size_t i = 0; i < inputs->count; i++) {
         TRY(tssa_model_input(model, i, &info));
@@ -288,38 +296,35 @@ static tssa_status *make_all(struct maker *maker, const tssa_model *model,
         if (shape)
             TRY(bind_dims(maker, &info, shape->rank, shape->dims));
     }
-    TRY(check_names(maker->arguments));
+    TRY(check_names(maker->source));
     for (size_t i = 0; i < inputs->count; i++) {
         TRY(tssa_model_input(model, i, &info));
         if (inputs->values[i] || info.has_default)
             continue;
         if (recorded)
             return ERROR(TSSA_INVALID_ARGUMENT, "%s holds no input_%zu.pb or .npy for the input %s",
-                         maker->arguments->data_set, i, info.name);
+                         maker->source->data_set, i, info.name);
         TRY(make_random(maker, i, &info, &inputs->values[i]));
     }
     return NULL;
 }
 
 tssa_status *inputs_make(tssa_context *context, const tssa_model *model,
-                         struct arguments *arguments, struct run_inputs *inputs)
+                         struct input_source *source, struct run_inputs *inputs)
 {
-    struct maker maker = {
-        .context = context, .allocator = &context->allocator, .arguments = arguments};
+    struct maker maker = {.context = context, .allocator = &context->allocator, .source = source};
     inputs->count = tssa_model_input_count(model);
     inputs->values = calloc(inputs->count ? inputs->count : 1, sizeof(tssa_value *));
     TRY_ALLOC(inputs->values);
-    TRY(check_data_set(arguments->data_set));
+    TRY(check_data_set(source->data_set));
     text_init(&maker.guesses, &allocator_default);
     tssa_status *status = NULL;
-    for (size_t i = 0; i < arguments->dim_count && !status; i++)
-        status = bind(&maker, arguments->dims[i].name, arguments->dims[i].value);
+    for (size_t i = 0; i < source->dim_count && !status; i++)
+        status = bind(&maker, source->dims[i].name, source->dims[i].value);
     if (!status)
         status = make_all(&maker, model, inputs);
     const char *guesses = text_string(&maker.guesses);
-    if (!status && guesses && guesses[0])
-        complain("note: nothing fixes these dims, they are 1 now (see --dim and --shape): %s",
-                 guesses);
+    inputs->guesses = guesses ? strdup(guesses) : NULL;
     text_free(&maker.guesses);
     free(maker.bindings);
     return status;
@@ -330,5 +335,6 @@ void inputs_free(struct run_inputs *inputs)
     for (size_t i = 0; i < inputs->count && inputs->values; i++)
         tssa_value_free(inputs->values[i]);
     free(inputs->values);
+    free(inputs->guesses);
     *inputs = (struct run_inputs){0};
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ending a run from outside: Ctrl-C, and --timeout. */
-#ifndef TSSA_TOOLS_RUN_INTERRUPT_H
-#define TSSA_TOOLS_RUN_INTERRUPT_H
+#ifndef TSSA_TOOLS_INTERRUPT_H
+#define TSSA_TOOLS_INTERRUPT_H
 
 #include "tssa.h"
 

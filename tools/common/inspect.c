@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* --inspect: what a model takes, gives and consists of. */
+#include "tools/common/inspect.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/dtype.h"
-#include "tools/run/summary.h"
+#include "base/status.h"
 
 static void print_type(const tssa_value_info *info)
 {
@@ -61,8 +62,11 @@ static tssa_status *print_operators(const tssa_model *model)
     }
     printf("operators, subgraphs included\n");
     for (size_t i = 0; i < count; i++) {
-        printf("  %7zu  %s%s%s%s\n", rows[i].count, rows[i].domain, rows[i].domain[0] ? ":" : "",
-               rows[i].name, rows[i].supported ? "" : "  (cannot be run)");
+        printf("  %7zu  %s%s%s", rows[i].count, rows[i].domain, rows[i].domain[0] ? ":" : "",
+               rows[i].name);
+        if (rows[i].nested)
+            printf("  (%zu in subgraphs)", rows[i].nested);
+        printf(rows[i].supported ? "\n" : "  (cannot be run)\n");
         total += rows[i].count;
         missing += !rows[i].supported;
     }
@@ -74,7 +78,7 @@ static tssa_status *print_operators(const tssa_model *model)
     return NULL;
 }
 
-tssa_status *summary_model(const tssa_model *model)
+tssa_status *inspect_model(const tssa_model *model)
 {
     tssa_model_info info;
     TRY(tssa_model_get_info(model, &info));

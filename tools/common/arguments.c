@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/common/arguments.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void complain(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fflush(stdout);
+    fprintf(stderr, "%s: ", program_invocation_short_name);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    va_end(arguments);
+}
+
+/* ---- Parsing the values of options ------------------------------------------------------------------ */
+
+int argument_refuse(const char *option, const char *argument, const char *wanted)
+{
+    complain("%s %s: %s is wanted", option, argument, wanted);
+    return EINVAL;
+}
+
+int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
+                     const char *wanted, int64_t *value)
+{
+    char *end;
+    errno = 0;
+    intmax_t number = strtoimax(argument, &end, 10);
+    if (end == argument || *end || errno || number < low || number > high)
+        return argument_refuse(option, argument, wanted);
+    *value = number;
+    return 0;
+}
+
+int argument_tolerance(const char *option, const char *argument, double *value)
+{
+    char *end;
+    *value = strtod(argument, &end);
+    if (end == argument || *end || !(*value >= 0) || isinf(*value))
+        return argument_refuse(option, argument, "a number of at least 0");
+    return 0;
+}
+
+/* Makes room for one more; NULL when memory runs out. */
+static void *grow(void *array, size_t count, size_t size)
+{
+    return reallocarray(array, count + 1, size);
+}
+
+int argument_dim(struct input_source *source, const char *argument)
+{
+    const char *split = strrchr(argument, '=');
+    if (!split)
+        split = strrchr(argument, ':');
+    struct dim_argument dim;
+    if (!split || split == argument ||
+        argument_integer("--dim", split + 1, 0, INT64_MAX, "NAME=SIZE", &dim.value) != 0) {
+        return split && split != argument ? EINVAL
+                                          : argument_refuse("--dim", argument, "NAME=SIZE");
+    }
+    struct dim_argument *more = grow(source->dims, source->dim_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    source->dims = more;
+    dim.name = strndup(argument, (size_t)(split - argument));
+    if (!dim.name)
+        return ENOMEM;
+    more[source->dim_count++] = dim;
+    return 0;
+}
+
+/* "1x3x4", "1,3,4", "[1,3,4]", and "" for a scalar. */
+static bool parse_dims(const char *text, struct shape_argument *shape)
+{
+    bool brackets = *text == '[';
+    text += brackets;
+    for (shape->rank = 0; *text && *text != ']';) {
+        char *end;
+        errno = 0;
+        intmax_t dim = strtoimax(text, &end, 10);
+        if (end == text || errno || dim < 0 || *text == '+' || shape->rank == TSSA_MAX_RANK)
+            return false;
+        shape->dims[shape->rank++] = dim;
+        text = end;
+        if (*text == 'x' || *text == 'X' || *text == ',') {
+            text++;
+            if (!*text || *text == ']')
+                return false;
+        } else if (*text && *text != ']') {
+            return false;
+        }
+    }
+    return brackets ? text[0] == ']' && !text[1] : !*text;
+}
+
+int argument_shape(struct input_source *source, const char *option, const char *argument)
+{
+    const char *split = strrchr(argument, ':'); /* names such as input:0 are common */
+    struct shape_argument shape = {.used = false};
+    if (!split || split == argument || !parse_dims(split + 1, &shape))
+        return argument_refuse(option, argument, "NAME:1x3x4 or NAME:1,3,4");
+    struct shape_argument *more = grow(source->shapes, source->shape_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    source->shapes = more;
+    shape.name = strndup(argument, (size_t)(split - argument));
+    if (!shape.name)
+        return ENOMEM;
+    more[source->shape_count++] = shape;
+    return 0;
+}
+
+int argument_input(struct input_source *source, const char *argument)
+{
+    struct input_argument *more = grow(source->inputs, source->input_count, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    source->inputs = more;
+    more[source->input_count++] = (struct input_argument){.text = argument};
+    return 0;
+}
+
+void input_source_free(struct input_source *source)
+{
+    for (size_t i = 0; i < source->shape_count; i++)
+        free(source->shapes[i].name);
+    for (size_t i = 0; i < source->dim_count; i++)
+        free(source->dims[i].name);
+    free(source->shapes);
+    free(source->dims);
+    free(source->inputs);
+    *source = (struct input_source){0};
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a model takes, gives and consists of, on standard output. */
+#ifndef TSSA_TOOLS_INSPECT_H
+#define TSSA_TOOLS_INSPECT_H
+
+#include "tssa.h"
+
+tssa_status *inspect_model(const tssa_model *model);
+
+#endif
