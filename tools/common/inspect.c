@@ -78,7 +78,7 @@ static tssa_status *print_operators(const tssa_model *model)
     return NULL;
 }
 
-tssa_status *inspect_model(const tssa_model *model)
+tssa_status *inspect_signature(const tssa_model *model)
 {
     tssa_model_info info;
     TRY(tssa_model_get_info(model, &info));
@@ -90,6 +90,11 @@ tssa_status *inspect_model(const tssa_model *model)
         printf(", opset %" PRId64, info.opset);
     printf(", %zu initializers of %zu bytes\n", info.initializer_count, info.initializer_bytes);
     TRY(print_signature(model, "inputs", tssa_model_input_count(model), tssa_model_input));
-    TRY(print_signature(model, "outputs", tssa_model_output_count(model), tssa_model_output));
+    return print_signature(model, "outputs", tssa_model_output_count(model), tssa_model_output);
+}
+
+tssa_status *inspect_model(const tssa_model *model)
+{
+    TRY(inspect_signature(model));
     return print_operators(model);
 }

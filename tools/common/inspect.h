@@ -5,6 +5,9 @@
 
 #include "tssa.h"
 
+/* Versions, inputs and outputs. */
+tssa_status *inspect_signature(const tssa_model *model);
+/* These, and the operators. */
 tssa_status *inspect_model(const tssa_model *model);
 
 #endif

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tssa-opt from outside: what it prints, writes and returns, and its one line per mistake. */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "common/process.h"
+#include "common/xmalloc.h"
+
+#define MODELS TSSA_SOURCE_DIR "/models/"
+
+static const char tool[] = TSSA_BUILD_DIR "/tssa-opt";
+static const char start[] = MODELS "get_started_small/model.onnx";
+static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
+
+static const struct process_limits limits = {.seconds = 60};
+
+/* Runs the tool with up to 12 arguments. */
+#define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
+
+static size_t count_lines(const char *text)
+{
+    size_t lines = 0;
+    for (; *text; text++)
+        lines += *text == '\n';
+    return lines;
+}
+
+/* Ends well, and `part` is in what it printed. */
+static void expect_good(struct process_result result, const char *part)
+{
+    if (result.status != 0 || !strstr(result.out, part))
+        print_error("status %d\n%s%s", result.status, result.out, result.err);
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.out, part));
+    process_result_free(&result);
+}
+
+/* Ends with `status` and exactly one line on standard error, which holds `part`. */
+static void expect_refused(struct process_result result, int status, const char *part)
+{
+    process_drop_announcements(&result);
+    if (result.status != status || count_lines(result.err) != 1 || !strstr(result.err, part))
+        print_error("status %d\n%s%s", result.status, result.out, result.err);
+    assert_int_equal(result.status, status);
+    assert_int_equal(count_lines(result.err), 1);
+    assert_true(strncmp(result.err, "tssa-opt: ", 10) == 0);
+    assert_non_null(strstr(result.err, part));
+    process_result_free(&result);
+}
+
+/* ---- Looking ---------------------------------------------------------------------------------------- */
+
+static void helps(void **state)
+{
+    (void)state;
+    expect_good(RUN("--help"), "Examples:");
+    expect_good(RUN("--version"), "tssa-opt " TSSA_VERSION);
+    expect_good(RUN("--usage"), "--check");
+}
+
+static void lists_passes(void **state)
+{
+    (void)state;
+    expect_good(RUN("--print-passes"), "dead_code  ");
+    expect_good(RUN("--print-passes"), "\nlevel 2\n");
+    expect_good(RUN("--print-passes=markdown"), "| [`dead_code`](#dead_code) | ");
+}
+
+static void inspects(void **state)
+{
+    (void)state;
+    expect_good(RUN(start), "f32[rows, columns]");
+    expect_good(RUN(start), "Loop (node \"Loop\")");
+    expect_good(RUN(start), "in all");
+    expect_good(RUN(ssd), "  If (node \"If");
+}
+
+static void inspects_with_fixed_shapes(void **state)
+{
+    (void)state;
+    expect_good(RUN(start, "--input-shape", "a:4,2"), "b                        f32[4, 2]");
+    expect_good(RUN(start, "--overwrite-input-shape", "a:4x2"),
+                "out                      f32[4, 2]");
+    expect_good(RUN(start, "--dim", "rows=7"), "f32[7, columns]");
+}
+
+static void shows_remarks_and_stats(void **state)
+{
+    (void)state;
+    expect_good(RUN(start, "-q", "--stats"), "optimized in");
+    expect_good(RUN(start, "--remarks=json"), "\"remarks\": [");
+    expect_good(RUN(start, "-q", "--remarks"), "");
+}
+
+/* ---- The graph as text ------------------------------------------------------------------------------ */
+
+static void dumps_the_graph(void **state)
+{
+    char *folder = xprintf("%s/steps", (char *)*state);
+    char *first = xprintf("%s/000_before.tir", folder);
+    struct process_result result = RUN(start, "-q", "--dump-ir");
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.err, "graph @get_started"));
+    process_result_free(&result);
+    result = RUN(start, "-q", "--dump-ir=identity", "--passes", "identity");
+    assert_non_null(strstr(result.err, "// identity\ngraph @get_started"));
+    process_result_free(&result);
+    expect_good(RUN(start, "-q", "--dump-ir=all", "--dump-dir", folder), "");
+    assert_int_equal(access(first, F_OK), 0);
+    free(first);
+    free(folder);
+}
+
+static void runs_chosen_passes(void **state)
+{
+    (void)state;
+    expect_good(RUN(start, "-q", "--stats", "--passes", "identity,dead_code"), "dead_code");
+    struct process_result result = RUN(start, "-q", "--stats", "--skip-pass", "identity");
+    assert_int_equal(result.status, 0);
+    assert_null(strstr(result.out, "identity"));
+    process_result_free(&result);
+    expect_good(RUN(start, "--passes", ""), "Identity                            2        2");
+    expect_good(RUN(start, "-O", "0"), "Identity                            2        2");
+}
+
+/* ---- Mistakes --------------------------------------------------------------------------------------- */
+
+static void refuses_wrong_arguments(void **state)
+{
+    (void)state;
+    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &limits), 2,
+                   "which model");
+    expect_refused(RUN("--unknown"), 2, "--unknown");
+    expect_refused(RUN(start, "a", "b"), 2, "b: ");
+    expect_refused(RUN(start, "-O", "3"), 2, "--optimize 3");
+    expect_refused(RUN(start, "--passes", "identity,nothing"), 2, "nothing");
+    expect_refused(RUN(start, "--skip-pass", "nothing"), 2, "nothing");
+    expect_refused(RUN(start, "--dump-ir=nothing"), 2, "nothing");
+    expect_refused(RUN(start, "--dump-dir", "x"), 2, "--dump-ir");
+    expect_refused(RUN(start, "--remarks=xml"), 2, "xml");
+    expect_refused(RUN(start, "--print-passes=xml"), 2, "xml");
+    expect_refused(RUN(start, "--check", "0"), 2, "--check 0");
+    expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
+    expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
+    expect_refused(RUN(start, "--opset", "0"), 2, "--opset 0");
+    expect_refused(RUN(start, "--input-shape", "a:1xx2"), 2, "a:1xx2");
+    expect_refused(RUN(start, "--input-shape", "a:1"), 2, "a has 2 dims, not 1");
+    expect_refused(RUN(start, "--input-shape", "z:1"), 2, "z");
+    expect_refused(RUN(start, "--dim", "z=1"), 2, "\"z\"");
+    expect_refused(RUN(start, "x.onnx", "--verify-only"), 2, "--verify-only");
+}
+
+static void refuses_missing_models(void **state)
+{
+    (void)state;
+    expect_refused(RUN("/nowhere/model.onnx"), 3, "/nowhere/model.onnx");
+    expect_refused(RUN("/tmp"), 3, "/tmp");
+    expect_refused(RUN("-"), 3, "standard input");
+}
+
+static void refuses_damaged_models(void **state)
+{
+    char *path = xprintf("%s/damaged.onnx", (char *)*state);
+    struct file_map map;
+    assert_null(file_write(&allocator_default, path, "", 0));
+    expect_refused(RUN(path), 3, "damaged.onnx");
+    assert_null(file_map_open(start, &map));
+    for (size_t size = 1; size < map.size; size += map.size / 7) {
+        assert_null(file_write(&allocator_default, path, map.data, size));
+        expect_refused(RUN(path), 3, "damaged.onnx");
+    }
+    file_map_close(&map);
+    free(path);
+}
+
+static int set_up(void **state)
+{
+    *state = temporary_folder();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    remove_folder(*state);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(helps),
+        cmocka_unit_test(lists_passes),
+        cmocka_unit_test(inspects),
+        cmocka_unit_test(inspects_with_fixed_shapes),
+        cmocka_unit_test(shows_remarks_and_stats),
+        cmocka_unit_test(dumps_the_graph),
+        cmocka_unit_test(runs_chosen_passes),
+        cmocka_unit_test(refuses_wrong_arguments),
+        cmocka_unit_test(refuses_missing_models),
+        cmocka_unit_test(refuses_damaged_models),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/opt/arguments.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    KEY_PASSES = 256,
+    KEY_SKIP,
+    KEY_LIST,
+    KEY_DUMP,
+    KEY_DUMP_DIR,
+    KEY_REMARKS,
+    KEY_SHAPE,
+    KEY_DIM,
+    KEY_OPSET,
+    KEY_CHECK,
+    KEY_SEED,
+    KEY_RTOL,
+    KEY_ATOL,
+    KEY_VERIFY,
+    KEY_STATS,
+    KEY_EXTERNAL,
+    KEY_LINKS,
+    KEY_MEMORY
+};
+
+static const struct argp_option options[] = {
+    {NULL, 0, NULL, 0, "What is done:", 1},
+    {"optimize", 'O', "LEVEL", 0, "0: nothing; 1: quick passes; 2: all of them (default 2)", 1},
+    {"passes", KEY_PASSES, "A,B,C", 0, "Run these passes, in this order, instead of a level", 1},
+    {"skip-pass", KEY_SKIP, "P", 0, "Leave a pass out; may be given again", 1},
+    {"print-passes", KEY_LIST, "markdown", OPTION_ARG_OPTIONAL,
+     "List the passes and what each level runs, and end", 1},
+    {"input-shape", KEY_SHAPE, "NAME:DIMS", 0,
+     "Fix the shape of an input: x:1,3,224,224 or x:1x3x4", 1},
+    {"input-shapes", 0, NULL, OPTION_ALIAS, NULL, 1},
+    {"overwrite-input-shape", 0, NULL, OPTION_ALIAS, NULL, 1},
+    {"dim", KEY_DIM, "NAME=SIZE", 0, "Fix a symbolic dim of the model", 1},
+
+    {NULL, 0, NULL, 0, "What is written:", 2},
+    {"opset", KEY_OPSET, "N", 0, "Write operators as of this opset (default: the model's)", 2},
+    {"save-as-external-data", KEY_EXTERNAL, NULL, 0,
+     "Put large weights into OUT.data; models above 2 GiB always do", 2},
+
+    {NULL, 0, NULL, 0, "What is checked:", 3},
+    {"check", KEY_CHECK, "N", 0,
+     "Run the old and the new model on N sets of random inputs, and on the model's own "
+     "test_data_set_* first; when an output differs, nothing is written and the exit status is 1",
+     3},
+    {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 3},
+    {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 3},
+    {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 3},
+    {"verify-only", KEY_VERIFY, NULL, 0,
+     "Check the model, and the graph after each pass, and write nothing", 3},
+
+    {NULL, 0, NULL, 0, "What is shown:", 4},
+    {"remarks", KEY_REMARKS, "json", OPTION_ARG_OPTIONAL,
+     "Say what was rewritten, and why the rest was not; json: nothing else on standard output", 4},
+    {"stats", KEY_STATS, NULL, 0, "Time and operators per pass, and peak memory", 4},
+    {"dump-ir", KEY_DUMP, "PASS|all", OPTION_ARG_OPTIONAL,
+     "Print the graph as IR text: at the end, after a pass, or after all that changed it", 4},
+    {"dump-dir", KEY_DUMP_DIR, "DIR", 0, "Write these texts to DIR, not to standard error", 4},
+    {"quiet", 'q', NULL, 0, "Print no tables", 4},
+
+    {NULL, 0, NULL, 0, "Other:", -1},
+    {"threads", 't', "N", 0, "Threads per kernel of --check (default: one per core)", -1},
+    {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
+     -1},
+    {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
+    {0},
+};
+
+static const char documentation[] =
+    "Optimizes an ONNX model and writes it as standard ONNX.\n\nWithout OUT it only looks: which "
+    "operators there are, and why each loop and branch is what it is. `-` as MODEL is standard "
+    "input.\v"
+    "Examples:\n"
+    "  tssa-opt model.onnx\n"
+    "      what it consists of, which loops it has, and what would become of them\n"
+    "  tssa-opt model.onnx fast.onnx --check 3\n"
+    "      optimize, compare old and new on three sets of random inputs, write\n"
+    "  tssa-opt model.onnx fast.onnx --input-shape x:1,3,640,640 --dim N=6300\n"
+    "      with fixed shapes, which more can be done with\n"
+    "  tssa-opt model.onnx fast.onnx --remarks --stats\n"
+    "      what each pass did, what it could not do and why, and how long it took\n"
+    "  tssa-opt model.onnx --dump-ir=all --dump-dir steps\n"
+    "      the graph after each pass that changed it, as text\n"
+    "  tssa-opt model.onnx fast.onnx --passes fold_shapes,dead_code\n"
+    "      these passes only; tssa-opt --print-passes lists them\n"
+    "  tssa-opt model.onnx --verify-only\n"
+    "      is tssa sound on this model? The status tells\n"
+    "\n"
+    "Exit status: 0 done, 1 --check found a difference (nothing was written), 2 wrong arguments, 3 "
+    "the model cannot be loaded, 4 it cannot be written as asked, 5 a rewrite failed, 6 a file "
+    "cannot be written.\n";
+
+/* ---- Lists of passes -------------------------------------------------------------------------------- */
+
+static error_t add_name(struct name_list *list, const char *name)
+{
+    const char **more = reallocarray(list->names, list->count + 1, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    list->names = more;
+    more[list->count++] = name;
+    return 0;
+}
+
+static bool is_pass(const char *name)
+{
+    tssa_pass_info info;
+    for (size_t i = 0; i < tssa_pass_count(); i++)
+        if (!tssa_pass(i, &info) && strcmp(info.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* "a,b,c"; "" is an empty list. */
+static error_t add_names(struct name_list *list, const char *option, const char *argument)
+{
+    char **more = reallocarray(list->texts, list->text_count + 1, sizeof *more);
+    if (!more)
+        return ENOMEM;
+    list->texts = more;
+    char *text = more[list->text_count] = strdup(argument), *rest = NULL;
+    if (!text)
+        return ENOMEM;
+    list->text_count++;
+    for (char *name = strtok_r(text, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
+        if (!is_pass(name)) {
+            complain("%s %s: there is no such pass; --print-passes lists them", option, name);
+            return EINVAL;
+        }
+        error_t error = add_name(list, name);
+        if (error)
+            return error;
+    }
+    return 0;
+}
+
+static void free_names(struct name_list *list)
+{
+    for (size_t i = 0; i < list->text_count; i++)
+        free(list->texts[i]);
+    free(list->texts);
+    free(list->names);
+}
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+static error_t parse_positional(struct opt_arguments *arguments, const char *argument)
+{
+    if (!arguments->model) {
+        arguments->model = argument;
+    } else if (!arguments->output) {
+        arguments->output = argument;
+    } else {
+        complain("%s: a model and where to write it are all that is wanted", argument);
+        return EINVAL;
+    }
+    return 0;
+}
+
+static error_t parse_number(int key, const char *argument, struct opt_arguments *arguments)
+{
+    int64_t number = 0;
+    error_t error;
+    switch (key) {
+    case 'O':
+        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
+        arguments->level = (int)number;
+        return error;
+    case 't':
+        error =
+            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
+        arguments->threads = (int)number;
+        return error;
+    case KEY_SEED:
+        error =
+            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
+        arguments->source.seed = (uint64_t)number;
+        return error;
+    case KEY_MEMORY:
+        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
+                                 &number);
+        arguments->memory_limit = (size_t)number << 20;
+        return error;
+    case KEY_OPSET:
+        return argument_integer("--opset", argument, 1, 1000, "the number of an opset",
+                                &arguments->opset);
+    case KEY_CHECK:
+        return argument_integer("--check", argument, 1, 1000000, "a number of at least 1",
+                                &arguments->check);
+    case KEY_RTOL:
+        return argument_tolerance("--rtol", argument, &arguments->rtol);
+    case KEY_ATOL:
+        return argument_tolerance("--atol", argument, &arguments->atol);
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* Options that may have one word as their argument. */
+static error_t parse_word(int key, const char *argument, struct opt_arguments *arguments)
+{
+    switch (key) {
+    case KEY_LIST:
+        if (argument && strcmp(argument, "markdown") != 0)
+            return argument_refuse("--print-passes", argument, "markdown, or nothing,");
+        arguments->listing = argument ? LISTING_MARKDOWN : LISTING_TEXT;
+        return 0;
+    case KEY_REMARKS:
+        if (argument && strcmp(argument, "json") != 0)
+            return argument_refuse("--remarks", argument, "json, or nothing,");
+        arguments->remarks = argument ? REMARKS_JSON : REMARKS_TEXT;
+        return 0;
+    case KEY_DUMP:
+        if (argument && strcmp(argument, "all") != 0 && !is_pass(argument))
+            return argument_refuse("--dump-ir", argument, "a pass, all, or nothing");
+        arguments->dump = true;
+        arguments->dump_pass = argument;
+        return 0;
+    case KEY_DUMP_DIR:
+        arguments->dump_dir = argument;
+        return 0;
+    default:
+        return parse_number(key, argument, arguments);
+    }
+}
+
+static error_t parse_option(int key, const char *argument, struct opt_arguments *arguments)
+{
+    switch (key) {
+    case KEY_PASSES:
+        arguments->passes_given = true;
+        return add_names(&arguments->passes, "--passes", argument);
+    case KEY_SKIP:
+        return add_names(&arguments->skipped, "--skip-pass", argument);
+    case KEY_SHAPE:
+        return argument_shape(&arguments->source, "--input-shape", argument);
+    case KEY_DIM:
+        return argument_dim(&arguments->source, argument);
+    case KEY_EXTERNAL:
+        arguments->external_data = true;
+        return 0;
+    case KEY_VERIFY:
+        arguments->verify_only = true;
+        return 0;
+    case KEY_STATS:
+        arguments->stats = true;
+        return 0;
+    case KEY_LINKS:
+        arguments->external_links = true;
+        return 0;
+    case 'q':
+        arguments->quiet = true;
+        return 0;
+    default:
+        return parse_word(key, argument, arguments);
+    }
+}
+
+/* What must not be asked for together. */
+static error_t check_together(const struct opt_arguments *arguments)
+{
+    if (arguments->listing)
+        return 0;
+    if (!arguments->model)
+        complain("which model? See tssa-opt --help");
+    else if (arguments->dump_dir && !arguments->dump)
+        complain("--dump-dir %s: nothing is dumped without --dump-ir", arguments->dump_dir);
+    else if (arguments->verify_only && arguments->output)
+        complain("%s: --verify-only writes nothing", arguments->output);
+    else
+        return 0;
+    return EINVAL;
+}
+
+static error_t parse(int key, char *argument, struct argp_state *state)
+{
+    struct opt_arguments *arguments = state->input;
+    switch (key) {
+    case ARGP_KEY_INIT:
+        state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */
+        return 0;
+    case ARGP_KEY_ARG:
+        return parse_positional(arguments, argument);
+    case ARGP_KEY_END:
+        return check_together(arguments);
+    default:
+        return parse_option(key, argument, arguments);
+    }
+}
+
+bool opt_arguments_parse(int argc, char **argv, struct opt_arguments *arguments)
+{
+    static const struct argp argp = {options, parse, "MODEL [OUT]", documentation,
+                                     NULL,    NULL,  NULL};
+    *arguments = (struct opt_arguments){.rtol = 1e-3, .atol = 1e-5, .level = 2};
+    argp_program_version = "tssa-opt " TSSA_VERSION;
+    argv[0] = program_invocation_short_name; /* getopt's messages start with it */
+    error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
+    if (error == ENOMEM)
+        complain("out of memory");
+    return error == 0;
+}
+
+void opt_arguments_free(struct opt_arguments *arguments)
+{
+    input_source_free(&arguments->source);
+    free_names(&arguments->passes);
+    free_names(&arguments->skipped);
+}

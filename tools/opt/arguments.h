@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of tssa-opt. */
+#ifndef TSSA_OPT_ARGUMENTS_H
+#define TSSA_OPT_ARGUMENTS_H
+
+#include "tools/common/arguments.h"
+
+enum remark_format { REMARKS_NONE, REMARKS_TEXT, REMARKS_JSON };
+enum listing { LISTING_NONE, LISTING_TEXT, LISTING_MARKDOWN };
+
+/* Names of passes; they point into `text`. */
+struct name_list {
+    const char **names;
+    size_t count;
+    char **texts; /* to be freed */
+    size_t text_count;
+};
+
+struct opt_arguments {
+    const char *model, *output; /* output NULL: look only */
+    struct input_source source; /* shapes and dims that are fixed in the model, and the seed */
+    int level;
+    struct name_list passes, skipped;
+    bool passes_given;
+    enum listing listing;  /* --print-passes */
+    bool dump;             /* --dump-ir, whatever it dumps */
+    const char *dump_pass; /* "all", a pass, or NULL: the result */
+    const char *dump_dir;  /* NULL: to standard error */
+    enum remark_format remarks;
+    bool stats, verify_only, quiet, external_links, external_data;
+    int64_t opset; /* 0: the model's */
+    int64_t check; /* sets of random inputs; 0: no check */
+    double rtol, atol;
+    int threads;
+    size_t memory_limit;
+};
+
+/* False, with a line on standard error, when the arguments are wrong. --help and --version end the
+ * process. */
+bool opt_arguments_parse(int argc, char **argv, struct opt_arguments *arguments);
+void opt_arguments_free(struct opt_arguments *arguments);
+
+#endif

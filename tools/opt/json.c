@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/opt/json.h"
+
+#include <jansson.h>
+#include <stdio.h>
+
+#include "base/status.h"
+
+static json_t *remark_json(const struct remark *remark)
+{
+    bool applied = remark->kind == TSSA_REMARK_APPLIED;
+    return json_pack("{s:s, s:s, s:s, s:s}", "kind", applied ? "applied" : "missed", "pass",
+                     remark->pass, "op", remark->op, "message", remark->message);
+}
+
+static json_t *remarks_json(const struct remark_list *list)
+{
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < list->count; i++) {
+        if (json_array_append_new(array, remark_json(&list->remarks[i])) != 0) {
+            json_decref(array);
+            array = NULL;
+        }
+    }
+    return array;
+}
+
+tssa_status *json_print(const struct rewrite *rewrite)
+{
+    json_t *object = json_object();
+    json_t *operators = op_table_json(&rewrite->before, &rewrite->after);
+    json_t *remarks = remarks_json(&rewrite->remarks);
+    bool made = object && operators && remarks;
+    made &= json_object_set_new(object, "model", json_string(rewrite->arguments.model)) == 0;
+    made &= json_object_set_new(object, "operators", operators) == 0;
+    made &= json_object_set_new(object, "remarks", remarks) == 0;
+    if (made)
+        made = json_dumpf(object, stdout, JSON_INDENT(2)) == 0;
+    json_decref(object);
+    if (!made)
+        return ERROR(TSSA_OUT_OF_MEMORY, "out of memory, or a name is no UTF-8");
+    printf("\n");
+    return NULL;
+}

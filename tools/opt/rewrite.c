@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/opt/rewrite.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/status.h"
+#include "base/text.h"
+
+/* ---- Loading ---------------------------------------------------------------------------------------- */
+
+static tssa_status *print_shape(const struct shape_argument *shape, struct text *text)
+{
+    text_printf(text, "--input-shape %s:", shape->name);
+    for (int i = 0; i < shape->rank; i++)
+        text_printf(text, "%s%" PRId64, i ? "," : "", shape->dims[i]);
+    return text_string(text) ? NULL : status_out_of_memory();
+}
+
+static tssa_status *fix_shape(tssa_model *model, const struct shape_argument *shape)
+{
+    tssa_status *status = tssa_model_set_input_shape(model, shape->name, shape->rank, shape->dims);
+    if (!status)
+        return NULL;
+    struct text text;
+    text_init(&text, &allocator_default);
+    tssa_status *failed = print_shape(shape, &text);
+    if (failed)
+        tssa_status_free(failed);
+    else
+        status = status_prefix(status, "%s", text_string(&text));
+    text_free(&text);
+    return status;
+}
+
+static tssa_status *fix_shapes(const struct input_source *source, tssa_model *model)
+{
+    for (size_t i = 0; i < source->shape_count; i++)
+        TRY(fix_shape(model, &source->shapes[i]));
+    for (size_t i = 0; i < source->dim_count; i++) {
+        const struct dim_argument *dim = &source->dims[i];
+        TRY(status_prefix(tssa_model_set_dim(model, dim->name, dim->value), "--dim %s=%" PRId64,
+                          dim->name, dim->value));
+    }
+    return NULL;
+}
+
+tssa_status *rewrite_load(struct rewrite *rewrite, tssa_model **out)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    const tssa_load_options options = {.allow_external_links = arguments->external_links};
+    tssa_model *model;
+    TRY(model_load(rewrite->context, arguments->model, &rewrite->bytes, &options, &model));
+    tssa_status *status = fix_shapes(&arguments->source, model);
+    if (status)
+        tssa_model_free(model);
+    else
+        *out = model;
+    return status;
+}
+
+/* ---- Optimizing ------------------------------------------------------------------------------------- */
+
+static void pass_done(void *user, const tssa_pass_run *run)
+{
+    struct rewrite *rewrite = user;
+    stats_add(&rewrite->stats, run);
+    remarks_pass_done(&rewrite->remarks, run->pass);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static tssa_status *run_passes(struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    static const char *const no_passes[] = {NULL};
+    const char *dump_pass = arguments->dump_pass;
+    bool dumps_all = dump_pass && strcmp(dump_pass, "all") == 0;
+    tssa_optimize_options options = {.level = arguments->level,
+                                     .verify_after_passes = arguments->verify_only,
+                                     .remark = remarks_add,
+                                     .remark_user = &rewrite->remarks,
+                                     .skipped = arguments->skipped.names,
+                                     .n_skipped = arguments->skipped.count,
+                                     .pass_done = pass_done,
+                                     .pass_done_user = rewrite};
+    if (arguments->passes_given) {
+        options.passes = arguments->passes.count ? arguments->passes.names : no_passes;
+        options.n_passes = arguments->passes.count;
+    }
+    if (dump_pass) {
+        options.dump_pass = dumps_all ? NULL : dump_pass;
+        options.dump = dump_write;
+        options.dump_user = &rewrite->dump;
+    }
+    double start = now();
+    tssa_status *status = tssa_model_optimize(rewrite->model, &options);
+    rewrite->seconds = now() - start;
+    return status;
+}
+
+tssa_status *rewrite_optimize(struct rewrite *rewrite)
+{
+    rewrite->dump.arguments = &rewrite->arguments;
+    TRY(op_table_read(rewrite->model, &rewrite->before));
+    dump_before(&rewrite->dump, rewrite->model);
+    TRY(run_passes(rewrite));
+    dump_result(&rewrite->dump, rewrite->model);
+    if (rewrite->dump.status) {
+        tssa_status *status = rewrite->dump.status;
+        rewrite->dump.status = NULL;
+        return status;
+    }
+    if (rewrite->stats.failed)
+        return status_out_of_memory();
+    TRY(remarks_settle(&rewrite->remarks, rewrite->model));
+    return op_table_read(rewrite->model, &rewrite->after);
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------------- */
+
+tssa_status *rewrite_reload(struct rewrite *rewrite)
+{
+    (void)rewrite;
+    return ERROR(TSSA_UNSUPPORTED, "models cannot be written yet");
+}
+
+tssa_status *rewrite_save(const struct rewrite *rewrite)
+{
+    return ERROR(TSSA_UNSUPPORTED, "%s: models cannot be written yet", rewrite->arguments.output);
+}
+
+void rewrite_free(struct rewrite *rewrite)
+{
+    tssa_status_free(rewrite->dump.status);
+    dump_free(&rewrite->dump);
+    stats_free(&rewrite->stats);
+    remarks_free(&rewrite->remarks);
+    op_table_free(&rewrite->before);
+    op_table_free(&rewrite->after);
+    tssa_model_free(rewrite->model);
+    tssa_model_free(rewrite->original);
+    tssa_model_free(rewrite->written);
+    tssa_context_free(rewrite->context);
+    model_bytes_free(&rewrite->bytes);
+    model_bytes_free(&rewrite->written_bytes);
+    opt_arguments_free(&rewrite->arguments);
+}

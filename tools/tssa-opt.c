@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tssa-opt: optimizes an ONNX model, proves that it still does the same, and writes it as standard ONNX
+ * (docs/tools.md). Without an output it only looks.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/status.h"
+#include "tools/common/inspect.h"
+#include "tools/common/progress.h"
+#include "tools/opt/check.h"
+#include "tools/opt/inspect.h"
+#include "tools/opt/json.h"
+#include "tools/opt/passes.h"
+#include "tools/opt/rewrite.h"
+
+/* Prints the one line of an error. */
+static enum exit_code fail(enum exit_code code, tssa_status *status)
+{
+    progress_done();
+    if (tssa_status_code(status) == TSSA_UNSUPPORTED && code != EXIT_FILE)
+        code = EXIT_UNSUPPORTED;
+    if (tssa_status_code(status) == TSSA_IO && code == EXIT_RUN)
+        code = EXIT_FILE;
+    complain("%s%s", tssa_status_message(status),
+             tssa_status_code(status) == TSSA_INTERNAL ? " (this is a bug in tssa)" : "");
+    tssa_status_free(status);
+    return code;
+}
+
+static bool is_look(const struct opt_arguments *arguments)
+{
+    return !arguments->output && !arguments->verify_only && !arguments->quiet;
+}
+
+/* ---- Before ----------------------------------------------------------------------------------------- */
+
+static enum exit_code open_model(struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    const tssa_context_options options = {.threads = arguments->threads,
+                                          .memory_limit = arguments->memory_limit};
+    progress("loading %s", arguments->model);
+    tssa_status *status = tssa_context_create(&options, &rewrite->context);
+    if (!status)
+        status = model_bytes_read(arguments->model, &rewrite->bytes);
+    if (!status)
+        status = rewrite_load(rewrite, &rewrite->model);
+    if (!status && (is_look(arguments) || arguments->check))
+        status = rewrite_load(rewrite, &rewrite->original);
+    if (status)
+        return fail(tssa_status_code(status) == TSSA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_MODEL,
+                    status);
+    progress_done();
+    return EXIT_OK;
+}
+
+/* What would only be found out after minutes of work. */
+static enum exit_code check_output(const char *output)
+{
+    struct stat about;
+    if (output && stat(output, &about) == 0 && S_ISDIR(about.st_mode)) {
+        complain("%s: it is a folder, no place for a model", output);
+        return EXIT_FILE;
+    }
+    return EXIT_OK;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------------- */
+
+static tssa_status *print_report(struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    if (arguments->remarks == REMARKS_JSON)
+        return json_print(rewrite);
+    if (is_look(arguments)) {
+        TRY(inspect_signature(rewrite->original));
+        TRY(inspect_control_flow(rewrite->original, rewrite->model, &rewrite->remarks));
+    }
+    if (!arguments->quiet && !arguments->verify_only)
+        TRY(op_table_print(&rewrite->before, &rewrite->after));
+    if (arguments->remarks)
+        remarks_print(&rewrite->remarks);
+    if (arguments->stats)
+        stats_print(&rewrite->stats, rewrite->seconds, tssa_context_memory_peak(rewrite->context));
+    return NULL;
+}
+
+/* ---- Checking and writing --------------------------------------------------------------------------- */
+
+/* The model, as its file would be, is well-formed and takes and gives what it did. */
+static tssa_status *check_structure(struct rewrite *rewrite)
+{
+    progress("checking the rewritten model");
+    TRY(tssa_model_verify(rewrite->model));
+    TRY(rewrite_reload(rewrite));
+    return check_signatures(rewrite->original ? rewrite->original : rewrite->model,
+                            rewrite->written);
+}
+
+static enum exit_code check_runs(struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    const struct check_options options = {
+        .path = arguments->model,
+        .sets = arguments->check,
+        .source = &arguments->source,
+        .rule = {.rtol = arguments->rtol, .atol = arguments->atol, .exact_integers = true},
+        .quiet = arguments->quiet || arguments->remarks == REMARKS_JSON};
+    bool same = true;
+    tssa_status *status =
+        check_models(rewrite->context, rewrite->original, rewrite->written, &options, &same);
+    progress_done();
+    if (status)
+        return fail(EXIT_RUN, status_prefix(status, "--check"));
+    if (same)
+        return EXIT_OK;
+    complain("the rewritten model does not do what %s does%s", arguments->model,
+             arguments->output ? "; nothing was written" : "");
+    return EXIT_DIFFERS;
+}
+
+static enum exit_code check(struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    if (!arguments->check && !arguments->verify_only)
+        return EXIT_OK;
+    tssa_status *status = check_structure(rewrite);
+    if (status)
+        return fail(EXIT_RUN, status);
+    if (arguments->verify_only && !arguments->quiet)
+        printf("%s: well-formed, after every pass and written and read again, too\n",
+               arguments->model);
+    return arguments->check ? check_runs(rewrite) : EXIT_OK;
+}
+
+static enum exit_code save(const struct rewrite *rewrite)
+{
+    const struct opt_arguments *arguments = &rewrite->arguments;
+    if (!arguments->output)
+        return EXIT_OK;
+    progress("writing %s", arguments->output);
+    tssa_status *status = rewrite_save(rewrite);
+    progress_done();
+    return status ? fail(EXIT_FILE, status) : EXIT_OK;
+}
+
+/* ---- All of it -------------------------------------------------------------------------------------- */
+
+static enum exit_code run(struct rewrite *rewrite)
+{
+    enum exit_code code = check_output(rewrite->arguments.output);
+    if (code == EXIT_OK)
+        code = open_model(rewrite);
+    if (code != EXIT_OK)
+        return code;
+    progress("optimizing %s", rewrite->arguments.model);
+    tssa_status *status = rewrite_optimize(rewrite);
+    progress_done();
+    if (!status)
+        status = print_report(rewrite);
+    if (status)
+        return fail(EXIT_RUN, status_prefix(status, "%s", rewrite->arguments.model));
+    code = check(rewrite);
+    return code == EXIT_OK ? save(rewrite) : code;
+}
+
+static enum exit_code list(enum listing listing)
+{
+    tssa_status *status = passes_print(listing);
+    return status ? fail(EXIT_RUN, status) : EXIT_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct rewrite rewrite = {.context = NULL};
+    enum exit_code code = EXIT_USAGE;
+    setenv("OMP_PROC_BIND", "true", 0); /* as tssa-run does, for --check */
+    if (opt_arguments_parse(argc, argv, &rewrite.arguments)) {
+        progress_start("tssa-opt");
+        code = rewrite.arguments.listing ? list(rewrite.arguments.listing) : run(&rewrite);
+        progress_stop();
+    }
+    rewrite_free(&rewrite);
+    /* What was printed may still fail to be written. */
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("cannot write to standard output: %s", strerror(errno));
+        return EXIT_FILE;
+    }
+    return code;
+}
