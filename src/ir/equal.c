@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "ir/rule.h"
 
 /* ---- Attributes ----------------------------------------------------------------------------------- */
 
@@ -73,6 +74,8 @@ static bool attr_equal(const struct ir_attr *a, const struct ir_attr *b)
         return tensor_equal(a->tensor, b->tensor);
     case IR_ATTR_TYPE:
         return a->type == b->type;
+    case IR_ATTR_RULE:
+        return rule_equal(a->rule, b->rule);
     default:
         return lists_equal(a, b);
     }
@@ -114,6 +117,17 @@ static uint64_t tensor_hash(const struct tensor *tensor)
     return hash_bytes(data + bytes - HASHED_BYTES, HASHED_BYTES, hash);
 }
 
+static uint64_t rule_hash(const struct rule *rule, uint64_t hash)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const struct rule_step *step = &rule->steps[i];
+        hash = hash_bytes(&step->kind, sizeof step->kind, hash);
+        for (uint32_t k = 0; k < step->n_params; k++)
+            hash = hash_bytes(&step->params[k].value, sizeof step->params[k].value, hash);
+    }
+    return hash;
+}
+
 static uint64_t attr_hash(const struct ir_attr *attr)
 {
     uint64_t hash = hash_bytes(attr->name, strlen(attr->name), (uint64_t)attr->kind);
@@ -128,6 +142,8 @@ static uint64_t attr_hash(const struct ir_attr *attr)
         return hash ^ tensor_hash(attr->tensor);
     case IR_ATTR_INTS:
         return hash_bytes(attr->ints, attr->count * sizeof *attr->ints, hash);
+    case IR_ATTR_RULE:
+        return rule_hash(attr->rule, hash);
     default:
         return hash;
     }

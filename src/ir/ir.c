@@ -196,6 +196,17 @@ struct ir_block *ir_op_block(const struct ir_op *op, const char *name)
     return NULL;
 }
 
+bool ir_op_is_pure(const struct ir_op *op)
+{
+    if (!(op->info->flags & IR_PURE))
+        return false;
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        for (const struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next)
+            if (!ir_op_is_pure(inner))
+                return false;
+    return true;
+}
+
 tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *, struct ir_op *),
                            void *context)
 {

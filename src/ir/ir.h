@@ -234,6 +234,8 @@ static inline bool ir_op_is_own(const struct ir_op *op)
     return op->info->versions[0] == 0;
 }
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
+/* Nothing can be noticed of the op, nor of what is in its blocks, but its results. */
+bool ir_op_is_pure(const struct ir_op *op);
 /* The Constant's tensor when the value is a Constant's result, else NULL. */
 const struct tensor *ir_value_constant(const struct ir_value *value);
 

@@ -12,6 +12,7 @@
  * Users come after what they use, so one walk from the last op to the first sees every op when all of
  * its users are decided.
  */
+#include "ir/clone.h"
 #include "passes/pass.h"
 
 static bool has_uses(const struct ir_op *op)
@@ -20,38 +21,6 @@ static bool has_uses(const struct ir_op *op)
         if (op->results[i].uses)
             return true;
     return false;
-}
-
-/* Nothing in the block can be noticed from outside but its results. */
-static bool is_pure_block(const struct ir_block *block);
-
-static bool is_pure(const struct ir_op *op)
-{
-    if (!(op->info->flags & IR_PURE))
-        return false;
-    for (uint32_t i = 0; i < op->n_blocks; i++)
-        if (!is_pure_block(op->blocks[i]))
-            return false;
-    return true;
-}
-
-static bool is_pure_block(const struct ir_block *block)
-{
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        if (!is_pure(op))
-            return false;
-    return true;
-}
-
-/* Ends the uses of outer values by a block that goes. */
-static void release_block(struct ir_block *block)
-{
-    for (struct ir_op *op = block->first; op; op = op->next) {
-        for (uint32_t i = 0; i < op->n_operands; i++)
-            ir_op_set_operand(op, i, NULL);
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            release_block(op->blocks[i]);
-    }
 }
 
 /*
@@ -75,9 +44,8 @@ static void sweep(struct pass_context *pass, struct ir_block *block)
     struct ir_op *previous;
     for (struct ir_op *op = block->last; op; op = previous) {
         previous = op->prev;
-        if (!has_uses(op) && !ir_op_is(op, IR_OP_return) && is_pure(op)) {
-            for (uint32_t i = 0; i < op->n_blocks; i++)
-                release_block(op->blocks[i]);
+        if (!has_uses(op) && !ir_op_is(op, IR_OP_return) && ir_op_is_pure(op)) {
+            ir_release_blocks(op);
             ir_op_remove(op);
             pass->changed = true;
             continue;

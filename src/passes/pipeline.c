@@ -32,10 +32,21 @@ struct stage {
 #define SIMPLIFY "identity", "fold_shapes", "dead_code"
 
 static const struct stage level_1[] = {STAGE(1, SIMPLIFY)};
+/* One pass a line. */
+/* clang-format off */
 static const struct stage level_2[] = {
-    STAGE(8, "infer", "identity", "fold_shapes", "fold_constants", "common_subexpressions",
-          "known_branches", "sequences", "dead_code"),
+    STAGE(8,
+          "infer",
+          "identity",
+          "fold_shapes",
+          "fold_constants",
+          "common_subexpressions",
+          "known_branches",
+          "carried_values",
+          "sequences",
+          "dead_code"),
 };
+/* clang-format on */
 
 static const struct {
     const struct stage *stages;
