@@ -263,7 +263,12 @@ static const step_fn step_rules[RULE_KIND_COUNT] = {
 tssa_status *rule_region_shape(struct ir_op *op, int base_rank, const struct dim *const *base,
                                int *rank, const struct dim **dims)
 {
-    const struct rule *rule = rule_of(op);
+    return rule_prefix_shape(op, rule_of(op), base_rank, base, rank, dims);
+}
+
+tssa_status *rule_prefix_shape(struct ir_op *op, const struct rule *rule, int base_rank,
+                               const struct dim *const *base, int *rank, const struct dim **dims)
+{
     struct walk walk = {.graph = op->parent->graph, .op = op, .rank = base_rank};
     for (int i = 0; i < base_rank; i++)
         walk.dims[i] = base[i];

@@ -104,5 +104,8 @@ struct ir_op *rule_assign_create(struct ir_graph *graph, struct ir_value *base,
  */
 tssa_status *rule_region_shape(struct ir_op *op, int base_rank, const struct dim *const *base,
                                int *rank, const struct dim **dims);
+/* The same for another rule whose params are operands of `op`: the first steps of its own, say. */
+tssa_status *rule_prefix_shape(struct ir_op *op, const struct rule *rule, int base_rank,
+                               const struct dim *const *base, int *rank, const struct dim **dims);
 
 #endif

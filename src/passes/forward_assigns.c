@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads of what was just written: an access of an assign's result becomes what was assigned, or an access
+ * of what was there before, where the two regions are proven to be equal or disjoint, or the first lies
+ * in the second. Assigns that a later one overwrites go, and so do assigns that write what is there.
+ *
+ *   needs   types
+ *   keeps   types; assigns that nothing reads stay without uses (dead_code removes them)
+ *   breaks  nothing
+ *
+ * What a run would have refused in an assign that is forwarded around (an index out of range) is refused
+ * no more when nothing else uses the assign.
+ */
+#include "ir/infer.h"
+#include "passes/pass.h"
+#include "passes/regions.h"
+
+/* Assigns that are looked through for one access. */
+#define MAX_CHAIN 256
+
+static bool is_assign(const struct ir_value *value)
+{
+    return value && value->op && ir_op_is(value->op, IR_OP_assign);
+}
+
+static struct ir_value **params_of(struct ir_graph *graph, const struct ir_op *op)
+{
+    uint32_t first = rule_first_operand(op);
+    struct ir_value **params =
+        ARENA_ARRAY(&graph->arena, struct ir_value *, op->n_operands - first);
+    for (uint32_t i = first; params && i < op->n_operands; i++)
+        params[i - first] = op->operands[i].value;
+    return params;
+}
+
+/* `op`'s result is `value` from now on; `op` goes. */
+static void replace(struct pass_context *pass, struct ir_op *op, struct ir_value *value)
+{
+    if (!value->name) {
+        value->name = op->results[0].name;
+        op->results[0].name = NULL;
+    }
+    ir_value_replace(&op->results[0], value);
+    ir_op_remove(op);
+    pass->changed = true;
+}
+
+/* An access of `base` by `rule` takes the place of the access `op`. */
+static tssa_status *replace_by_access(struct pass_context *pass, struct ir_op *op,
+                                      struct ir_value *base, const struct rule *rule)
+{
+    struct ir_value **params = params_of(pass->graph, op);
+    TRY_ALLOC(params);
+    TRY_ALLOC(rule);
+    struct ir_op *access = rule_access_create(pass->graph, base, rule, rule->n_operands, params);
+    TRY_ALLOC(access);
+    access->name = op->name;
+    ir_op_insert_before(access, op);
+    TRY(ir_infer_op(access));
+    replace(pass, op, &access->results[0]);
+    return NULL;
+}
+
+/* Is what was assigned as large as the region, no broadcast needed? */
+static tssa_status *fills_region(struct ir_op *assign, bool *fills)
+{
+    const struct ir_type *base = assign->operands[0].value->type;
+    const struct ir_type *source = assign->operands[1].value->type;
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank;
+    *fills = false;
+    if (base->kind != TYPE_TENSOR || base->rank < 0 || source->kind != TYPE_TENSOR)
+        return NULL;
+    TRY(rule_region_shape(assign, base->rank, base->dims, &rank, dims));
+    if (rank < 0 || source->rank != rank)
+        return NULL;
+    for (int i = 0; i < rank; i++)
+        if (source->dims[i] != dims[i])
+            return NULL;
+    *fills = true;
+    return NULL;
+}
+
+/* A tensor's shape as constants, to expand to. */
+static const struct rule *expand_rule(struct ir_graph *graph, const struct ir_type *type)
+{
+    struct rule_param params[TSSA_MAX_RANK];
+    for (int i = 0; i < type->rank; i++) {
+        int64_t dim;
+        if (!dim_is_const(type->dims[i], &dim))
+            return NULL;
+        params[i] = rule_constant(dim);
+    }
+    return rule_create(graph, 1, &(struct rule_step){RULE_EXPAND, (uint32_t)type->rank, params});
+}
+
+static bool has_constant_shape(const struct ir_type *type)
+{
+    for (int i = 0; i < type->rank; i++)
+        if (type->dims[i]->kind != DIM_CONST)
+            return false;
+    return type->kind == TYPE_TENSOR && type->rank >= 0;
+}
+
+/* The access reads just what was assigned. */
+static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
+                                struct ir_op *assign)
+{
+    struct ir_value *source = assign->operands[1].value;
+    const struct ir_type *type = access->results[0].type;
+    bool fills;
+    TRY(fills_region(assign, &fills));
+    if (fills || source->type == type)
+        replace(pass, access, source);
+    else if (has_constant_shape(type))
+        return replace_by_access(pass, access, source, expand_rule(pass->graph, type));
+    return NULL;
+}
+
+static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
+{
+    struct ir_value *base = ir_operand(access, 0);
+    bool fills;
+    for (int i = 0; i < MAX_CHAIN && is_assign(base); i++) {
+        struct ir_op *assign = base->op;
+        switch (regions_relate(assign, access)) {
+        case REGION_EQUAL:
+            if (base != ir_operand(access, 0))
+                pass->changed = true;
+            ir_op_set_operand(access, 0, base);
+            return take_source(pass, access, assign);
+        case REGION_INSIDE:
+            TRY(fills_region(assign, &fills));
+            if (fills)
+                return replace_by_access(pass, access, assign->operands[1].value,
+                                         rule_inside(pass->graph, assign, access));
+            i = MAX_CHAIN;
+            break;
+        case REGION_DISJOINT:
+            base = assign->operands[0].value;
+            break;
+        case REGION_UNKNOWN:
+            i = MAX_CHAIN;
+            break;
+        }
+    }
+    if (base != ir_operand(access, 0)) {
+        ir_op_set_operand(access, 0, base);
+        pass->changed = true;
+    }
+    return NULL;
+}
+
+/* A rule without steps is the whole tensor. */
+static tssa_status *visit_access(struct pass_context *pass, struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    struct ir_value *base = ir_operand(op, 0);
+    if (rule->n_steps == 0) {
+        replace(pass, op, base);
+        return NULL;
+    }
+    if (is_assign(base))
+        return forward(pass, op);
+    return NULL;
+}
+
+/* The value that enters the loop for a carried value that the assign's result goes round for. */
+static struct ir_value *entering(const struct ir_op *assign)
+{
+    const struct ir_value *param = ir_operand(assign, 0);
+    const struct ir_block *block = param->block;
+    if (!block || !block->owner || !ir_op_is(block->owner, IR_OP_Loop) || param->index < 2 ||
+        ir_operand(ir_block_return(block), param->index - 1) != &assign->results[0])
+        return NULL;
+    return ir_operand(block->owner, param->index);
+}
+
+/*
+ * What the assign writes is an access of the same region of its base, or of what its base was before it
+ * was written elsewhere. A carried value that is only written so is what it was before the loop, by
+ * induction over the iterations.
+ */
+static bool writes_what_is_there(const struct ir_op *assign)
+{
+    const struct ir_value *source = ir_operand(assign, 1), *base = ir_operand(assign, 0);
+    if (!source->op || !ir_op_is(source->op, IR_OP_access) ||
+        !regions_identical(assign, source->op))
+        return false;
+    const struct ir_value *from = ir_operand(source->op, 0);
+    for (int i = 0; i < MAX_CHAIN && base != from; i++) {
+        if (entering(assign) == from)
+            return true;
+        if (!is_assign(base) || regions_relate(base->op, assign) != REGION_DISJOINT)
+            return false;
+        base = ir_operand(base->op, 0);
+    }
+    return base == from;
+}
+
+/* An assign below that this one overwrites is passed by. */
+static void skip_dead(struct pass_context *pass, struct ir_op *assign)
+{
+    struct ir_value *base = ir_operand(assign, 0);
+    while (is_assign(base)) {
+        enum region_relation relation = regions_relate(assign, base->op);
+        if (relation != REGION_EQUAL && relation != REGION_INSIDE &&
+            !regions_identical(assign, base->op))
+            return;
+        base = ir_operand(base->op, 0);
+        ir_op_set_operand(assign, 0, base);
+        pass->changed = true;
+    }
+}
+
+static tssa_status *visit_assign(struct pass_context *pass, struct ir_op *op)
+{
+    struct ir_value *base = ir_operand(op, 0), *source = ir_operand(op, 1);
+    if (rule_of(op)->n_steps == 0) {
+        if (source->type == base->type)
+            replace(pass, op, source);
+        return NULL;
+    }
+    if (writes_what_is_there(op)) {
+        replace(pass, op, base);
+        return NULL;
+    }
+    skip_dead(pass, op);
+    return NULL;
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_access) && rule_of(op))
+        return visit_access(context, op);
+    if (ir_op_is(op, IR_OP_assign) && rule_of(op))
+        return visit_assign(context, op);
+    return NULL;
+}
+
+tssa_status *pass_forward_assigns(struct pass_context *pass)
+{
+    return ir_block_walk(pass->graph->body, visit, pass);
+}
