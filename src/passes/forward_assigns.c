@@ -124,22 +124,22 @@ static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
     for (int i = 0; i < MAX_CHAIN && is_assign(base); i++) {
         struct ir_op *assign = base->op;
         switch (regions_relate(assign, access)) {
-        case REGION_EQUAL:
+        case RELATION_EQUAL:
             if (base != ir_operand(access, 0))
                 pass->changed = true;
             ir_op_set_operand(access, 0, base);
             return take_source(pass, access, assign);
-        case REGION_INSIDE:
+        case RELATION_INSIDE:
             TRY(fills_region(assign, &fills));
             if (fills)
                 return replace_by_access(pass, access, assign->operands[1].value,
                                          rule_inside(pass->graph, assign, access));
             i = MAX_CHAIN;
             break;
-        case REGION_DISJOINT:
+        case RELATION_DISJOINT:
             base = assign->operands[0].value;
             break;
-        case REGION_UNKNOWN:
+        case RELATION_UNKNOWN:
             i = MAX_CHAIN;
             break;
         }
@@ -191,7 +191,7 @@ static bool writes_what_is_there(const struct ir_op *assign)
     for (int i = 0; i < MAX_CHAIN && base != from; i++) {
         if (entering(assign) == from)
             return true;
-        if (!is_assign(base) || regions_relate(base->op, assign) != REGION_DISJOINT)
+        if (!is_assign(base) || regions_relate(base->op, assign) != RELATION_DISJOINT)
             return false;
         base = ir_operand(base->op, 0);
     }
@@ -204,7 +204,7 @@ static void skip_dead(struct pass_context *pass, struct ir_op *assign)
     struct ir_value *base = ir_operand(assign, 0);
     while (is_assign(base)) {
         enum region_relation relation = regions_relate(assign, base->op);
-        if (relation != REGION_EQUAL && relation != REGION_INSIDE &&
+        if (relation != RELATION_EQUAL && relation != RELATION_INSIDE &&
             !regions_identical(assign, base->op))
             return;
         base = ir_operand(base->op, 0);

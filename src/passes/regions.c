@@ -135,13 +135,13 @@ static enum region_relation relate_steps(struct place outer, struct place inner,
     struct range a, b;
     if (outer.step->params[0].value != inner.step->params[0].value || !read_range(outer, &a) ||
         !read_range(inner, &b))
-        return REGION_UNKNOWN;
+        return RELATION_UNKNOWN;
     if (disjoint_ranges(table, &a, &b))
-        return REGION_DISJOINT;
+        return RELATION_DISJOINT;
     if (last && outer.step->kind == RULE_SLICE && is_inside(table, &a, &b) &&
         can_move(outer, inner))
-        return REGION_INSIDE;
-    return REGION_UNKNOWN;
+        return RELATION_INSIDE;
+    return RELATION_UNKNOWN;
 }
 
 enum region_relation regions_relate(const struct ir_op *outer, const struct ir_op *inner)
@@ -150,11 +150,11 @@ enum region_relation regions_relate(const struct ir_op *outer, const struct ir_o
     uint32_t common = common_steps(outer, inner);
     for (uint32_t i = 0; i < common; i++)
         if (!is_injective(&a->steps[i]))
-            return REGION_UNKNOWN;
+            return RELATION_UNKNOWN;
     if (common == a->n_steps)
-        return common == b->n_steps ? REGION_EQUAL : REGION_INSIDE;
+        return common == b->n_steps ? RELATION_EQUAL : RELATION_INSIDE;
     if (common == b->n_steps || a->steps[common].n_params == 0 || b->steps[common].n_params == 0)
-        return REGION_UNKNOWN;
+        return RELATION_UNKNOWN;
     return relate_steps((struct place){outer, &a->steps[common]},
                         (struct place){inner, &b->steps[common]}, common + 1 == a->n_steps);
 }

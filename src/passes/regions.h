@@ -9,10 +9,10 @@
 #include "ir/rule.h"
 
 enum region_relation {
-    REGION_UNKNOWN,
-    REGION_EQUAL,    /* the same elements in the same order, none of them twice */
-    REGION_DISJOINT, /* no element in common */
-    REGION_INSIDE    /* the second lies in the first, and rule_inside can say where */
+    RELATION_UNKNOWN,
+    RELATION_EQUAL,    /* the same elements in the same order, none of them twice */
+    RELATION_DISJOINT, /* no element in common */
+    RELATION_INSIDE    /* the second lies in the first, and rule_inside can say where */
 };
 
 enum region_relation regions_relate(const struct ir_op *outer, const struct ir_op *inner);
@@ -20,7 +20,7 @@ enum region_relation regions_relate(const struct ir_op *outer, const struct ir_o
 bool regions_identical(const struct ir_op *a, const struct ir_op *b);
 
 /*
- * The steps of `inner` as a rule on the region of `outer`, when regions_relate says REGION_INSIDE. Its
+ * The steps of `inner` as a rule on the region of `outer`, when regions_relate says RELATION_INSIDE. Its
  * operands are numbered as in `inner`. NULL when memory runs out.
  */
 const struct rule *rule_inside(struct ir_graph *graph, const struct ir_op *outer,
