@@ -44,6 +44,7 @@ static const struct stage level_2[] = {
           "known_branches",
           "carried_values",
           "sequences",
+          "unroll",
           "dead_code"),
 };
 /* clang-format on */

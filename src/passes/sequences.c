@@ -17,6 +17,7 @@
  */
 #include "base/vec.h"
 #include "ir/infer.h"
+#include "passes/loops.h"
 #include "passes/pass.h"
 
 /* Longer sequences are left alone: looking an element up takes time linear in the length. */
@@ -36,18 +37,11 @@ struct items {
 
 /* ---- What a sequence consists of ------------------------------------------------------------------ */
 
-/* A scalar integer operand that is known. */
-static bool known_int(const struct ir_op *op, uint32_t index, int64_t *value)
-{
-    const struct ir_known *known = infer_known(op, index);
-    return known && known->count == 1 && dim_is_const(known->elements[0], value);
-}
-
 /* The position that an operand names, counted from the front; `limit` itself counts when `at_end`. */
 static bool position(const struct ir_op *op, uint32_t index, size_t length, bool at_end, size_t *at)
 {
     int64_t value, limit = (int64_t)length;
-    if (!known_int(op, index, &value))
+    if (!loop_known_int(ir_operand(op, index), &value))
         return false;
     if (value < 0)
         value += limit;
@@ -81,7 +75,7 @@ static tssa_status *part_sizes(const struct ir_op *op, const struct dim **sizes,
         *count = split ? split->count : 0;
         return NULL;
     }
-    if ((ir_operand(op, 1) && !known_int(op, 1, &size)) || size < 1 ||
+    if ((ir_operand(op, 1) && !loop_known_int(ir_operand(op, 1), &size)) || size < 1 ||
         !dim_is_const(infer_dim(op, 0, axis), &whole) || (whole + size - 1) / size > IR_KNOWN_MAX)
         return NULL;
     for (int64_t done = 0; done < whole; done += size) {
@@ -193,19 +187,6 @@ out_of_memory:
 
 /* ---- Replacements --------------------------------------------------------------------------------- */
 
-/* An op of the newest version, before `at` and under its node's name. */
-static struct ir_op *make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operands)
-{
-    const struct ir_op_info *info = ir_op_info(id);
-    struct ir_op *op = ir_op_create(at->parent->graph, info, n_operands, 1);
-    if (!op)
-        return NULL;
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    op->name = at->name;
-    ir_op_insert_before(op, at);
-    return op;
-}
-
 static bool set_int(struct ir_op *op, const char *name, int64_t value)
 {
     struct ir_graph *graph = op->parent->graph;
@@ -214,25 +195,10 @@ static bool set_int(struct ir_op *op, const char *name, int64_t value)
     return attr.name && ir_op_set_attr(graph, op, &attr);
 }
 
-static tssa_status *make_ints(struct ir_op *at, int rank, int64_t number, struct ir_value **result)
-{
-    struct ir_op *op = ir_constant_ints(at->parent->graph, rank, 1, &number);
-    TRY_ALLOC(op);
-    op->name = at->name;
-    ir_op_insert_before(op, at);
-    *result = &op->results[0];
-    return ir_infer_op(op);
-}
-
 /* `by`, which may be an outer value, takes the place and, when it has none, the name of op's result. */
 static void replace(struct pass_context *pass, struct ir_op *op, struct ir_value *by)
 {
-    struct ir_value *old = &op->results[0];
-    ir_value_replace(old, by);
-    if (!by->name && old->name) {
-        by->name = old->name;
-        old->name = NULL;
-    }
+    loop_replace(&op->results[0], by);
     pass->changed = true;
 }
 
@@ -251,9 +217,9 @@ static tssa_status *element_value(struct ir_op *at, const struct item *item,
         return NULL;
     axis = ir_attr_int(item->split, "axis", 0);
     for (int i = 0; i < 2; i++)
-        TRY(make_ints(at, 1, ends[i], &bounds[i]));
-    TRY(make_ints(at, 1, axis, &bounds[2]));
-    struct ir_op *slice = make_op(at, IR_OP_Slice, 4);
+        TRY(loop_make_int(at, 1, ends[i], &bounds[i]));
+    TRY(loop_make_int(at, 1, axis, &bounds[2]));
+    struct ir_op *slice = loop_make_op(at, IR_OP_Slice, 4);
     TRY_ALLOC(slice);
     ir_op_set_operand(slice, 0, item->value);
     for (uint32_t i = 0; i < 3; i++)
@@ -262,7 +228,7 @@ static tssa_status *element_value(struct ir_op *at, const struct item *item,
     *value = &slice->results[0];
     if (ir_operand(item->split, 1) || ir_attr_int(item->split, "keepdims", 1) != 0)
         return NULL;
-    struct ir_op *squeeze = make_op(at, IR_OP_Squeeze, 2);
+    struct ir_op *squeeze = loop_make_op(at, IR_OP_Squeeze, 2);
     TRY_ALLOC(squeeze);
     ir_op_set_operand(squeeze, 0, &slice->results[0]);
     ir_op_set_operand(squeeze, 1, bounds[2]);
@@ -285,7 +251,7 @@ static tssa_status *replace_at(struct pass_context *pass, struct ir_op *op, stru
 static tssa_status *replace_length(struct pass_context *pass, struct ir_op *op, struct items *items)
 {
     struct ir_value *length;
-    TRY(make_ints(op, 0, (int64_t)items->list.count, &length));
+    TRY(loop_make_int(op, 0, (int64_t)items->list.count, &length));
     replace(pass, op, length);
     return NULL;
 }
@@ -322,9 +288,9 @@ static struct ir_value *joined_again(const struct ir_op *op, const struct items 
 static tssa_status *unsqueeze_all(struct ir_op *op, struct items *items)
 {
     struct ir_value *axis;
-    TRY(make_ints(op, 1, ir_attr_int(op, "axis", 0), &axis));
+    TRY(loop_make_int(op, 1, ir_attr_int(op, "axis", 0), &axis));
     for (size_t i = 0; i < items->list.count; i++) {
-        struct ir_op *unsqueeze = make_op(op, IR_OP_Unsqueeze, 2);
+        struct ir_op *unsqueeze = loop_make_op(op, IR_OP_Unsqueeze, 2);
         TRY_ALLOC(unsqueeze);
         ir_op_set_operand(unsqueeze, 0, items->list.data[i].value);
         ir_op_set_operand(unsqueeze, 1, axis);
@@ -349,7 +315,7 @@ static tssa_status *replace_concat(struct pass_context *pass, struct ir_op *op, 
         return NULL;
     if (ir_attr_int(op, "new_axis", 0) != 0)
         TRY(unsqueeze_all(op, items));
-    struct ir_op *concat = make_op(op, IR_OP_Concat, (uint32_t)items->list.count);
+    struct ir_op *concat = loop_make_op(op, IR_OP_Concat, (uint32_t)items->list.count);
     TRY_ALLOC(concat);
     for (size_t i = 0; i < items->list.count; i++)
         ir_op_set_operand(concat, (uint32_t)i, items->list.data[i].value);
@@ -385,7 +351,8 @@ static tssa_status *replace_chain(struct pass_context *pass, struct ir_op *op, s
     TRY(all_values(op, items, &all));
     if (!all)
         return NULL;
-    struct ir_op *construct = make_op(op, IR_OP_SequenceConstruct, (uint32_t)items->list.count);
+    struct ir_op *construct =
+        loop_make_op(op, IR_OP_SequenceConstruct, (uint32_t)items->list.count);
     TRY_ALLOC(construct);
     for (size_t i = 0; i < items->list.count; i++)
         ir_op_set_operand(construct, (uint32_t)i, items->list.data[i].value);

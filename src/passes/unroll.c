@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Writes loops out that have few iterations, all of which every run makes:
+ *
+ *   - a Loop of one iteration, or whose condition is false after the first one, always;
+ *   - a Loop that goes through sequences or carries them, whose iterations differ in shape, when iterations
+ *     times ops of the body stay below a limit. What it carries is then a known list (sequences);
+ *   - a SequenceMap over sequences that are constructed from as few values.
+ *
+ * Loops over tensors stay: they become batched operators (parallelize), or are truly sequential, and then
+ * writing them out would only make the model large.
+ *
+ *   needs   known elements, for trip counts; SequenceLength of known sequences is a constant (sequences)
+ *   keeps   the order of what is computed
+ *   breaks  types: the copies may be inferred more precisely (infer)
+ */
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "passes/loops.h"
+#include "passes/pass.h"
+
+#define MAX_TRIPS 64        /* of one loop */
+#define MAX_LOOP_OPS 2048   /* that one loop may become */
+#define MAX_TOTAL_OPS 16384 /* that one run of the pass may make */
+
+struct unroll {
+    struct pass_context *pass;
+    struct ir_cloner cloner;
+    uint32_t made;
+};
+
+/* ---- Which loops ---------------------------------------------------------------------------------- */
+
+static bool is_sequence(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_SEQUENCE;
+}
+
+/* Does an op of the body, at any depth, take an element of a sequence from outside at the place that the
+ * iteration's number names? */
+static bool indexes_sequence(const struct loop *loop)
+{
+    for (const struct ir_use *use = loop->body->params[0]->uses; use; use = use->next)
+        if (ir_op_is(use->user, IR_OP_SequenceAt) && !loop_makes(loop, ir_operand(use->user, 0)))
+            return true;
+    return false;
+}
+
+static bool handles_sequences(const struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        if (is_sequence(loop_initial(loop, i)))
+            return true;
+    return indexes_sequence(loop);
+}
+
+/* Are `trips` copies of the block few enough? They count as made when they are. */
+static bool affordable(struct unroll *unroll, const struct ir_block *body, int64_t trips)
+{
+    if (trips > MAX_TRIPS)
+        return false;
+    uint32_t size = loop_size(body, MAX_LOOP_OPS + 1) * (uint32_t)trips;
+    if (size > MAX_LOOP_OPS || unroll->made + size > MAX_TOTAL_OPS)
+        return false;
+    unroll->made += size;
+    return true;
+}
+
+static bool has_absent_values(const struct loop *loop)
+{
+    for (uint32_t i = 0; i < loop->n_carried; i++)
+        if (!loop_initial(loop, i))
+            return true;
+    for (uint32_t i = 0; i < loop->ret->n_operands; i++)
+        if (!ir_operand(loop->ret, i))
+            return true;
+    return false;
+}
+
+/* ---- Loop ----------------------------------------------------------------------------------------- */
+
+/* The values of iteration `i` for the body's parameters: the counter, a condition that holds, and
+ * `carried`, which are the values after the iteration before. */
+static tssa_status *enter_iteration(const struct loop *loop, int64_t i,
+                                    struct ir_value *const *carried, struct ir_value **arguments)
+{
+    TRY(loop_make_int(loop->op, 0, i, &arguments[0]));
+    if (loop->body->params[1]->uses)
+        TRY(loop_make_bool(loop->op, true, &arguments[1]));
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        arguments[k + 2] = carried[k];
+    return NULL;
+}
+
+/* An element of a scan output with the new axis in front. */
+static tssa_status *unsqueeze(struct ir_op *at, struct ir_value *element, struct ir_value **result)
+{
+    struct ir_value *axis;
+    TRY(loop_make_int(at, 1, 0, &axis));
+    struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
+    TRY_ALLOC(op);
+    ir_op_set_operand(op, 0, element);
+    ir_op_set_operand(op, 1, axis);
+    *result = &op->results[0];
+    return ir_infer_op_lenient(op);
+}
+
+/* A scan output from its elements, which are already unsqueezed. */
+static tssa_status *stack(struct ir_op *at, struct ir_value *const *elements, size_t stride,
+                          int64_t count, struct ir_value **result)
+{
+    *result = elements[0];
+    if (count == 1)
+        return NULL;
+    struct ir_graph *graph = at->parent->graph;
+    struct ir_op *op = loop_make_op(at, IR_OP_Concat, (uint32_t)count);
+    TRY_ALLOC(op);
+    const struct ir_attr axis = {
+        .name = intern_str(&graph->strings, "axis"), .kind = IR_ATTR_INT, .i = 0};
+    if (!axis.name || !ir_op_set_attr(graph, op, &axis))
+        return status_out_of_memory();
+    for (int64_t i = 0; i < count; i++)
+        ir_op_set_operand(op, (uint32_t)i, elements[(size_t)i * stride]);
+    *result = &op->results[0];
+    return ir_infer_op_lenient(op);
+}
+
+static tssa_status *finish(const struct loop *loop, int64_t trips, struct ir_value *const *carried,
+                           struct ir_value *const *elements)
+{
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        loop_replace(loop_final(loop, k), carried[k]);
+    for (uint32_t k = 0; k < loop->n_stacked; k++) {
+        struct ir_value *stacked, *result = &loop->op->results[loop->n_carried + k];
+        if (!result->uses)
+            continue;
+        TRY(stack(loop->op, elements + k, loop->n_stacked, trips, &stacked));
+        loop_replace(result, stacked);
+    }
+    ir_release_blocks(loop->op);
+    ir_op_remove(loop->op);
+    return NULL;
+}
+
+/* The values that the iteration returned, `value` giving what stands for a value of the body. */
+static tssa_status *leave_iteration(const struct loop *loop, const struct ir_cloner *cloner,
+                                    struct ir_value **carried, struct ir_value **elements)
+{
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        carried[k] = ir_cloner_get(cloner, loop_next(loop, k));
+    for (uint32_t k = 0; k < loop->n_stacked; k++)
+        if (loop->op->results[loop->n_carried + k].uses)
+            TRY(unsqueeze(loop->op,
+                          ir_cloner_get(cloner, ir_operand(loop->ret, loop->n_carried + 1 + k)),
+                          &elements[k]));
+    return NULL;
+}
+
+static tssa_status *copy_iteration(struct unroll *unroll, const struct loop *loop, int64_t i,
+                                   struct ir_value **carried, struct ir_value **arguments,
+                                   struct ir_value **elements)
+{
+    struct ir_cloner *cloner = &unroll->cloner;
+    TRY(enter_iteration(loop, i, carried, arguments));
+    ir_cloner_reset(cloner);
+    for (uint32_t p = 0; p < loop->body->n_params; p++)
+        if (arguments[p] && !ir_cloner_map(cloner, loop->body->params[p], arguments[p]))
+            return status_out_of_memory();
+    TRY(ir_clone_ops(cloner, loop->body, loop->op));
+    return leave_iteration(loop, cloner, carried, elements);
+}
+
+/* The only iteration: its ops are moved, so that values keep their names. */
+static tssa_status *move_iteration(struct unroll *unroll, const struct loop *loop,
+                                   struct ir_value **carried, struct ir_value **arguments,
+                                   struct ir_value **elements)
+{
+    TRY(enter_iteration(loop, 0, carried, arguments));
+    for (uint32_t p = 0; p < loop->body->n_params; p++)
+        if (arguments[p])
+            ir_value_replace(loop->body->params[p], arguments[p]);
+    ir_move_ops(loop->body, loop->op);
+    ir_cloner_reset(&unroll->cloner);
+    return leave_iteration(loop, &unroll->cloner, carried, elements);
+}
+
+static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, int64_t trips)
+{
+    struct arena *arena = &unroll->pass->graph->arena;
+    size_t n_elements = (size_t)loop->n_stacked * (size_t)trips;
+    struct ir_value **carried = ARENA_ARRAY(arena, struct ir_value *, loop->n_carried);
+    struct ir_value **arguments = ARENA_ARRAY(arena, struct ir_value *, loop->body->n_params);
+    struct ir_value **elements = ARENA_ARRAY(arena, struct ir_value *, n_elements);
+    TRY_ALLOC(carried);
+    TRY_ALLOC(arguments);
+    TRY_ALLOC(elements);
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        carried[k] = loop_initial(loop, k);
+    TRY(pass_remark(unroll->pass, TSSA_REMARK_APPLIED, loop->op, "written out: %lld iteration%s",
+                    (long long)trips, trips == 1 ? "" : "s"));
+    unroll->pass->changed = true;
+    if (trips == 1)
+        TRY(move_iteration(unroll, loop, carried, arguments, elements));
+    for (int64_t i = 0; trips > 1 && i < trips; i++)
+        TRY(copy_iteration(unroll, loop, i, carried, arguments,
+                           elements + (size_t)i * loop->n_stacked));
+    return finish(loop, trips, carried, elements);
+}
+
+static tssa_status *visit_loop(struct unroll *unroll, struct ir_op *op)
+{
+    struct loop loop = loop_of(op);
+    int64_t trips;
+    if (!loop_trips(&loop, &trips) || trips < 1 || has_absent_values(&loop))
+        return NULL;
+    if (trips > 1 && (!handles_sequences(&loop) || !affordable(unroll, loop.body, trips)))
+        return NULL;
+    return unroll_loop(unroll, &loop, trips);
+}
+
+/* ---- SequenceMap ---------------------------------------------------------------------------------- */
+
+/* The number of elements of all sequence operands; 0 when they are not constructed. */
+static uint32_t map_length(const struct ir_op *op)
+{
+    uint32_t length = 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        if (value && value->type->kind == TYPE_TENSOR && i > 0)
+            continue;
+        if (!value || !value->op || !ir_op_is(value->op, IR_OP_SequenceConstruct) ||
+            (i > 0 && value->op->n_operands != length))
+            return 0;
+        length = value->op->n_operands;
+    }
+    return length;
+}
+
+/* One copy of the body; its results go to elements[k * length]. */
+static tssa_status *copy_element(struct unroll *unroll, struct ir_op *op, uint32_t i,
+                                 uint32_t length, struct ir_value **elements)
+{
+    struct ir_block *body = op->blocks[0];
+    struct ir_cloner *cloner = &unroll->cloner;
+    ir_cloner_reset(cloner);
+    for (uint32_t p = 0; p < body->n_params; p++) {
+        struct ir_value *operand = ir_operand(op, p);
+        if (is_sequence(operand))
+            operand = ir_operand(operand->op, i);
+        if (!ir_cloner_map(cloner, body->params[p], operand))
+            return status_out_of_memory();
+    }
+    TRY(ir_clone_ops(cloner, body, op));
+    for (uint32_t k = 0; k < op->n_results; k++)
+        elements[(size_t)k * length] = ir_cloner_get(cloner, ir_operand(ir_block_return(body), k));
+    return NULL;
+}
+
+static tssa_status *visit_map(struct unroll *unroll, struct ir_op *op)
+{
+    uint32_t length = map_length(op);
+    if (length == 0 || !affordable(unroll, op->blocks[0], length))
+        return NULL;
+    struct ir_value **elements =
+        ARENA_ARRAY(&unroll->pass->graph->arena, struct ir_value *, (size_t)op->n_results * length);
+    TRY_ALLOC(elements);
+    for (uint32_t i = 0; i < length; i++)
+        TRY(copy_element(unroll, op, i, length, elements + i));
+    for (uint32_t k = 0; k < op->n_results; k++) {
+        struct ir_op *construct = loop_make_op(op, IR_OP_SequenceConstruct, length);
+        TRY_ALLOC(construct);
+        for (uint32_t i = 0; i < length; i++)
+            ir_op_set_operand(construct, i, elements[(size_t)k * length + i]);
+        TRY(ir_infer_op_lenient(construct));
+        loop_replace(&op->results[k], &construct->results[0]);
+    }
+    TRY(pass_remark(unroll->pass, TSSA_REMARK_APPLIED, op, "written out: %u elements",
+                    (unsigned)length));
+    unroll->pass->changed = true;
+    ir_release_blocks(op);
+    ir_op_remove(op);
+    return NULL;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------- */
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_Loop))
+        return visit_loop(context, op);
+    return ir_op_is(op, IR_OP_SequenceMap) ? visit_map(context, op) : NULL;
+}
+
+tssa_status *pass_unroll(struct pass_context *pass)
+{
+    struct unroll unroll = {.pass = pass};
+    ir_cloner_init(&unroll.cloner, pass->graph);
+    tssa_status *status = ir_block_walk(pass->graph->body, visit, &unroll);
+    ir_cloner_free(&unroll.cloner);
+    return status;
+}
