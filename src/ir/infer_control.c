@@ -169,36 +169,93 @@ static tssa_status *pin_of(struct ir_graph *graph, const struct ir_value *condit
     return signs == SIGN_EQUAL ? pin_zero(&graph->dims, difference, pin) : NULL;
 }
 
-/* The type that a branch returns, with what the condition says in that branch. */
-static const struct ir_type *branch_type(struct ir_graph *graph, const struct ir_block *branch,
-                                         uint32_t index, const struct pin *pin)
+/* A dim in a branch, with what the condition says there. */
+static const struct dim *pinned(struct ir_graph *graph, const struct dim *dim,
+                                const struct pin *pin)
 {
-    const struct ir_type *type = return_type(branch, index);
+    return pin->symbol ? dim_substitute(&graph->dims, dim, pin->symbol, pin->value) : dim;
+}
+
+/* Two dims that were joined before, in this If. */
+struct joined {
+    const struct dim *a, *b, *dim;
+};
+
+struct join {
+    uint32_t first_local; /* dims from here on may not leave the branches */
+    struct pin then_pin, else_pin;
+    struct joined *pairs; /* room for all that can be needed */
+    size_t count;
+};
+
+/* The dim that both are, as far as their branches know; NULL: there is none that may leave them.
+ * min(n, 10) and 0 are min(n, 10), when n is 0 in the other branch. */
+static const struct dim *common_dim(struct ir_graph *graph, const struct join *join,
+                                    const struct dim *a, const struct dim *b)
+{
+    bool a_leaves = !dim_is_local(a, join->first_local);
+    bool b_leaves = !dim_is_local(b, join->first_local);
+    if (a == b)
+        return a_leaves ? a : NULL;
+    if (a_leaves && join->else_pin.symbol &&
+        pinned(graph, a, &join->else_pin) == pinned(graph, b, &join->else_pin))
+        return a;
+    if (b_leaves && join->then_pin.symbol &&
+        pinned(graph, a, &join->then_pin) == pinned(graph, b, &join->then_pin))
+        return b;
+    return NULL;
+}
+
+/* A dim that is `a` in one branch and `b` in the other; pairs that occur again get the same symbol again. */
+static const struct dim *join_dim(struct ir_graph *graph, struct join *join, const struct dim *a,
+                                  const struct dim *b)
+{
+    const struct dim *dim = common_dim(graph, join, a, b);
+    if (dim)
+        return dim;
+    for (size_t i = 0; i < join->count; i++)
+        if (join->pairs[i].a == a && join->pairs[i].b == b)
+            return join->pairs[i].dim;
+    const struct dim *x = pinned(graph, a, &join->then_pin), *y = pinned(graph, b, &join->else_pin);
+    if (!x || !y)
+        return NULL;
+    dim = dim_fresh_between(&graph->dims, "d", x->low < y->low ? x->low : y->low,
+                            x->high > y->high ? x->high : y->high);
+    join->pairs[join->count++] = (struct joined){a, b, dim};
+    return dim;
+}
+
+static const struct ir_type *join_branches(struct ir_graph *graph, struct join *join,
+                                           const struct ir_type *a, const struct ir_type *b)
+{
+    if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR || a->rank != b->rank || a->rank <= 0) {
+        a = type_join(&graph->types, a, b);
+        return a ? type_outside(graph, a, join->first_local) : NULL;
+    }
     const struct dim *dims[TSSA_MAX_RANK];
-    if (!pin->symbol || type->kind != TYPE_TENSOR || type->rank <= 0)
-        return type;
-    for (int i = 0; i < type->rank; i++)
-        dims[i] = dim_substitute(&graph->dims, type->dims[i], pin->symbol, pin->value);
-    return type_tensor(&graph->types, type->dtype, type->rank, dims);
+    for (int i = 0; i < a->rank; i++)
+        if (!(dims[i] = join_dim(graph, join, a->dims[i], b->dims[i])))
+            return NULL;
+    tssa_dtype dtype = a->dtype == b->dtype ? a->dtype : TSSA_UNDEFINED;
+    return type_tensor(&graph->types, dtype, a->rank, dims);
 }
 
 INFER_RULE(if)
 {
     struct ir_block *then_block, *else_block;
+    struct join join = {.first_local = graph->dims.n_dims};
     TRY(find_block(op, "then_branch", 0, op->n_results, &then_block));
     TRY(find_block(op, "else_branch", 0, op->n_results, &else_block));
-    uint32_t first_local = graph->dims.n_dims;
     TRY(ir_infer_block(then_block));
     TRY(ir_infer_block(else_block));
-    struct pin then_pin = {NULL}, else_pin = {NULL};
-    TRY(pin_of(graph, ir_operand(op, 0), true, &then_pin));
-    TRY(pin_of(graph, ir_operand(op, 0), false, &else_pin));
+    TRY(pin_of(graph, ir_operand(op, 0), true, &join.then_pin));
+    TRY(pin_of(graph, ir_operand(op, 0), false, &join.else_pin));
+    join.pairs = ARENA_ARRAY(&graph->arena, struct joined, (size_t)op->n_results * TSSA_MAX_RANK);
+    TRY_ALLOC(join.pairs);
     for (uint32_t i = 0; i < op->n_results; i++) {
         const struct ir_type *type =
-            type_join(&graph->types, branch_type(graph, then_block, i, &then_pin),
-                      branch_type(graph, else_block, i, &else_pin));
-        TRY_ALLOC(type);
-        TRY(infer_set(op, i, type_outside(graph, type, first_local)));
+            join_branches(graph, &join, return_type(then_block, i), return_type(else_block, i));
+        TRY(infer_set(op, i, type));
     }
     return NULL;
 }

@@ -69,9 +69,22 @@ static bool is_better_known(const struct ir_known *old, const struct ir_known *n
 
 /* ---- The better of both --------------------------------------------------------------------------- */
 
-/* A tensor type with the better dim of both in every place. */
+/*
+ * Where both say as much, the new one stands: the operands' symbols may have become others, and equal sizes
+ * should have equal names. But for a symbol that inference has just made up: then the old one stays, so that
+ * what depends on it stays as well.
+ */
+static const struct dim *best_dim(const struct dim *old, const struct dim *now, uint32_t first_new)
+{
+    if (!old || !now || old == now)
+        return old ? old : now;
+    if (is_better_dim(old, now) || is_better_dim(now, old))
+        return is_better_dim(old, now) ? now : old;
+    return dim_is_fresh(now) && now->id >= first_new ? old : now;
+}
+
 static const struct ir_type *best_tensor(struct ir_graph *graph, const struct ir_type *old,
-                                         const struct ir_type *now)
+                                         const struct ir_type *now, uint32_t first_new)
 {
     const struct dim *dims[TSSA_MAX_RANK];
     tssa_dtype dtype = old->dtype != TSSA_UNDEFINED ? old->dtype : now->dtype;
@@ -79,33 +92,53 @@ static const struct ir_type *best_tensor(struct ir_graph *graph, const struct ir
     if (ranked->rank < 0)
         return type_unranked(&graph->types, dtype);
     for (int i = 0; i < ranked->rank; i++)
-        dims[i] = old->rank == now->rank && is_better_dim(old->dims[i], now->dims[i])
-                      ? now->dims[i]
-                      : ranked->dims[i];
+        dims[i] = old->rank == now->rank ? best_dim(old->dims[i], now->dims[i], first_new)
+                                         : ranked->dims[i];
     return type_tensor(&graph->types, dtype, ranked->rank, dims);
 }
 
-/* The old symbols stay where the new ones say no more, so that what depends on them stays as well. */
 static const struct ir_type *best_type(struct ir_graph *graph, const struct ir_type *old,
-                                       const struct ir_type *now)
+                                       const struct ir_type *now, uint32_t first_new)
 {
     if (old == now || now->kind == TYPE_UNKNOWN)
         return old;
     if (old->kind != now->kind)
         return old->kind == TYPE_UNKNOWN ? now : old;
     if (old->kind == TYPE_TENSOR)
-        return best_tensor(graph, old, now);
+        return best_tensor(graph, old, now, first_new);
     return is_better_type(old, now) ? now : old;
 }
 
-static tssa_status *keep_best(struct ir_graph *graph, struct ir_value *value,
-                              const struct facts *old)
+static tssa_status *best_known(struct ir_graph *graph, const struct ir_known *old,
+                               const struct ir_known *now, uint32_t first_new,
+                               const struct ir_known **best)
 {
-    value->type = best_type(graph, old->type, value->type);
-    TRY_ALLOC(value->type);
-    if (!is_better_known(old->known, value->known))
-        value->known = old->known;
+    *best = old ? old : now;
+    if (!old || !now || old->count != now->count)
+        return NULL;
+    const struct dim *elements[IR_KNOWN_MAX];
+    bool same = true;
+    for (size_t i = 0; i < old->count; i++) {
+        elements[i] = best_dim(old->elements[i], now->elements[i], first_new);
+        same &= elements[i] == old->elements[i];
+    }
+    if (same)
+        return NULL;
+    struct ir_known *made = ARENA_NEW(&graph->arena, struct ir_known);
+    TRY_ALLOC(made);
+    made->count = old->count;
+    made->elements = arena_copy(&graph->arena, elements, old->count * sizeof *elements);
+    TRY_ALLOC(made->elements);
+    *best = made;
     return NULL;
+}
+
+static tssa_status *keep_best(struct ir_graph *graph, struct ir_value *value,
+                              const struct facts *old, uint32_t first_new)
+{
+    value->type = best_type(graph, old->type, value->type, first_new);
+    TRY_ALLOC(value->type);
+    return best_known(graph, old->known, value->known, first_new, &value->known);
 }
 
 /* ---- The values of an op and of its blocks -------------------------------------------------------- */
@@ -157,6 +190,8 @@ static bool is_stale(const struct ir_op *op)
 
 static tssa_status *infer_again(struct state *state, struct ir_op *op)
 {
+    struct ir_graph *graph = state->pass->graph;
+    uint32_t first_new = graph->dims.n_dims;
     each_value(state, op, save);
     tssa_status *status = ir_infer_op(op);
     if (status) {
@@ -167,7 +202,7 @@ static tssa_status *infer_again(struct state *state, struct ir_op *op)
         return NULL;
     }
     for (uint32_t i = 0; i < op->n_results; i++)
-        TRY(keep_best(state->pass->graph, &op->results[i], &state->before[op->results[i].id]));
+        TRY(keep_best(graph, &op->results[i], &state->before[op->results[i].id], first_new));
     each_value(state, op, compare);
     return NULL;
 }

@@ -125,11 +125,19 @@ static tssa_status *stack(struct ir_op *at, struct ir_value *const *elements, si
     return ir_infer_op_lenient(op);
 }
 
+/* What was computed in the only iteration is better known under the loop's name. */
+static void take_name(struct ir_value *result, struct ir_value *value)
+{
+    if (result->name && value->op && !ir_op_is(value->op, IR_OP_Constant))
+        value->name = NULL;
+    loop_replace(result, value);
+}
+
 static tssa_status *finish(const struct loop *loop, int64_t trips, struct ir_value *const *carried,
                            struct ir_value *const *elements)
 {
     for (uint32_t k = 0; k < loop->n_carried; k++)
-        loop_replace(loop_final(loop, k), carried[k]);
+        take_name(loop_final(loop, k), carried[k]);
     for (uint32_t k = 0; k < loop->n_stacked; k++) {
         struct ir_value *stacked, *result = &loop->op->results[loop->n_carried + k];
         if (!result->uses)
