@@ -43,6 +43,7 @@ static const struct stage level_2[] = {
           "common_subexpressions",
           "known_branches",
           "carried_values",
+          "hoist",
           "sequences",
           "unroll",
           "dead_code"),

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/total.h"
+
+#include "ir/infer.h"
+#include "ir/rebuild.h"
+
+typedef bool (*total_fn)(const struct ir_op *op);
+
+/* ---- Shapes --------------------------------------------------------------------------------------- */
+
+static bool is_tensor(const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value && value->type->kind == TYPE_TENSOR && value->type->dtype != TSSA_UNDEFINED;
+}
+
+static bool is_ranked(const struct ir_op *op, uint32_t index)
+{
+    return is_tensor(op, index) && ir_operand(op, index)->type->rank >= 0;
+}
+
+static bool is_one(const struct dim *dim)
+{
+    int64_t size;
+    return dim_is_const(dim, &size) && size == 1;
+}
+
+/* The trailing dims of two shapes, without the last `skip`, broadcast in every run. Shapes that broadcast
+ * two by two broadcast all together. */
+static bool dims_broadcast(const struct ir_type *a, const struct ir_type *b, int skip)
+{
+    for (int i = skip + 1; i <= a->rank && i <= b->rank; i++) {
+        const struct dim *x = a->dims[a->rank - i], *y = b->dims[b->rank - i];
+        if (x != y && !is_one(x) && !is_one(y))
+            return false;
+    }
+    return true;
+}
+
+/* All elements are known and constants. */
+static bool is_constant(const struct ir_op *op, uint32_t index)
+{
+    int64_t values[IR_KNOWN_MAX];
+    size_t count;
+    return infer_const_ints(op, index, values, &count);
+}
+
+/* ---- Per operator --------------------------------------------------------------------------------- */
+
+static bool always(const struct ir_op *op)
+{
+    (void)op;
+    return true;
+}
+
+static bool of_tensor(const struct ir_op *op)
+{
+    return is_tensor(op, 0);
+}
+
+static bool of_ranked(const struct ir_op *op)
+{
+    const struct ir_type *type = op->results[0].type;
+    return is_ranked(op, 0) && type->kind == TYPE_TENSOR && type->rank >= 0;
+}
+
+static bool is_cast_total(const struct ir_op *op)
+{
+    tssa_dtype to = (tssa_dtype)ir_attr_int(op, "to", TSSA_UNDEFINED);
+    return is_tensor(op, 0) && dtype_in(T_NUMERIC | T_BOOL, infer_dtype(op, 0)) &&
+           dtype_in(T_NUMERIC | T_BOOL, to);
+}
+
+static bool is_unsqueeze_total(const struct ir_op *op)
+{
+    return of_ranked(op) && is_constant(op, 1);
+}
+
+static bool is_squeeze_total(const struct ir_op *op)
+{
+    int64_t axes[IR_KNOWN_MAX];
+    size_t count;
+    int axis;
+    if (!of_ranked(op) || !infer_const_ints(op, 1, axes, &count))
+        return false;
+    int rank = infer_rank(op, 0);
+    for (size_t i = 0; i < count; i++) {
+        axis = (int)(axes[i] < 0 ? axes[i] + rank : axes[i]);
+        if (axis < 0 || axis >= rank || !is_one(infer_dim(op, 0, axis)))
+            return false;
+    }
+    return true;
+}
+
+static bool is_concat_total(const struct ir_op *op)
+{
+    if (!is_ranked(op, 0))
+        return false;
+    int rank = infer_rank(op, 0);
+    int64_t axis = ir_attr_int(op, "axis", 0);
+    axis += axis < 0 ? rank : 0;
+    if (axis < 0 || axis >= rank)
+        return false;
+    for (uint32_t i = 1; i < op->n_operands; i++) {
+        if (!is_ranked(op, i) || infer_rank(op, i) != rank ||
+            infer_dtype(op, i) != infer_dtype(op, 0))
+            return false;
+        for (int d = 0; d < rank; d++)
+            if (d != axis && infer_dim(op, i, d) != infer_dim(op, 0, d))
+                return false;
+    }
+    return true;
+}
+
+/* Starts and ends are brought into range; axes and steps must be right. */
+static bool is_slice_total(const struct ir_op *op)
+{
+    const struct ir_known *starts = infer_known(op, 1), *ends = infer_known(op, 2);
+    int64_t steps[IR_KNOWN_MAX];
+    size_t count;
+    if (!of_ranked(op) || !starts || !ends || starts->count != ends->count)
+        return false;
+    if (ir_operand(op, 3) && (!is_constant(op, 3) || infer_known(op, 3)->count != starts->count))
+        return false;
+    if (!ir_operand(op, 4))
+        return true;
+    if (!infer_const_ints(op, 4, steps, &count) || count != starts->count)
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (steps[i] == 0)
+            return false;
+    return true;
+}
+
+static bool count_elements(const struct ir_type *type, int64_t *elements)
+{
+    int64_t size;
+    *elements = 1;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &size) || !i64_mul(*elements, size, elements))
+            return false;
+    return true;
+}
+
+static bool is_reshape_total(const struct ir_op *op)
+{
+    int64_t before, after;
+    return of_ranked(op) && is_constant(op, 1) &&
+           count_elements(ir_operand(op, 0)->type, &before) &&
+           count_elements(op->results[0].type, &after) && before == after;
+}
+
+static bool is_expand_total(const struct ir_op *op)
+{
+    int64_t shape[IR_KNOWN_MAX], size;
+    size_t count;
+    if (!of_ranked(op) || !infer_const_ints(op, 1, shape, &count))
+        return false;
+    int rank = infer_rank(op, 0);
+    for (int i = 1; i <= rank && i <= (int)count; i++) {
+        const struct dim *dim = infer_dim(op, 0, rank - i);
+        if (shape[count - (size_t)i] < 0)
+            return false;
+        if (!is_one(dim) && shape[count - (size_t)i] != 1 &&
+            (!dim_is_const(dim, &size) || size != shape[count - (size_t)i]))
+            return false;
+    }
+    return true;
+}
+
+static bool is_shape_constant(const struct ir_op *op)
+{
+    int64_t shape[IR_KNOWN_MAX];
+    size_t count;
+    if (!infer_const_ints(op, 0, shape, &count))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        if (shape[i] < 0)
+            return false;
+    return true;
+}
+
+static bool is_reduction_total(const struct ir_op *op)
+{
+    return of_ranked(op) && (!ir_operand(op, 1) || is_constant(op, 1));
+}
+
+/* Of nothing there is no largest element. */
+static bool is_extremum_total(const struct ir_op *op)
+{
+    if (!is_reduction_total(op))
+        return false;
+    for (int i = 0; i < infer_rank(op, 0); i++)
+        if (infer_dim(op, 0, i)->low < 1)
+            return false;
+    return true;
+}
+
+static bool is_matmul_total(const struct ir_op *op)
+{
+    if (!is_ranked(op, 0) || !is_ranked(op, 1) || infer_dtype(op, 0) != infer_dtype(op, 1))
+        return false;
+    const struct ir_type *a = ir_operand(op, 0)->type, *b = ir_operand(op, 1)->type;
+    return a->rank >= 2 && b->rank >= 2 && a->dims[a->rank - 1] == b->dims[b->rank - 2] &&
+           dims_broadcast(a, b, 2);
+}
+
+static bool is_gather_total(const struct ir_op *op)
+{
+    int64_t indices[IR_KNOWN_MAX], size;
+    size_t count;
+    if (!of_ranked(op) || !infer_const_ints(op, 1, indices, &count))
+        return false;
+    int64_t axis = ir_attr_int(op, "axis", 0);
+    axis += axis < 0 ? infer_rank(op, 0) : 0;
+    if (axis < 0 || axis >= infer_rank(op, 0))
+        return false;
+    size = infer_dim(op, 0, (int)axis)->low; /* what is there in every run */
+    for (size_t i = 0; i < count; i++)
+        if (indices[i] < -size || indices[i] >= size)
+            return false;
+    return true;
+}
+
+static bool is_construct_total(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (!is_tensor(op, i) || infer_dtype(op, i) != infer_dtype(op, 0))
+            return false;
+    return true;
+}
+
+static const total_fn rules[IR_OP_COUNT] = {
+    [IR_OP_Constant] = always,
+    [IR_OP_SequenceEmpty] = always,
+    [IR_OP_Identity] = always,
+    [IR_OP_Shape] = of_tensor,
+    [IR_OP_Size] = of_tensor,
+    [IR_OP_Transpose] = of_ranked,
+    [IR_OP_Softmax] = of_ranked,
+    [IR_OP_LogSoftmax] = of_ranked,
+    [IR_OP_Cast] = is_cast_total,
+    [IR_OP_Unsqueeze] = is_unsqueeze_total,
+    [IR_OP_Squeeze] = is_squeeze_total,
+    [IR_OP_Concat] = is_concat_total,
+    [IR_OP_Slice] = is_slice_total,
+    [IR_OP_Reshape] = is_reshape_total,
+    [IR_OP_Expand] = is_expand_total,
+    [IR_OP_ConstantOfShape] = is_shape_constant,
+    [IR_OP_ReduceSum] = is_reduction_total,
+    [IR_OP_ReduceMean] = is_reduction_total,
+    [IR_OP_ReduceProd] = is_reduction_total,
+    [IR_OP_ReduceMax] = is_extremum_total,
+    [IR_OP_ReduceMin] = is_extremum_total,
+    [IR_OP_MatMul] = is_matmul_total,
+    [IR_OP_Gather] = is_gather_total,
+    [IR_OP_SequenceConstruct] = is_construct_total,
+};
+
+/* ---- Element-wise ops ----------------------------------------------------------------------------- */
+
+static bool may_divide_by_zero(const struct ir_op *op)
+{
+    int64_t values[IR_KNOWN_MAX];
+    size_t count;
+    if (!(ir_op_is(op, IR_OP_Div) || ir_op_is(op, IR_OP_Mod)) ||
+        !dtype_is_integer(infer_dtype(op, 0)))
+        return false;
+    if (!infer_const_ints(op, 1, values, &count))
+        return true;
+    for (size_t i = 0; i < count; i++)
+        if (values[i] == 0)
+            return true;
+    return false;
+}
+
+static bool is_elementwise_total(const struct ir_op *op)
+{
+    uint32_t first = op->info->ew->result == EW_WHERE ? 1 : 0;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        if (!ir_operand(op, i))
+            continue;
+        if (!is_ranked(op, i))
+            return false;
+        if (i >= first && op->info->ew->result != EW_FIRST &&
+            infer_dtype(op, i) != infer_dtype(op, first))
+            return false;
+        for (uint32_t k = 0; k < i; k++)
+            if (ir_operand(op, k) &&
+                !dims_broadcast(ir_operand(op, i)->type, ir_operand(op, k)->type, 0))
+                return false;
+    }
+    return dtype_in(op->info->types, infer_dtype(op, first)) && !may_divide_by_zero(op);
+}
+
+#define MAX_OPERANDS 16 /* of an op that is looked at in pairs */
+
+bool ir_op_is_total(const struct ir_op *op)
+{
+    if (!(op->info->flags & IR_PURE) || op->n_blocks)
+        return false;
+    if (op->info->ew)
+        return op->n_operands <= MAX_OPERANDS && is_elementwise_total(op);
+    return rules[op->info->id] && rules[op->info->id](op);
+}
+
+/* ---- Loops ---------------------------------------------------------------------------------------- */
+
+static bool is_true(const struct ir_value *value)
+{
+    int64_t element;
+    return value->known && value->known->count == 1 &&
+           dim_is_const(value->known->elements[0], &element) && element;
+}
+
+bool ir_loop_runs(const struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_Loop)) {
+        const struct ir_value *trips = ir_operand(op, 0), *condition = ir_operand(op, 1);
+        if (condition && !is_true(condition))
+            return false;
+        return !trips || (trips->known && trips->known->count == 1 && trips->known->elements[0] &&
+                          trips->known->elements[0]->low >= 1);
+    }
+    if (!ir_op_is(op, IR_OP_Scan) || op->version < 9)
+        return false;
+    uint32_t states = ir_loop_carried(op);
+    size_t count;
+    const int64_t *axes = ir_attr_ints(op, "scan_input_axes", &count);
+    const struct ir_value *scanned = ir_operand(op, states);
+    if (!scanned || scanned->type->kind != TYPE_TENSOR || scanned->type->rank < 1)
+        return false;
+    int64_t axis = axes && count ? axes[0] : 0;
+    axis += axis < 0 ? scanned->type->rank : 0;
+    return axis >= 0 && axis < scanned->type->rank && scanned->type->dims[axis]->low >= 1;
+}
