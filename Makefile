@@ -5,7 +5,7 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test models conformance test-real bench format lint clean setup setup-test setup-dev venv
+.PHONY: help run build test models conformance test-real bench docs format lint clean setup setup-test setup-dev venv
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -34,6 +34,9 @@ test-real: build ## run real exported models and compare (DIR=folder)
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
 	@if [ -x build/venv/bin/python ] && [ -d build/models ]; then build/venv/bin/python bench/versus_ort.py; fi
+
+docs: build ## write docs/passes.md from the passes' own comments
+	@scripts/docs.sh $(BUILD)
 
 format: setup-dev venv ## format all sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Format, layers, ruff, clang-tidy, cppcheck and shellcheck over the whole tree. Needs a configured and built
+# Format, layers, generated docs, ruff, clang-tidy, cppcheck and shellcheck over the whole tree. Needs a configured and built
 # build/release (for compile_commands.json and the generated headers) and build/venv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -16,6 +16,7 @@ part lint-format clang-format-14 --dry-run --Werror "${sources[@]}"
 part lint-python build/venv/bin/ruff check models bench
 part lint-python-format build/venv/bin/ruff format --check --quiet models bench
 part lint-layers scripts/check_layers.sh
+part lint-docs scripts/docs.sh --check build/release
 part lint-shell shellcheck --external-sources "${shells[@]}"
 mkdir -p build/cppcheck
 part lint-cppcheck cppcheck --project=build/release/compile_commands.json -i build/release/gen \

@@ -8,11 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/status.h"
+#include "tools/common/check.h"
 #include "tools/common/inspect.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
-#include "tools/opt/check.h"
 #include "tools/opt/inspect.h"
 #include "tools/opt/json.h"
 #include "tools/opt/passes.h"
@@ -22,9 +24,9 @@
 static enum exit_code fail(enum exit_code code, tssa_status *status)
 {
     progress_done();
-    if (tssa_status_code(status) == TSSA_UNSUPPORTED && code != EXIT_FILE)
+    if (tssa_status_code(status) == TSSA_UNSUPPORTED)
         code = EXIT_UNSUPPORTED;
-    if (tssa_status_code(status) == TSSA_IO && code == EXIT_RUN)
+    if (tssa_status_code(status) == TSSA_IO && code != EXIT_MODEL)
         code = EXIT_FILE;
     complain("%s%s", tssa_status_message(status),
              tssa_status_code(status) == TSSA_INTERNAL ? " (this is a bug in tssa)" : "");
@@ -50,7 +52,7 @@ static enum exit_code open_model(struct rewrite *rewrite)
         status = model_bytes_read(arguments->model, &rewrite->bytes);
     if (!status)
         status = rewrite_load(rewrite, &rewrite->model);
-    if (!status && (is_look(arguments) || arguments->check))
+    if (!status && (is_look(arguments) || arguments->check || arguments->verify_only))
         status = rewrite_load(rewrite, &rewrite->original);
     if (status)
         return fail(tssa_status_code(status) == TSSA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_MODEL,
@@ -63,11 +65,21 @@ static enum exit_code open_model(struct rewrite *rewrite)
 static enum exit_code check_output(const char *output)
 {
     struct stat about;
-    if (output && stat(output, &about) == 0 && S_ISDIR(about.st_mode)) {
+    const char *slash = output ? strrchr(output, '/') : NULL;
+    if (!output)
+        return EXIT_OK;
+    if (stat(output, &about) == 0) {
+        if (!S_ISDIR(about.st_mode))
+            return EXIT_OK;
         complain("%s: it is a folder, no place for a model", output);
         return EXIT_FILE;
     }
-    return EXIT_OK;
+    char *folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
+    bool good = !folder || access(folder, W_OK | X_OK) == 0;
+    if (!good)
+        complain("cannot write %s: %s", output, strerror(errno));
+    free(folder);
+    return good ? EXIT_OK : EXIT_FILE;
 }
 
 /* ---- Telling ---------------------------------------------------------------------------------------- */
@@ -97,9 +109,14 @@ static tssa_status *check_structure(struct rewrite *rewrite)
 {
     progress("checking the rewritten model");
     TRY(tssa_model_verify(rewrite->model));
-    TRY(rewrite_reload(rewrite));
-    return check_signatures(rewrite->original ? rewrite->original : rewrite->model,
-                            rewrite->written);
+    tssa_status *status = rewrite_reload(rewrite);
+    if (tssa_status_code(status) == TSSA_LIMIT) {
+        complain("note: too large to be written to memory: the graph is checked, not its file");
+        tssa_status_free(status);
+        return check_signatures(rewrite->original, rewrite->model);
+    }
+    TRY(status);
+    return check_signatures(rewrite->original, rewrite->written);
 }
 
 static enum exit_code check_runs(struct rewrite *rewrite)
@@ -113,7 +130,8 @@ static enum exit_code check_runs(struct rewrite *rewrite)
         .quiet = arguments->quiet || arguments->remarks == REMARKS_JSON};
     bool same = true;
     tssa_status *status =
-        check_models(rewrite->context, rewrite->original, rewrite->written, &options, &same);
+        check_models(rewrite->context, rewrite->original,
+                     rewrite->written ? rewrite->written : rewrite->model, &options, &same);
     progress_done();
     if (status)
         return fail(EXIT_RUN, status_prefix(status, "--check"));
@@ -141,12 +159,20 @@ static enum exit_code check(struct rewrite *rewrite)
 static enum exit_code save(const struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
+    struct stat about;
     if (!arguments->output)
         return EXIT_OK;
     progress("writing %s", arguments->output);
+    interrupt_defer();
     tssa_status *status = rewrite_save(rewrite);
+    interrupt_resume();
     progress_done();
-    return status ? fail(EXIT_FILE, status) : EXIT_OK;
+    if (status)
+        return fail(EXIT_RUN, status);
+    if (!arguments->quiet && arguments->remarks != REMARKS_JSON &&
+        stat(arguments->output, &about) == 0)
+        printf("wrote %s, %lld bytes\n", arguments->output, (long long)about.st_size);
+    return EXIT_OK;
 }
 
 /* ---- All of it -------------------------------------------------------------------------------------- */

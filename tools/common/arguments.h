@@ -41,10 +41,11 @@ struct dim_argument {
     int64_t value;
 };
 
-/* How large the dims become that nothing fixes. */
+/* What the dims become that nothing fixes. */
 struct size_guess {
     int64_t size;    /* of all; 0: 1 */
     uint64_t spread; /* not 0: 1 to `spread`, for each symbol another */
+    int rank;        /* of tensors whose rank nobody knows; 0: that is an error */
 };
 
 /* What says where inputs come from; see inputs.h. All zero: random ones of seed 0. */

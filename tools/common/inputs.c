@@ -17,6 +17,7 @@
 #include "tools/common/value_file.h"
 
 #define RANDOM_SEQUENCE_LENGTH 3
+#define GUESS_SMALL 8 /* larger sizes are guessed for the last two dims only: of an image, say */
 
 /* The size that a symbolic dim was found to have. */
 struct binding {
@@ -164,15 +165,15 @@ static const struct shape_argument *find_shape(struct maker *maker, const char *
 }
 
 /* Nothing says how large a dim is: it is guessed, and the user is told. */
-static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info, int axis,
+static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info, int axis, int rank,
                                const char *symbol, int64_t *size)
 {
     const struct size_guess *guess = &maker->source->guess;
     struct random random;
     random_seed(&random, maker->source->seed, UINT64_MAX - maker->guessed++);
-    *size = guess->spread ? 1 + (int64_t)(random_next(&random) % guess->spread)
-            : guess->size ? guess->size
-                          : 1;
+    *size = guess->spread ? 1 + (int64_t)(random_next(&random) % guess->spread) : guess->size;
+    if (*size == 0 || (*size > GUESS_SMALL && axis < rank - 2))
+        *size = 1;
     text_puts(&maker->guesses, maker->guesses.size ? ", " : "");
     if (symbol)
         text_printf(&maker->guesses, "%s (of %s)", symbol, info->name);
@@ -183,6 +184,18 @@ static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info,
     return symbol ? bind(maker, symbol, *size) : NULL;
 }
 
+/* The size of one dim that no --shape tells. */
+static tssa_status *choose_size(struct maker *maker, const tssa_value_info *info, int axis,
+                                int rank, int64_t *size)
+{
+    const char *symbol = info->rank < 0 ? NULL : info->symbols[axis];
+    const struct binding *binding = symbol ? find_binding(maker, symbol) : NULL;
+    *size = info->rank < 0 ? -1 : info->dims[axis];
+    if (binding)
+        *size = binding->size;
+    return *size < 0 ? guess_size(maker, info, axis, rank, symbol, size) : NULL;
+}
+
 /* The dims of a random tensor: those of --shape, or the model's with its symbols replaced. */
 static tssa_status *choose_dims(struct maker *maker, const tssa_value_info *info, int *rank,
                                 int64_t *dims)
@@ -190,19 +203,17 @@ static tssa_status *choose_dims(struct maker *maker, const tssa_value_info *info
     const struct shape_argument *shape = find_shape(maker, info->name);
     *rank = shape ? shape->rank : info->rank;
     if (*rank < 0)
+        *rank = maker->source->guess.rank;
+    if (*rank == 0 && info->rank < 0 && !shape)
         return ERROR(
             TSSA_INVALID_ARGUMENT,
             "input %s: the model does not tell its shape; say --shape %s:1x3x4, or --input",
             info->name, info->name);
     for (int i = 0; i < *rank; i++) {
-        const char *symbol = shape ? NULL : info->symbols[i];
-        const struct binding *binding = symbol ? find_binding(maker, symbol) : NULL;
-        dims[i] = shape ? shape->dims[i] : info->dims[i];
-        if (binding) {
-            dims[i] = binding->size;
-        } else if (dims[i] < 0) {
-            TRY(guess_size(maker, info, i, symbol, &dims[i]));
-        }
+        if (shape)
+            dims[i] = shape->dims[i];
+        else
+            TRY(choose_size(maker, info, i, *rank, &dims[i]));
     }
     return NULL;
 }

@@ -37,3 +37,37 @@ void interrupt_disarm(void)
     handle(SIGALRM, SIG_DFL);
     atomic_store(&running, NULL);
 }
+
+/* ---- Waiting ---------------------------------------------------------------------------------------- */
+
+static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
+static volatile sig_atomic_t pending;
+
+static void remember(int number)
+{
+    pending = number;
+}
+
+/* Not those that are ignored: nohup's SIGHUP, say. */
+static void replace(void (*from)(int), void (*to)(int))
+{
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        struct sigaction old, action = {.sa_handler = to, .sa_flags = SA_RESTART};
+        sigemptyset(&action.sa_mask);
+        if (sigaction(endings[i], NULL, &old) == 0 && old.sa_handler == from)
+            sigaction(endings[i], &action, NULL);
+    }
+}
+
+void interrupt_defer(void)
+{
+    pending = 0;
+    replace(SIG_DFL, remember);
+}
+
+void interrupt_resume(void)
+{
+    replace(remember, SIG_DFL);
+    if (pending)
+        raise(pending);
+}

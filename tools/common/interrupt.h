@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ending a run from outside: Ctrl-C, and --timeout. */
+/* Ending a tool from outside: Ctrl-C, and --timeout. */
 #ifndef TSSA_TOOLS_INTERRUPT_H
 #define TSSA_TOOLS_INTERRUPT_H
 
@@ -10,5 +10,10 @@
 void interrupt_arm(tssa_session *session, unsigned seconds);
 /* Before the session is freed. */
 void interrupt_disarm(void);
+
+/* In between, SIGINT, SIGTERM and SIGHUP wait: what was begun (a file, say) is brought to its end. */
+void interrupt_defer(void);
+/* A signal that came ends the program now, as it would have. */
+void interrupt_resume(void);
 
 #endif

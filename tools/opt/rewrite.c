@@ -127,15 +127,40 @@ tssa_status *rewrite_optimize(struct rewrite *rewrite)
 
 /* ---- Writing ---------------------------------------------------------------------------------------- */
 
+static tssa_save_options save_options(const struct rewrite *rewrite)
+{
+    return (tssa_save_options){.opset = rewrite->arguments.opset,
+                               .save_as_external_data = rewrite->arguments.external_data};
+}
+
+static void add_bytes(void *user, const void *data, size_t size)
+{
+    text_append(user, data, size);
+}
+
 tssa_status *rewrite_reload(struct rewrite *rewrite)
 {
-    (void)rewrite;
-    return ERROR(TSSA_UNSUPPORTED, "models cannot be written yet");
+    tssa_save_options options = save_options(rewrite);
+    struct text text;
+    text_init(&text, &allocator_default);
+    options.save_as_external_data = 0;
+    tssa_status *status = tssa_model_save_memory(rewrite->model, &options, add_bytes, &text);
+    if (!status && text.failed)
+        status = status_out_of_memory();
+    if (status) {
+        text_free(&text);
+        return status_prefix(status, "cannot write the model");
+    }
+    rewrite->written_bytes = (struct model_bytes){text.data, text.size}; /* of malloc */
+    status =
+        tssa_model_load_memory(rewrite->context, text.data, text.size, NULL, &rewrite->written);
+    return status_prefix(status, "the rewritten model does not load");
 }
 
 tssa_status *rewrite_save(const struct rewrite *rewrite)
 {
-    return ERROR(TSSA_UNSUPPORTED, "%s: models cannot be written yet", rewrite->arguments.output);
+    tssa_save_options options = save_options(rewrite);
+    return tssa_model_save_file(rewrite->model, rewrite->arguments.output, &options);
 }
 
 void rewrite_free(struct rewrite *rewrite)

@@ -5,8 +5,8 @@
  * Both run in tssa's interpreter on the same inputs: those recorded beside the model first, then random
  * ones. Random inputs have to suit the model: where the original refuses them, tamer ones are tried.
  */
-#ifndef TSSA_OPT_CHECK_H
-#define TSSA_OPT_CHECK_H
+#ifndef TSSA_TOOLS_CHECK_H
+#define TSSA_TOOLS_CHECK_H
 
 #include "tools/common/arguments.h"
 #include "tools/common/compare.h"
