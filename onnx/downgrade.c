@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "onnx/export.h"
+#include "onnx/schema.h"
 
 /* Nothing is written for older operator sets: below 7, broadcasting was another one. */
 #define OLDEST_OPSET 7
@@ -326,16 +327,21 @@ static tssa_status *downgrade_batch_training(struct export_draft *draft,
     return NULL;
 }
 
-const struct ir_value *export_empty_floats(struct export *export)
+static bool is_empty_floats(const struct ir_op *op)
 {
-    for (const struct ir_op *op = export->graph->body->first; op; op = op->next) {
-        const struct tensor *tensor = ir_value_constant(op->n_results ? &op->results[0] : NULL);
-        if (tensor && tensor->dtype == TSSA_FLOAT && tensor->rank == 1 && tensor->dims[0] == 0 &&
-            export_is_initializer(export, op))
-            return &op->results[0];
-    }
-    export->needs_empty = true;
-    return &export->empty;
+    const struct tensor *tensor = op->n_results ? ir_value_constant(&op->results[0]) : NULL;
+    return tensor && tensor->dtype == TSSA_FLOAT && tensor->rank == 1 && tensor->dims[0] == 0;
+}
+
+/* A FLOAT tensor without elements: one that is defined before the op, or one that the exporter adds. */
+static const struct ir_value *empty_floats(const struct export_draft *draft)
+{
+    for (const struct ir_op *inside = draft->op; inside; inside = inside->parent->owner)
+        for (const struct ir_op *op = inside->prev; op; op = op->prev)
+            if (is_empty_floats(op))
+                return &op->results[0];
+    draft->export->needs_empty = true;
+    return &draft->export->empty;
 }
 
 /* ---- Actions: Resize ------------------------------------------------------------------------------ */
@@ -347,6 +353,14 @@ static bool shrinks(const struct tensor *scales)
         if (data[i] < 1)
             return true;
     return false;
+}
+
+static int64_t model_opset(const struct ir_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_opsets; i++)
+        if (!graph->opsets[i].domain[0])
+            return graph->opsets[i].version;
+    return 0;
 }
 
 /* To Resize-10 (X, scales), or Upsample before; see upgrade_resize_operands. */
@@ -365,8 +379,9 @@ static tssa_status *downgrade_resize_factors(struct export_draft *draft,
         (!linear &&
          !string_is(find_attr(draft, "nearest_mode"), shrinks(factors) ? "ceil" : "floor")))
         return refuse(draft, "places samples differently");
-    if (draft->version < 10 && (!factors || shrinks(factors)))
-        return refuse(draft, "takes constant factors of 1 and more");
+    bool grows = factors ? !shrinks(factors) : model_opset(draft->export->graph) < 10;
+    if (draft->version < 10 && !grows)
+        return refuse(draft, "takes factors of 1 and more");
     drop_attr(draft, "coordinate_transformation_mode");
     drop_attr(draft, "nearest_mode");
     drop_operand(draft, 2);
@@ -396,7 +411,7 @@ static tssa_status *downgrade_resize_empty(struct export_draft *draft, const str
         return NULL;
     for (size_t i = 1; i < 3; i++)
         if (!operand(draft, (int)i))
-            TRY(set_operand(draft, i, export_empty_floats(draft->export)));
+            TRY(set_operand(draft, i, empty_floats(draft)));
     return NULL;
 }
 
@@ -431,6 +446,12 @@ static bool same_never(struct export_draft *draft)
     return false;
 }
 
+/* Since 22, no window starts in the padding at the end, as ceil_mode could have it before. */
+static bool same_rounded_down(struct export_draft *draft)
+{
+    return int_attr(draft, "ceil_mode", 0) == 0;
+}
+
 /* Before 8 nothing was broadcast. */
 static bool same_equal_shapes(struct export_draft *draft)
 {
@@ -453,8 +474,6 @@ static const struct meaning {
 #undef MEANING
 #undef DOWNGRADE
 };
-
-/* ---- Drafts --------------------------------------------------------------------------------------- */
 
 static const struct downgrade downgrades[] = {
 #define DOWNGRADE(op_, below_, action_, attr_, number_, text_)                                     \
@@ -491,6 +510,130 @@ static tssa_status *check_meaning(struct export_draft *draft)
     return NULL;
 }
 
+/* ---- Against the schema --------------------------------------------------------------------------- */
+
+/* 0: unknown. */
+static uint32_t type_bits(const struct ir_type *type)
+{
+    switch (type->kind) {
+    case TYPE_TENSOR:
+        return type->dtype == TSSA_UNDEFINED ? 0 : DTYPE_BIT(type->dtype);
+    case TYPE_SEQUENCE:
+        return SCHEMA_SEQUENCE;
+    case TYPE_OPTIONAL:
+        return SCHEMA_OPTIONAL;
+    default:
+        return 0;
+    }
+}
+
+static tssa_status *check_type(const struct export_draft *draft, const char *what, size_t index,
+                               const struct ir_value *value, uint32_t legal)
+{
+    uint32_t bits = type_bits(value->type);
+    if (!bits || !legal || (bits & legal))
+        return NULL;
+    return ERROR(TSSA_UNSUPPORTED, "%s-%d has no %s %zu of type %s", draft->name, draft->version,
+                 what, index,
+                 value->type->kind == TYPE_TENSOR ? tssa_dtype_name(value->type->dtype)
+                                                  : "sequence or optional");
+}
+
+static tssa_status *check_operands(const struct export_draft *draft, const struct schema *schema)
+{
+    size_t count = draft->export->operands.count;
+    if (schema->max_inputs != SCHEMA_VARIADIC && count > schema->max_inputs)
+        return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d inputs at most", draft->name, draft->version,
+                     schema->max_inputs);
+    for (size_t i = 0; i < schema->min_inputs; i++)
+        if (!operand(draft, (int)i))
+            return ERROR(TSSA_UNSUPPORTED, "%s-%d has no optional input %zu", draft->name,
+                         draft->version, i);
+    for (size_t i = 0; i < count; i++) {
+        size_t row = i < schema->n_input_types ? i : schema->n_input_types - 1u;
+        if (operand(draft, (int)i))
+            TRY(check_type(draft, "input", i, operand(draft, (int)i), schema->input_types[row]));
+    }
+    return NULL;
+}
+
+static tssa_status *check_results(const struct export_draft *draft, const struct schema *schema)
+{
+    const struct ir_op *op = draft->op;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        uint32_t row = i < schema->n_output_types ? i : schema->n_output_types - 1u;
+        if (!op->results[i].wanted)
+            continue;
+        if (schema->max_outputs != SCHEMA_VARIADIC && i >= schema->max_outputs)
+            return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d outputs at most", draft->name,
+                         draft->version, schema->max_outputs);
+        TRY(check_type(draft, "output", i, &op->results[i], schema->output_types[row]));
+    }
+    return NULL;
+}
+
+/* A node that is written in the version that it was read in is not judged. */
+static bool is_unchanged(const struct export_draft *draft)
+{
+    return draft->op->origin == IR_ORIGIN_NODE && draft->op->version == draft->version;
+}
+
+static tssa_status *check_schema(const struct export_draft *draft)
+{
+    const struct export *export = draft->export;
+    const struct schema *schema = schema_find(draft->name, draft->version);
+    if (!schema || is_unchanged(draft))
+        return NULL;
+    for (size_t i = 0; i < export->node_attrs.count; i++)
+        if (!schema_has_attribute(schema, export->node_attrs.data[i].name))
+            return unknown_attr(draft, export->node_attrs.data[i].name);
+    TRY(check_operands(draft, schema));
+    return check_results(draft, schema);
+}
+
+/* ---- Axes ----------------------------------------------------------------------------------------- */
+
+/* The rank that an op's axes are counted in; -1: unknown. */
+static int axes_rank(const struct export_draft *draft, size_t n_axes)
+{
+    int rank = rank_of(operand(draft, 0));
+    if (rank >= 0 && draft->op->info->id == IR_OP_Unsqueeze)
+        rank += (int)n_axes;
+    if (rank >= 0 && draft->op->info->id == IR_OP_OneHot)
+        rank++;
+    return rank;
+}
+
+static tssa_status *count_from_front(const struct export_draft *draft, int64_t *axes, size_t count)
+{
+    int rank = axes_rank(draft, count);
+    for (size_t i = 0; i < count; i++) {
+        if (axes[i] < 0 && rank < 0)
+            return refuse(draft, "counts axes from the front, and the rank is unknown");
+        axes[i] += axes[i] < 0 ? rank : 0;
+    }
+    return NULL;
+}
+
+/* Before opset 11 axes were not negative. */
+static tssa_status *positive_axes(const struct export_draft *draft)
+{
+    struct ir_attr *axis = find_attr(draft, "axis"), *axes = find_attr(draft, "axes");
+    if (is_unchanged(draft))
+        return NULL;
+    if (axis && axis->kind == IR_ATTR_INT)
+        TRY(count_from_front(draft, &axis->i, 1));
+    if (!axes || axes->kind != IR_ATTR_INTS)
+        return NULL;
+    int64_t *copy =
+        arena_copy(&draft->export->scratch, axes->ints, axes->count * sizeof *axes->ints);
+    TRY_ALLOC(copy);
+    axes->ints = copy;
+    return count_from_front(draft, copy, axes->count);
+}
+
+/* ---- Drafts --------------------------------------------------------------------------------------- */
+
 static tssa_status *fill_draft(struct export_draft *draft)
 {
     struct export *export = draft->export;
@@ -512,7 +655,11 @@ static tssa_status *draft_opaque(struct export_draft *draft, int64_t opset)
     draft->domain = opaque->domain;
     draft->name = opaque->name;
     draft->overload = opaque->overload;
-    if (!opaque->domain[0] && opaque->opset != opset)
+    int version = schema_bind(opaque->name, opset);
+    bool same =
+        opaque->opset == opset || (version && version == schema_bind(opaque->name, opaque->opset) &&
+                                   opaque->opset <= IR_NEWEST_OPSET);
+    if (!opaque->domain[0] && !same)
         return ERROR(TSSA_UNSUPPORTED, "what %s means is known at opset %lld alone", opaque->name,
                      (long long)opaque->opset);
     return NULL;
@@ -543,7 +690,10 @@ tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t
     for (size_t i = 0; i < sizeof downgrades / sizeof *downgrades; i++)
         if (draft->version < downgrades[i].below && strcmp(downgrades[i].op, info->name) == 0)
             TRY(downgrades[i].apply(draft, &downgrades[i]));
-    return check_meaning(draft);
+    TRY(check_meaning(draft));
+    if (opset < 11)
+        TRY(positive_axes(draft));
+    return check_schema(draft);
 }
 
 /* ---- The choice of an opset ----------------------------------------------------------------------- */
@@ -586,14 +736,6 @@ static tssa_status *try_graph(struct attempt *attempt)
     memset(export->needed.words, 0, (export->needed.size + 63) / 64 * sizeof(uint64_t));
     export->needs_empty = false;
     return ir_block_walk(export->graph->body, try_op, attempt);
-}
-
-static int64_t model_opset(const struct ir_graph *graph)
-{
-    for (size_t i = 0; i < graph->n_opsets; i++)
-        if (!graph->opsets[i].domain[0])
-            return graph->opsets[i].version;
-    return 0;
 }
 
 tssa_status *export_choose_opset(struct export *export)

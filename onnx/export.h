@@ -30,7 +30,8 @@ struct export
     struct arena scratch;
     struct output out;
     struct export_external external;
-    int64_t opset; /* of ai.onnx */
+    int64_t opset;  /* of ai.onnx */
+    bool uses_onnx; /* some node is of ai.onnx */
     int64_t ir_version;
     VEC(struct ir_opset) opsets; /* of other domains */
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
@@ -86,7 +87,5 @@ tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t
                           struct export_draft *draft);
 /* Decides on the opset, and which values are needed at it. */
 tssa_status *export_choose_opset(struct export *export);
-/* A FLOAT constant without elements that every block sees. */
-const struct ir_value *export_empty_floats(struct export *export);
 
 #endif

@@ -60,6 +60,32 @@ static const struct ir_type *type_of(const struct ir_value *value)
     return export_type_known(value->type) || !value->declared ? value->type : value->declared;
 }
 
+/* Models may write the counter and the condition of a loop as tensors of one element. */
+static bool is_loop_scalar(const struct ir_value *value)
+{
+    const struct ir_op *owner = value->block ? value->block->owner : NULL;
+    return owner && ir_op_is(owner, IR_OP_Loop) && value->index < 2;
+}
+
+/* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no
+ * more than the element type is: a branch that is never taken may hold nonsense, of which inference here
+ * and elsewhere need not make the same. */
+static tssa_status *put_inner_info(struct export *export, uint32_t field, const char *name,
+                                   const struct ir_value *value)
+{
+    const struct ir_type *type = value->type, *declared = value->declared;
+    const struct ir_op *from = value->op ? value->op : value->block->owner;
+    struct ir_type plain = *type;
+    if (declared && export_type_known(declared) &&
+        (type_compatible(declared, type) || is_loop_scalar(value)))
+        type = declared;
+    else if (type->kind == TYPE_TENSOR && from && from->origin == IR_ORIGIN_NODE) {
+        plain.rank = -1;
+        type = &plain;
+    }
+    return put_value_info(export, field, name, type);
+}
+
 /* ---- Constants ------------------------------------------------------------------------------------ */
 
 bool export_is_initializer(const struct export *export, const struct ir_op *op)
@@ -170,6 +196,7 @@ static tssa_status *put_node(struct export *export, const struct ir_op *op)
 {
     struct export_draft draft;
     TRY(export_draft(export, op, export->opset, &draft));
+    export->uses_onnx |= !draft.domain[0];
     struct output_mark mark = output_open(&export->out, GRAPH_NODE);
     TRY(put_node_fields(export, &draft));
     for (uint32_t i = 0, next; i < op->n_blocks; i = next)
@@ -222,8 +249,10 @@ static tssa_status *output_name(struct export *export, const struct ir_op *resul
         *name = graph->output_names[index];
     else if (!is_defined_in(value, results->parent) || is_earlier_result(results, index))
         TRY(export_fresh_name(export, given, name));
-    if (strcmp(*name, given) != 0)
+    if (strcmp(*name, given) != 0) {
         put_identity(&export->out, given, *name);
+        export->uses_onnx = true;
+    }
     return NULL;
 }
 
@@ -233,11 +262,14 @@ static tssa_status *put_outputs(struct export *export, const struct ir_block *bl
     const struct ir_graph *graph = export->graph;
     for (uint32_t i = 0; i < results->n_operands; i++) {
         const char *name;
-        const struct ir_type *type = type_of(results->operands[i].value);
-        if (!block->owner && graph->output_types && graph->output_types[i])
-            type = graph->output_types[i];
+        const struct ir_value *value = results->operands[i].value;
         TRY(output_name(export, results, i, &name));
-        TRY(put_value_info(export, GRAPH_OUTPUT, name, type));
+        if (block->owner)
+            TRY(put_inner_info(export, GRAPH_OUTPUT, name, value));
+        else if (graph->output_types && graph->output_types[i])
+            TRY(put_value_info(export, GRAPH_OUTPUT, name, graph->output_types[i]));
+        else
+            TRY(put_value_info(export, GRAPH_OUTPUT, name, type_of(value)));
     }
     return NULL;
 }
@@ -251,6 +283,13 @@ static bool is_output(const struct ir_value *value, const struct ir_block *block
     return false;
 }
 
+/* In subgraphs, no more is said than the model did: see put_inner_info. */
+static bool wants_type(const struct ir_value *value, const struct ir_block *block)
+{
+    return value->wanted && export_type_known(type_of(value)) &&
+           (!block->owner || value->declared) && !is_output(value, block);
+}
+
 static tssa_status *put_types(struct export *export, const struct ir_block *block)
 {
     for (const struct ir_op *op = block->first; op; op = op->next) {
@@ -258,7 +297,9 @@ static tssa_status *put_types(struct export *export, const struct ir_block *bloc
             continue;
         for (uint32_t i = 0; i < op->n_results; i++) {
             const struct ir_value *value = &op->results[i];
-            if (value->wanted && export_type_known(type_of(value)) && !is_output(value, block))
+            if (wants_type(value, block) && block->owner)
+                TRY(put_inner_info(export, GRAPH_VALUE_INFO, name_of(export, value), value));
+            else if (wants_type(value, block))
                 TRY(put_value_info(export, GRAPH_VALUE_INFO, name_of(export, value),
                                    type_of(value)));
         }
@@ -276,9 +317,13 @@ static void put_graph_name(struct export *export, const struct ir_block *block)
 static tssa_status *put_block(struct export *export, const struct ir_block *block)
 {
     put_graph_name(export, block);
-    for (uint32_t i = 0; i < block->n_params; i++)
-        TRY(put_value_info(export, GRAPH_INPUT, name_of(export, block->params[i]),
-                           type_of(block->params[i])));
+    for (uint32_t i = 0; i < block->n_params; i++) {
+        const struct ir_value *param = block->params[i];
+        if (block->owner)
+            TRY(put_inner_info(export, GRAPH_INPUT, name_of(export, param), param));
+        else
+            TRY(put_value_info(export, GRAPH_INPUT, name_of(export, param), type_of(param)));
+    }
     if (!block->owner)
         TRY(put_other_initializers(export));
     for (const struct ir_op *op = block->first; op; op = op->next)

@@ -46,7 +46,7 @@ static void put_opsets(struct export *export)
         put_opset(&export->out, graph->opsets[i].domain,
                   own ? export->opset : graph->opsets[i].version);
     }
-    if (!found)
+    if (!found && export->uses_onnx)
         put_opset(&export->out, "", export->opset);
 }
 
@@ -60,14 +60,15 @@ static tssa_status *put_model(struct export *export)
     output_string(out, MODEL_DOMAIN, graph->domain);
     wire_put_int(&out->bytes, MODEL_VERSION, graph->model_version);
     output_string(out, MODEL_DOC, graph->doc);
-    put_opsets(export);
     for (size_t i = 0; i < graph->n_metadata; i++) {
         struct output_mark mark = output_open(out, MODEL_METADATA);
         output_string(out, 1, graph->metadata[i].key);
         output_string(out, 2, graph->metadata[i].value);
         output_close(out, mark);
     }
-    return export_block(export, MODEL_GRAPH, graph->body);
+    TRY(export_block(export, MODEL_GRAPH, graph->body));
+    put_opsets(export);
+    return NULL;
 }
 
 /* ---- The export ----------------------------------------------------------------------------------- */
