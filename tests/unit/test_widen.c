@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* widen and pack_matmuls compute what was computed, for every axis, order and number of rows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/rewrite_check.h"
+
+/* Parts of a and b along an axis, combined in a shuffled order. */
+static void one_axis(int axis)
+{
+    static const int order[] = {2, 0, 3, 1};
+    struct text text;
+    text_init(&text, &allocator_default);
+    text_puts(&text, "graph (%a: f32[4, 4, 4, N], %b: f32[4, 4, 4, N], %s: f32[]) -> (%y, %z) {\n");
+    for (int i = 0; i < 4; i++) {
+        int k = order[i];
+        text_printf(&text, " %%a%d = access(%%a) {rule = [select(%d, %d)]}\n", k, axis, k);
+        text_printf(&text, " %%b%d = access(%%b) {rule = [select(%d, %d)]}\n", k, axis, k);
+        text_printf(&text, " %%c%d = Sub(%%b%d, %%a%d)\n", k, k, k);
+        text_printf(&text, " %%d%d = LeakyRelu(%%c%d) {alpha = 0.5}\n", k, k);
+        text_printf(&text, " %%e%d = Max(%%d%d, %%s, %%a%d)\n", k, k, k);
+    }
+    text_puts(
+        &text,
+        " %y = Concat(%e0, %e1, %e2, %e3) {axis = 0}\n %z = Add(%c1, %d2)\n return(%y, %z)\n}\n");
+    for (int64_t size = 0; size < 3; size++)
+        assert_true(rewrite_check(&(const struct rewrite_check){
+            .text = text_string(&text), .passes = "widen widen widen dead_code", .size = size}));
+    assert_int_equal(rewrite_count(text_string(&text), "widen widen widen dead_code", "Sub@"), 1);
+    assert_int_equal(rewrite_count(text_string(&text), "widen widen widen dead_code", "Max@"), 1);
+    text_free(&text);
+}
+
+static void every_axis(void **state)
+{
+    (void)state;
+    for (int axis = 0; axis < 3; axis++)
+        one_axis(axis);
+}
+
+static void rows_times_matrices(void **state)
+{
+    (void)state;
+    static const char *const rows[] = {"1, 2", "1, 1, 2", "N, 1, 1, 2", "3, N, 1, 1, 2", "N, 2"};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct text text;
+        text_init(&text, &allocator_default);
+        text_printf(&text,
+                    "graph (%%a: f32[%s]) -> (%%y) {\n %%w = Constant() {value = f32[2, 2, 3] "
+                    "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12]}\n %%y = MatMul(%%a, %%w)\n "
+                    "return(%%y)\n}\n",
+                    rows[i]);
+        for (int64_t size = 0; size < 3; size++)
+            rewrite_check(&(const struct rewrite_check){.text = text_string(&text),
+                                                        .passes = "pack_matmuls",
+                                                        .size = size,
+                                                        .tolerance = 1e-6});
+        assert_int_equal(rewrite_count(text_string(&text), "pack_matmuls", "Reshape@"), i < 4);
+        text_free(&text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_axis),
+                                       cmocka_unit_test(rows_times_matrices)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
