@@ -403,23 +403,30 @@ static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32
     return infer_set_tensor(op, index, element->dtype, rank, dims);
 }
 
-/* The iteration's number: a symbol of the body, below the trip count. */
+static tssa_status *set_param_known(struct ir_graph *graph, struct ir_value *param,
+                                    const struct dim *element)
+{
+    struct ir_known *known = ARENA_NEW(&graph->arena, struct ir_known);
+    TRY_ALLOC(element);
+    TRY_ALLOC(known);
+    known->count = 1;
+    known->elements = arena_copy(&graph->arena, &element, sizeof element);
+    TRY_ALLOC(known->elements);
+    param->known = known;
+    return NULL;
+}
+
+/* The iteration's number: a symbol of the body, below the trip count. And the condition, which holds. */
 static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
-                                struct ir_value *param)
+                                const struct ir_block *body)
 {
     const struct ir_known *trips = infer_known(op, 0);
     const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
     int64_t high = limit ? limit->high : INT64_MAX;
     const struct dim *counter =
         dim_fresh_between(&graph->dims, "i", 0, high < 1 ? 0 : high - (high != INT64_MAX));
-    struct ir_known *known = ARENA_NEW(&graph->arena, struct ir_known);
-    TRY_ALLOC(counter);
-    TRY_ALLOC(known);
-    known->count = 1;
-    known->elements = arena_copy(&graph->arena, &counter, sizeof counter);
-    TRY_ALLOC(known->elements);
-    param->known = known;
-    return NULL;
+    TRY(set_param_known(graph, body->params[0], counter));
+    return set_param_known(graph, body->params[1], dim_const(&graph->dims, 1));
 }
 
 INFER_RULE(loop)
@@ -432,8 +439,8 @@ INFER_RULE(loop)
     TRY(find_block(op, "body", carried + 2, op->n_results + 1, &body));
     uint32_t first_local = graph->dims.n_dims;
     TRY(set_param(body->params[0], type_scalar(&graph->types, TSSA_INT64)));
-    TRY(set_counter(graph, op, body->params[0]));
     TRY(set_param(body->params[1], type_scalar(&graph->types, TSSA_BOOL)));
+    TRY(set_counter(graph, op, body));
     for (uint32_t i = 0; i < carried; i++)
         TRY(set_param(body->params[i + 2], infer_operand_type(graph, op, i + 2)));
     TRY(infer_carried(graph, body, 2, carried, 1));

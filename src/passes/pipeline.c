@@ -42,6 +42,8 @@ static const struct stage level_2[] = {
           "fold_constants",
           "common_subexpressions",
           "known_branches",
+          "induction",
+          "loop_conditions",
           "carried_values",
           "hoist",
           "sequences",
