@@ -49,6 +49,7 @@ static const struct stage level_2[] = {
           "sequences",
           "unroll",
           "dead_code"),
+    STAGE(1, "explain_loops"),
 };
 /* clang-format on */
 
