@@ -249,7 +249,7 @@ static bool add_axis(const struct element_space *space, const struct element *at
     low = high = number;
     path->offset += number * stride;
     for (int i = 0; i < space->rank; i++) {
-        if (!at->factors[i])
+        if (!at->factors[i] || is_dim_number(space->extents[i], 1))
             continue;
         if (!dim_is_const(at->factors[i], &factor) || !dim_is_const(space->extents[i], &extent) ||
             extent < 1 || __builtin_mul_overflow(factor, extent - 1, &span) || span >= dim ||

@@ -200,11 +200,21 @@ static const recover_fn writes[IR_OP_COUNT] = {
     [IR_OP_GatherElements] = recover_gather_elements,
 };
 
-/* Shape arithmetic is left to the ops that inference understands. */
+static bool is_single_integer(const struct ir_type *type)
+{
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || !dtype_is_integer(type->dtype))
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (type->dims[i]->kind != DIM_CONST || type->dims[i]->value != 1)
+            return false;
+    return true;
+}
+
+/* Shapes, indices and what they are computed from are left to the ops that inference understands. */
 static bool is_shape_arithmetic(const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].known)
+        if (op->results[i].known || is_single_integer(op->results[i].type))
             return true;
     return false;
 }
