@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -20,8 +21,11 @@
 #define MODELS TSSA_SOURCE_DIR "/models/"
 
 static const char tool[] = TSSA_BUILD_DIR "/tssa-opt";
+static const char run_tool[] = TSSA_BUILD_DIR "/tssa-run";
 static const char start[] = MODELS "get_started_small/model.onnx";
+static const char start_data[] = MODELS "get_started_small/test_data_set_0";
 static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
+static const char lstm[] = MODELS "lstm_small/model.onnx";
 
 static const struct process_limits limits = {.seconds = 60};
 
@@ -134,6 +138,114 @@ static void runs_chosen_passes(void **state)
     expect_good(RUN(start, "-O", "0"), "Identity                            2        2");
 }
 
+/* ---- Writing and checking --------------------------------------------------------------------------- */
+
+static void writes_models(void **state)
+{
+    char *path = xprintf("%s/out.onnx", (char *)*state);
+    char *wrote = xprintf("wrote %s, ", path);
+    expect_good(RUN(start, path), wrote);
+    expect_good(
+        process_run((const char *const[]){run_tool, path, start_data, "-c", start_data, NULL}, NULL,
+                    NULL, &limits),
+        "matches");
+    /* Over itself, from standard input, and again: nothing changes any more. */
+    expect_good(RUN(path, path, "--check", "1"), "identical");
+    const char *const argv[] = {tool, "-", path, "-q", NULL};
+    expect_good(process_run(argv, start, NULL, &limits), "");
+    expect_good(RUN(path), "in all");
+    expect_good(RUN(start, path, "-q", "--opset", "21"), "");
+    expect_good(RUN(path), "opset 21");
+    assert_int_equal(unlink(path), 0);
+    free(wrote);
+    free(path);
+}
+
+static void writes_external_data(void **state)
+{
+    char *path = xprintf("%s/weights.onnx", (char *)*state), *data = xprintf("%s.data", path);
+    expect_good(RUN(lstm, path, "--save-as-external-data", "--check", "1"), "wrote ");
+    assert_int_equal(access(data, F_OK), 0);
+    expect_good(RUN(path, "--check", "1"), "identical");
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(unlink(data), 0);
+    free(data);
+    free(path);
+}
+
+static void checks(void **state)
+{
+    (void)state;
+    expect_good(RUN(ssd, "--check", "2", "--seed", "3"), "  labels                   identical");
+    expect_good(RUN(start, "--check", "1", "--rtol", "0", "--atol", "0"), "checked on 2 sets");
+    expect_good(RUN(start, "--verify-only"), "well-formed");
+    expect_good(RUN(start, "--verify-only", "--check", "1"), "identical");
+    expect_good(RUN(start, "--check", "1", "-q"), "");
+    expect_good(RUN(MODELS "multiscale_bbox/model.onnx", "--check", "2"), "checked on 3 sets");
+}
+
+/* Shapes that the recorded inputs do not have: these are counted, and random ones are used. */
+static void checks_with_fixed_shapes(void **state)
+{
+    (void)state;
+    expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"), "checked on 2 sets");
+    expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"), "itself failed on 1 set");
+}
+
+/* What nobody wrote is not there, and what was there before is as it was. */
+static void expect_left(const char *path, const char *folder)
+{
+    struct file_map map;
+    assert_null(file_map_open(path, &map));
+    assert_int_equal(map.size, 3);
+    file_map_close(&map);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+static void leaves_nothing_half_written(void **state)
+{
+    char *folder = xprintf("%s/full", (char *)*state), *path = xprintf("%s/out.onnx", folder);
+    const struct process_limits full = {.seconds = 60, .file_size = 200};
+    const char *const argv[] = {tool, start, path, "-q", NULL};
+    const char *const external[] = {tool, lstm, path, "-q", "--save-as-external-data", NULL};
+    assert_int_equal(mkdir(folder, 0777), 0);
+    expect_refused(process_run(argv, NULL, NULL, &full), 6, "out.onnx");
+    expect_refused(process_run(external, NULL, NULL, &full), 6, "out.onnx");
+    assert_int_equal(rmdir(folder), 0); /* it is empty */
+    assert_int_equal(mkdir(folder, 0777), 0);
+    assert_null(file_write(&allocator_default, path, "old", 3));
+    expect_refused(process_run(argv, NULL, NULL, &full), 6, "out.onnx");
+    expect_refused(process_run(external, NULL, NULL, &full), 6, "out.onnx");
+    expect_left(path, folder);
+    free(path);
+    free(folder);
+}
+
+static void refuses_unwritable_places(void **state)
+{
+    char *file = xprintf("%s/file", (char *)*state), *below = xprintf("%s/out.onnx", file);
+    assert_null(file_write(&allocator_default, file, "x", 1));
+    expect_refused(RUN(start, *state), 6, "folder");
+    expect_refused(RUN(start, below), 6, "out.onnx");
+    expect_refused(RUN(start, "/proc/nowhere/out.onnx"), 6, "/proc/nowhere");
+    expect_refused(RUN(start, "/dev/full"), 6, "/dev/full");
+    expect_refused(RUN(start, "-q", "--dump-ir", "--dump-dir", file), 6, "file");
+    const char *const argv[] = {tool, start, NULL};
+    expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
+    assert_int_equal(unlink(file), 0);
+    free(below);
+    free(file);
+}
+
+static void refuses_what_an_opset_cannot_say(void **state)
+{
+    char *path = xprintf("%s/old.onnx", (char *)*state);
+    expect_refused(RUN(ssd, path, "-q", "--opset", "9"), 4, "opset 9");
+    assert_int_equal(access(path, F_OK), -1);
+    free(path);
+}
+
 /* ---- Mistakes --------------------------------------------------------------------------------------- */
 
 static void refuses_wrong_arguments(void **state)
@@ -206,6 +318,13 @@ int main(void)
         cmocka_unit_test(shows_remarks_and_stats),
         cmocka_unit_test(dumps_the_graph),
         cmocka_unit_test(runs_chosen_passes),
+        cmocka_unit_test(writes_models),
+        cmocka_unit_test(writes_external_data),
+        cmocka_unit_test(checks),
+        cmocka_unit_test(checks_with_fixed_shapes),
+        cmocka_unit_test(leaves_nothing_half_written),
+        cmocka_unit_test(refuses_unwritable_places),
+        cmocka_unit_test(refuses_what_an_opset_cannot_say),
         cmocka_unit_test(refuses_wrong_arguments),
         cmocka_unit_test(refuses_missing_models),
         cmocka_unit_test(refuses_damaged_models),

@@ -375,7 +375,7 @@ static tssa_status *report(const struct check *check, bool *same)
     if (check->unstable)
         printf("  on %zu set%s the original does not give the same twice, which proves nothing\n",
                check->unstable, check->unstable == 1 ? "" : "s");
-    for (size_t i = 0; i < check->n_outputs && check->ran; i++) {
+    for (size_t i = 0; i < check->n_outputs && check->ran && !check->failed; i++) {
         tssa_value_info info;
         TRY(tssa_model_output(check->original, i, &info));
         print_tally(info.name, &check->tallies[i]);

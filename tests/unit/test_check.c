@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tssa-opt --check on pairs of models that are, or are not, the same. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <string.h>
+
+#include "common/onnx_model.h"
+#include "tools/common/check.h"
+
+struct pair {
+    tssa_context *context;
+    struct onnx_model sources[2];
+    const void *bytes[2];
+    size_t sizes[2];
+    tssa_model *models[2];
+};
+
+static void pair_open(struct pair *pair)
+{
+    memset(pair, 0, sizeof *pair);
+    assert_null(tssa_context_create(&(tssa_context_options){.threads = 1}, &pair->context));
+    for (int i = 0; i < 2; i++)
+        model_init(&pair->sources[i], 8, 18);
+}
+
+static void pair_load(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        pair->bytes[i] = model_pack(&pair->sources[i], &pair->sizes[i]);
+        assert_null(tssa_model_load_memory(pair->context, pair->bytes[i], pair->sizes[i], NULL,
+                                           &pair->models[i]));
+    }
+}
+
+static void pair_close(struct pair *pair)
+{
+    for (int i = 0; i < 2; i++) {
+        tssa_model_free(pair->models[i]);
+        model_free(&pair->sources[i]);
+    }
+    tssa_context_free(pair->context);
+}
+
+static bool is_same(struct pair *pair, int64_t sets)
+{
+    const struct input_source source = {.seed = 1};
+    const struct check_options options = {
+        .path = "-", .sets = sets, .source = &source, .rule = {1e-3, 1e-5, true}, .quiet = true};
+    bool same = false;
+    assert_null(check_models(pair->context, pair->models[0], pair->models[1], &options, &same));
+    return same;
+}
+
+/* out = op(x, y) in both, with other operators. */
+static bool compare_ops(const char *first, const char *second, int dtype)
+{
+    struct pair pair;
+    const char *const ops[] = {first, second};
+    pair_open(&pair);
+    for (int i = 0; i < 2; i++) {
+        struct onnx_model *model = &pair.sources[i];
+        model_input(model, model->graph, "x", dtype, "N,M");
+        model_input(model, model->graph, "y", dtype, "N,M");
+        model_node(model, model->graph, ops[i], "x,y", "out");
+        model_output(model, model->graph, "out", dtype, "N,M");
+    }
+    pair_load(&pair);
+    assert_null(check_signatures(pair.models[0], pair.models[1]));
+    bool same = is_same(&pair, 3);
+    pair_close(&pair);
+    return same;
+}
+
+static void equal_models_are_the_same(void **state)
+{
+    (void)state;
+    assert_true(compare_ops("Add", "Add", TSSA_FLOAT));
+    assert_true(compare_ops("Mul", "Mul", TSSA_INT64));
+    /* Division by zero gives NaN and infinities in both. */
+    assert_true(compare_ops("Div", "Div", TSSA_FLOAT));
+}
+
+static void other_values_differ(void **state)
+{
+    (void)state;
+    assert_false(compare_ops("Add", "Sub", TSSA_FLOAT));
+    assert_false(compare_ops("Add", "Sub", TSSA_INT64));
+    assert_false(compare_ops("Max", "Min", TSSA_DOUBLE));
+}
+
+/* The original runs where the other fails: an index that is out of range in one only. */
+static void a_new_failure_differs(void **state)
+{
+    (void)state;
+    struct pair pair;
+    const int64_t indices[] = {0, 100};
+    pair_open(&pair);
+    for (int i = 0; i < 2; i++) {
+        struct onnx_model *model = &pair.sources[i];
+        model_input(model, model->graph, "x", TSSA_FLOAT, "N");
+        model_initializer(model, model->graph,
+                          model_tensor(model, "k", TSSA_INT64, "1", &indices[i], sizeof *indices));
+        model_node(model, model->graph, "Gather", "x,k", "out");
+        model_output(model, model->graph, "out", TSSA_FLOAT, "1");
+    }
+    pair_load(&pair);
+    assert_false(is_same(&pair, 1));
+    pair_close(&pair);
+}
+
+/* Inputs that the original refuses prove nothing; tamer ones are found. */
+static void inputs_are_made_to_suit(void **state)
+{
+    (void)state;
+    struct pair pair;
+    pair_open(&pair);
+    for (int i = 0; i < 2; i++) {
+        struct onnx_model *model = &pair.sources[i];
+        model_input(model, model->graph, "x", TSSA_FLOAT, "2,3");
+        model_input(model, model->graph, "k", TSSA_INT64, "4");
+        model_node(model, model->graph, "Gather", "x,k", "rows"); /* 0 and 1 alone are indices */
+        model_node(model, model->graph, i ? "Exp" : "Neg", "rows", "out");
+        model_output(model, model->graph, "out", TSSA_FLOAT, "4,3");
+    }
+    pair_load(&pair);
+    assert_false(is_same(&pair, 2)); /* so it did run */
+    pair_close(&pair);
+}
+
+static void sequences_are_compared(void **state)
+{
+    (void)state;
+    for (int other = 0; other < 2; other++) {
+        struct pair pair;
+        pair_open(&pair);
+        for (int i = 0; i < 2; i++) {
+            struct onnx_model *model = &pair.sources[i];
+            model_input(model, model->graph, "x", TSSA_FLOAT, "N");
+            model_input(model, model->graph, "y", TSSA_FLOAT, "N");
+            model_node(model, model->graph, "SequenceConstruct", i && other ? "y,x" : "x,y", "s");
+            model_node(model, model->graph, "ConcatFromSequence", "s", "out");
+            model_attr_int(model, pair.sources[i].graph->node[1], "axis", 0);
+            model_output(model, model->graph, "out", TSSA_FLOAT, "*");
+        }
+        pair_load(&pair);
+        assert_int_equal(is_same(&pair, 2), !other);
+        pair_close(&pair);
+    }
+}
+
+/* What no run can show: names, counts, types. */
+static void signatures_are_compared(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *dims;
+        int dtype;
+    } others[] = {{"z", "N", TSSA_FLOAT}, {"out", "N,M", TSSA_FLOAT}, {"out", "N", TSSA_DOUBLE}};
+    for (size_t k = 0; k < sizeof others / sizeof *others; k++) {
+        struct pair pair;
+        pair_open(&pair);
+        for (int i = 0; i < 2; i++) {
+            struct onnx_model *model = &pair.sources[i];
+            int dtype = i ? others[k].dtype : TSSA_FLOAT;
+            model_input(model, model->graph, "x", dtype, i ? others[k].dims : "N");
+            model_node(model, model->graph, "Neg", "x", i ? others[k].name : "out");
+            model_output(model, model->graph, i ? others[k].name : "out", dtype,
+                         i ? others[k].dims : "N");
+        }
+        pair_load(&pair);
+        tssa_status *status = check_signatures(pair.models[0], pair.models[1]);
+        assert_int_equal(tssa_status_code(status), TSSA_INTERNAL);
+        tssa_status_free(status);
+        pair_close(&pair);
+    }
+}
+
+/* The error names the operator; what can be checked without it is the caller's to do. */
+static void unrunnable_models_are_refused(void **state)
+{
+    (void)state;
+    struct pair pair;
+    pair_open(&pair);
+    for (int i = 0; i < 2; i++) {
+        struct onnx_model *model = &pair.sources[i];
+        model_opset(model, "com.acme", 1);
+        model_input(model, model->graph, "x", TSSA_FLOAT, "N");
+        Onnx__NodeProto *node = model_node(model, model->graph, "Magic", "x", "out");
+        node->domain = model_string(model, "com.acme");
+        model_output(model, model->graph, "out", TSSA_FLOAT, "N");
+    }
+    pair_load(&pair);
+    const struct input_source source = {.seed = 1};
+    const struct check_options options = {.path = "-", .sets = 1, .source = &source};
+    bool same;
+    tssa_status *status =
+        check_models(pair.context, pair.models[0], pair.models[1], &options, &same);
+    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
+    assert_non_null(strstr(tssa_status_message(status), "Magic"));
+    tssa_status_free(status);
+    pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_models_are_the_same),     cmocka_unit_test(other_values_differ),
+        cmocka_unit_test(a_new_failure_differs),         cmocka_unit_test(inputs_are_made_to_suit),
+        cmocka_unit_test(sequences_are_compared),        cmocka_unit_test(signatures_are_compared),
+        cmocka_unit_test(unrunnable_models_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
