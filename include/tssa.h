@@ -285,6 +285,13 @@ TSSA_API tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, 
 TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *input, int rank,
                                                  const int64_t *dims);
 
+/*
+ * Leaves the part that tssa can run, so that it can be tested: operators of the main graph that cannot be
+ * run, or hold one that cannot, go; their results become inputs, and what they were given outputs, named
+ * "RESULT/operand K". *count is how many operators went. After an error the model can only be freed.
+ */
+TSSA_API tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count);
+
 typedef struct tssa_save_options {
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
      * model holds. One that cannot is refused, with the node named. */

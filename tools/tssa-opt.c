@@ -34,6 +34,12 @@ static enum exit_code fail(enum exit_code code, tssa_status *status)
     return code;
 }
 
+/* JSON is alone on standard output. */
+static bool is_quiet(const struct opt_arguments *arguments)
+{
+    return arguments->quiet || arguments->remarks == REMARKS_JSON;
+}
+
 static bool is_look(const struct opt_arguments *arguments)
 {
     return !arguments->output && !arguments->verify_only && !arguments->quiet;
@@ -119,6 +125,54 @@ static tssa_status *check_structure(struct rewrite *rewrite)
     return check_signatures(rewrite->original, rewrite->written);
 }
 
+/* Takes what cannot be run out of both. False, and it is said, when nothing is left to compare. */
+static bool cut_models(struct rewrite *rewrite)
+{
+    size_t counts[2] = {0};
+    if (!rewrite->written)
+        return false; /* what is to be written must stay whole */
+    tssa_status *status = tssa_model_cut_unsupported(rewrite->original, &counts[0]);
+    if (!status)
+        status = tssa_model_cut_unsupported(rewrite->written, &counts[1]);
+    if (!status)
+        status = check_signatures(rewrite->original, rewrite->written);
+    bool good = !status && counts[0] == counts[1];
+    bool quiet = is_quiet(&rewrite->arguments);
+    if (!quiet && good)
+        printf("  what is left without the %zu operator%s that cannot be run is compared:\n",
+               counts[0], counts[0] == 1 ? "" : "s");
+    else if (!quiet)
+        printf("  what is left without them cannot be compared%s%s\n", status ? ": " : "",
+               tssa_status_message(status));
+    tssa_status_free(status);
+    return good;
+}
+
+static tssa_status *compare_models(struct rewrite *rewrite, const struct check_options *options,
+                                   bool *same)
+{
+    tssa_model *written = rewrite->written ? rewrite->written : rewrite->model;
+    tssa_status *status = check_models(rewrite->context, rewrite->original, written, options, same);
+    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
+        return status;
+    if (!options->quiet)
+        printf("the model cannot be run: %s\n"
+               "  checked instead: the graph, its types, and inputs and outputs of the new model\n",
+               tssa_status_message(status));
+    tssa_status_free(status);
+    if (!cut_models(rewrite))
+        return NULL;
+    struct check_options parts = *options;
+    parts.path = "-"; /* recorded inputs are those of the whole */
+    status = check_models(rewrite->context, rewrite->original, written, &parts, same);
+    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
+        return status;
+    if (!options->quiet)
+        printf("  that cannot be run, either: %s\n", tssa_status_message(status));
+    tssa_status_free(status);
+    return NULL;
+}
+
 static enum exit_code check_runs(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
@@ -127,11 +181,9 @@ static enum exit_code check_runs(struct rewrite *rewrite)
         .sets = arguments->check,
         .source = &arguments->source,
         .rule = {.rtol = arguments->rtol, .atol = arguments->atol, .exact_integers = true},
-        .quiet = arguments->quiet || arguments->remarks == REMARKS_JSON};
+        .quiet = is_quiet(arguments)};
     bool same = true;
-    tssa_status *status =
-        check_models(rewrite->context, rewrite->original,
-                     rewrite->written ? rewrite->written : rewrite->model, &options, &same);
+    tssa_status *status = compare_models(rewrite, &options, &same);
     progress_done();
     if (status)
         return fail(EXIT_RUN, status_prefix(status, "--check"));
@@ -150,7 +202,7 @@ static enum exit_code check(struct rewrite *rewrite)
     tssa_status *status = check_structure(rewrite);
     if (status)
         return fail(EXIT_RUN, status);
-    if (arguments->verify_only && !arguments->quiet)
+    if (arguments->verify_only && !is_quiet(arguments))
         printf("%s: well-formed, after every pass and written and read again, too\n",
                arguments->model);
     return arguments->check ? check_runs(rewrite) : EXIT_OK;
@@ -169,8 +221,7 @@ static enum exit_code save(const struct rewrite *rewrite)
     progress_done();
     if (status)
         return fail(EXIT_RUN, status);
-    if (!arguments->quiet && arguments->remarks != REMARKS_JSON &&
-        stat(arguments->output, &about) == 0)
+    if (!is_quiet(arguments) && stat(arguments->output, &about) == 0)
         printf("wrote %s, %lld bytes\n", arguments->output, (long long)about.st_size);
     return EXIT_OK;
 }

@@ -32,6 +32,9 @@ struct tssa_model {
 void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
 
+/* Is there a kernel for it, or is it control flow? What is in its blocks is not looked at. */
+bool op_is_supported(const struct ir_op *op);
+
 /* A new handle that takes ownership of `value`, also on failure. */
 tssa_status *value_handle(const tssa_allocator *allocator, struct value *value,
                           tssa_value **handle);

@@ -130,9 +130,10 @@ struct tally {
     tssa_op_count row;
 };
 
-static bool is_supported(const struct ir_op *op)
+bool op_is_supported(const struct ir_op *op)
 {
-    return !op->opaque && (control_find(op) || cpu_kernel_find(op));
+    return ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant) ||
+           (!op->opaque && (control_find(op) || cpu_kernel_find(op)));
 }
 
 static tssa_status *count_op(void *context, struct ir_op *op)
@@ -153,7 +154,7 @@ static tssa_status *count_op(void *context, struct ir_op *op)
     }
     tally->row.count++;
     tally->row.nested += op->parent->owner != NULL;
-    tally->row.supported &= is_supported(op);
+    tally->row.supported &= op_is_supported(op);
     return NULL;
 }
 

@@ -180,8 +180,76 @@ static void signatures_are_compared(void **state)
     }
 }
 
+/* A node of another domain, which tssa cannot run. */
+static void add_magic(struct onnx_model *model, Onnx__GraphProto *graph, const char *in,
+                      const char *out)
+{
+    Onnx__NodeProto *node = model_node(model, graph, "Magic", in, out);
+    node->domain = model_string(model, "com.acme");
+}
+
+/* x -> first -> Magic -> last -> out */
+static void pair_around_magic(struct pair *pair, const char *const *first, const char *const *last)
+{
+    pair_open(pair);
+    for (int i = 0; i < 2; i++) {
+        struct onnx_model *model = &pair->sources[i];
+        model_opset(model, "com.acme", 1);
+        model_input(model, model->graph, "x", TSSA_FLOAT, "N,2");
+        model_node(model, model->graph, first[i], "x", "a");
+        add_magic(model, model->graph, "a", "b");
+        model_node(model, model->graph, last[i], "b", "out");
+        model_output(model, model->graph, "out", TSSA_FLOAT, "N,2");
+    }
+    pair_load(pair);
+}
+
 /* The error names the operator; what can be checked without it is the caller's to do. */
 static void unrunnable_models_are_refused(void **state)
+{
+    (void)state;
+    struct pair pair;
+    const char *const same[] = {"Neg", "Neg"};
+    const struct input_source source = {.seed = 1};
+    const struct check_options options = {.path = "-", .sets = 1, .source = &source};
+    bool equal;
+    pair_around_magic(&pair, same, same);
+    tssa_status *status =
+        check_models(pair.context, pair.models[0], pair.models[1], &options, &equal);
+    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
+    assert_non_null(strstr(tssa_status_message(status), "Magic"));
+    tssa_status_free(status);
+    pair_close(&pair);
+}
+
+static bool compare_parts(const char *const *first, const char *const *last)
+{
+    struct pair pair;
+    pair_around_magic(&pair, first, last);
+    for (int i = 0; i < 2; i++) {
+        size_t count;
+        assert_null(tssa_model_cut_unsupported(pair.models[i], &count));
+        assert_int_equal(count, 1);
+        assert_int_equal(tssa_model_input_count(pair.models[i]), 2);
+        assert_int_equal(tssa_model_output_count(pair.models[i]), 2);
+    }
+    assert_null(check_signatures(pair.models[0], pair.models[1]));
+    bool same = is_same(&pair, 2);
+    pair_close(&pair);
+    return same;
+}
+
+static void parts_are_compared(void **state)
+{
+    (void)state;
+    const char *const same[] = {"Neg", "Neg"}, *const other[] = {"Neg", "Exp"};
+    assert_true(compare_parts(same, same));
+    assert_false(compare_parts(other, same)); /* what Magic is given */
+    assert_false(compare_parts(same, other)); /* what is made of its result */
+}
+
+/* An If that holds such an operator goes as a whole. */
+static void control_flow_is_cut_as_a_whole(void **state)
 {
     (void)state;
     struct pair pair;
@@ -189,30 +257,38 @@ static void unrunnable_models_are_refused(void **state)
     for (int i = 0; i < 2; i++) {
         struct onnx_model *model = &pair.sources[i];
         model_opset(model, "com.acme", 1);
+        Onnx__GraphProto *yes = model_graph(model, "yes"), *no = model_graph(model, "no");
+        add_magic(model, yes, "x", "t");
+        model_output(model, yes, "t", TSSA_FLOAT, "N");
+        model_node(model, no, "Exp", "x", "e");
+        model_output(model, no, "e", TSSA_FLOAT, "N");
         model_input(model, model->graph, "x", TSSA_FLOAT, "N");
-        Onnx__NodeProto *node = model_node(model, model->graph, "Magic", "x", "out");
-        node->domain = model_string(model, "com.acme");
+        model_input(model, model->graph, "c", TSSA_BOOL, "");
+        Onnx__NodeProto *branch = model_node(model, model->graph, "If", "c", "b");
+        model_attr_graph(model, branch, "then_branch", yes);
+        model_attr_graph(model, branch, "else_branch", no);
+        model_node(model, model->graph, "Add", "b,x", "out");
         model_output(model, model->graph, "out", TSSA_FLOAT, "N");
     }
     pair_load(&pair);
-    const struct input_source source = {.seed = 1};
-    const struct check_options options = {.path = "-", .sets = 1, .source = &source};
-    bool same;
-    tssa_status *status =
-        check_models(pair.context, pair.models[0], pair.models[1], &options, &same);
-    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
-    assert_non_null(strstr(tssa_status_message(status), "Magic"));
-    tssa_status_free(status);
+    for (int i = 0; i < 2; i++) {
+        size_t count;
+        assert_null(tssa_model_cut_unsupported(pair.models[i], &count));
+        assert_int_equal(count, 1);
+        assert_int_equal(tssa_model_input_count(pair.models[i]), 3);
+    }
+    assert_true(is_same(&pair, 2));
     pair_close(&pair);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_models_are_the_same),     cmocka_unit_test(other_values_differ),
-        cmocka_unit_test(a_new_failure_differs),         cmocka_unit_test(inputs_are_made_to_suit),
-        cmocka_unit_test(sequences_are_compared),        cmocka_unit_test(signatures_are_compared),
-        cmocka_unit_test(unrunnable_models_are_refused),
+        cmocka_unit_test(equal_models_are_the_same),      cmocka_unit_test(other_values_differ),
+        cmocka_unit_test(a_new_failure_differs),          cmocka_unit_test(inputs_are_made_to_suit),
+        cmocka_unit_test(sequences_are_compared),         cmocka_unit_test(signatures_are_compared),
+        cmocka_unit_test(unrunnable_models_are_refused),  cmocka_unit_test(parts_are_compared),
+        cmocka_unit_test(control_flow_is_cut_as_a_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,8 +136,10 @@ tssa_status *op_table_print(const struct op_table *before, const struct op_table
     print_row("in all", sums[0], sums[1], "");
     if (sums[2] || sums[3])
         print_row("of these in subgraphs", sums[2], sums[3], "");
-    print_row("constants", before->constants, after->constants, "");
-    print_row("bytes of constants", before->constant_bytes, after->constant_bytes, "");
+    if (before->constants || after->constants) {
+        print_row("constants", before->constants, after->constants, "");
+        print_row("bytes of constants", before->constant_bytes, after->constant_bytes, "");
+    }
     free(pairs);
     return NULL;
 }
