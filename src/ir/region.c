@@ -410,9 +410,9 @@ static void slice_unknown(struct walk *walk, struct walk_axis *axis)
     for (int i = 0; i < region->base_rank; i++)
         if (region->axes[i].result == axis->id)
             region->axes[i].exact = false;
-    narrowed(walk, axis);
     make_opaque(walk, axis);
-    region->strided = region->exact = false;
+    narrowed(walk, axis);
+    region->strided = false;
     axis->dim = dim_fresh(walk->table, "slice");
 }
 
@@ -588,6 +588,8 @@ static tssa_status *step_diagonal(struct walk *walk, const struct rule_step *ste
             region->axes[i].result = both.id;
             region->axes[i].count = both.dim;
         }
+    narrowed(walk, &row);
+    narrowed(walk, &column);
     region->exact = false; /* not every combination */
     if (both.opaque)
         detach(walk, both.id, LOST);
