@@ -38,6 +38,7 @@ static const struct stage level_2[] = {
     STAGE(8,
           "infer",
           "identity",
+          "algebra",
           "fold_shapes",
           "fold_constants",
           "common_subexpressions",
