@@ -19,10 +19,31 @@ tssa_status *model_run_open(struct model_run *run, const char *path, size_t memo
     return NULL;
 }
 
-tssa_status *model_run_optimize(struct model_run *run, int level)
+const char *const model_way_names[MODEL_WAY_COUNT] = {"as loaded", "optimized", "rewritten"};
+
+static void append(void *user, const void *data, size_t size)
 {
-    const tssa_optimize_options options = {.level = level, .verify_after_passes = 1};
-    return status_prefix(tssa_model_optimize(run->model, &options), "optimizing");
+    text_append(user, data, size);
+}
+
+/* Writes the model and loads what was written. */
+static tssa_status *write_and_load(struct model_run *run)
+{
+    text_init(&run->bytes, &allocator_default);
+    TRY(tssa_model_save_memory(run->model, NULL, append, &run->bytes));
+    tssa_model_free(run->model);
+    run->model = NULL;
+    if (run->bytes.failed)
+        return status_out_of_memory();
+    return tssa_model_load_memory(run->context, run->bytes.data, run->bytes.size, NULL,
+                                  &run->model);
+}
+
+tssa_status *model_run_prepare(struct model_run *run, enum model_way way)
+{
+    const tssa_optimize_options options = {.level = (int)way, .verify_after_passes = 1};
+    TRY(status_prefix(tssa_model_optimize(run->model, &options), "optimizing"));
+    return way == MODEL_REWRITTEN ? status_prefix(write_and_load(run), "writing") : NULL;
 }
 
 void model_run_clear(struct model_run *run)
@@ -45,6 +66,8 @@ void model_run_close(struct model_run *run)
     tssa_session_free(run->session);
     tssa_model_free(run->model);
     tssa_context_free(run->context);
+    if (run->bytes.allocator)
+        text_free(&run->bytes);
     *run = (struct model_run){0};
 }
 

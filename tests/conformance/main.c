@@ -2,9 +2,9 @@
 /*
  * tssa-conformance: runs the official ONNX test cases of release 1.22.0.
  *
- * A case passes when every output agrees by the official rule (tools/common/compare.h), with the model as
- * it is and optimized. It is skipped
- * when its session is refused because of an operator that tssa does not have. Anything else fails.
+ * A case passes when every output agrees by the official rule (tools/common/compare.h): with the model as
+ * it is, optimized, and rewritten by all passes, written as ONNX and loaded again. It is skipped when
+ * its session is refused because of an operator that tssa does not have. Anything else fails.
  */
 #include <argp.h>
 #include <regex.h>

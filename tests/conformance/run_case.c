@@ -143,15 +143,15 @@ static enum outcome conclude(tssa_status *status, bool may_skip, struct text *re
 }
 
 /* *refused is set when there is no session. */
-static tssa_status *run_at_level(const struct test_case *test, int level, struct text *operators,
-                                 bool *refused)
+static tssa_status *run_in_way(const struct test_case *test, enum model_way way,
+                               struct text *operators, bool *refused)
 {
     struct model_run run = {0};
     tssa_status *status = model_run_open(&run, test->model, 0);
-    if (!status && level == 0)
+    if (!status && way == MODEL_AS_LOADED)
         status = list_operators(run.model, operators);
     if (!status)
-        status = model_run_optimize(&run, level);
+        status = model_run_prepare(&run, way);
     if (!status) {
         status = tssa_session_create(run.model, NULL, &run.session);
         *refused = status != NULL;
@@ -159,7 +159,7 @@ static tssa_status *run_at_level(const struct test_case *test, int level, struct
     if (!status)
         status = test->folder ? check_data_sets(&run, test) : check_real(&run, test);
     model_run_close(&run);
-    return level && !*refused ? status_prefix(status, "optimized") : status;
+    return way && !*refused ? status_prefix(status, "%s", model_way_names[way]) : status;
 }
 
 enum outcome run_case(const struct test_case *test, struct text *report)
@@ -167,9 +167,9 @@ enum outcome run_case(const struct test_case *test, struct text *report)
     struct text operators;
     text_init(&operators, &allocator_default);
     bool refused = false;
-    tssa_status *status = run_at_level(test, 0, &operators, &refused);
-    if (!status)
-        status = run_at_level(test, 1, &operators, &refused);
+    tssa_status *status = NULL;
+    for (int way = 0; way < MODEL_WAY_COUNT && !status; way++)
+        status = run_in_way(test, (enum model_way)way, &operators, &refused);
     enum outcome outcome = conclude(status, refused, report);
     text_append(report, operators.data, operators.size);
     text_free(&operators);

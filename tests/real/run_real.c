@@ -183,32 +183,32 @@ static tssa_status *feed_some(struct model_run *run)
 /* ------------------------------------------------------------------------------------------------------ */
 
 /* Checks, and times what was optimized. *refused is set when there is no session for want of an operator. */
-static tssa_status *run_at_level(const struct real_case *test, int level,
-                                 struct real_report *report, bool *refused)
+static tssa_status *run_in_way(const struct real_case *test, enum model_way way,
+                               struct real_report *report, bool *refused)
 {
     struct model_run run = {0};
     tssa_status *status = model_run_open(&run, test->path, 0);
     if (!status)
-        status = model_run_optimize(&run, level);
+        status = model_run_prepare(&run, way);
     if (!status) {
         status = tssa_session_create(run.model, NULL, &run.session);
         *refused = status && tssa_status_code(status) == TSSA_UNSUPPORTED;
     }
     if (!status)
         status = test->set ? check_set(&run, test, report) : feed_some(&run);
-    if (!status && (level || !test->set))
+    if (!status && (way || !test->set))
         status = measure(&run, report);
     model_run_close(&run);
-    return level && !*refused ? status_prefix(status, "optimized") : status;
+    return way && !*refused ? status_prefix(status, "%s", model_way_names[way]) : status;
 }
 
 enum outcome run_real(const struct real_case *test, struct text *report)
 {
     struct real_report result = {0};
     bool refused = false;
-    tssa_status *status = run_at_level(test, 0, &result, &refused);
-    if (!status)
-        status = run_at_level(test, 1, &result, &refused);
+    tssa_status *status = NULL;
+    for (int way = 0; way < MODEL_WAY_COUNT && !status; way++)
+        status = run_in_way(test, (enum model_way)way, &result, &refused);
     enum outcome outcome = !status ? OUTCOME_PASS : refused ? OUTCOME_SKIP : OUTCOME_FAIL;
     if (status)
         snprintf(result.text, sizeof result.text, "%s", tssa_status_message(status));
