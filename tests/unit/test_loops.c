@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random loops compute what they computed after passes: trip counts that are absent, constant, negative,
+ * the largest, or the run's; conditions that hold, fail, count, or look at data; carried tensors,
+ * counters, sequences, and tensors that grow; loops in loops; scan outputs of no iteration.
+ *
+ * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/op_run.h"
+#include "common/rewrite_check.h"
+
+#define PASSES                                                                                     \
+    "infer induction loop_conditions carried_values fold_shapes sequences unroll fold_shapes "     \
+    "sequences infer dead_code"
+
+struct generator {
+    struct random random;
+    struct text text;
+    int n_loops;
+};
+
+static int pick(struct generator *g, int count)
+{
+    return (int)random_int(&g->random, 0, count - 1);
+}
+
+#define CHOOSE(g, array) ((array)[pick((g), (int)(sizeof(array) / sizeof *(array)))])
+
+/* Trip count and condition; returns whether they alone end the loop. */
+static bool put_limits(struct generator *g)
+{
+    static const char *const counts[] = {"%n", "%none", "%one", "%two", "%three", "%max", "_"};
+    static const char *const conditions[] = {"_", "%true", "%flag", "%enter", "%never"};
+    int count = pick(g, 7);
+    text_printf(&g->text, "%s, %s", counts[count], CHOOSE(g, conditions));
+    return count < 5;
+}
+
+/* The ops of a condition %m<id> that an iteration returns. */
+static void put_condition(struct generator *g, int id, bool ends)
+{
+    struct text *text = &g->text;
+    static const char *const limits[] = {"%n", "%two", "%three", "%list"};
+    static const char *const comparisons[] = {"Less", "LessOrEqual"};
+    text_printf(text, "  %%o%d = Constant() {value = i64[] %d}\n", id, pick(g, 4));
+    text_printf(text, "  %%i%dn = Add(%%i%d, %%o%d)\n", id, id, id);
+    if (pick(g, 2))
+        text_printf(text, "  %%l%d = %s(%%i%dn, %s)\n", id, CHOOSE(g, comparisons), id,
+                    CHOOSE(g, limits));
+    else
+        text_printf(text, "  %%g%d = Greater(%%i%dn, %s)\n  %%l%d = Not(%%g%d)\n", id, id,
+                    CHOOSE(g, limits), id, id);
+    /* A limit of one element makes a condition of one element. */
+    text_printf(text, "  %%k%d = Reshape(%%l%d, %%no_dims)\n", id, id);
+    text_printf(text, "  %%s%d = ReduceSum(%%v%d) {keepdims = 0}\n", id, id);
+    text_printf(text, "  %%d%d = Less(%%s%d, %%limit)\n", id, id);
+    switch (pick(g, ends ? 7 : 4)) {
+    case 0:
+        text_printf(text, "  %%m%d = Identity(%%k%d)\n", id, id);
+        break;
+    case 1:
+        text_printf(text, "  %%m%d = And(%%d%d, %%k%d)\n", id, id, id);
+        break;
+    case 2:
+        text_printf(text, "  %%a%d = And(%%k%d, %%flag)\n  %%m%d = And(%%c%d, %%a%d)\n", id, id, id,
+                    id, id);
+        break;
+    case 3:
+        text_printf(text, "  %%m%d = Identity(%%never)\n", id);
+        break;
+    case 4:
+        text_printf(text, "  %%m%d = Identity(%%true)\n", id);
+        break;
+    case 5:
+        text_printf(text, "  %%m%d = Identity(%%c%d)\n", id, id);
+        break;
+    default:
+        text_printf(text, "  %%m%d = Identity(%%d%d)\n", id, id);
+    }
+}
+
+/* %nv<id> from the carried %v<id>, the counter and an element of the sequence. */
+static void put_body(struct generator *g, int id)
+{
+    static const char *const ops[] = {"Add", "Sub", "Max"};
+    static const char *const steps[] = {"%one", "%two", "%none", "%n"};
+    struct text *text = &g->text;
+    text_printf(text, "  %%p%d = Mod(%%%s%d, %%three)\n", id, pick(g, 2) ? "i" : "j", id);
+    text_printf(text, "  %%e%d = SequenceAt(%%items, %%p%d)\n", id, id);
+    text_printf(text, "  %%x%d = ReduceSum(%%e%d, %%axis) {keepdims = 0}\n", id, id);
+    text_printf(text, "  %%jf%d = Cast(%%j%d) {to = 1}\n", id, id);
+    text_printf(text, "  %%xj%d = %s(%%x%d, %%jf%d)\n", id, CHOOSE(g, ops), id, id);
+    text_printf(text, "  %%nv%d = %s(%%v%d, %%xj%d)\n", id, CHOOSE(g, ops), id, id);
+    text_printf(text, "  %%nj%d = %s(%%j%d, %s)\n", id, pick(g, 3) ? "Add" : "Sub", id,
+                CHOOSE(g, steps));
+    text_printf(text, "  %%row%d = Unsqueeze(%%%sv%d, %%axis)\n", id, pick(g, 2) ? "n" : "", id);
+    text_printf(text, "  %%nw%d = Concat(%%w%d, %%row%d) {axis = 0}\n", id, id, id);
+    text_printf(text, "  %%nq%d = SequenceInsert(%%q%d, %%nw%d%s)\n", id, id, id,
+                pick(g, 3) ? "" : ", %zero");
+}
+
+static void put_loop(struct generator *g, int depth, const char *v, const char *q)
+{
+    struct text *text = &g->text;
+    int id = ++g->n_loops;
+    text_printf(text, "  %%rv%d, %%rj%d, %%rw%d, %%rq%d, %%sv%d, %%sj%d = Loop(", id, id, id, id,
+                id, id);
+    bool ends = put_limits(g);
+    text_printf(text, ", %s, %s, %%rows, %s) {\n body(%%i%d: i64[], %%c%d: bool[], %%v%d: f32[2], ",
+                v, pick(g, 2) ? "%zero" : "%n", q, id, id, id);
+    text_printf(text, "%%j%d: i64[], %%w%d: f32[*], %%q%d: seq(f32[*])) {\n", id, id, id);
+    put_body(g, id);
+    put_condition(g, id, ends);
+    char last[16], sequence[16];
+    snprintf(last, sizeof last, "%%nv%d", id);
+    snprintf(sequence, sizeof sequence, "%%nq%d", id);
+    if (depth > 0 && pick(g, 2)) {
+        put_loop(g, depth - 1, last, pick(g, 2) ? sequence : "%empty");
+        snprintf(last, sizeof last, "%%rv%d", id + 1);
+        if (pick(g, 2))
+            snprintf(sequence, sizeof sequence, "%%rq%d", id + 1);
+    }
+    text_printf(text, "  return(%%m%d, %s, %%nj%d, %%nw%d, %s, %s, %%%sj%d)\n } }\n", id, last, id,
+                id, sequence, last, pick(g, 2) ? "n" : "", id);
+}
+
+static char *make_program(uint64_t seed)
+{
+    struct generator g = {.random = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
+    text_init(&g.text, &allocator_default);
+    text_puts(
+        &g.text,
+        "graph (%n: i64[], %x: f32[R, 2], %v: f32[2], %flag: bool[]) -> "
+        "(%rv1, %rj1, %rw1, %rq1, %sv1, %sj1, %length) {\n"
+        " %none = Constant() {value = i64[] -1}\n %zero = Constant() {value = i64[] 0}\n"
+        " %one = Constant() {value = i64[] 1}\n %two = Constant() {value = i64[] 2}\n"
+        " %three = Constant() {value = i64[] 3}\n %list = Constant() {value = i64[1] [2]}\n"
+        " %max = Constant() {value = i64[] 9223372036854775807}\n"
+        " %axis = Constant() {value = i64[1] [0]}\n %no_dims = Constant() {value = i64[0] []}\n"
+        " %limit = Constant() {value = f32[] 4}\n %true = Constant() {value = bool[] true}\n"
+        " %never = Constant() {value = bool[] false}\n %enter = Less(%zero, %n)\n"
+        " %rows = Unsqueeze(%v, %axis)\n %neg = Neg(%x)\n %empty = SequenceEmpty()\n"
+        " %items = SequenceConstruct(%x, %rows, %neg)\n");
+    put_loop(&g, 2, "%v", "%empty");
+    text_puts(&g.text, " %length = SequenceLength(%rq1)\n"
+                       " return(%rv1, %rj1, %rw1, %rq1, %sv1, %sj1, %length)\n}\n");
+    char *copy = strdup(text_string(&g.text));
+    text_free(&g.text);
+    return copy;
+}
+
+struct tally {
+    int ran, removed; /* runs that did not fail, programs that lost a loop */
+};
+
+static void run_seed(uint64_t seed, bool print, struct tally *tally)
+{
+    char *text = make_program(seed);
+    if (print)
+        fputs(text, stderr);
+    for (int64_t trips = -1; trips <= 3; trips++)
+        for (int all = 0; all <= 1; all++)
+            tally->ran += rewrite_check(&(const struct rewrite_check){.text = text,
+                                                                      .passes = all ? NULL : PASSES,
+                                                                      .size = 4,
+                                                                      .scalar = trips,
+                                                                      .seed = seed + 1});
+    tally->removed += rewrite_count(text, PASSES, "Loop@") < rewrite_count(text, "infer", "Loop@");
+    free(text);
+}
+
+static void loops_compute_the_same(void **state)
+{
+    (void)state;
+    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    struct tally tally = {0};
+    if (seed) {
+        run_seed(strtoull(seed, NULL, 10), true, &tally);
+        return;
+    }
+    int count = programs ? atoi(programs) : 200;
+    for (int i = 1; i <= count; i++)
+        run_seed((uint64_t)i, false, &tally);
+    /* or the test would test nothing */
+    assert_true(tally.ran > 5 * count);
+    assert_true(tally.removed > count / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(loops_compute_the_same)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
