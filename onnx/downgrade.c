@@ -721,6 +721,8 @@ static tssa_status *try_op(void *context, struct ir_op *op)
             bitset_add(&export->needed, op->operands[i].value->id);
         return NULL;
     }
+    if (export_is_initializer(export, op))
+        return NULL;
     tssa_status *status = export_draft(export, op, attempt->opset, &draft);
     if (status)
         return name_op(op, attempt->opset, status);
@@ -735,6 +737,7 @@ static tssa_status *try_graph(struct attempt *attempt)
     struct export *export = attempt->export;
     memset(export->needed.words, 0, (export->needed.size + 63) / 64 * sizeof(uint64_t));
     export->needs_empty = false;
+    export->opset = attempt->opset;
     return ir_block_walk(export->graph->body, try_op, attempt);
 }
 
@@ -763,6 +766,5 @@ tssa_status *export_choose_opset(struct export *export)
         tssa_status_free(status);
     if (!status)
         tssa_status_free(first);
-    export->opset = attempt.opset;
     return status ? first : NULL;
 }

@@ -64,12 +64,18 @@ bool export_is_initializer(const struct export *export, const struct ir_op *op);
 
 /* One AttributeProto, as field `field`. */
 tssa_status *export_attribute(struct export *export, uint32_t field, const struct ir_attr *attr);
-/* A TensorProto as field `field`. `name` may be NULL; `external`: it may go to the external data. */
+/* A TensorProto as field `field`. `name` and `notes` may be NULL; `external`: it may go to the external data. */
 tssa_status *export_tensor(struct export *export, uint32_t field, const struct tensor *tensor,
-                           const char *name, bool external);
+                           const char *name, const struct ir_notes *notes, bool external);
 /* A TypeProto; nothing when the type is unknown. */
 tssa_status *export_type(struct export *export, uint32_t field, const struct ir_type *type);
 bool export_type_known(const struct ir_type *type);
+
+/* A StringStringEntryProto as field `field`. */
+void export_metadata(struct output *out, uint32_t field, const char *key, const char *value);
+/* The two fields that notes are; NULL: nothing. */
+void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc_field,
+                  uint32_t metadata_field);
 
 /* ---- downgrade.c ---------------------------------------------------------------------------------- */
 

@@ -12,6 +12,26 @@
 #define PAGE 4096
 #define PAGED_FROM ((size_t)1 << 20)
 
+/* ---- Notes ---------------------------------------------------------------------------------------- */
+
+void export_metadata(struct output *out, uint32_t field, const char *key, const char *value)
+{
+    struct output_mark entry = output_open(out, field);
+    output_string(out, 1, key);
+    output_string(out, 2, value);
+    output_close(out, entry);
+}
+
+void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc_field,
+                  uint32_t metadata_field)
+{
+    if (!notes)
+        return;
+    output_string(out, doc_field, notes->doc);
+    for (size_t i = 0; i < notes->n_metadata; i++)
+        export_metadata(out, metadata_field, notes->metadata[i].key, notes->metadata[i].value);
+}
+
 /* ---- Tensors -------------------------------------------------------------------------------------- */
 
 static tssa_status *place_external(struct export_external *external, const struct tensor *tensor,
@@ -33,25 +53,17 @@ static tssa_status *place_external(struct export_external *external, const struc
     return NULL;
 }
 
-static void put_entry(struct output *out, const char *key, const char *value)
-{
-    struct output_mark entry = output_open(out, 13);
-    output_string(out, 1, key);
-    output_string(out, 2, value);
-    output_close(out, entry);
-}
-
 static tssa_status *put_external(struct export *export, const struct tensor *tensor, size_t size)
 {
     struct output *out = &export->out;
     uint64_t offset;
     char text[32];
     TRY(place_external(&export->external, tensor, size, &offset));
-    put_entry(out, "location", export->external.location);
+    export_metadata(out, 13, "location", export->external.location);
     snprintf(text, sizeof text, "%" PRIu64, offset);
-    put_entry(out, "offset", text);
+    export_metadata(out, 13, "offset", text);
     snprintf(text, sizeof text, "%zu", size);
-    put_entry(out, "length", text);
+    export_metadata(out, 13, "length", text);
     wire_put_int(&out->bytes, 14, 1);
     return NULL;
 }
@@ -64,7 +76,7 @@ static void put_strings(struct output *out, const struct tensor *tensor)
 }
 
 tssa_status *export_tensor(struct export *export, uint32_t field, const struct tensor *tensor,
-                           const char *name, bool external)
+                           const char *name, const struct ir_notes *notes, bool external)
 {
     struct output *out = &export->out;
     struct output_mark mark = output_open(out, field);
@@ -73,6 +85,7 @@ tssa_status *export_tensor(struct export *export, uint32_t field, const struct t
         wire_put_int(&out->bytes, 1, tensor->dims[i]);
     wire_put_int(&out->bytes, 2, tensor->dtype);
     output_string(out, 8, name);
+    export_notes(out, notes, 12, 16);
     if (tensor->dtype == TSSA_STRING)
         put_strings(out, tensor);
     else if (!dtype_file_bytes(tensor->dtype, tensor_count(tensor), &size))
@@ -192,7 +205,7 @@ static tssa_status *put_string(struct export *export, const struct ir_attr *attr
 
 static tssa_status *put_tensor(struct export *export, const struct ir_attr *attr)
 {
-    return export_tensor(export, 5, attr->tensor, NULL, false);
+    return export_tensor(export, 5, attr->tensor, NULL, NULL, false);
 }
 
 static tssa_status *put_type_attr(struct export *export, const struct ir_attr *attr)
@@ -224,7 +237,7 @@ static tssa_status *put_string_list(struct export *export, const struct ir_attr 
 static tssa_status *put_tensors(struct export *export, const struct ir_attr *attr)
 {
     for (size_t i = 0; i < attr->count; i++)
-        TRY(export_tensor(export, 10, &attr->tensors[i], NULL, false));
+        TRY(export_tensor(export, 10, &attr->tensors[i], NULL, NULL, false));
     return NULL;
 }
 

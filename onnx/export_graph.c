@@ -5,10 +5,14 @@
 
 #include "base/dtype.h"
 #include "onnx/export.h"
+#include "onnx/schema.h"
 #include "onnx/wire.h"
 
 /* Constants that passes made are initializers from this size on, and nodes below. */
 #define INITIALIZER_MIN 1024
+
+/* Since this version nodes have metadata. */
+#define NODE_METADATA_VERSION 10
 
 /* Since this version initializers need not be inputs, which those of a subgraph cannot be. */
 #define FREE_INITIALIZERS 4
@@ -20,7 +24,8 @@ enum graph_field {
     GRAPH_DOC = 10,
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
-    GRAPH_VALUE_INFO = 13
+    GRAPH_VALUE_INFO = 13,
+    GRAPH_METADATA = 16
 };
 
 enum node_field {
@@ -29,8 +34,10 @@ enum node_field {
     NODE_NAME = 3,
     NODE_OP_TYPE = 4,
     NODE_ATTRIBUTE = 5,
+    NODE_DOC = 6,
     NODE_DOMAIN = 7,
-    NODE_OVERLOAD = 8
+    NODE_OVERLOAD = 8,
+    NODE_METADATA = 9
 };
 
 enum attribute_type { ATTRIBUTE_GRAPH = 5, ATTRIBUTE_GRAPHS = 10 };
@@ -42,16 +49,23 @@ static const char *name_of(const struct export *export, const struct ir_value *v
 
 /* ---- Values --------------------------------------------------------------------------------------- */
 
-static tssa_status *put_value_info(struct export *export, uint32_t field, const char *name,
-                                   const struct ir_type *type)
+static tssa_status *put_noted_info(struct export *export, uint32_t field, const char *name,
+                                   const struct ir_type *type, const struct ir_notes *notes)
 {
     struct output *out = &export->out;
     struct output_mark mark = output_open(out, field);
     output_string(out, 1, name);
     if (type && export_type_known(type))
         TRY(export_type(export, 2, type));
+    export_notes(out, notes, 3, 4);
     output_close(out, mark);
     return NULL;
+}
+
+static tssa_status *put_value_info(struct export *export, uint32_t field, const char *name,
+                                   const struct ir_type *type)
+{
+    return put_noted_info(export, field, name, type, NULL);
 }
 
 /* What inference knows; where that is nothing, what the model said. */
@@ -88,6 +102,13 @@ static tssa_status *put_inner_info(struct export *export, uint32_t field, const 
 
 /* ---- Constants ------------------------------------------------------------------------------------ */
 
+/* Whether the operator Constant can hold the type. */
+static bool schema_makes(int64_t opset, tssa_dtype dtype)
+{
+    const struct schema *schema = schema_find("Constant", schema_bind("Constant", opset));
+    return !schema || dtype_in(schema->output_types[0], dtype);
+}
+
 bool export_is_initializer(const struct export *export, const struct ir_op *op)
 {
     const struct tensor *tensor = ir_op_is(op, IR_OP_Constant) ? ir_attr_tensor(op, "value") : NULL;
@@ -100,7 +121,8 @@ bool export_is_initializer(const struct export *export, const struct ir_op *op)
     size_t size = tensor->dtype == TSSA_STRING ? 0 : tensor_bytes(tensor);
     if (export->external.location && size >= export->external.threshold)
         return true; /* external data is for initializers alone */
-    return op->origin == IR_ORIGIN_MADE && size >= INITIALIZER_MIN;
+    return op->origin == IR_ORIGIN_MADE &&
+           (size >= INITIALIZER_MIN || !schema_makes(export->opset, tensor->dtype));
 }
 
 /* A constant that all its users were told as an attribute. */
@@ -116,7 +138,7 @@ static tssa_status *put_initializer(struct export *export, const struct ir_op *o
     if (export->ir_version < FREE_INITIALIZERS)
         TRY(put_value_info(export, GRAPH_INPUT, name_of(export, value), value->type));
     return export_tensor(export, GRAPH_INITIALIZER, ir_attr_tensor(op, "value"),
-                         name_of(export, value), true);
+                         name_of(export, value), op->notes, true);
 }
 
 /* What belongs to no op: defaults of inputs, and the empty tensor. */
@@ -126,14 +148,14 @@ static tssa_status *put_other_initializers(struct export *export)
     for (uint32_t i = 0; i < graph->body->n_params && graph->input_defaults; i++)
         if (graph->input_defaults[i])
             TRY(export_tensor(export, GRAPH_INITIALIZER, graph->input_defaults[i],
-                              name_of(export, graph->body->params[i]), true));
+                              name_of(export, graph->body->params[i]), NULL, true));
     if (!export->needs_empty)
         return NULL;
     const struct tensor empty = {.dtype = TSSA_FLOAT, .rank = 1};
     const char *name = name_of(export, &export->empty);
     if (export->ir_version < FREE_INITIALIZERS)
         TRY(put_value_info(export, GRAPH_INPUT, name, export->empty.type));
-    return export_tensor(export, GRAPH_INITIALIZER, &empty, name, false);
+    return export_tensor(export, GRAPH_INITIALIZER, &empty, name, NULL, false);
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
@@ -175,6 +197,15 @@ static void put_name(struct output *out, uint32_t field, const char *name)
     wire_put_bytes(&out->bytes, field, name, strlen(name));
 }
 
+/* What a pass put in the place of a node tells where it comes from. */
+static void put_node_notes(struct export *export, const struct ir_op *op)
+{
+    export_notes(&export->out, op->notes, NODE_DOC, NODE_METADATA);
+    if (op->origin == IR_ORIGIN_MADE && op->name && op->name[0] &&
+        export->ir_version >= NODE_METADATA_VERSION)
+        export_metadata(&export->out, NODE_METADATA, "tssa.origin", op->name);
+}
+
 static tssa_status *put_node_fields(struct export *export, const struct export_draft *draft)
 {
     struct output *out = &export->out;
@@ -187,6 +218,7 @@ static tssa_status *put_node_fields(struct export *export, const struct export_d
     output_string(out, NODE_OP_TYPE, draft->name);
     output_string(out, NODE_DOMAIN, draft->domain);
     output_string(out, NODE_OVERLOAD, draft->overload);
+    put_node_notes(export, op);
     for (size_t i = 0; i < export->node_attrs.count; i++)
         TRY(export_attribute(export, NODE_ATTRIBUTE, &export->node_attrs.data[i]));
     return NULL;
@@ -264,12 +296,13 @@ static tssa_status *put_outputs(struct export *export, const struct ir_block *bl
         const char *name;
         const struct ir_value *value = results->operands[i].value;
         TRY(output_name(export, results, i, &name));
-        if (block->owner)
+        if (block->owner) {
             TRY(put_inner_info(export, GRAPH_OUTPUT, name, value));
-        else if (graph->output_types && graph->output_types[i])
-            TRY(put_value_info(export, GRAPH_OUTPUT, name, graph->output_types[i]));
-        else
-            TRY(put_value_info(export, GRAPH_OUTPUT, name, type_of(value)));
+            continue;
+        }
+        const struct ir_type *declared = graph->output_types ? graph->output_types[i] : NULL;
+        TRY(put_noted_info(export, GRAPH_OUTPUT, name, declared ? declared : type_of(value),
+                           graph->output_notes ? graph->output_notes[i] : NULL));
     }
     return NULL;
 }
@@ -307,11 +340,14 @@ static tssa_status *put_types(struct export *export, const struct ir_block *bloc
     return NULL;
 }
 
-/* A name that tells subgraphs apart; ONNX wants one. */
+/* ONNX wants a name. */
 static void put_graph_name(struct export *export, const struct ir_block *block)
 {
-    const char *name = block->owner ? block->owner->name : export->graph->name;
+    const char *name = block->owner ? block->name : export->graph->name;
+    if (!name && block->owner)
+        name = block->owner->name;
     put_name(&export->out, GRAPH_NAME, name && name[0] ? name : "graph");
+    export_notes(&export->out, block->notes, GRAPH_DOC, GRAPH_METADATA);
 }
 
 static tssa_status *put_block(struct export *export, const struct ir_block *block)
@@ -322,7 +358,8 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
         if (block->owner)
             TRY(put_inner_info(export, GRAPH_INPUT, name_of(export, param), param));
         else
-            TRY(put_value_info(export, GRAPH_INPUT, name_of(export, param), type_of(param)));
+            TRY(put_noted_info(export, GRAPH_INPUT, name_of(export, param), type_of(param),
+                               export->graph->input_notes ? export->graph->input_notes[i] : NULL));
     }
     if (!block->owner)
         TRY(put_other_initializers(export));

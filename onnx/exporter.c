@@ -60,12 +60,8 @@ static tssa_status *put_model(struct export *export)
     output_string(out, MODEL_DOMAIN, graph->domain);
     wire_put_int(&out->bytes, MODEL_VERSION, graph->model_version);
     output_string(out, MODEL_DOC, graph->doc);
-    for (size_t i = 0; i < graph->n_metadata; i++) {
-        struct output_mark mark = output_open(out, MODEL_METADATA);
-        output_string(out, 1, graph->metadata[i].key);
-        output_string(out, 2, graph->metadata[i].value);
-        output_close(out, mark);
-    }
+    for (size_t i = 0; i < graph->n_metadata; i++)
+        export_metadata(out, MODEL_METADATA, graph->metadata[i].key, graph->metadata[i].value);
     TRY(export_block(export, MODEL_GRAPH, graph->body));
     put_opsets(export);
     return NULL;

@@ -413,6 +413,8 @@ static tssa_status *make_op(struct draft *draft, struct ir_op **made)
     TRY_ALLOC(op);
     op->version = draft->version;
     op->origin = IR_ORIGIN_NODE;
+    TRY(import_notes(import, node->doc_string, node->metadata_props, node->n_metadata_props,
+                     &op->notes));
     if (node->name && node->name[0]) {
         op->name = intern_str(&graph->strings, node->name);
         TRY_ALLOC(op->name);
@@ -596,7 +598,7 @@ static tssa_status *set_default(struct scope *scope, const struct ir_value *para
 }
 
 static tssa_status *import_initializer(struct scope *scope, const char *name,
-                                       const struct tensor *tensor)
+                                       const Onnx__TensorProto *proto, const struct tensor *tensor)
 {
     if (!name || !name[0])
         return ERROR(TSSA_MALFORMED, "an initializer has no name");
@@ -606,6 +608,8 @@ static tssa_status *import_initializer(struct scope *scope, const char *name,
     struct ir_op *op = ir_constant_create(scope->import->graph, tensor);
     TRY_ALLOC(op);
     op->origin = IR_ORIGIN_INITIALIZER;
+    TRY(import_notes(scope->import, proto->doc_string, proto->metadata_props,
+                     proto->n_metadata_props, &op->notes));
     TRY(scope_define(scope, name, &op->results[0]));
     return import_append(scope, op);
 }
@@ -615,11 +619,12 @@ static tssa_status *import_initializers(struct scope *scope, const Onnx__GraphPr
     const struct tensor *tensor;
     for (size_t i = 0; i < graph->n_initializer; i++) {
         TRY(import_tensor(scope->import, graph->initializer[i], &tensor));
-        TRY(import_initializer(scope, graph->initializer[i]->name, tensor));
+        TRY(import_initializer(scope, graph->initializer[i]->name, graph->initializer[i], tensor));
     }
     for (size_t i = 0; i < graph->n_sparse_initializer; i++) {
         TRY(import_sparse(scope->import, graph->sparse_initializer[i], &tensor));
-        TRY(import_initializer(scope, sparse_name(graph->sparse_initializer[i]), tensor));
+        TRY(import_initializer(scope, sparse_name(graph->sparse_initializer[i]),
+                               graph->sparse_initializer[i]->values, tensor));
     }
     return NULL;
 }
@@ -648,9 +653,22 @@ static tssa_status *import_outputs(struct scope *scope, const Onnx__GraphProto *
     return NULL;
 }
 
+static tssa_status *import_graph_notes(struct scope *scope, const Onnx__GraphProto *graph)
+{
+    struct import *import = scope->import;
+    struct ir_block *block = scope->block;
+    if (block->owner && graph->name && graph->name[0]) {
+        block->name = intern_str(&import->graph->strings, graph->name);
+        TRY_ALLOC(block->name);
+    }
+    return import_notes(import, graph->doc_string, graph->metadata_props, graph->n_metadata_props,
+                        &block->notes);
+}
+
 static tssa_status *import_graph(struct scope *scope, const Onnx__GraphProto *graph)
 {
     struct ir_graph *ir = scope->import->graph;
+    TRY(import_graph_notes(scope, graph));
     TRY(import_spend(scope, (uint64_t)graph->n_input + graph->n_output + graph->n_value_info +
                                 graph->n_initializer + graph->n_sparse_initializer));
     TRY(scope_collect_hints(scope, graph->output, graph->n_output));
@@ -692,9 +710,36 @@ static tssa_status *declared_type(struct import *import, const Onnx__ValueInfoPr
     return NULL;
 }
 
+static tssa_status *signature_notes(struct import *import, Onnx__ValueInfoProto *const *infos,
+                                    size_t count, const struct ir_notes ***notes)
+{
+    *notes = ARENA_ARRAY(&import->graph->arena, const struct ir_notes *, count);
+    TRY_ALLOC(*notes);
+    for (size_t i = 0; i < count; i++)
+        TRY(import_notes(import, infos[i]->doc_string, infos[i]->metadata_props,
+                         infos[i]->n_metadata_props, &(*notes)[i]));
+    return NULL;
+}
+
+/* Inputs that are constants have no parameter: their notes are passed over. */
+static tssa_status *input_notes(struct import *import, const Onnx__GraphProto *graph)
+{
+    struct ir_graph *ir = import->graph;
+    const struct ir_notes **all;
+    uint32_t n = 0;
+    TRY(signature_notes(import, graph->input, graph->n_input, &all));
+    for (size_t i = 0; i < graph->n_input && n < ir->body->n_params; i++)
+        if (strcmp(graph->input[i]->name, ir->body->params[n]->name) == 0)
+            all[n++] = all[i];
+    ir->input_notes = n == ir->body->n_params ? all : NULL;
+    return NULL;
+}
+
 static tssa_status *name_outputs(struct import *import, const Onnx__GraphProto *graph)
 {
     struct ir_graph *ir = import->graph;
+    TRY(input_notes(import, graph));
+    TRY(signature_notes(import, graph->output, graph->n_output, &ir->output_notes));
     ir->output_names = ARENA_ARRAY(&ir->arena, const char *, graph->n_output);
     ir->output_types = ARENA_ARRAY(&ir->arena, const struct ir_type *, graph->n_output);
     if (!ir->output_names || !ir->output_types)

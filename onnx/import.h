@@ -133,6 +133,13 @@ tssa_status *import_tensor(struct import *import, const Onnx__TensorProto *proto
 tssa_status *import_sparse(struct import *import, const Onnx__SparseTensorProto *proto,
                            const struct tensor **tensor);
 
+/* ---- notes.c -------------------------------------------------------------------------------------- */
+
+/* NULL where there is nothing to note. */
+tssa_status *import_notes(struct import *import, const char *doc,
+                          Onnx__StringStringEntryProto *const *metadata, size_t n_metadata,
+                          const struct ir_notes **notes);
+
 /* ---- function.c ----------------------------------------------------------------------------------- */
 
 /* Indexes the model's functions and refuses cycles. */

@@ -106,10 +106,8 @@ static tssa_status *copy_model_fields(struct import *import, const struct opset_
 {
     const Onnx__ModelProto *model = import->model;
     struct ir_graph *graph = import->graph;
-    const char *doc =
-        model->doc_string && model->doc_string[0] ? model->doc_string : model->graph->doc_string;
     TRY(copy_optional(graph, model->graph->name, &graph->name));
-    TRY(copy_optional(graph, doc, &graph->doc));
+    TRY(copy_optional(graph, model->doc_string, &graph->doc));
     TRY(copy_optional(graph, model->producer_name, &graph->producer_name));
     TRY(copy_optional(graph, model->producer_version, &graph->producer_version));
     TRY(copy_optional(graph, model->domain, &graph->domain));

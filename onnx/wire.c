@@ -24,23 +24,19 @@ static const struct dropped {
     {&onnx__function_proto__descriptor, 8},                /* doc_string */
     {&onnx__function_proto__descriptor, 14},               /* metadata_props */
     {&onnx__graph_proto__descriptor, 14},                  /* quantization_annotation */
-    {&onnx__graph_proto__descriptor, 16},                  /* metadata_props */
-    {&onnx__node_proto__descriptor, 6},                    /* doc_string */
-    {&onnx__node_proto__descriptor, 9},                    /* metadata_props */
     {&onnx__node_proto__descriptor, 10},                   /* device_configurations */
     {&onnx__attribute_proto__descriptor, 13},              /* doc_string */
-    {&onnx__value_info_proto__descriptor, 3},              /* doc_string */
-    {&onnx__value_info_proto__descriptor, 4},              /* metadata_props */
-    {&onnx__tensor_proto__descriptor, 12},                 /* doc_string */
-    {&onnx__tensor_proto__descriptor, 16},                 /* metadata_props */
     {&onnx__type_proto__descriptor, 6},                    /* denotation */
     {&onnx__tensor_shape_proto__dimension__descriptor, 3}, /* denotation */
 };
 
 /* Text for people. Old exporters wrote it in any encoding: it is dropped, not refused. */
-static bool is_documentation(const ProtobufCFieldDescriptor *field)
+static bool is_documentation(const ProtobufCMessageDescriptor *message,
+                             const ProtobufCFieldDescriptor *field)
 {
-    return strcmp(field->name, "doc_string") == 0;
+    return strcmp(field->name, "doc_string") == 0 ||
+           (message == &onnx__string_string_entry_proto__descriptor &&
+            strcmp(field->name, "value") == 0);
 }
 
 struct scan {
@@ -302,7 +298,7 @@ static tssa_status *scan_string(struct scan *scan, const ProtobufCMessageDescrip
                                                                              : NULL;
     if (!wrong)
         put_field(scan, field);
-    else if (!is_documentation(descriptor))
+    else if (!is_documentation(message, descriptor))
         return bad_field(scan, message, descriptor, field->at, wrong);
     return NULL;
 }

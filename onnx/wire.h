@@ -7,7 +7,7 @@
  * without NULs in names, and writes a canonical copy of the message in which the payloads of tensors
  * (raw_data, and packed typed data) from WIRE_SPAN_MIN bytes on are replaced by a reference to where
  * they lie in the original. protobuf-c then unpacks the copy into an arena. Unknown fields, and known
- * ones that carry nothing tssa keeps (documentation of nodes, training information), are dropped.
+ * ones that carry nothing tssa keeps (training information, denotations), are dropped.
  *
  * Wire format: https://protobuf.dev/programming-guides/encoding/. Field types come from the descriptors
  * that protoc-c makes from onnx.proto.

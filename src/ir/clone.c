@@ -97,6 +97,7 @@ struct ir_op *ir_clone_op(struct ir_cloner *cloner, const struct ir_op *op)
     copy->opaque = op->opaque;
     copy->version = op->version;
     copy->name = op->name;
+    copy->notes = op->notes;
     for (uint32_t i = 0; i < op->n_operands; i++)
         ir_op_set_operand(copy, i, ir_cloner_get(cloner, op->operands[i].value));
     if (!copy_attrs(cloner->graph, copy, op) || !copy_blocks(cloner, copy, op))

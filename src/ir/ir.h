@@ -98,6 +98,17 @@ struct ir_opaque {
     int64_t opset;
 };
 
+struct ir_string_pair {
+    const char *key, *value;
+};
+
+/* What the model says of one of its parts for people and tools; carried, never read. */
+struct ir_notes {
+    const char *doc; /* may be NULL */
+    const struct ir_string_pair *metadata;
+    size_t n_metadata;
+};
+
 /* Where an op comes from. */
 enum ir_origin {
     IR_ORIGIN_MADE,       /* a pass or the importer made it */
@@ -111,7 +122,8 @@ struct ir_op {
     uint32_t id;
     int version; /* since-version it was bound to; 0 for tssa's own ops */
     enum ir_origin origin;
-    const char *name; /* the ONNX node's name, for messages; may be NULL */
+    const struct ir_notes *notes; /* may be NULL */
+    const char *name;             /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;
     struct ir_use *operands;
     struct ir_value *results;
@@ -126,6 +138,8 @@ struct ir_op {
 struct ir_block {
     struct ir_graph *graph;
     struct ir_op *owner; /* the op it belongs to; NULL for the graph's body */
+    const char *name;    /* a subgraph's, in the model; may be NULL */
+    const struct ir_notes *notes;
     uint32_t n_params;
     struct ir_value **params;
     struct ir_op *first, *last;
@@ -134,10 +148,6 @@ struct ir_block {
 struct ir_opset {
     const char *domain; /* "" is ai.onnx */
     int64_t version;
-};
-
-struct ir_string_pair {
-    const char *key, *value;
 };
 
 /* Something that tensors of the graph point into and that ends with the graph: a mapped file, say. */
@@ -157,6 +167,8 @@ struct ir_graph {
     const char **output_names;            /* as many as `return` of the body has operands */
     const struct ir_type **output_types;  /* what the model declares of them; the array and its
                                              entries may be NULL */
+    const struct ir_notes **input_notes;  /* the arrays and their entries may be NULL */
+    const struct ir_notes **output_notes;
     uint32_t n_values, n_ops;
     uint64_t infer_steps;          /* ops inferred so far: the budget of loops (infer_control.c) */
     int64_t folded_growth;         /* bytes that folded constants have added (fold_constants.c) */
