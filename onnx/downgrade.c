@@ -711,6 +711,37 @@ struct attempt {
     int64_t opset;
 };
 
+/* Operator sets that the model does not import: those of functions that were inlined. */
+static tssa_status *need_opset(struct export *export, const char *domain, int64_t version,
+                               bool exactly)
+{
+    const struct ir_graph *graph = export->graph;
+    const struct ir_opset *found = NULL;
+    for (size_t i = 0; i < graph->n_opsets; i++)
+        if (strcmp(graph->opsets[i].domain, domain) == 0)
+            found = &graph->opsets[i];
+    for (size_t i = 0; i < export->opsets.count; i++)
+        if (strcmp(export->opsets.data[i].domain, domain) == 0)
+            found = &export->opsets.data[i];
+    if (found && exactly && found->version != version)
+        return ERROR(TSSA_UNSUPPORTED,
+                     "it needs opset %lld of domain \"%s\", and the model has %lld",
+                     (long long)version, domain, (long long)found->version);
+    const struct ir_opset needed = {domain, version};
+    if (!found && !vec_push(&export->opsets, needed))
+        return status_out_of_memory();
+    return NULL;
+}
+
+static tssa_status *need_domain(struct export *export, const struct ir_op *op)
+{
+    if (op->opaque)
+        return op->opaque->domain[0]
+                   ? need_opset(export, op->opaque->domain, op->opaque->opset, true)
+                   : NULL;
+    return op->info->domain[0] ? need_opset(export, op->info->domain, op->version, false) : NULL;
+}
+
 static tssa_status *try_op(void *context, struct ir_op *op)
 {
     struct attempt *attempt = context;
@@ -724,6 +755,8 @@ static tssa_status *try_op(void *context, struct ir_op *op)
     if (export_is_initializer(export, op))
         return NULL;
     tssa_status *status = export_draft(export, op, attempt->opset, &draft);
+    if (!status)
+        status = need_domain(export, op);
     if (status)
         return name_op(op, attempt->opset, status);
     for (size_t i = 0; i < export->operands.count; i++)
@@ -738,6 +771,7 @@ static tssa_status *try_graph(struct attempt *attempt)
     memset(export->needed.words, 0, (export->needed.size + 63) / 64 * sizeof(uint64_t));
     export->needs_empty = false;
     export->opset = attempt->opset;
+    export->opsets.count = 0;
     return ir_block_walk(export->graph->body, try_op, attempt);
 }
 

@@ -33,7 +33,7 @@ struct export
     int64_t opset;  /* of ai.onnx */
     bool uses_onnx; /* some node is of ai.onnx */
     int64_t ir_version;
-    VEC(struct ir_opset) opsets; /* of other domains */
+    VEC(struct ir_opset) opsets; /* of other domains, beside those that the model imports */
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;

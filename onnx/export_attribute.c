@@ -135,10 +135,12 @@ static tssa_status *put_dim(struct export *export, const struct dim *dim)
     return NULL;
 }
 
-static tssa_status *put_tensor_type(struct export *export, const struct ir_type *type)
+/* A tensor type, or a sparse one: only the field's number differs. */
+static tssa_status *put_tensor_type(struct export *export, uint32_t field,
+                                    const struct ir_type *type)
 {
     struct output *out = &export->out;
-    struct output_mark tensor = output_open(out, 1);
+    struct output_mark tensor = output_open(out, field);
     wire_put_int(&out->bytes, 1, type->dtype);
     if (type->rank >= 0) {
         struct output_mark shape = output_open(out, 2);
@@ -150,14 +152,29 @@ static tssa_status *put_tensor_type(struct export *export, const struct ir_type 
     return NULL;
 }
 
+static tssa_status *put_opaque_type(struct export *export, const struct ir_type *type)
+{
+    struct output *out = &export->out;
+    if (type->element)
+        return put_tensor_type(export, 8, type->element);
+    const char *domain = type->name ? type->name : "\n", *end = strchr(domain, '\n');
+    struct output_mark mark = output_open(out, 7);
+    if (end != domain)
+        wire_put_bytes(&out->bytes, 1, domain, (size_t)(end - domain));
+    output_string(out, 2, end + 1);
+    output_close(out, mark);
+    return NULL;
+}
+
 static tssa_status *put_type(struct export *export, const struct ir_type *type)
 {
-    static const uint8_t fields[] = {
-        [TYPE_SEQUENCE] = 4, [TYPE_MAP] = 5, [TYPE_OPTIONAL] = 9, [TYPE_OPAQUE] = 0};
+    static const uint8_t fields[] = {[TYPE_SEQUENCE] = 4, [TYPE_MAP] = 5, [TYPE_OPTIONAL] = 9};
     struct output *out = &export->out;
     if (type->kind == TYPE_TENSOR)
-        return put_tensor_type(export, type);
-    if (type->kind == TYPE_UNKNOWN || fields[type->kind] == 0)
+        return put_tensor_type(export, 1, type);
+    if (type->kind == TYPE_OPAQUE)
+        return put_opaque_type(export, type);
+    if (type->kind == TYPE_UNKNOWN)
         return NULL;
     struct output_mark mark = output_open(out, fields[type->kind]);
     if (type->kind == TYPE_MAP)
@@ -172,6 +189,8 @@ bool export_type_known(const struct ir_type *type)
 {
     while (type->kind == TYPE_SEQUENCE || type->kind == TYPE_OPTIONAL)
         type = type->element;
+    if (type->kind == TYPE_OPAQUE)
+        return type->element || type->name;
     return type->kind == TYPE_MAP || (type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED);
 }
 

@@ -46,6 +46,8 @@ static void put_opsets(struct export *export)
         put_opset(&export->out, graph->opsets[i].domain,
                   own ? export->opset : graph->opsets[i].version);
     }
+    for (size_t i = 0; i < export->opsets.count; i++)
+        put_opset(&export->out, export->opsets.data[i].domain, export->opsets.data[i].version);
     if (!found && export->uses_onnx)
         put_opset(&export->out, "", export->opset);
 }
@@ -80,6 +82,7 @@ static void export_init(struct export *export, const struct ir_graph *graph,
     vec_init(&export->external.tensors, graph->allocator);
     map_init(&export->external.offsets, graph->allocator);
     map_init(&export->used_names, graph->allocator);
+    vec_init(&export->opsets, graph->allocator);
     vec_init(&export->operands, graph->allocator);
     vec_init(&export->node_attrs, graph->allocator);
     export->external.threshold = export->options.external_threshold
@@ -93,6 +96,7 @@ static void export_free(struct export *export)
 {
     vec_free(&export->node_attrs);
     vec_free(&export->operands);
+    vec_free(&export->opsets);
     map_free(&export->used_names);
     map_free(&export->external.offsets);
     vec_free(&export->external.tensors);

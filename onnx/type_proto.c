@@ -60,6 +60,30 @@ static tssa_status *map_type(struct import *import, const Onnx__TypeProto__Map *
     return NULL;
 }
 
+static tssa_status *sparse_type(struct import *import, const Onnx__TypeProto__SparseTensor *proto,
+                                const struct ir_type **type)
+{
+    Onnx__TypeProto__Tensor dense = ONNX__TYPE_PROTO__TENSOR__INIT;
+    const struct ir_type *element;
+    dense.elem_type = proto->elem_type;
+    dense.shape = proto->shape;
+    TRY(tensor_type(import, &dense, &element));
+    TRY_ALLOC(element);
+    *type = type_opaque(&import->graph->types, element, NULL);
+    return NULL;
+}
+
+static tssa_status *custom_type(struct import *import, const Onnx__TypeProto__Opaque *proto,
+                                const struct ir_type **type)
+{
+    const char *name = arena_printf(&import->scratch, "%s\n%s", proto->domain ? proto->domain : "",
+                                    proto->name ? proto->name : "");
+    name = name ? intern_str(&import->graph->strings, name) : NULL;
+    TRY_ALLOC(name);
+    *type = type_opaque(&import->graph->types, NULL, name);
+    return NULL;
+}
+
 static tssa_status *known_type(struct import *import, const Onnx__TypeProto *proto,
                                const struct ir_type **type)
 {
@@ -79,9 +103,9 @@ static tssa_status *known_type(struct import *import, const Onnx__TypeProto *pro
     case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
         return map_type(import, proto->map_type, type);
     case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
+        return sparse_type(import, proto->sparse_tensor_type, type);
     case ONNX__TYPE_PROTO__VALUE_OPAQUE_TYPE:
-        *type = type_opaque(types);
-        return NULL;
+        return custom_type(import, proto->opaque_type, type);
     default:
         *type = types->unknown;
         return NULL;

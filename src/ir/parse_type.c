@@ -207,7 +207,7 @@ tssa_status *parse_type(struct parser *parser, const struct ir_type **type)
         *type = parser->graph->types.unknown;
         TRY(parse_advance(parser));
     } else if (parse_at_name(parser, "opaque")) {
-        *type = type_opaque(&parser->graph->types);
+        *type = type_opaque(&parser->graph->types, NULL, NULL);
         TRY_ALLOC(*type);
         TRY(parse_advance(parser));
     } else if (parse_at_name(parser, "seq")) {

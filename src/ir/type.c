@@ -11,7 +11,7 @@
 struct type_key {
     uint32_t kind, dtype;
     int64_t rank;
-    const void *parts[TSSA_MAX_RANK]; /* the dims, or the element type */
+    const void *parts[TSSA_MAX_RANK]; /* the dims, or the element type and the name */
 };
 
 /* The type that `from` describes; its arrays are copied when it is new. */
@@ -21,8 +21,10 @@ static const struct ir_type *make(struct type_table *table, const struct ir_type
     size_t n = from->rank > 0 ? (size_t)from->rank : 0;
     if (n)
         memcpy(key.parts, from->dims, n * sizeof *from->dims);
-    else
+    else {
         key.parts[n++] = from->element;
+        key.parts[n++] = from->name;
+    }
     size_t key_size = offsetof(struct type_key, parts) + n * sizeof key.parts[0];
     const struct ir_type *found = map_get(&table->types, &key, key_size);
     if (found)
@@ -110,9 +112,11 @@ const struct ir_type *type_map(struct type_table *table, tssa_dtype key,
     return wrap(table, TYPE_MAP, key, value);
 }
 
-const struct ir_type *type_opaque(struct type_table *table)
+const struct ir_type *type_opaque(struct type_table *table, const struct ir_type *element,
+                                  const char *name)
 {
-    return make(table, &(struct ir_type){.kind = TYPE_OPAQUE, .rank = -1});
+    return make(table, &(struct ir_type){
+                           .kind = TYPE_OPAQUE, .rank = -1, .element = element, .name = name});
 }
 
 const struct ir_type *type_join(struct type_table *table, const struct ir_type *a,
@@ -122,7 +126,7 @@ const struct ir_type *type_join(struct type_table *table, const struct ir_type *
         return NULL;
     if (a == b)
         return a;
-    if (a->kind != b->kind || a->kind == TYPE_UNKNOWN)
+    if (a->kind != b->kind || a->kind == TYPE_UNKNOWN || a->kind == TYPE_OPAQUE)
         return table->unknown;
     tssa_dtype dtype = a->dtype == b->dtype ? a->dtype : TSSA_UNDEFINED;
     if (a->kind != TYPE_TENSOR)
@@ -156,7 +160,7 @@ const struct ir_type *type_refine(struct type_table *table, const struct ir_type
         return a;
     if (a->kind == TYPE_UNKNOWN)
         return b;
-    if (a->kind != b->kind)
+    if (a->kind != b->kind || a->kind == TYPE_OPAQUE)
         return a;
     tssa_dtype dtype = a->dtype != TSSA_UNDEFINED ? a->dtype : b->dtype;
     if (a->kind != TYPE_TENSOR)
@@ -180,6 +184,8 @@ bool type_compatible(const struct ir_type *a, const struct ir_type *b)
         return false;
     if (a->dtype != b->dtype && a->dtype != TSSA_UNDEFINED && b->dtype != TSSA_UNDEFINED)
         return false;
+    if (a->kind == TYPE_OPAQUE)
+        return true;
     if (a->kind != TYPE_TENSOR)
         return !a->element || type_compatible(a->element, b->element);
     if (a->rank != b->rank)

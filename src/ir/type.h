@@ -17,7 +17,7 @@ enum type_kind {
     TYPE_SEQUENCE, /* element */
     TYPE_OPTIONAL, /* element */
     TYPE_MAP,      /* dtype of the keys, element: type of the values */
-    TYPE_OPAQUE    /* sparse tensors and custom types: carried, never run */
+    TYPE_OPAQUE    /* sparse tensors (element) and custom types (name): carried, never run */
 };
 
 struct ir_type {
@@ -26,6 +26,7 @@ struct ir_type {
     int rank; /* -1: unknown */
     const struct dim *const *dims;
     const struct ir_type *element;
+    const char *name; /* interned; of a custom type: its domain, a newline, its name */
 };
 
 struct type_table {
@@ -49,7 +50,10 @@ const struct ir_type *type_sequence(struct type_table *table, const struct ir_ty
 const struct ir_type *type_optional(struct type_table *table, const struct ir_type *element);
 const struct ir_type *type_map(struct type_table *table, tssa_dtype key,
                                const struct ir_type *value);
-const struct ir_type *type_opaque(struct type_table *table);
+/* A sparse tensor type has `element`, the tensor that it stands for; a custom type has a name. Both may
+ * be NULL: nothing else is known. */
+const struct ir_type *type_opaque(struct type_table *table, const struct ir_type *element,
+                                  const char *name);
 
 /* The most special type that both are instances of: differing dims become fresh symbols, differing
  * ranks or dtypes become unknown. Used for If results and loop-carried values. */

@@ -76,7 +76,7 @@ static void printing(void **state)
     expect(type_unranked(&table, TSSA_BOOL), "bool[*]");
     expect(type_unranked(&table, TSSA_UNDEFINED), "undefined[*]");
     expect(table.unknown, "?");
-    expect(type_opaque(&table), "opaque");
+    expect(type_opaque(&table, NULL, NULL), "opaque");
     expect(type_optional(&table, type_sequence(&table, f32(1, 3, 0))), "optional(seq(f32[3]))");
     expect(type_map(&table, TSSA_STRING, f32(1, 3, 0)), "map(str, f32[3])");
 }
@@ -93,8 +93,8 @@ static void joining(void **state)
     expect(type_join(&table, a, table.unknown), "?");
     expect(type_join(&table, type_sequence(&table, a), type_sequence(&table, f32(1, 4, 0))),
            "seq(f32[*])");
-    assert_ptr_equal(type_join(&table, type_opaque(&table), type_opaque(&table)),
-                     type_opaque(&table));
+    assert_ptr_equal(type_join(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)),
+                     type_opaque(&table, NULL, NULL));
 }
 
 static void refining(void **state)
@@ -112,7 +112,7 @@ static void refining(void **state)
     expect(type_refine(&table, type_sequence(&table, type_unranked(&table, TSSA_FLOAT)),
                        type_sequence(&table, f32(1, 3, 0))),
            "seq(f32[3])");
-    expect(type_refine(&table, type_opaque(&table), type_opaque(&table)), "opaque");
+    expect(type_refine(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)), "opaque");
 }
 
 static void compatibility(void **state)
