@@ -171,7 +171,8 @@ static tssa_status *step_expand(struct walk *walk, const struct rule_step *step)
         if (known && dim_is_const(dim, &to) && from != 1 && from != to)
             return ERROR(TSSA_MALFORMED, "a dim of %lld is expanded to %lld", (long long)from,
                          (long long)to);
-        walk->dims[i] = known && from != 1 ? old : dim;
+        bool stays = (known && from != 1) || (dim_is_const(dim, &to) && to == 1);
+        walk->dims[i] = stays ? old : dim;
         if (!walk->dims[i])
             walk->dims[i] = dim_fresh(&walk->graph->dims, "expand");
     }

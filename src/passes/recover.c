@@ -194,10 +194,9 @@ const char *recover_name(const struct ir_value *value, char *text, size_t size)
 
 /* Writes go first: they are recognised by the ops that moved their parts. */
 static const recover_fn writes[IR_OP_COUNT] = {
-    [IR_OP_ScatterND] = recover_scatter_nd,
-    [IR_OP_ScatterElements] = recover_scatter_elements,
-    [IR_OP_GatherND] = recover_gather_nd,
-    [IR_OP_GatherElements] = recover_gather_elements,
+    [IR_OP_ScatterND] = recover_scatter_nd, [IR_OP_ScatterElements] = recover_scatter_elements,
+    [IR_OP_GatherND] = recover_gather_nd,   [IR_OP_GatherElements] = recover_gather_elements,
+    [IR_OP_Transpose] = recover_transpose,  [IR_OP_Concat] = recover_concat,
 };
 
 static bool is_single_integer(const struct ir_type *type)
@@ -272,8 +271,15 @@ static tssa_status *visit_read(void *context, struct ir_op *op)
     return recover_access(context, op, 0, ir_operand(op, 0), &draft);
 }
 
+/* After the reads, which it compares writes with. */
+static tssa_status *visit_assign(void *context, struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_assign) ? recover_assign_chain(context, op) : NULL;
+}
+
 tssa_status *pass_recover(struct pass_context *pass)
 {
     TRY(ir_block_walk(pass->graph->body, visit_write, pass));
-    return ir_block_walk(pass->graph->body, visit_read, pass);
+    TRY(ir_block_walk(pass->graph->body, visit_read, pass));
+    return ir_block_walk(pass->graph->body, visit_assign, pass);
 }

@@ -150,17 +150,44 @@ static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, int64_
     return has_one_element(*value);
 }
 
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* Bounds in the one way to write them: from the front, the end next to the last element that is taken. */
+static void plain_bounds(int64_t size, int64_t step, int64_t *start, int64_t *end)
+{
+    bool up = step > 0;
+    int64_t low = up ? 0 : -1, high = up ? size : size - 1;
+    int64_t from = *start < -size ? low : *start < 0 ? *start + size : clamp(*start, low, high);
+    int64_t to = *end < -size ? low : *end < 0 ? *end + size : clamp(*end, low, high);
+    if (up ? to <= from : to >= from) {
+        *start = *end = clamp(from, 0, size);
+        return;
+    }
+    step = clamp(step, -INT64_MAX, INT64_MAX);
+    int64_t count = up ? (to - from - 1) / step : (from - to - 1) / -step;
+    *start = from;
+    *end = from + count * step + (up ? 1 : -1);
+    if (*end < 0)
+        *end = INT64_MIN;
+}
+
 static bool slice_axis(const struct ir_op *op, const struct slice *slice, size_t i,
                        struct rule_draft *draft)
 {
-    int64_t start, end;
+    int64_t start = 0, end = 0, size = 0;
     struct ir_value *start_value, *end_value;
     if (slice->steps[i] == 0 || !slice_bound(op, 1, i, &start, &start_value) ||
         !slice_bound(op, 2, i, &end, &end_value))
         return false;
     const struct dim *dim = base_type(op)->dims[slice->axes[i]];
+    bool sized = !start_value && !end_value && dim_is_const(dim, &size);
+    if (sized)
+        plain_bounds(size, slice->steps[i], &start, &end);
     bool whole = !start_value && !end_value && start == 0 && slice->steps[i] == 1 &&
-                 (end == INT64_MAX || (dim->kind == DIM_CONST && end >= dim->value));
+                 (end == INT64_MAX || (sized && end == size));
     if (!whole)
         draft_slice(draft, slice->axes[i], start_value ? 0 : start, end_value ? 0 : end,
                     slice->steps[i]);
@@ -303,24 +330,45 @@ static bool move_reshape(const struct ir_op *op, struct rule_draft *draft)
     return to_result_shape(op, draft);
 }
 
+/* Dims that stay as they are need not be numbers. */
 static bool move_expand(const struct ir_op *op, struct rule_draft *draft)
 {
-    const struct ir_type *type = op->results[0].type;
-    int64_t dims[TSSA_MAX_RANK];
-    for (int i = 0; i < type->rank; i++)
-        if (!dim_is_const(type->dims[i], &dims[i]))
-            return false;
-    if (type->rank < 0 || !infer_known(op, 1))
+    const struct ir_type *from = base_type(op), *type = op->results[0].type;
+    const struct ir_known *shape = infer_known(op, 1);
+    int64_t dims[TSSA_MAX_RANK], value;
+    if (type->rank < from->rank || !shape || shape->count > (size_t)type->rank)
         return false;
+    for (int i = 0; i < type->rank; i++) {
+        int own = i - (type->rank - from->rank), given = i - (type->rank - (int)shape->count);
+        const struct dim *asked = given < 0 ? NULL : shape->elements[given];
+        if (dim_is_const(type->dims[i], &dims[i]))
+            continue;
+        if (own < 0 || type->dims[i] != from->dims[own] ||
+            !(given < 0 || asked == from->dims[own] || (dim_is_const(asked, &value) && value == 1)))
+            return false;
+        dims[i] = 1;
+    }
     draft_step(draft, RULE_EXPAND, (uint32_t)type->rank, dims);
     return true;
 }
 
+/* A list may be repeated as often as only a run can tell. */
 static bool move_tile(const struct ir_op *op, struct rule_draft *draft)
 {
     int64_t counts[IR_KNOWN_MAX];
     size_t n;
-    if (!infer_const_ints(op, 1, counts, &n) || n != (size_t)base_type(op)->rank)
+    if (!infer_const_ints(op, 1, counts, &n)) {
+        struct ir_value *repeats = ir_operand(op, 1);
+        if (base_type(op)->rank != 1 || !recover_is_ranked(repeats) || !has_one_element(repeats))
+            return false;
+        draft_step(draft, RULE_TILE, 1, (const int64_t[]){0});
+        if (draft->full)
+            return false;
+        draft->params[draft->n_params - 1] = rule_operand(draft->n_operands);
+        draft->operands[draft->n_operands++] = repeats;
+        return true;
+    }
+    if (n != (size_t)base_type(op)->rank)
         return false;
     draft_step(draft, RULE_TILE, (uint32_t)n, counts);
     return true;

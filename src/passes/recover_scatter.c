@@ -123,6 +123,10 @@ static bool draft_moving(struct ir_graph *graph, struct places *places, int axis
     }
     if (start == 0 && step == 1 && count == dim)
         return true;
+    if (step == 1 && start >= 0 && count->high <= 1) {
+        draft_slice(draft, region_axis, start, start + 1, 1);
+        return true;
+    }
     if (!slice_end(graph, start, count, step, dim, &end)) {
         snprintf(places->why, sizeof places->why, "how far the range on axis %d goes is not known",
                  axis);
@@ -184,9 +188,36 @@ static bool fixed_are_safe(struct ir_graph *graph, struct places *places)
     return true;
 }
 
+/*
+ * A coordinate of size one or none, which moves nothing, beside an axis that is fixed at a number: the
+ * range of one element there, if that is empty whenever the coordinate is.
+ */
+static void move_short(struct ir_graph *graph, struct places *places, int coordinate)
+{
+    const struct dim *extent = places->space.extents[coordinate], *one = dim_const(&graph->dims, 1);
+    int64_t number;
+    if (extent->high > 1 || is_number(extent, 1) || !one)
+        return;
+    for (int axis = 0; axis < places->n_axes; axis++)
+        if (places->at[axis].factors[coordinate])
+            return;
+    for (int axis = 0; axis < places->n_axes; axis++) {
+        struct element *at = &places->at[axis];
+        if (moving_coordinate(places, axis) != -1 || at->scalar ||
+            !dim_is_const(at->offset, &number) || number < 0 || number == INT64_MAX ||
+            infer_slice_length(graph, places->data->dims[axis], at->offset,
+                               dim_const(&graph->dims, number + 1), 1) != extent)
+            continue;
+        at->factors[coordinate] = one;
+        return;
+    }
+}
+
 static bool draft_places(struct ir_graph *graph, struct places *places, struct rule_draft *draft)
 {
     int64_t region_axis = 0;
+    for (int i = 0; i < places->space.rank; i++)
+        move_short(graph, places, i);
     if (!is_one_to_one(places) || !fixed_are_safe(graph, places))
         return false;
     for (int axis = 0; axis < places->n_axes; axis++) {
