@@ -40,7 +40,7 @@ docs: build ## write docs/passes.md from the passes' own comments
 
 format: setup-dev venv ## format all sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
-	@build/venv/bin/ruff format --quiet models bench
+	@build/venv/bin/ruff format --quiet models bench tests
 
 lint: setup-dev build venv ## check format, layers, clang-tidy, cppcheck, shell scripts
 	@scripts/lint.sh

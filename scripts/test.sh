@@ -9,10 +9,14 @@ part_ctest unit release
 part models-committed build/venv/bin/python models/build.py --verify-committed
 part models scripts/check_models.sh build/release models build/models
 part conformance scripts/conformance.sh build/release
+data=$(echo build/venv/lib/python3*/site-packages/onnx/backend/test/data)
 real=${REAL_MODELS:-../shared/real-models}
+rewritten=("$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" models build/models)
 if [ -d "$real" ]; then
+    rewritten+=("$real")
     part real build/release/tssa-real "$real"
 else
     part_skip real "there is no $real"
 fi
+part rewritten build/venv/bin/python tests/rewritten/check.py build/release/tssa-opt "${rewritten[@]}"
 parts_end
