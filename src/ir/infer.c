@@ -161,7 +161,8 @@ tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dty
 tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count,
                              const struct dim *const *elements)
 {
-    if (!ir_result_wanted(op, index) || count > IR_KNOWN_MAX)
+    if (!ir_result_wanted(op, index) || count > IR_KNOWN_MAX ||
+        ir_value_is_mutable(graph_of(op), &op->results[index]))
         return NULL;
     struct arena *arena = &graph_of(op)->arena;
     struct ir_known *known = ARENA_NEW(arena, struct ir_known);
@@ -284,6 +285,12 @@ INFER_RULE(declared)
         TRY(ir_infer_block(block));
     }
     return NULL;
+}
+
+const struct tensor *infer_const_tensor(const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return value && !ir_value_is_mutable(graph_of(op), value) ? ir_value_constant(value) : NULL;
 }
 
 static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op,

@@ -56,6 +56,8 @@ const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound);
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result);
 /* All known elements of an integer operand as constants: false when any is not. At most IR_KNOWN_MAX. */
 bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, size_t *count);
+/* The operand's tensor when it is a Constant that nobody writes to, else NULL. */
+const struct tensor *infer_const_tensor(const struct ir_op *op, uint32_t index);
 /* The known elements of an operand, symbolic or not; NULL when untracked. */
 const struct ir_known *infer_known(const struct ir_op *op, uint32_t index);
 /* Records a result's elements (copied); elements may be NULL one by one. */

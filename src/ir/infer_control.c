@@ -420,6 +420,8 @@ static tssa_status *set_param_known(struct ir_graph *graph, struct ir_value *par
 static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
                                 const struct ir_block *body)
 {
+    if (ir_value_is_mutable(graph, param))
+        return NULL;
     const struct ir_known *trips = infer_known(op, 0);
     const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
     int64_t high = limit ? limit->high : INT64_MAX;

@@ -122,7 +122,7 @@ static bool scatter_indices(const struct ir_op *op, int64_t *indices, size_t *co
 {
     if (infer_const_ints(op, 1, indices, count))
         return true;
-    const struct tensor *tensor = ir_operand(op, 1) ? ir_value_constant(ir_operand(op, 1)) : NULL;
+    const struct tensor *tensor = infer_const_tensor(op, 1);
     if (!tensor || !dtype_is_integer(tensor->dtype) || tensor_count(tensor) > IR_KNOWN_MAX)
         return false;
     *count = tensor_count(tensor);

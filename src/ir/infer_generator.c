@@ -100,8 +100,7 @@ static const struct dim *known_scalar(const struct ir_op *op, uint32_t index)
 
 static bool constant_float(const struct ir_op *op, uint32_t index, double *value)
 {
-    const struct ir_value *operand = ir_operand(op, index);
-    const struct tensor *tensor = operand ? ir_value_constant(operand) : NULL;
+    const struct tensor *tensor = infer_const_tensor(op, index);
     if (!tensor || !dtype_is_float(tensor->dtype) || tensor_count(tensor) != 1)
         return false;
     *value = dtype_load_double(tensor->dtype, tensor->data);

@@ -77,7 +77,7 @@ INFER_RULE(resize)
     TRY(find_axes(op, rank, &axes));
     for (int i = 0; i < rank; i++)
         dims[i] = infer_dim(op, 0, i);
-    const struct tensor *scales = ir_operand(op, 2) ? ir_value_constant(ir_operand(op, 2)) : NULL;
+    const struct tensor *scales = infer_const_tensor(op, 2);
     if (scales && tensor_count(scales) > 0 && dtype_is_float(scales->dtype)) {
         TRY(apply_scales(op, &axes, scales, dims));
         return infer_set_tensor(op, 0, dtype, rank, dims);

@@ -112,6 +112,7 @@ struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info
         return NULL;
     op->info = info;
     op->id = graph->n_ops++;
+    graph->has_mutation |= info->cls == IR_CLASS_MUTATION;
     op->n_operands = n_operands;
     op->n_results = n_results;
     op->operands = ARENA_ARRAY(&graph->arena, struct ir_use, n_operands);
@@ -331,6 +332,28 @@ struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count,
     tensor->dims[0] = (int64_t)count;
     tensor->data = data;
     return ir_constant_create(graph, tensor);
+}
+
+bool ir_value_is_mutable(const struct ir_graph *graph, const struct ir_value *value)
+{
+    const struct ir_use *use = graph->has_mutation ? value->uses : NULL;
+    while (use && (use != use->user->operands || use->user->info->cls != IR_CLASS_MUTATION))
+        use = use->next;
+    return use != NULL;
+}
+
+bool ir_block_is_imperative(const struct ir_block *block)
+{
+    if (!block->graph->has_mutation)
+        return false;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        if (op->info->cls == IR_CLASS_MUTATION)
+            return true;
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            if (ir_block_is_imperative(op->blocks[i]))
+                return true;
+    }
+    return false;
 }
 
 const struct tensor *ir_value_constant(const struct ir_value *value)

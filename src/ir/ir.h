@@ -170,9 +170,10 @@ struct ir_graph {
     const struct ir_notes **input_notes;  /* the arrays and their entries may be NULL */
     const struct ir_notes **output_notes;
     uint32_t n_values, n_ops;
-    uint64_t infer_steps;          /* ops inferred so far: the budget of loops (infer_control.c) */
-    int64_t folded_growth;         /* bytes that folded constants have added (fold_constants.c) */
-    uint64_t folded_work;          /* bytes that folding has read and written */
+    bool has_mutation;     /* there may be views, writes or updates; false: there are none */
+    uint64_t infer_steps;  /* ops inferred so far: the budget of loops (infer_control.c) */
+    int64_t folded_growth; /* bytes that folded constants have added (fold_constants.c) */
+    uint64_t folded_work;  /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
     /* The model around the graph; strings may be NULL. */
@@ -248,6 +249,10 @@ static inline bool ir_op_is_own(const struct ir_op *op)
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* Nothing can be noticed of the op, nor of what is in its blocks, but its results. */
 bool ir_op_is_pure(const struct ir_op *op);
+/* In an imperative program: is it written to, or viewed, so that its elements may change? */
+bool ir_value_is_mutable(const struct ir_graph *graph, const struct ir_value *value);
+/* Does the block hold views, writes or updates? */
+bool ir_block_is_imperative(const struct ir_block *block);
 /* The Constant's tensor when the value is a Constant's result, else NULL. */
 const struct tensor *ir_value_constant(const struct ir_value *value);
 

@@ -31,10 +31,14 @@ struct stage {
 /* Identities go first: they hide constants; dead code goes last. */
 #define SIMPLIFY "identity", "fold_shapes", "dead_code"
 
-static const struct stage level_1[] = {STAGE(1, SIMPLIFY)};
+/* TensorSSA conversion: what makes an imperative program a functional one. */
+#define CONVERT "rewrite_mutation", "block_propagation", "rename", "remove_update"
+
+static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 /* One pass a line. */
 /* clang-format off */
 static const struct stage level_2[] = {
+    STAGE(1, CONVERT),
     STAGE(8,
           "infer",
           "identity",
@@ -168,13 +172,23 @@ static bool is_skipped(const struct pass *pass, const tssa_optimize_options *opt
     return false;
 }
 
+/* The others count on values that never change: what conversion had to leave imperative, they leave. */
+static bool is_conversion(const struct pass *pass)
+{
+    static const char *const names[] = {CONVERT};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], pass->name) == 0)
+            return true;
+    return false;
+}
+
 /* Sets *changed when the pass says so. */
 static tssa_status *run_pass(struct ir_graph *graph, const char *name,
                              const struct pipeline *pipeline, bool *changed)
 {
     const struct pass *pass = pass_find(name);
     const tssa_optimize_options *options = options_of(pipeline);
-    if (is_skipped(pass, options))
+    if (is_skipped(pass, options) || (ir_block_is_imperative(graph->body) && !is_conversion(pass)))
         return NULL;
     struct pass_context context = {.graph = graph,
                                    .pass = pass,

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/alias.h"
+
+#include <string.h>
+
+#include "ir/rebuild.h"
+
+struct alias_value *alias_of(const struct aliases *aliases, const struct ir_value *value)
+{
+    return &aliases->values[value->id];
+}
+
+struct alias_value *alias_set(const struct aliases *aliases, const struct ir_value *value)
+{
+    struct alias_value *of = alias_of(aliases, alias_of(aliases, value)->root);
+    while (alias_of(aliases, of->leader) != of) {
+        of->leader = alias_of(aliases, of->leader)->leader;
+        of = alias_of(aliases, of->leader);
+    }
+    return of;
+}
+
+struct ir_block *alias_block(const struct ir_value *value)
+{
+    return value->block ? value->block : value->op->parent;
+}
+
+bool alias_is_converted(const struct aliases *aliases, const struct ir_value *value)
+{
+    const struct alias_value *set = alias_set(aliases, value);
+    return set->written && set->refusal == ALIAS_FINE;
+}
+
+static void refuse(struct aliases *aliases, const struct ir_value *value,
+                   enum alias_refusal refusal, struct ir_op *where)
+{
+    struct alias_value *set = alias_set(aliases, value);
+    if (set->refusal == ALIAS_FINE) {
+        set->refusal = refusal;
+        set->where = where;
+    }
+}
+
+/* ---- Trees ---------------------------------------------------------------------------------------- */
+
+static void plant(struct aliases *aliases, struct ir_value *value)
+{
+    struct alias_value *of = alias_of(aliases, value);
+    of->root = of->leader = value;
+}
+
+/* The rule of `op` behind that of the view it is taken of: steps one after the other, params too. */
+static tssa_status *compose(struct aliases *aliases, const struct alias_view *outer,
+                            struct alias_view *view)
+{
+    const struct rule *rule = rule_of(view->op);
+    uint32_t n_outer = outer ? outer->rule->n_steps : 0,
+             n_outer_params = outer ? outer->n_params : 0;
+    uint32_t n_own = view->op->n_operands - 1;
+    view->n_params = n_outer_params + n_own;
+    struct ir_value **params = ARENA_ARRAY(&aliases->arena, struct ir_value *, view->n_params);
+    struct rule_step *steps =
+        ARENA_ARRAY(&aliases->arena, struct rule_step, (size_t)n_outer + rule->n_steps);
+    TRY_ALLOC(params);
+    TRY_ALLOC(steps);
+    for (uint32_t i = 0; i < view->n_params; i++)
+        params[i] =
+            i < n_outer_params ? outer->params[i] : ir_operand(view->op, 1 + i - n_outer_params);
+    for (uint32_t i = 0; i < n_outer; i++)
+        steps[i] = outer->rule->steps[i];
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        struct rule_step step = rule->steps[i];
+        struct rule_param *own = ARENA_ARRAY(&aliases->arena, struct rule_param, step.n_params);
+        TRY_ALLOC(own);
+        for (uint32_t p = 0; p < step.n_params; p++) {
+            own[p] = step.params[p];
+            own[p].value += own[p].is_operand ? n_outer_params : 0;
+        }
+        step.params = own;
+        steps[n_outer + i] = step;
+    }
+    view->params = params;
+    view->rule = rule_create(aliases->pass->graph, (size_t)n_outer + rule->n_steps, steps);
+    TRY_ALLOC(view->rule);
+    return NULL;
+}
+
+static tssa_status *graft(struct aliases *aliases, struct ir_op *op)
+{
+    struct ir_value *base = ir_operand(op, 0);
+    const struct alias_value *of_base = alias_of(aliases, base);
+    struct alias_value *of = alias_of(aliases, &op->results[0]);
+    struct alias_value *root = alias_of(aliases, of_base->root);
+    struct alias_view *view = ARENA_NEW(&aliases->arena, struct alias_view);
+    TRY_ALLOC(view);
+    view->op = op;
+    of->root = of->leader = of_base->root;
+    of->view = view;
+    TRY(compose(aliases, of_base->view, view));
+    if (view->rule->n_steps > RULE_MAX_STEPS || view->n_params + 2 >= IR_VARIADIC)
+        refuse(aliases, base, ALIAS_LONG_RULE, op);
+    *(root->last ? &root->last->next : &root->first) = view;
+    root->last = view;
+    return NULL;
+}
+
+static tssa_status *number_block(struct aliases *aliases, struct ir_block *block,
+                                 uint32_t *position);
+
+static tssa_status *number_op(struct aliases *aliases, struct ir_op *op, uint32_t *position)
+{
+    aliases->position[op->id] = ++*position;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (op->operands[i].value) {
+            struct ir_value *root = alias_of(aliases, op->operands[i].value)->root;
+            alias_of(aliases, root)->last_use = *position;
+        }
+    if (ir_op_is(op, IR_OP_view))
+        return graft(aliases, op);
+    if (ir_op_is(op, IR_OP_write) && !vec_push(&aliases->writes, op))
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < op->n_results; i++)
+        plant(aliases, &op->results[i]);
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        TRY(number_block(aliases, op->blocks[i], position));
+    return NULL;
+}
+
+/* Positions in program order, and the trees. */
+static tssa_status *number_block(struct aliases *aliases, struct ir_block *block,
+                                 uint32_t *position)
+{
+    for (uint32_t i = 0; i < block->n_params; i++)
+        plant(aliases, block->params[i]);
+    for (struct ir_op *op = block->first; op; op = op->next) {
+        TRY(number_op(aliases, op, position));
+        aliases->end[op->id] = *position;
+    }
+    return NULL;
+}
+
+/* ---- Passing on ----------------------------------------------------------------------------------- */
+
+static struct alias_value *tree_of(const struct aliases *aliases, const struct ir_value *value)
+{
+    return alias_of(aliases, alias_of(aliases, value)->root);
+}
+
+/*
+ * Is the tree of `value` not looked at after `op`, in no run? Uses up to `last` are not after it. A loop
+ * between the root and the op comes back to it.
+ */
+static bool is_over(const struct aliases *aliases, const struct ir_value *value,
+                    const struct ir_op *op, uint32_t last)
+{
+    const struct ir_value *root = alias_of(aliases, value)->root;
+    const struct ir_block *home = alias_block(root);
+    for (const struct ir_block *block = op->parent; block != home; block = block->owner->parent)
+        if (!block->owner || !ir_op_is(block->owner, IR_OP_If))
+            return false;
+    return alias_of(aliases, root)->last_use <= last;
+}
+
+/* Has the tree of a value moved away when `op` has passed it on? A block's return does so at its end. */
+static bool has_moved(const struct aliases *aliases, const struct ir_value *value,
+                      const struct ir_op *op)
+{
+    const struct ir_op *owner = op->parent->owner;
+    if (tree_of(aliases, value)->n_passed > 1)
+        return false;
+    if (!ir_op_is(op, IR_OP_return))
+        return is_over(aliases, value, op, aliases->position[op->id]);
+    if (alias_block(alias_of(aliases, value)->root) == op->parent)
+        return true;
+    /* The other branch does not run after this one. */
+    return ir_op_is(owner, IR_OP_If) && is_over(aliases, value, owner, aliases->end[owner->id]);
+}
+
+/* From `op` on `to` may mean the storage of `from`. */
+static void pass_on(struct aliases *aliases, const struct ir_value *from, struct ir_value *to,
+                    struct ir_op *op, enum alias_refusal refusal)
+{
+    if (!from || !to->uses || has_moved(aliases, from, op))
+        return;
+    struct alias_value *a = alias_set(aliases, from), *b = alias_set(aliases, to);
+    refuse(aliases, from, refusal, op);
+    if (a == b)
+        return;
+    a->written |= b->written;
+    b->leader = a->leader;
+}
+
+/* Counts the operands from `first` on as passed on, or (-1) forgets it again. */
+static void count(const struct aliases *aliases, const struct ir_op *op, uint32_t first, uint32_t n,
+                  int by)
+{
+    for (uint32_t i = first; i < first + n && i < op->n_operands; i++)
+        if (op->operands[i].value)
+            tree_of(aliases, op->operands[i].value)->n_passed += (uint32_t)by;
+}
+
+/* What a block returns from `first` on, n values, are results of its op. */
+static void pass_returns(struct aliases *aliases, struct ir_block *block, uint32_t first,
+                         uint32_t n)
+{
+    struct ir_op *ret = ir_block_return(block), *op = block->owner;
+    bool carries = ir_loop_carried(op) > 0;
+    count(aliases, ret, first, n, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ir_value *value = ir_operand(ret, first + i);
+        pass_on(aliases, value, &op->results[i], ret, ALIAS_PASSED_ON);
+        if (carries)
+            pass_on(aliases, value, block->params[ir_loop_param(op, i)], ret, ALIAS_PASSED_ON);
+    }
+    count(aliases, ret, first, n, -1);
+}
+
+static void pass_if(struct aliases *aliases, struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        pass_returns(aliases, op->blocks[i], 0, op->n_results);
+}
+
+/* Loops and scans. Scan outputs are copied when an iteration ends. */
+static void pass_loop(struct aliases *aliases, struct ir_op *op)
+{
+    uint32_t n = ir_loop_carried(op), first = ir_loop_operand(op, 0);
+    count(aliases, op, first, n, 1);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct ir_value *value = ir_operand(op, first + i);
+        struct ir_value *param = op->blocks[0]->params[ir_loop_param(op, i)];
+        pass_on(aliases, value, param, op, ALIAS_PASSED_ON);
+        pass_on(aliases, value, &op->results[i], op, ALIAS_PASSED_ON);
+    }
+    count(aliases, op, first, n, -1);
+    pass_returns(aliases, op->blocks[0], ir_loop_return(op, 0), n);
+}
+
+/* Elements go in, are handed to the body, and what it returns is put together: all one set. */
+static void pass_sequence_map(struct aliases *aliases, struct ir_op *op)
+{
+    struct ir_block *body = op->blocks[0];
+    for (uint32_t i = 0; i < op->n_operands && i < body->n_params; i++)
+        pass_on(aliases, ir_operand(op, i), body->params[i], op, ALIAS_CONTAINED);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        pass_on(aliases, ir_operand(ir_block_return(body), i), &op->results[i],
+                ir_block_return(body), ALIAS_CONTAINED);
+}
+
+/* Any operand may be in any result, or the other way round. */
+static void pass_container(struct aliases *aliases, struct ir_op *op)
+{
+    count(aliases, op, 0, op->n_operands, 1);
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        for (uint32_t r = 0; r < op->n_results; r++)
+            pass_on(aliases, ir_operand(op, i), &op->results[r], op, ALIAS_CONTAINED);
+    count(aliases, op, 0, op->n_operands, -1);
+}
+
+static bool is_container(const struct ir_value *value)
+{
+    return value && (value->type->kind == TYPE_SEQUENCE || value->type->kind == TYPE_OPTIONAL ||
+                     value->type->kind == TYPE_MAP);
+}
+
+/* Does the op keep tensors in sequences or optionals, or take them out? */
+static bool handles_containers(const struct ir_op *op)
+{
+    static const enum ir_op_id copies[] = {IR_OP_ConcatFromSequence, IR_OP_SequenceLength,
+                                           IR_OP_SplitToSequence, IR_OP_OptionalHasElement};
+    bool any = false;
+    for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+        if (ir_op_is(op, copies[i]))
+            return false;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        any |= is_container(ir_operand(op, i));
+    for (uint32_t i = 0; i < op->n_results; i++)
+        any |= is_container(&op->results[i]);
+    return any;
+}
+
+static tssa_status *pass_op(void *context, struct ir_op *op)
+{
+    struct aliases *aliases = context;
+    if (ir_op_is(op, IR_OP_return))
+        return NULL;
+    if (ir_op_is(op, IR_OP_If))
+        pass_if(aliases, op);
+    else if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan))
+        pass_loop(aliases, op);
+    else if (ir_op_is(op, IR_OP_SequenceMap))
+        pass_sequence_map(aliases, op);
+    else if (handles_containers(op))
+        pass_container(aliases, op);
+    return NULL;
+}
+
+/* Every block between a write and the storage must be able to hand the new version out. */
+static void check_write(struct aliases *aliases, const struct ir_op *write)
+{
+    const struct ir_value *value = ir_operand(write, 0);
+    const struct ir_block *home = alias_block(alias_of(aliases, value)->root);
+    alias_set(aliases, value)->written = true;
+    for (const struct ir_block *block = write->parent; block != home; block = block->owner->parent)
+        if (!ir_op_is(block->owner, IR_OP_If) && !ir_op_is(block->owner, IR_OP_Loop))
+            refuse(aliases, value, ALIAS_FOREIGN, block->owner);
+}
+
+/* ---- Analysis ------------------------------------------------------------------------------------- */
+
+void alias_free(struct aliases *aliases)
+{
+    vec_free(&aliases->writes);
+    arena_clear(&aliases->arena);
+}
+
+tssa_status *alias_analyse(struct aliases *aliases, struct pass_context *pass)
+{
+    struct ir_graph *graph = pass->graph;
+    uint32_t position = 0;
+    memset(aliases, 0, sizeof *aliases);
+    aliases->pass = pass;
+    arena_init(&aliases->arena, graph->allocator);
+    vec_init(&aliases->writes, graph->allocator);
+    aliases->n_values = graph->n_values;
+    aliases->n_ops = graph->n_ops;
+    aliases->values = ARENA_ARRAY(&aliases->arena, struct alias_value, graph->n_values);
+    aliases->position = ARENA_ARRAY(&aliases->arena, uint32_t, graph->n_ops);
+    aliases->end = ARENA_ARRAY(&aliases->arena, uint32_t, graph->n_ops);
+    TRY_ALLOC(aliases->values);
+    TRY_ALLOC(aliases->position);
+    TRY_ALLOC(aliases->end);
+    TRY(number_block(aliases, graph->body, &position));
+    TRY(ir_block_walk(graph->body, pass_op, aliases));
+    for (size_t i = 0; i < aliases->writes.count; i++)
+        check_write(aliases, aliases->writes.data[i]);
+    return NULL;
+}
