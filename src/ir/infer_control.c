@@ -406,6 +406,8 @@ static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32
 static tssa_status *set_param_known(struct ir_graph *graph, struct ir_value *param,
                                     const struct dim *element)
 {
+    if (ir_value_is_mutable(graph, param))
+        return NULL;
     struct ir_known *known = ARENA_NEW(&graph->arena, struct ir_known);
     TRY_ALLOC(element);
     TRY_ALLOC(known);
@@ -420,8 +422,6 @@ static tssa_status *set_param_known(struct ir_graph *graph, struct ir_value *par
 static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
                                 const struct ir_block *body)
 {
-    if (ir_value_is_mutable(graph, param))
-        return NULL;
     const struct ir_known *trips = infer_known(op, 0);
     const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
     int64_t high = limit ? limit->high : INT64_MAX;
