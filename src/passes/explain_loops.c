@@ -7,7 +7,6 @@
  *   keeps   everything
  *   breaks  nothing
  */
-#include "base/vec.h"
 #include "passes/loops.h"
 #include "passes/pass.h"
 
@@ -39,72 +38,6 @@ static tssa_status *remark(struct pass_context *pass, const struct ir_op *op, co
     return status;
 }
 
-/* ---- What an iteration needs of the one before ---------------------------------------------------- */
-
-struct search {
-    VEC(struct ir_value *) queue;
-    bool *seen; /* by id */
-};
-
-static bool push(struct search *search, struct ir_value *value)
-{
-    if (search->seen[value->id])
-        return true;
-    search->seen[value->id] = true;
-    return vec_push(&search->queue, value);
-}
-
-/* The values that an op makes, and, of an op that ends a block, those of the block's owner. */
-static bool push_results(struct search *search, const struct loop *loop, struct ir_op *op)
-{
-    struct ir_op *owner = op;
-    if (ir_op_is(op, IR_OP_return) && op != loop->ret)
-        owner = op->parent->owner;
-    for (uint32_t i = 0; i < owner->n_results; i++)
-        if (!push(search, &owner->results[i]))
-            return false;
-    for (uint32_t b = 0; b < op->n_blocks; b++)
-        for (uint32_t i = 0; i < op->blocks[b]->n_params; i++)
-            if (!push(search, op->blocks[b]->params[i]))
-                return false;
-    return true;
-}
-
-/* Marks everything that depends on a value. */
-static tssa_status *reach(struct search *search, const struct loop *loop, struct ir_value *from)
-{
-    bool memory = push(search, from);
-    for (size_t i = 0; memory && i < search->queue.count; i++)
-        for (struct ir_use *use = search->queue.data[i]->uses; memory && use; use = use->next)
-            if (use->user != loop->ret)
-                memory = push_results(search, loop, use->user);
-    return memory ? NULL : status_out_of_memory();
-}
-
-/* The first carried value that an iteration computes from its value before; NULL: none. */
-static tssa_status *find_recurrence(struct pass_context *pass, const struct loop *loop,
-                                    const struct ir_value **found)
-{
-    const struct ir_graph *graph = pass->graph;
-    struct search search = {.queue = VEC_INIT(graph->allocator)};
-    tssa_status *status = NULL;
-    *found = NULL;
-    search.seen = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *search.seen);
-    TRY_ALLOC(search.seen);
-    for (uint32_t k = 0; k < loop->n_carried && !status && !*found; k++) {
-        struct ir_value *next = loop_next(loop, k);
-        for (size_t i = 0; i < search.queue.count; i++)
-            search.seen[search.queue.data[i]->id] = false;
-        search.queue.count = 0;
-        status = reach(&search, loop, loop_param(loop, k));
-        if (next && search.seen[next->id])
-            *found = loop_param(loop, k);
-    }
-    vec_free(&search.queue);
-    allocator_free(graph->allocator, search.seen);
-    return status;
-}
-
 /* ---- Loops and branches --------------------------------------------------------------------------- */
 
 static tssa_status *explain_loop(struct pass_context *pass, struct ir_op *op)
@@ -112,7 +45,7 @@ static tssa_status *explain_loop(struct pass_context *pass, struct ir_op *op)
     struct loop loop = loop_of(op);
     const struct ir_value *value;
     int64_t trips;
-    TRY(find_recurrence(pass, &loop, &value));
+    TRY(loop_find_recurrence(&loop, false, &value));
     if (value)
         return remark(pass, op, "each iteration needs what the one before has made of", value, "");
     if (loop_stays(&loop) == LOOP_UNKNOWN)

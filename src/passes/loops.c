@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/loops.h"
 
+#include "base/vec.h"
 #include "ir/infer.h"
 
 bool loop_known_int(const struct ir_value *value, int64_t *number)
@@ -115,4 +116,89 @@ void loop_replace(struct ir_value *old, struct ir_value *by)
         by->name = old->name;
         old->name = NULL;
     }
+}
+
+/* ---- What an iteration needs of the one before ---------------------------------------------------- */
+
+struct search {
+    VEC(struct ir_value *) queue;
+    bool *seen; /* by id */
+};
+
+static bool push(struct search *search, struct ir_value *value)
+{
+    if (search->seen[value->id])
+        return true;
+    search->seen[value->id] = true;
+    return vec_push(&search->queue, value);
+}
+
+/* The values that an op makes, and, of an op that ends a block, those of the block's owner. */
+static bool push_results(struct search *search, const struct loop *loop, struct ir_op *op)
+{
+    struct ir_op *owner = op;
+    if (ir_op_is(op, IR_OP_return) && op != loop->ret)
+        owner = op->parent->owner;
+    for (uint32_t i = 0; i < owner->n_results; i++)
+        if (!push(search, &owner->results[i]))
+            return false;
+    for (uint32_t b = 0; b < op->n_blocks; b++)
+        for (uint32_t i = 0; i < op->blocks[b]->n_params; i++)
+            if (!push(search, op->blocks[b]->params[i]))
+                return false;
+    return true;
+}
+
+/* Does the op take a region out of the used value, or write one into it? */
+static bool is_region(const struct ir_use *use)
+{
+    if (use != use->user->operands)
+        return false;
+    switch (use->user->info->id) {
+    case IR_OP_Gather:
+    case IR_OP_Slice:
+    case IR_OP_access:
+    case IR_OP_ScatterElements:
+    case IR_OP_ScatterND:
+    case IR_OP_assign:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Marks everything that depends on a value. */
+static tssa_status *reach(struct search *search, const struct loop *loop, bool whole,
+                          struct ir_value *from)
+{
+    bool memory = push(search, from);
+    for (size_t i = 0; memory && i < search->queue.count; i++)
+        for (struct ir_use *use = search->queue.data[i]->uses; memory && use; use = use->next)
+            if (use->user != loop->ret && !(whole && use->value == from && is_region(use)))
+                memory = push_results(search, loop, use->user);
+    return memory ? NULL : status_out_of_memory();
+}
+
+tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
+                                  const struct ir_value **found)
+{
+    const struct ir_graph *graph = loop->body->graph;
+    struct search search = {.queue = VEC_INIT(graph->allocator)};
+    tssa_status *status = NULL;
+    *found = NULL;
+    search.seen = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *search.seen);
+    TRY_ALLOC(search.seen);
+    for (uint32_t k = 0; k < loop->n_carried && !status && !*found; k++) {
+        struct ir_value *next = loop_next(loop, k);
+        for (size_t i = 0; i < search.queue.count; i++)
+            search.seen[search.queue.data[i]->id] = false;
+        search.queue.count = 0;
+        status =
+            next == loop_param(loop, k) ? NULL : reach(&search, loop, whole, loop_param(loop, k));
+        if (next && search.seen[next->id])
+            *found = loop_param(loop, k);
+    }
+    vec_free(&search.queue);
+    allocator_free(graph->allocator, search.seen);
+    return status;
 }

@@ -58,6 +58,11 @@ bool loop_makes(const struct loop *loop, const struct ir_value *value);
 /* Ops in the block and the blocks in it, but for constants and returns; no more than `limit` are counted. */
 uint32_t loop_size(const struct ir_block *block, uint32_t limit);
 
+/* The first carried value that an iteration computes from its value before; NULL: there is none. `whole`:
+ * counts only what is computed from a whole carried value, not from regions of it. */
+tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
+                                  const struct ir_value **found);
+
 /* An op of the newest version before `at`, under its node's name; NULL when memory runs out. */
 struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operands);
 /* A Constant of int64 or bool before `at`, with its type. */

@@ -5,10 +5,12 @@
  *   - a Loop of one iteration, or whose condition is false after the first one, always;
  *   - a Loop that goes through sequences or carries them, whose iterations differ in shape, when iterations
  *     times ops of the body stay below a limit. What it carries is then a known list (sequences);
+ *   - a Loop in the body of another, each of whose iterations needs the one before: a stack of layers, say.
+ *     Where it indexes what the outer loop carries, that can be taken apart then (scalar_replacement);
  *   - a SequenceMap over sequences that are constructed from as few values.
  *
- * Loops over tensors stay: they become batched operators (parallelize), or are truly sequential, and then
- * writing them out would only make the model large.
+ * Other loops over tensors stay: they become batched operators (parallelize), or are truly sequential, and
+ * then writing them out would only make the model large.
  *
  *   needs   known elements, for trip counts; SequenceLength of known sequences is a constant (sequences)
  *   keeps   the order of what is computed
@@ -19,6 +21,8 @@
 #include "passes/loops.h"
 #include "passes/pass.h"
 
+#define MAX_LAYERS 16 /* trips of a loop in a loop */
+#define MAX_LAYER_OPS 1024
 #define MAX_TRIPS 64        /* of one loop */
 #define MAX_LOOP_OPS 2048   /* that one loop may become */
 #define MAX_TOTAL_OPS 16384 /* that one run of the pass may make */
@@ -55,15 +59,53 @@ static bool handles_sequences(const struct loop *loop)
 }
 
 /* Are `trips` copies of the block few enough? They count as made when they are. */
-static bool affordable(struct unroll *unroll, const struct ir_block *body, int64_t trips)
+static bool affordable(struct unroll *unroll, const struct ir_block *body, int64_t trips,
+                       uint32_t limit)
 {
     if (trips > MAX_TRIPS)
         return false;
-    uint32_t size = loop_size(body, MAX_LOOP_OPS + 1) * (uint32_t)trips;
-    if (size > MAX_LOOP_OPS || unroll->made + size > MAX_TOTAL_OPS)
+    uint32_t size = loop_size(body, limit + 1) * (uint32_t)trips;
+    if (size > limit || unroll->made + size > MAX_TOTAL_OPS)
         return false;
     unroll->made += size;
     return true;
+}
+
+static bool is_in_loop(const struct ir_op *op)
+{
+    while ((op = op->parent->owner))
+        if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan))
+            return true;
+    return false;
+}
+
+/* Layers of a network that is run in a loop. */
+static tssa_status *is_stack_of_layers(const struct loop *loop, int64_t trips, bool *layers)
+{
+    const struct ir_value *recurrence;
+    *layers = false;
+    if (trips > MAX_LAYERS || !is_in_loop(loop->op))
+        return NULL;
+    TRY(loop_find_recurrence(loop, true, &recurrence));
+    *layers = recurrence != NULL;
+    return NULL;
+}
+
+/* What decides is what the loop is for, then what it costs. */
+static tssa_status *is_worth_it(struct unroll *unroll, const struct loop *loop, int64_t trips,
+                                bool *worth)
+{
+    bool layers;
+    *worth = true;
+    if (trips == 1)
+        return NULL;
+    if (handles_sequences(loop)) {
+        *worth = affordable(unroll, loop->body, trips, MAX_LOOP_OPS);
+        return NULL;
+    }
+    TRY(is_stack_of_layers(loop, trips, &layers));
+    *worth = layers && affordable(unroll, loop->body, trips, MAX_LAYER_OPS);
+    return NULL;
 }
 
 static bool has_absent_values(const struct loop *loop)
@@ -219,11 +261,11 @@ static tssa_status *visit_loop(struct unroll *unroll, struct ir_op *op)
 {
     struct loop loop = loop_of(op);
     int64_t trips;
+    bool worth;
     if (!loop_trips(&loop, &trips) || trips < 1 || has_absent_values(&loop))
         return NULL;
-    if (trips > 1 && (!handles_sequences(&loop) || !affordable(unroll, loop.body, trips)))
-        return NULL;
-    return unroll_loop(unroll, &loop, trips);
+    TRY(is_worth_it(unroll, &loop, trips, &worth));
+    return worth ? unroll_loop(unroll, &loop, trips) : NULL;
 }
 
 /* ---- SequenceMap ---------------------------------------------------------------------------------- */
@@ -267,7 +309,7 @@ static tssa_status *copy_element(struct unroll *unroll, struct ir_op *op, uint32
 static tssa_status *visit_map(struct unroll *unroll, struct ir_op *op)
 {
     uint32_t length = map_length(op);
-    if (length == 0 || !affordable(unroll, op->blocks[0], length))
+    if (length == 0 || !affordable(unroll, op->blocks[0], length, MAX_LOOP_OPS))
         return NULL;
     struct ir_value **elements =
         ARENA_ARRAY(&unroll->pass->graph->arena, struct ir_value *, (size_t)op->n_results * length);
