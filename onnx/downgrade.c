@@ -545,7 +545,9 @@ static tssa_status *check_operands(const struct export_draft *draft, const struc
     if (schema->max_inputs != SCHEMA_VARIADIC && count > schema->max_inputs)
         return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d inputs at most", draft->name, draft->version,
                      schema->max_inputs);
-    for (size_t i = 0; i < schema->min_inputs; i++)
+    /* Loop's trip count and condition may be absent, though values follow. */
+    bool variadic = schema->max_inputs == SCHEMA_VARIADIC;
+    for (size_t i = 0; i < schema->min_inputs && !variadic; i++)
         if (!operand(draft, (int)i))
             return ERROR(TSSA_UNSUPPORTED, "%s-%d has no optional input %zu", draft->name,
                          draft->version, i);

@@ -181,7 +181,9 @@ static enum exit_code check_runs(struct rewrite *rewrite)
         .sets = arguments->check,
         .source = &arguments->source,
         .rule = {.rtol = arguments->rtol, .atol = arguments->atol, .exact_integers = true},
-        .quiet = is_quiet(arguments)};
+        .timeout = arguments->timeout,
+        .quiet = is_quiet(arguments),
+        .out = arguments->remarks == REMARKS_JSON ? stderr : stdout};
     bool same = true;
     tssa_status *status = compare_models(rewrite, &options, &same);
     progress_done();

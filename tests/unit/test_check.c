@@ -49,8 +49,12 @@ static void pair_close(struct pair *pair)
 static bool is_same(struct pair *pair, int64_t sets)
 {
     const struct input_source source = {.seed = 1};
-    const struct check_options options = {
-        .path = "-", .sets = sets, .source = &source, .rule = {1e-3, 1e-5, true}, .quiet = true};
+    const struct check_options options = {.path = "-",
+                                          .sets = sets,
+                                          .source = &source,
+                                          .rule = {1e-3, 1e-5, true},
+                                          .quiet = true,
+                                          .out = stdout};
     bool same = false;
     assert_null(check_models(pair->context, pair->models[0], pair->models[1], &options, &same));
     return same;
@@ -211,7 +215,7 @@ static void unrunnable_models_are_refused(void **state)
     struct pair pair;
     const char *const same[] = {"Neg", "Neg"};
     const struct input_source source = {.seed = 1};
-    const struct check_options options = {.path = "-", .sets = 1, .source = &source};
+    const struct check_options options = {.path = "-", .sets = 1, .source = &source, .out = stdout};
     bool equal;
     pair_around_magic(&pair, same, same);
     tssa_status *status =

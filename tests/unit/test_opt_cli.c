@@ -269,6 +269,9 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--input-shape", "a:1xx2"), 2, "a:1xx2");
     expect_refused(RUN(start, "--input-shape", "a:1"), 2, "a has 2 dims, not 1");
     expect_refused(RUN(start, "--input-shape", "z:1"), 2, "z");
+    expect_refused(RUN(start, "--input-shape", "a:2,3", "--input-shape", "b:3,3"), 2, "rows");
+    expect_refused(RUN(lstm, "--input-shape", "x:1,1,1"), 2, "--input-shape x:1,1,1");
+    expect_refused(RUN(start, "--timeout", "0"), 2, "--timeout 0");
     expect_refused(RUN(start, "--dim", "z=1"), 2, "\"z\"");
     expect_refused(RUN(start, "x.onnx", "--verify-only"), 2, "--verify-only");
 }

@@ -10,6 +10,7 @@
 
 #include "api/handles.h"
 #include "tools/common/inputs.h"
+#include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
 
 /* The worst that was seen of an output, over all sets. */
@@ -141,24 +142,42 @@ static void refuse(struct check *check, tssa_status *status)
     tssa_status_free(status);
 }
 
+/* One run; a session that was stopped is made anew. */
+static tssa_status *run_one(struct check *check, int which, const struct run_inputs *inputs)
+{
+    tssa_model *model = which ? check->rewritten : check->original;
+    interrupt_limit(check->sessions[which], check->options->timeout);
+    tssa_status *status = tssa_session_run(check->sessions[which], inputs->count, inputs->values,
+                                           check->n_outputs, check->outputs[which]);
+    interrupt_disarm();
+    if (tssa_status_code(status) != TSSA_LIMIT || !check->options->timeout)
+        return status;
+    tssa_session_free(check->sessions[which]);
+    check->sessions[which] = NULL;
+    tssa_status *failed = tssa_session_create(model, NULL, &check->sessions[which]);
+    if (!failed)
+        return status;
+    tssa_status_free(status);
+    return failed;
+}
+
 /* Runs both. False when the original refuses the inputs: then others may do. */
 static bool run_set(struct check *check, const char *set, const struct run_inputs *inputs)
 {
     progress("checking with %s", set);
-    tssa_status *status = tssa_session_run(check->sessions[0], inputs->count, inputs->values,
-                                           check->n_outputs, check->outputs[0]);
+    tssa_status *status = check->sessions[0] ? run_one(check, 0, inputs) : status_out_of_memory();
     if (status) {
         refuse(check, status);
         return false;
     }
     check->ran++;
     progress("checking with %s: the new model", set);
-    status = tssa_session_run(check->sessions[1], inputs->count, inputs->values, check->n_outputs,
-                              check->outputs[1]);
+    status = check->sessions[1] ? run_one(check, 1, inputs) : status_out_of_memory();
     progress_done();
     if (status) {
-        printf("  DIFFERS with %s: the original runs, the new model fails: %s\n", set,
-               tssa_status_message(status));
+        fprintf(check->options->out,
+                "  DIFFERS with %s: the original runs, the new model fails: %s\n", set,
+                tssa_status_message(status));
         tssa_status_free(status);
         check->failed = true;
     } else {
@@ -344,41 +363,46 @@ static void check_close(struct check *check)
     tssa_session_free(check->sessions[1]);
 }
 
-static void print_tally(const char *name, const struct tally *tally)
+static void print_tally(FILE *out, const char *name, const struct tally *tally)
 {
     const struct compare_report *worst = &tally->worst;
     if (tally->differs)
-        printf("  %-24s DIFFERS: %s (%s)\n", name, worst->why, tally->set);
+        fprintf(out, "  %-24s DIFFERS: %s (%s)\n", name, worst->why, tally->set);
     else if (worst->max_abs > 0)
-        printf("  %-24s close: max abs %.3g, max rel %.3g, at %s (%s)\n", name, worst->max_abs,
-               worst->max_rel, worst->where, tally->set);
+        fprintf(out, "  %-24s close: max abs %.3g, max rel %.3g, at %s (%s)\n", name,
+                worst->max_abs, worst->max_rel, worst->where, tally->set);
     else
-        printf("  %-24s identical\n", name);
+        fprintf(out, "  %-24s identical\n", name);
 }
 
 static tssa_status *report(const struct check *check, bool *same)
 {
+    FILE *out = check->options->out;
     *same = !check->failed;
     for (size_t i = 0; i < check->n_outputs; i++)
         *same &= !check->tallies[i].differs;
     if (check->options->quiet && *same)
         return NULL;
     if (check->ran)
-        printf("checked on %zu set%s of inputs (rtol %g, atol %g, integers exactly)\n", check->ran,
-               check->ran == 1 ? "" : "s", check->options->rule.rtol, check->options->rule.atol);
+        fprintf(out,
+                "checked on %zu set%s of inputs (seed %" PRIu64
+                ", rtol %g, atol %g, integers exactly)\n",
+                check->ran, check->ran == 1 ? "" : "s", check->options->source->seed,
+                check->options->rule.rtol, check->options->rule.atol);
     else
-        printf("NOT CHECKED by running: the original refused every set of inputs; structure, "
-               "types and signature were checked\n");
+        fprintf(out, "NOT CHECKED by running: the original refused every set of inputs; structure, "
+                     "types and signature were checked\n");
     if (check->refused)
-        printf("  the original itself failed on %zu set%s, the last time: %s\n", check->refused,
-               check->refused == 1 ? "" : "s", check->why);
+        fprintf(out, "  the original itself failed on %zu set%s, the last time: %s\n",
+                check->refused, check->refused == 1 ? "" : "s", check->why);
     if (check->unstable)
-        printf("  on %zu set%s the original does not give the same twice, which proves nothing\n",
-               check->unstable, check->unstable == 1 ? "" : "s");
+        fprintf(out,
+                "  on %zu set%s the original does not give the same twice, which proves nothing\n",
+                check->unstable, check->unstable == 1 ? "" : "s");
     for (size_t i = 0; i < check->n_outputs && check->ran && !check->failed; i++) {
         tssa_value_info info;
         TRY(tssa_model_output(check->original, i, &info));
-        print_tally(info.name, &check->tallies[i]);
+        print_tally(out, info.name, &check->tallies[i]);
     }
     return NULL;
 }

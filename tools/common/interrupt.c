@@ -24,8 +24,13 @@ static void handle(int number, void (*handler)(int))
 
 void interrupt_arm(tssa_session *session, unsigned seconds)
 {
-    atomic_store(&running, session);
     handle(SIGINT, stop);
+    interrupt_limit(session, seconds);
+}
+
+void interrupt_limit(tssa_session *session, unsigned seconds)
+{
+    atomic_store(&running, session);
     handle(SIGALRM, stop);
     alarm(seconds);
 }

@@ -8,6 +8,8 @@
 /* From now on SIGINT, and the end of `seconds` (0: none), stop the session's runs. A second SIGINT ends
  * the program at once. */
 void interrupt_arm(tssa_session *session, unsigned seconds);
+/* Only the end of `seconds` does. */
+void interrupt_limit(tssa_session *session, unsigned seconds);
 /* Before the session is freed. */
 void interrupt_disarm(void);
 

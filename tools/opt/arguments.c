@@ -20,6 +20,7 @@ enum {
     KEY_SEED,
     KEY_RTOL,
     KEY_ATOL,
+    KEY_TIMEOUT,
     KEY_VERIFY,
     KEY_STATS,
     KEY_EXTERNAL,
@@ -53,6 +54,7 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 3},
     {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 3},
     {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 3},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End a run of --check that takes longer", 3},
     {"verify-only", KEY_VERIFY, NULL, 0,
      "Check the model, and the graph after each pass, and write nothing", 3},
 
@@ -187,6 +189,10 @@ static error_t parse_number(int key, const char *argument, struct opt_arguments 
         error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
                                  &number);
         arguments->memory_limit = (size_t)number << 20;
+        return error;
+    case KEY_TIMEOUT:
+        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
+        arguments->timeout = (unsigned)number;
         return error;
     case KEY_OPSET:
         return argument_integer("--opset", argument, 1, 1000, "the number of an opset",

@@ -31,6 +31,7 @@ struct opt_arguments {
     int64_t opset; /* 0: the model's */
     int64_t check; /* sets of random inputs; 0: no check */
     double rtol, atol;
+    unsigned timeout; /* seconds per run of --check; 0: no limit */
     int threads;
     size_t memory_limit;
 };

@@ -36,14 +36,64 @@ static tssa_status *fix_shape(tssa_model *model, const struct shape_argument *sh
     return status;
 }
 
+/* The same symbol may not be given two sizes by two options. Symbols are those of the model as it is. */
+static tssa_status *check_pair(const tssa_value_info *a, const struct shape_argument *shape_a,
+                               const tssa_value_info *b, const struct shape_argument *shape_b)
+{
+    for (int i = 0; i < a->rank && i < shape_a->rank; i++)
+        for (int k = 0; k < b->rank && k < shape_b->rank; k++)
+            if (a->symbols[i] && b->symbols[k] && strcmp(a->symbols[i], b->symbols[k]) == 0 &&
+                shape_a->dims[i] != shape_b->dims[k])
+                return ERROR(TSSA_INVALID_ARGUMENT,
+                             "--input-shape: the dim %s would be %" PRId64 " in %s and %" PRId64
+                             " in %s",
+                             a->symbols[i], shape_a->dims[i], a->name, shape_b->dims[k], b->name);
+    return NULL;
+}
+
+static tssa_status *find_input(const tssa_model *model, const char *name, tssa_value_info *info)
+{
+    for (size_t i = 0; i < tssa_model_input_count(model); i++) {
+        TRY(tssa_model_input(model, i, info));
+        if (strcmp(info->name, name) == 0)
+            return NULL;
+    }
+    *info = (tssa_value_info){.name = name}; /* is refused later */
+    return NULL;
+}
+
+static tssa_status *check_shapes(const struct input_source *source, const tssa_model *model)
+{
+    tssa_value_info a, b;
+    for (size_t i = 0; i < source->shape_count; i++) {
+        TRY(find_input(model, source->shapes[i].name, &a));
+        for (size_t k = 0; k < i; k++) {
+            TRY(find_input(model, source->shapes[k].name, &b));
+            TRY(check_pair(&b, &source->shapes[k], &a, &source->shapes[i]));
+        }
+    }
+    return NULL;
+}
+
+/* What the model cannot be with these shapes is a wrong argument, not a wrong model. */
+static tssa_status *blame_argument(tssa_status *status)
+{
+    if (tssa_status_code(status) != TSSA_MALFORMED)
+        return status;
+    tssa_status *blamed = ERROR(TSSA_INVALID_ARGUMENT, "%s", tssa_status_message(status));
+    tssa_status_free(status);
+    return blamed;
+}
+
 static tssa_status *fix_shapes(const struct input_source *source, tssa_model *model)
 {
+    TRY(check_shapes(source, model));
     for (size_t i = 0; i < source->shape_count; i++)
-        TRY(fix_shape(model, &source->shapes[i]));
+        TRY(blame_argument(fix_shape(model, &source->shapes[i])));
     for (size_t i = 0; i < source->dim_count; i++) {
         const struct dim_argument *dim = &source->dims[i];
-        TRY(status_prefix(tssa_model_set_dim(model, dim->name, dim->value), "--dim %s=%" PRId64,
-                          dim->name, dim->value));
+        TRY(blame_argument(status_prefix(tssa_model_set_dim(model, dim->name, dim->value),
+                                         "--dim %s=%" PRId64, dim->name, dim->value)));
     }
     return NULL;
 }
