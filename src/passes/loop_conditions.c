@@ -5,7 +5,7 @@
  *   - a comparison i + c < L of the iteration's number with a value from outside, alone or as a term of And,
  *     limits the trip count;
  *   - so it goes from the condition, as do terms that always hold;
- *   - a condition that is always true is absent, and passed on in the body;
+ *   - a condition that is always true is the one that the body is given;
  *   - a condition that is false after the first iteration makes the trip count 1.
  *
  *   needs   known elements: the iteration's number is a symbol, carried counters are affine in it (induction)
@@ -231,13 +231,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
     struct loop loop = loop_of(op);
     if (loop_stays(&loop) == LOOP_FALSE)
         return one_iteration(pass, &loop);
-    TRY(strip_condition(pass, &loop));
-    if (ir_operand(op, 1) && loop_enters(&loop) == LOOP_TRUE &&
-        (ir_operand(op, 0) || loop_stays(&loop) != LOOP_TRUE)) {
-        ir_op_set_operand(op, 1, NULL);
-        pass->changed = true;
-    }
-    return NULL;
+    return strip_condition(pass, &loop);
 }
 
 tssa_status *pass_loop_conditions(struct pass_context *pass)
