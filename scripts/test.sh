@@ -11,7 +11,8 @@ part models scripts/check_models.sh build/release models build/models
 part conformance scripts/conformance.sh build/release
 data=$(echo build/venv/lib/python3*/site-packages/onnx/backend/test/data)
 real=${REAL_MODELS:-../shared/real-models}
-rewritten=("$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" models build/models)
+part adversarial build/venv/bin/python tests/rewritten/adversarial.py build/adversarial
+rewritten=(build/adversarial "$data/node" "$data/simple" "$data/pytorch-operator" "$data/pytorch-converted" models build/models)
 if [ -d "$real" ]; then
     rewritten+=("$real")
     part real build/release/tssa-real "$real"
