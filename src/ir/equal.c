@@ -149,9 +149,15 @@ static uint64_t attr_hash(const struct ir_attr *attr)
     }
 }
 
+/* A tensor is a tensor, whichever version of Constant holds it. */
+static int version_of(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Constant) ? 0 : op->version;
+}
+
 uint64_t ir_op_hash(const struct ir_op *op)
 {
-    const uint32_t head[] = {(uint32_t)op->info->id, (uint32_t)op->version, op->n_operands,
+    const uint32_t head[] = {(uint32_t)op->info->id, (uint32_t)version_of(op), op->n_operands,
                              op->n_results, op->n_blocks};
     uint64_t hash = hash_bytes(head, sizeof head, 0);
     for (uint32_t i = 0; i < op->n_attrs; i++)
@@ -163,7 +169,7 @@ uint64_t ir_op_hash(const struct ir_op *op)
 
 static bool heads_equal(const struct ir_op *a, const struct ir_op *b)
 {
-    if (a->info != b->info || a->opaque != b->opaque || a->version != b->version ||
+    if (a->info != b->info || a->opaque != b->opaque || version_of(a) != version_of(b) ||
         a->n_operands != b->n_operands || a->n_results != b->n_results ||
         a->n_blocks != b->n_blocks)
         return false;
