@@ -14,6 +14,11 @@
 #include <cmocka.h>
 
 #include "common/rewrite_check.h"
+#include "common/test_alloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
+#include "runtime/evaluate.h"
 
 #define FOLDER TSSA_SOURCE_DIR "/tests/golden/"
 
@@ -53,12 +58,52 @@ static void results_are_the_same(void **state)
     free(text);
 }
 
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+static const char *swept;
+
+static tssa_status *optimize(const tssa_allocator *allocator, struct ir_graph *graph)
+{
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, allocator);
+    const struct pipeline pipeline = {.evaluate = evaluator_run, .evaluate_user = &evaluator};
+    tssa_status *status = ir_infer_graph(graph);
+    if (!status)
+        status = pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
+}
+
+static tssa_status *parse_and_optimize(const tssa_allocator *allocator)
+{
+    struct ir_graph *graph;
+    TRY(ir_parse(allocator, swept, strlen(swept), &graph));
+    tssa_status *status = optimize(allocator, graph);
+    ir_graph_free(graph);
+    return status;
+}
+
+static void memory_may_run_out_anywhere(void **state)
+{
+    static const char *const names[] = {"algebra", "carried_values", "fold_constants", "hoist",
+                                        "common_subexpressions"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char *text = read_file(names[i]);
+        swept = text;
+        assert_true(test_alloc_sweep(parse_and_optimize) > 0);
+        free(text);
+    }
+}
+
 int main(void)
 {
     static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches"};
-    struct CMUnitTest tests[sizeof names / sizeof *names];
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    enum { N = sizeof names / sizeof *names };
+    struct CMUnitTest tests[N + 1];
+    for (size_t i = 0; i < N; i++)
         tests[i] =
             (struct CMUnitTest){names[i], results_are_the_same, NULL, NULL, (void *)names[i]};
+    tests[N] = (struct CMUnitTest)cmocka_unit_test(memory_may_run_out_anywhere);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
