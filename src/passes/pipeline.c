@@ -224,7 +224,7 @@ static tssa_status *check_options(const tssa_optimize_options *options)
 tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
                                  const struct pipeline *pipeline)
 {
-    bool changed;
+    bool changed = false;
     TRY(check_options(options_of(pipeline)));
     TRY(check_names(names, count));
     for (size_t i = 0; i < count; i++)
