@@ -149,16 +149,37 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* One optimization under way. */
+struct runner {
+    struct ir_graph *graph;
+    const struct pipeline *pipeline;
+    const tssa_optimize_options *options;
+    bool imperative; /* no pass makes a graph so: looked at until it is not */
+    size_t ops;      /* for pass_done */
+};
+
+static struct runner start(struct ir_graph *graph, const struct pipeline *pipeline)
+{
+    const tssa_optimize_options *options = options_of(pipeline);
+    return (struct runner){.graph = graph,
+                           .pipeline = pipeline,
+                           .options = options,
+                           .imperative = true,
+                           .ops = options->pass_done ? count_ops(graph) : 0};
+}
+
 /* Runs it, and says so when somebody wants to know. */
-static tssa_status *run_told(struct pass_context *context)
+static tssa_status *run_told(struct runner *runner, struct pass_context *context)
 {
     if (!context->options->pass_done)
         return context->pass->run(context);
-    tssa_pass_run run = {.pass = context->pass->name, .ops_before = count_ops(context->graph)};
-    double start = now();
+    tssa_pass_run run = {.pass = context->pass->name, .ops_before = runner->ops};
+    double begun = now();
     TRY(context->pass->run(context));
-    run.seconds = now() - start;
-    run.ops_after = count_ops(context->graph);
+    run.seconds = now() - begun;
+    if (context->changed)
+        runner->ops = count_ops(context->graph);
+    run.ops_after = runner->ops;
     run.changed = context->changed;
     context->options->pass_done(context->options->pass_done_user, &run);
     return NULL;
@@ -183,19 +204,21 @@ static bool is_conversion(const struct pass *pass)
 }
 
 /* Sets *changed when the pass says so. */
-static tssa_status *run_pass(struct ir_graph *graph, const char *name,
-                             const struct pipeline *pipeline, bool *changed)
+static tssa_status *run_pass(struct runner *runner, const char *name, bool *changed)
 {
     const struct pass *pass = pass_find(name);
-    const tssa_optimize_options *options = options_of(pipeline);
-    if (is_skipped(pass, options) || (ir_block_is_imperative(graph->body) && !is_conversion(pass)))
+    const struct pipeline *pipeline = runner->pipeline;
+    const tssa_optimize_options *options = runner->options;
+    struct ir_graph *graph = runner->graph;
+    runner->imperative = runner->imperative && ir_block_is_imperative(graph->body);
+    if (is_skipped(pass, options) || (runner->imperative && !is_conversion(pass)))
         return NULL;
     struct pass_context context = {.graph = graph,
                                    .pass = pass,
                                    .options = options,
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
                                    .evaluate_user = pipeline ? pipeline->evaluate_user : NULL};
-    tssa_status *status = run_told(&context);
+    tssa_status *status = run_told(runner, &context);
     if (status)
         return status_prefix(status, "pass %s", pass->name);
     *changed |= context.changed;
@@ -227,19 +250,19 @@ tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *name
     bool changed = false;
     TRY(check_options(options_of(pipeline)));
     TRY(check_names(names, count));
+    struct runner runner = start(graph, pipeline);
     for (size_t i = 0; i < count; i++)
-        TRY(run_pass(graph, names[i], pipeline, &changed));
+        TRY(run_pass(&runner, names[i], &changed));
     return NULL;
 }
 
-static tssa_status *run_stage(struct ir_graph *graph, const struct stage *stage,
-                              const struct pipeline *pipeline)
+static tssa_status *run_stage(struct runner *runner, const struct stage *stage)
 {
     bool changed = true;
     for (int round = 0; round < stage->rounds && changed; round++) {
         changed = false;
         for (const char *const *name = stage->names; *name; name++)
-            TRY(run_pass(graph, *name, pipeline, &changed));
+            TRY(run_pass(runner, *name, &changed));
     }
     return NULL;
 }
@@ -252,7 +275,8 @@ tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeli
     if (options->passes)
         return pipeline_run_passes(graph, options->passes, options->n_passes, pipeline);
     TRY(check_options(options));
+    struct runner runner = start(graph, pipeline);
     for (size_t i = 0; i < levels[level].count; i++)
-        TRY(run_stage(graph, &levels[level].stages[i], pipeline));
+        TRY(run_stage(&runner, &levels[level].stages[i]));
     return NULL;
 }
