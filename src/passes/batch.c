@@ -127,10 +127,21 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
     return copy;
 }
 
+/* Ops that are in no block must not use anything: undoing would not find them. */
+static bool all_there(uint32_t n, struct ir_value *const *values)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!values[i])
+            return false;
+    return true;
+}
+
 struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
                          uint32_t n_operands, struct ir_value *const *operands, uint32_t n_results)
 {
     const struct ir_op_info *info = ir_op_info(id);
+    if (!all_there(n_operands, operands))
+        return NULL;
     struct ir_op *op = ir_op_create(batch->graph, info, n_operands, n_results);
     if (!op) {
         out_of_memory(batch);
@@ -138,11 +149,8 @@ struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum i
     }
     op->version = ir_op_is_own(op) ? 0 : ir_op_bind(info, IR_NEWEST_OPSET);
     op->name = origin ? origin->name : NULL;
-    for (uint32_t i = 0; i < n_operands; i++) {
-        if (!operands[i])
-            return NULL;
+    for (uint32_t i = 0; i < n_operands; i++)
         ir_op_set_operand(op, i, operands[i]);
-    }
     return batch_put(batch, op) ? op : NULL;
 }
 
@@ -240,6 +248,26 @@ struct ir_value *batch_range(struct batch *batch)
     return batch->range;
 }
 
+struct ir_value *batch_concat(struct batch *batch, const struct ir_op *origin, int64_t axis,
+                              uint32_t n, struct ir_value *const *parts)
+{
+    const struct ir_op_info *info = ir_op_info(IR_OP_Concat);
+    if (!all_there(n, parts))
+        return NULL;
+    struct ir_op *op = ir_op_create(batch->graph, info, n, 1);
+    if (!op) {
+        out_of_memory(batch);
+        return NULL;
+    }
+    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
+    op->name = origin ? origin->name : NULL;
+    for (uint32_t i = 0; i < n; i++)
+        ir_op_set_operand(op, i, parts[i]);
+    if (!batch_set_int(batch, op, "axis", axis) || !batch_put(batch, op))
+        return NULL;
+    return &op->results[0];
+}
+
 struct ir_value *batch_shape(struct batch *batch, size_t count, const int64_t *dims)
 {
     int64_t all[TSSA_MAX_RANK + 1];
@@ -250,22 +278,8 @@ struct ir_value *batch_shape(struct batch *batch, size_t count, const int64_t *d
     memcpy(all + 1, dims, count * sizeof *dims);
     if (dim_is_const(batch->n_trips, &all[0]) && all[0] > 0)
         return batch_ints(batch, 1, count + 1, all);
-    struct ir_value *operands[] = {batch_trips_1d(batch), batch_ints(batch, 1, count, dims)};
-    const struct ir_op_info *info = ir_op_info(IR_OP_Concat);
-    struct ir_op *op = ir_op_create(batch->graph, info, 2, 1);
-    if (!op) {
-        out_of_memory(batch);
-        return NULL;
-    }
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    for (uint32_t i = 0; i < 2; i++) {
-        if (!operands[i])
-            return NULL;
-        ir_op_set_operand(op, i, operands[i]);
-    }
-    if (!batch_set_int(batch, op, "axis", 0) || !batch_put(batch, op))
-        return NULL;
-    return &op->results[0];
+    struct ir_value *parts[] = {batch_trips_1d(batch), batch_ints(batch, 1, count, dims)};
+    return batch_concat(batch, NULL, 0, 2, parts);
 }
 
 /* A Reshape to [n, as it is, ...] copies nothing, and fails when axis 0 is not n long. */
@@ -275,8 +289,7 @@ struct ir_value *batch_check(struct batch *batch, const struct ir_op *origin,
     static const int64_t zeros[TSSA_MAX_RANK];
     if (!value || value->type->rank < 1)
         return NULL;
-    struct ir_value *operands[] = {value,
-                                   batch_shape(batch, (size_t)value->type->rank - 1, zeros)};
+    struct ir_value *operands[] = {value, batch_shape(batch, (size_t)value->type->rank - 1, zeros)};
     return result_of(batch_make(batch, origin, IR_OP_Reshape, 2, operands, 1));
 }
 
@@ -373,12 +386,21 @@ static bool has_unknown_operand(const struct batch *batch, const struct ir_op *o
     return false;
 }
 
-tssa_status *batch_body(struct batch *batch, const bool *skip, bool *done)
+static bool is_skipped(const struct ir_op *op, const struct ir_op *const *skip, size_t n_skip)
+{
+    for (size_t i = 0; i < n_skip; i++)
+        if (skip[i] == op)
+            return true;
+    return false;
+}
+
+tssa_status *batch_body(struct batch *batch, const struct ir_op *const *skip, size_t n_skip,
+                        bool *done)
 {
     *done = false;
     for (const struct ir_op *op = batch->body->first; op != ir_block_return(batch->body);
          op = op->next) {
-        if ((skip && skip[op->id]) || !is_used(op))
+        if (!is_used(op) || is_skipped(op, skip, n_skip))
             continue;
         bool ok = !has_unknown_operand(batch, op) ||
                   refuse(batch, op, "it needs what another iteration computed");
@@ -422,7 +444,8 @@ bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *f
     const struct dim *at_1 = dim_substitute(table, value, batch->counter, dim_const(table, 1));
     if (!dim_is_const(at_0, offset) || !dim_is_const(dim_sub(table, at_1, at_0), factor))
         return false;
-    return value == dim_add(table, at_0, dim_mul(table, dim_sub(table, at_1, at_0), batch->counter));
+    return value ==
+           dim_add(table, at_0, dim_mul(table, dim_sub(table, at_1, at_0), batch->counter));
 }
 
 /* The steps that are being made. */
@@ -661,8 +684,8 @@ static bool make_steps(struct maker *m, const struct rule *rule, const struct ir
                 return false;
             continue;
         }
-        tssa_status *status = rule_prefix_shape((struct ir_op *)m->op, &prefix, base->rank,
-                                                base->dims, &rank, dims);
+        tssa_status *status =
+            rule_prefix_shape((struct ir_op *)m->op, &prefix, base->rank, base->dims, &rank, dims);
         bool known = !status && rank >= 0;
         tssa_status_free(status);
         if (!known || (selects && step->kind != RULE_SELECT))

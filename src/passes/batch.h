@@ -27,14 +27,14 @@ struct batch {
     struct ir_op *before; /* new ops go before this one: the loop */
     struct ir_op *mark;   /* the op that was before it at first, or NULL */
     struct ir_block *body;
-    struct ir_value *trips;    /* i64[], not negative, outside the loop */
-    const struct dim *n_trips; /* the same as a dim */
-    const struct dim *counter; /* the iteration's number in facts about the body */
+    struct ir_value *trips;            /* i64[], not negative, outside the loop */
+    const struct dim *n_trips;         /* the same as a dim */
+    const struct dim *counter;         /* the iteration's number in facts about the body */
     struct ir_value *trips_1d, *range; /* i64[1] and i64[trips], made when they are needed */
     bool may_be_empty; /* zero iterations cannot be ruled out: ops that could fail are not run */
     /* What stands for values of the body outside: the same in all iterations, or with the axis. */
     struct ir_cloner *shared, *stacked;
-    tssa_status *status;       /* the first failed allocation */
+    tssa_status *status;        /* the first failed allocation */
     const struct ir_op *blamed; /* the op that has no batched form */
     const char *reason;
 };
@@ -49,8 +49,9 @@ tssa_status *batch_share(struct batch *batch, struct ir_value *value, struct ir_
 /* `value` of the body is row i of `stacked` in iteration i. */
 tssa_status *batch_stack(struct batch *batch, struct ir_value *value, struct ir_value *stacked);
 
-/* All ops of the body that `skip` (by op id; may be NULL) does not tell of. */
-tssa_status *batch_body(struct batch *batch, const bool *skip, bool *done);
+/* All ops of the body but those in `skip`. */
+tssa_status *batch_body(struct batch *batch, const struct ir_op *const *skip, size_t n_skip,
+                        bool *done);
 /* What stands for a value: with the axis in front when *batched. NULL: it was not made. */
 struct ir_value *batch_get(const struct batch *batch, const struct ir_value *value, bool *batched);
 /* The same, with the axis in any case. NULL with batch->status, or without when it cannot be. */
@@ -83,6 +84,8 @@ struct ir_value *batch_flat_index(struct batch *batch, const struct ir_op *origi
 struct ir_value *batch_trips_1d(struct batch *batch);
 /* 0, 1, ... below the number of iterations. */
 struct ir_value *batch_range(struct batch *batch);
+struct ir_value *batch_concat(struct batch *batch, const struct ir_op *origin, int64_t axis,
+                              uint32_t n, struct ir_value *const *parts);
 /* A shape that begins with the number of iterations, as an operand. */
 struct ir_value *batch_shape(struct batch *batch, size_t count, const int64_t *dims);
 /* Checks at run time that axis 0 is as long as there are iterations. */
@@ -92,8 +95,8 @@ bool batch_set_int(struct batch *batch, struct ir_op *op, const char *name, int6
 bool batch_set_ints(struct batch *batch, struct ir_op *op, const char *name, size_t count,
                     const int64_t *values);
 /* `to` stands for the op's result. */
-bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result,
-                  struct ir_value *to, bool batched);
+bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, struct ir_value *to,
+                  bool batched);
 
 /* value = *factor * iteration + *offset in every run, both constants. */
 bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *factor,

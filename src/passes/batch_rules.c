@@ -73,6 +73,33 @@ static struct ir_op *copy_with_operands(struct batch *batch, const struct ir_op 
     return copy;
 }
 
+static struct ir_value **new_values(struct batch *batch, uint32_t count)
+{
+    return ARENA_ARRAY(&batch->graph->arena, struct ir_value *, (size_t)count + 1);
+}
+
+static struct ir_op *copy_with(struct batch *batch, const struct ir_op *op,
+                               struct ir_value *const *values)
+{
+    struct ir_op *copy = batch_copy(batch, op);
+    for (uint32_t i = 0; copy && i < op->n_operands; i++)
+        ir_op_set_operand(copy, i, values[i]);
+    return copy;
+}
+
+/* A copy all of whose operands have the axis, along another axis than before. */
+static bool stack_all(struct batch *batch, const struct ir_op *op)
+{
+    int64_t axis = ir_attr_int(op, "axis", 0);
+    struct ir_value **values = new_values(batch, op->n_operands);
+    for (uint32_t i = 0; values && i < op->n_operands; i++)
+        if (!(values[i] = batch_stacked(batch, ir_operand(op, i), op)))
+            return false;
+    struct ir_op *copy = values ? copy_with(batch, op, values) : NULL;
+    return copy && batch_set_int(batch, copy, "axis", axis < 0 ? axis : axis + 1) &&
+           finish(batch, op, copy);
+}
+
 /* ---- Element-wise --------------------------------------------------------------------------------- */
 
 /* Clip's bounds are scalars, and PRelu's slope does not widen what it is applied to. */
@@ -89,13 +116,13 @@ static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && rank_of(op, i) > rank)
             rank = rank_of(op, i);
-    struct ir_op *copy = batch_copy(batch, op);
-    for (uint32_t i = 0; copy && i < op->n_operands; i++) {
-        struct ir_value *value = ir_operand(op, i) ? aligned(batch, op, i, rank) : NULL;
-        if (!value && ir_operand(op, i))
+    struct ir_value **values = new_values(batch, op->n_operands);
+    for (uint32_t i = 0; values && i < op->n_operands; i++) {
+        values[i] = ir_operand(op, i) ? aligned(batch, op, i, rank) : NULL;
+        if (!values[i] && ir_operand(op, i))
             return false;
-        ir_op_set_operand(copy, i, value);
     }
+    struct ir_op *copy = values ? copy_with(batch, op, values) : NULL;
     return copy && finish(batch, op, copy);
 }
 
@@ -218,8 +245,7 @@ static bool rule_transpose(struct batch *batch, const struct ir_op *op)
     const int64_t *given = ir_attr_ints(op, "perm", &count);
     for (int i = 0; i < rank; i++)
         perm[i + 1] = 1 + (given ? given[i] : rank - 1 - i);
-    struct ir_value *value =
-        batch_permute(batch, op, operand_of(batch, op, 0, &batched), perm);
+    struct ir_value *value = batch_permute(batch, op, operand_of(batch, op, 0, &batched), perm);
     return value && batch_define(batch, op, 0, value, true);
 }
 
@@ -261,8 +287,7 @@ static bool rule_expand(struct batch *batch, const struct ir_op *op)
     int64_t dims[IR_KNOWN_MAX + 1];
     size_t count;
     bool batched;
-    if (!only_first(batch, op) || !const_operand(op, 1, dims + 1, &count) ||
-        count >= TSSA_MAX_RANK)
+    if (!only_first(batch, op) || !const_operand(op, 1, dims + 1, &count) || count >= TSSA_MAX_RANK)
         return false;
     int rank = rank_of(op, 0), wide = (int)count > rank ? (int)count : rank;
     struct ir_value *value =
@@ -303,8 +328,7 @@ static bool rule_slice(struct batch *batch, const struct ir_op *op)
     } else {
         const struct ir_type *starts = ir_operand(op, 1)->type;
         int64_t length;
-        if (starts->rank != 1 || !dim_is_const(starts->dims[0], &length) ||
-            length > TSSA_MAX_RANK)
+        if (starts->rank != 1 || !dim_is_const(starts->dims[0], &length) || length > TSSA_MAX_RANK)
             return false;
         count = (size_t)length;
         for (size_t i = 0; i < count; i++)
@@ -314,23 +338,8 @@ static bool rule_slice(struct batch *batch, const struct ir_op *op)
     struct ir_value *operands[] = {
         operand_of(batch, op, 0, &batched), operand_of(batch, op, 1, &batched),
         operand_of(batch, op, 2, &batched), shifted, operand_of(batch, op, 4, &batched)};
-    struct ir_op *made =
-        batch_make(batch, op, IR_OP_Slice, ir_operand(op, 4) ? 5 : 4, operands, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_Slice, ir_operand(op, 4) ? 5 : 4, operands, 1);
     return made && batch_define(batch, op, 0, &made->results[0], true);
-}
-
-static bool rule_concat(struct batch *batch, const struct ir_op *op)
-{
-    int64_t axis = ir_attr_int(op, "axis", 0);
-    struct ir_op *copy = batch_copy(batch, op);
-    for (uint32_t i = 0; copy && i < op->n_operands; i++) {
-        struct ir_value *value = batch_stacked(batch, ir_operand(op, i), op);
-        if (!value)
-            return false;
-        ir_op_set_operand(copy, i, value);
-    }
-    return copy && batch_set_int(batch, copy, "axis", axis < 0 ? axis : axis + 1) &&
-           finish(batch, op, copy);
 }
 
 /* Shape of a value with the axis: that of a row, the same for all. */
@@ -338,11 +347,12 @@ static bool rule_shape(struct batch *batch, const struct ir_op *op)
 {
     int rank = rank_of(op, 0);
     int64_t start = ir_attr_int(op, "start", 0), end = ir_attr_int(op, "end", rank);
-    struct ir_op *copy = copy_with_operands(batch, op);
     start = start < 0 ? start + rank : start;
     end = end < 0 ? end + rank : end;
-    if (!copy || op->version < 15 || start < 0 || end < 0 ||
-        !batch_set_int(batch, copy, "start", start + 1) ||
+    if (op->version < 15 || start < 0 || end < 0)
+        return false;
+    struct ir_op *copy = copy_with_operands(batch, op);
+    if (!copy || !batch_set_int(batch, copy, "start", start + 1) ||
         !batch_set_int(batch, copy, "end", (end < rank ? end : rank) + 1))
         return false;
     return batch_put(batch, copy) && batch_define(batch, op, 0, &copy->results[0], false);
@@ -465,20 +475,6 @@ static bool rule_gather(struct batch *batch, const struct ir_op *op)
     if (gather_slice(batch, op, (int)axis))
         return true;
     return !batch->status && gather_stacked(batch, op, (int)axis);
-}
-
-static bool rule_gather_elements(struct batch *batch, const struct ir_op *op)
-{
-    int64_t axis = ir_attr_int(op, "axis", 0);
-    struct ir_op *copy = batch_copy(batch, op);
-    for (uint32_t i = 0; copy && i < 2; i++) {
-        struct ir_value *value = batch_stacked(batch, ir_operand(op, i), op);
-        if (!value)
-            return false;
-        ir_op_set_operand(copy, i, value);
-    }
-    return copy && batch_set_int(batch, copy, "axis", axis < 0 ? axis : axis + 1) &&
-           finish(batch, op, copy);
 }
 
 /* ---- Matrix products ------------------------------------------------------------------------------ */
@@ -612,7 +608,7 @@ static const batch_rule rules[IR_OP_COUNT] = {
     [IR_OP_RMSNormalization] = rule_axis_last,
     [IR_OP_TopK] = rule_axis_last,
     [IR_OP_Split] = rule_axis_0,
-    [IR_OP_Concat] = rule_concat,
+    [IR_OP_Concat] = stack_all,
     [IR_OP_Transpose] = rule_transpose,
     [IR_OP_Reshape] = rule_reshape,
     [IR_OP_Expand] = rule_expand,
@@ -622,7 +618,7 @@ static const batch_rule rules[IR_OP_COUNT] = {
     [IR_OP_Unsqueeze] = rule_unsqueeze,
     [IR_OP_Shape] = rule_shape,
     [IR_OP_Gather] = rule_gather,
-    [IR_OP_GatherElements] = rule_gather_elements,
+    [IR_OP_GatherElements] = stack_all,
     [IR_OP_access] = rule_access,
     [IR_OP_assign] = rule_assign,
     [IR_OP_MatMul] = rule_matmul,

@@ -41,8 +41,7 @@ static bool same_step(struct place a, struct place b)
     return true;
 }
 
-/* Does each element of the region stand for another element of the base? */
-static bool is_injective(const struct rule_step *step)
+bool rule_step_is_injective(const struct rule_step *step)
 {
     switch (step->kind) {
     case RULE_SELECT:
@@ -149,7 +148,7 @@ enum region_relation regions_relate(const struct ir_op *outer, const struct ir_o
     const struct rule *a = rule_of(outer), *b = rule_of(inner);
     uint32_t common = common_steps(outer, inner);
     for (uint32_t i = 0; i < common; i++)
-        if (!is_injective(&a->steps[i]))
+        if (!rule_step_is_injective(&a->steps[i]))
             return RELATION_UNKNOWN;
     if (common == a->n_steps)
         return common == b->n_steps ? RELATION_EQUAL : RELATION_INSIDE;

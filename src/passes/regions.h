@@ -28,6 +28,8 @@ const struct rule *rule_inside(struct ir_graph *graph, const struct ir_op *outer
 
 /* No run fails because of this rule, whatever the elements: indices in range, axes of size one, ... */
 bool region_never_fails(const struct ir_op *op);
+/* Does each element of the region stand for another element of the base? */
+bool rule_step_is_injective(const struct rule_step *step);
 /* All params are constants. */
 bool rule_is_constant(const struct rule *rule);
 
