@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops computed at once (parallelize), assigns forwarded and carried tensors taken apart: programs give
+ * the same before and after, and fail before and after; random bodies, and near misses.
+ *
+ * TSSA_SEED=N runs one random program and prints it; TSSA_PROGRAMS=N runs more of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/rewrite_check.h"
+
+#define PASSES "infer forward_assigns scalar_replacement forward_assigns parallelize dead_code"
+
+static bool check(const char *text, int64_t size, int64_t scalar)
+{
+    const struct rewrite_check run = {
+        .text = text, .passes = PASSES, .size = size, .scalar = scalar, .seed = 7};
+    return rewrite_check(&run);
+}
+
+static int loops_left(const char *text)
+{
+    return rewrite_count(text, PASSES, "Loop@");
+}
+
+/* ---- Rows that are written ------------------------------------------------------------------------ */
+
+/* b[i] = b[i] + 1, in each element type. */
+static void test_rows(void **state)
+{
+    static const char *const dtypes[] = {"f32", "f64", "f16", "bf16", "i64", "i32"};
+    char text[1024];
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        snprintf(text, sizeof text,
+                 "graph (%%b: %s[N, 3], %%n: i64[]) -> (%%y as \"y\") {\n"
+                 "  %%y = Loop(%%n, _, %%b) {\n"
+                 "    body(%%i: i64[], %%c: bool[], %%v: %s[N, 3]) {\n"
+                 "      %%one = Constant() {value = %s[] 1}\n"
+                 "      %%row = access(%%v, %%i) {rule = [select(0, $0)]}\n"
+                 "      %%s = Add(%%row, %%one)\n"
+                 "      %%w = assign(%%v, %%s, %%i) {rule = [select(0, $0)]}\n"
+                 "      return(%%c, %%w)\n"
+                 "    }\n"
+                 "  }\n"
+                 "  return(%%y)\n"
+                 "}\n",
+                 dtypes[i], dtypes[i], dtypes[i]);
+        assert_int_equal(loops_left(text), 0);
+        for (int64_t n = -1; n <= 4; n++)
+            assert_true(check(text, 4, n));
+        assert_false(check(text, 4, 5)); /* an index out of range, before and after */
+        assert_false(check(text, 0, 2));
+        assert_true(check(text, 0, 0));
+    }
+}
+
+/* Columns, from an offset on, of a step, backwards; each written by the loop and read elsewhere. */
+static void test_regions(void **state)
+{
+    static const struct {
+        const char *index, *rule;
+        int loops;
+    } cases[] = {
+        {"%j = Identity(%i)", "select(1, $0)", 0},
+        {"%two = Constant() {value = i64[] 2}\n%j = Add(%i, %two)", "select(1, $0)", 0},
+        {"%two = Constant() {value = i64[] 2}\n%j = Mul(%i, %two)", "select(1, $0)", 0},
+        {"%four = Constant() {value = i64[] 4}\n%j = Sub(%four, %i)", "select(1, $0)", 0},
+        {"%one = Constant() {value = i64[] 1}\n%j = Sub(%i, %one)", "select(1, $0)", 1},
+        {"%two = Constant() {value = i64[] 2}\n%j = Div(%i, %two)", "select(1, $0)", 1},
+        {"%j = Identity(%i)", "select(1, $0), slice(0, 0, 100, 1)", 0},
+        {"%j = Identity(%i)", "permute(1, 0), select(0, $0)", 0},
+        {"%j = Identity(%i)", "select(1, $0), unsqueeze(0)", 0},
+    };
+    char text[2048];
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int n = 0; n < 5; n++) {
+            snprintf(text, sizeof text,
+                     "graph (%%b: f32[2, 9], %%s: f32[2, 9]) -> (%%y as \"y\", %%r as \"r\") {\n"
+                     "  %%n = Constant() {value = i64[] %d}\n"
+                     "  %%y, %%r = Loop(%%n, _, %%b) {\n"
+                     "    body(%%i: i64[], %%c: bool[], %%v: f32[2, 9]) {\n"
+                     "      %s\n"
+                     "      %%row = access(%%s, %%j) {rule = [%s]}\n"
+                     "      %%old = access(%%v, %%j) {rule = [%s]}\n"
+                     "      %%sum = Mul(%%row, %%old)\n"
+                     "      %%w = assign(%%v, %%sum, %%j) {rule = [%s]}\n"
+                     "      return(%%c, %%w, %%row)\n"
+                     "    }\n"
+                     "  }\n"
+                     "  return(%%y, %%r)\n"
+                     "}\n",
+                     n, cases[i].index, cases[i].rule, cases[i].rule, cases[i].rule);
+            assert_true(check(text, 9, 0));
+            if (n > 1)
+                assert_int_equal(loops_left(text), cases[i].loops);
+        }
+}
+
+/* Reads of the row before, writes to one row by all, reads of the whole. */
+static void test_near_misses(void **state)
+{
+    static const char *const bodies[] = {
+        "%one = Constant() {value = i64[] 1}\n%j = Add(%i, %one)\n"
+        "%row = access(%v, %i) {rule = [select(0, $0)]}\n"
+        "%w = assign(%v, %row, %j) {rule = [select(0, $0)]}\n",
+        "%row = access(%s, %i) {rule = [select(0, $0)]}\n"
+        "%w = assign(%v, %row) {rule = [select(0, 1)]}\n",
+        "%row = ReduceSum(%v) {keepdims = 0}\n"
+        "%w = assign(%v, %row, %i) {rule = [select(0, $0)]}\n",
+        "%row = access(%s, %i) {rule = [select(0, $0)]}\n"
+        "%v1 = assign(%v, %row, %i) {rule = [select(0, $0)]}\n"
+        "%w = assign(%v1, %row, %i) {rule = [select(1, $0)]}\n",
+    };
+    char text[2048];
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        snprintf(text, sizeof text,
+                 "graph (%%b: f32[6, 6], %%s: f32[6, 6], %%n: i64[]) -> (%%y as \"y\") {\n"
+                 "  %%y = Loop(%%n, _, %%b) {\n"
+                 "    body(%%i: i64[], %%c: bool[], %%v: f32[6, 6]) {\n"
+                 "      %s"
+                 "      return(%%c, %%w)\n"
+                 "    }\n"
+                 "  }\n"
+                 "  return(%%y)\n"
+                 "}\n",
+                 bodies[i]);
+        assert_int_equal(loops_left(text), 1);
+        for (int64_t n = 0; n < 6; n++)
+            check(text, 6, n);
+    }
+}
+
+/* ---- Random bodies -------------------------------------------------------------------------------- */
+
+struct program {
+    struct text text;
+    uint64_t random;
+    int n_values;
+    int ranks[64]; /* of %v0, %v1, ...: dims are (2), (3, 2) or none */
+};
+
+static uint32_t next(struct program *p, uint32_t limit)
+{
+    p->random = p->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return (uint32_t)(p->random >> 33) % limit;
+}
+
+/* A value of this rank, made when there is none. */
+static int pick(struct program *p, int rank)
+{
+    for (int tries = 0; tries < 8; tries++) {
+        int i = (int)next(p, (uint32_t)p->n_values);
+        if (p->ranks[i] == rank)
+            return i;
+    }
+    for (int i = 0; i < p->n_values; i++)
+        if (p->ranks[i] == rank)
+            return i;
+    return 0;
+}
+
+static void define(struct program *p, int rank)
+{
+    p->ranks[p->n_values++] = rank;
+}
+
+static void add_op(struct program *p)
+{
+    static const char *const binary[] = {"Add", "Sub", "Mul", "Max", "Min"};
+    static const char *const unary[] = {"Neg", "Abs", "Relu", "Floor"};
+    int k = p->n_values, rank = (int)next(p, 3), other = (int)next(p, 3);
+    struct text *t = &p->text;
+    switch (next(p, 14)) {
+    case 0:
+        text_printf(t, "      %%v%d = %s(%%v%d)\n", k, unary[next(p, 4)], pick(p, rank));
+        define(p, rank);
+        break;
+    case 1:
+        text_printf(t, "      %%v%d = ReduceSum(%%v%d, %%first) {keepdims = 0}\n", k, pick(p, 2));
+        define(p, 1);
+        break;
+    case 2:
+        text_printf(t, "      %%v%d = ReduceMax(%%v%d) {keepdims = 0}\n", k,
+                    pick(p, 1 + (int)next(p, 2)));
+        define(p, 0);
+        break;
+    case 3:
+        text_printf(t, "      %%t%d = Transpose(%%v%d)\n", k, pick(p, 2));
+        text_printf(t, "      %%v%d = Reshape(%%t%d, %%shape)\n", k, k);
+        define(p, 2);
+        break;
+    case 4:
+        text_printf(t, "      %%t%d = Concat(%%v%d, %%v%d) {axis = %d}\n", k, pick(p, 2),
+                    pick(p, 2), (int)next(p, 2) * -2);
+        text_printf(t, "      %%v%d = Slice(%%t%d, %%three, %%six, %%first)\n", k, k);
+        define(p, 2);
+        break;
+    case 5:
+        text_printf(t, "      %%v%d = Gather(%%v%d, %%i1) {axis = %d}\n", k, pick(p, 2), 0);
+        define(p, 1);
+        break;
+    case 6:
+        text_printf(t, "      %%q%d = Greater(%%v%d, %%v%d)\n", k, pick(p, rank), pick(p, other));
+        text_printf(t, "      %%v%d = Where(%%q%d, %%v%d, %%v%d)\n", k, k, pick(p, rank),
+                    pick(p, other));
+        define(p, rank > other ? rank : other);
+        break;
+    case 7:
+        text_printf(t, "      %%v%d = MatMul(%%v%d, %%square)\n", k, pick(p, 1 + (int)next(p, 2)));
+        define(p, 0);
+        p->ranks[k] = -1; /* either; set below */
+        break;
+    case 8:
+        text_printf(t, "      %%v%d = assign(%%v%d, %%v%d) {rule = [select(0, %d)]}\n", k,
+                    pick(p, 2), pick(p, (int)next(p, 2)), (int)next(p, 3));
+        define(p, 2);
+        break;
+    case 9:
+        text_printf(t, "      %%v%d = access(%%v%d) {rule = [slice(0, %d, 3, 1), select(0, -1)]}\n",
+                    k, pick(p, 2), (int)next(p, 3));
+        define(p, 1);
+        break;
+    case 10:
+        text_printf(t, "      %%v%d = access(%%v%d) {rule = [expand(3, 2)]}\n", k,
+                    pick(p, (int)next(p, 3)));
+        define(p, 2);
+        break;
+    case 11:
+        text_printf(t, "      %%v%d = CumSum(%%v%d, %%zero)\n", k, pick(p, 1 + (int)next(p, 2)));
+        p->ranks[p->n_values++] = -1;
+        break;
+    default:
+        text_printf(t, "      %%v%d = %s(%%v%d, %%v%d)\n", k, binary[next(p, 5)], pick(p, rank),
+                    pick(p, other));
+        define(p, rank > other ? rank : other);
+        break;
+    }
+}
+
+/* Rows, columns and elements of the inputs and of the carried tensor, at the counter. */
+static void begin_body(struct program *p)
+{
+    struct text *t = &p->text;
+    text_puts(t, "      %one = Constant() {value = i64[] 1}\n"
+                 "      %j = Add(%i, %one)\n"
+                 "      %i1 = Mod(%i, %one)\n"
+                 "      %v0 = Cast(%i) {to = 1}\n"
+                 "      %v1 = access(%x, %j) {rule = [select(0, $0), select(0, 1)]}\n"
+                 "      %v2 = access(%x, %i) {rule = [select(0, $0)]}\n");
+    p->ranks[0] = 0;
+    p->ranks[1] = 1;
+    p->ranks[2] = 2;
+    p->ranks[3] = 2;
+    p->ranks[4] = 2;
+    p->n_values = 5;
+    text_puts(t, "      %v3 = Gather(%x, %j)\n"
+                 "      %v4 = access(%v, %i) {rule = [select(0, $0)]}\n");
+}
+
+static void make_program(struct program *p, int trips, bool dynamic)
+{
+    struct text *t = &p->text;
+    text_puts(t, "graph (%x: f32[6, 3, 2], %b: f32[N, 3, 2], %n: i64[]) -> "
+                 "(%y as \"y\", %s as \"s\", %m as \"m\") {\n"
+                 "  %square = Constant() {value = f32[2, 2] [1, -2, 0.5, 1]}\n"
+
+                 "  %first = Constant() {value = i64[1] [0]}\n"
+                 "  %zero = Constant() {value = i64[] 0}\n"
+                 "  %three = Constant() {value = i64[1] [1]}\n"
+                 "  %six = Constant() {value = i64[1] [4]}\n"
+                 "  %shape = Constant() {value = i64[2] [3, 2]}\n");
+    text_printf(t, "  %%fixed = Constant() {value = i64[] %d}\n", trips);
+    text_printf(t, "  %%y, %%m, %%s = Loop(%s, _, %%b, %%zero) {\n", dynamic ? "%n" : "%fixed");
+    text_puts(t, "    body(%i: i64[], %c: bool[], %v: f32[N, 3, 2], %sum: i64[]) {\n");
+    begin_body(p);
+    for (uint32_t n = 3 + next(p, 12); n > 0; n--) {
+        uint64_t random = p->random;
+        size_t size = p->text.size;
+        add_op(p);
+        if (p->ranks[p->n_values - 1] < 0) { /* an op whose rank is its operand's: with rank 2 */
+            p->random = random;
+            p->text.size = size;
+            p->n_values--;
+            text_printf(t, "      %%v%d = MatMul(%%v%d, %%square)\n", p->n_values, pick(p, 2));
+            define(p, 2);
+            next(p, 2);
+        }
+    }
+    text_printf(t, "      %%w = assign(%%v, %%v%d, %%i) {rule = [select(0, $0)]}\n",
+                pick(p, (int)next(p, 3)));
+    text_puts(t, "      %sum1 = Add(%sum, %j)\n");
+    text_printf(t,
+                "      return(%%c, %%w, %%sum1, %%v%d)\n    }\n  }\n  return(%%y, %%s, %%m)\n}\n",
+                p->n_values - 1);
+}
+
+static void run_seed(uint64_t seed, bool print)
+{
+    struct program p = {.random = seed * 977 + 13};
+    text_init(&p.text, &allocator_default);
+    int trips = (int)next(&p, 6);
+    bool dynamic = next(&p, 3) == 0;
+    make_program(&p, trips, dynamic);
+    const char *text = text_string(&p.text);
+    assert_non_null(text);
+    if (print)
+        fputs(text, stderr);
+    for (int64_t n = 0; n < 6; n += dynamic ? 1 : 6) {
+        const struct rewrite_check run = {.text = text,
+                                          .passes = PASSES,
+                                          .size = 5 + (int64_t)next(&p, 2),
+                                          .scalar = n - (n == 3 ? 5 : 0),
+                                          .tolerance = 1e-5,
+                                          .seed = seed};
+        rewrite_check(&run);
+    }
+    text_free(&p.text);
+}
+
+static void test_random_bodies(void **state)
+{
+    (void)state;
+    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    if (seed) {
+        run_seed(strtoull(seed, NULL, 10), true);
+        return;
+    }
+    unsigned long count = programs ? strtoul(programs, NULL, 10) : 400;
+    for (unsigned long i = 1; i <= count; i++)
+        run_seed(i, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_regions),
+                                       cmocka_unit_test(test_near_misses),
+                                       cmocka_unit_test(test_random_bodies)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
