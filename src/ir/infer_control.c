@@ -379,9 +379,12 @@ static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *
         next = ir_operand(next->op, 0); /* Identity, Reshape: the same bool */
     bool enters = !entry || is_true(entry);
     bool stays = next == body->params[1] || is_true(next);
-    if (!enters || !stays || !trips || trips->count != 1 || !trips->elements[0])
+    const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
+    if (!limit)
         return dim_fresh(&graph->dims, "trips");
-    return dim_max(&graph->dims, trips->elements[0], dim_const(&graph->dims, 0));
+    if (!enters || !stays)
+        return dim_fresh_between(&graph->dims, "trips", 0, limit->high > 0 ? limit->high : 0);
+    return dim_max(&graph->dims, limit, dim_const(&graph->dims, 0));
 }
 
 /* A scan output: the body's output with an axis more, as long as there are iterations. */

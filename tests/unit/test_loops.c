@@ -197,8 +197,52 @@ static void loops_compute_the_same(void **state)
     assert_true(tally.removed > count / 10);
 }
 
+/* Rows `first`, `first` + 1, ... of a tensor of `rows`, in a loop of `trips` that may end early. */
+static int stack_rows(int rows, int first, int trips, int64_t scalar)
+{
+    char text[2048];
+    static const char *const passes =
+        "scan_outputs carried_values fold_shapes fold_constants infer dead_code";
+    snprintf(text, sizeof text,
+             "graph (%%n: i64[], %%x: f32[%d, 2], %%v: f32[2]) -> (%%t, %%w) {\n"
+             " %%trips = Constant() {value = i64[] %d}\n"
+             " %%first = Constant() {value = i64[] %d}\n"
+             " %%t, %%w = Loop(%%trips, _, %%x, %%v) {\n"
+             "  body(%%i: i64[], %%c: bool[], %%t0: f32[%d, 2], %%v0: f32[2]) {\n"
+             "   %%at = Add(%%i, %%first)\n"
+             "   %%f = Cast(%%at) {to = 1}\n"
+             "   %%v1 = Add(%%v0, %%f)\n"
+             "   %%t1 = assign(%%t0, %%v1, %%at) {rule = [select(0, $0)]}\n"
+             "   %%go = Less(%%i, %%n)\n"
+             "   return(%%go, %%t1, %%v1)\n } }\n return(%%t, %%w)\n}\n",
+             rows, trips, first, rows);
+    int64_t iterations = scalar < 1 ? 1 : scalar + 1 < trips ? scalar + 1 : trips;
+    bool ran = rewrite_check(&(const struct rewrite_check){
+        .text = text, .passes = passes, .size = 1, .scalar = scalar, .seed = 1});
+    assert_int_equal(ran, first + iterations <= rows);
+    return rewrite_count(text, passes, "assign(") == 0;
+}
+
+static void appended_rows_are_stacked(void **state)
+{
+    (void)state;
+    int stacked = 0;
+    for (int rows = 1; rows <= 4; rows++)
+        for (int first = 0; first <= 2; first++)
+            for (int trips = 1; trips <= 4; trips++)
+                for (int64_t scalar = -1; scalar <= 4; scalar++) {
+                    bool fits = first + trips <= rows;
+                    assert_int_equal(stack_rows(rows, first, trips, scalar), fits);
+                    stacked += fits;
+                }
+    assert_true(stacked > 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(loops_compute_the_same)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loops_compute_the_same),
+        cmocka_unit_test(appended_rows_are_stacked),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
