@@ -139,6 +139,54 @@ static void other_shapes(struct generator *g)
     add(g, VECTOR, id);
 }
 
+/* What changes nothing, or is there twice. */
+static void redundant(struct generator *g)
+{
+    uint32_t a = pick(g, VECTOR), b = pick(g, VECTOR), id = fresh(g);
+    switch (below(g, 8)) {
+    case 0:
+        emit(g, "%%v%u = Mul(%%v%u, %%one)\n", id, a);
+        break;
+    case 1:
+        emit(g, "%%v%us = Sub(%%v%u, %%nothing)\n%%v%u = Div(%%v%us, %%one)\n", id, a, id, id);
+        break;
+    case 2:
+        emit(g, "%%v%un = Neg(%%v%u)\n%%v%u = Neg(%%v%un)\n", id, a, id, id);
+        break;
+    case 3:
+        emit(g, "%%v%u = Where(%%yes, %%v%u, %%v%u)\n", id, a, b);
+        break;
+    case 4:
+        emit(g, "%%v%us = Shape(%%v%u)\n%%v%ue = Expand(%%half, %%v%us)\n", id, a, id, id);
+        emit(g, "%%v%u = Min(%%v%ue, %%v%u)\n", id, id, a);
+        break;
+    case 5:
+        emit(g, "%%v%ua = Max(%%v%u, %%v%u)\n%%v%ub = Max(%%v%u, %%v%u)\n", id, a, b, id, a, b);
+        emit(g, "%%v%u = Sub(%%v%ua, %%v%ub)\n", id, id, id);
+        break;
+    case 6:
+        a = pick(g, MATRIX);
+        emit(g, "%%v%ut = Transpose(%%v%u) {perm = [1, 0]}\n", id, a);
+        emit(g, "%%v%u = Transpose(%%v%ut) {perm = [1, 0]}\n", id, id);
+        add(g, MATRIX, id);
+        return;
+    default:
+        emit(g, "%%v%uw = Cast(%%v%u) {to = 11}\n%%v%u = Cast(%%v%uw) {to = 1}\n", id, a, id, id);
+    }
+    add(g, VECTOR, id);
+}
+
+/* A row of a matrix, by an index that takes some arithmetic. */
+static void indexed(struct generator *g)
+{
+    uint32_t m = pick(g, MATRIX), id = fresh(g);
+    emit(g, "%%v%ui = Add(%s, %%three)\n%%v%uj = Add(%%v%ui, %%three)\n", id,
+         below(g, 2) ? "%n" : "%zero", id, id);
+    emit(g, "%%v%uk = Mod(%%v%uj, %%three)\n%%v%u = Gather(%%v%u, %%v%uk) {axis = 0}\n", id, id, id,
+         m, id);
+    add(g, VECTOR, id);
+}
+
 static void sequences(struct generator *g)
 {
     uint32_t a = pick(g, VECTOR), s = pick(g, SEQUENCE), id = fresh(g);
@@ -178,8 +226,8 @@ static uint32_t parameter(struct generator *g, enum kind kind)
 
 static void condition(struct generator *g)
 {
-    static const char *const names[] = {"%yes", "%no", "%asked"};
-    emit(g, "%s", names[below(g, 3)]);
+    static const char *const names[] = {"%yes", "%no", "%asked", "%asked", "%unasked", "%again"};
+    emit(g, "%s", names[below(g, 6)]);
 }
 
 /* Results are a vector, a vector and a sequence. */
@@ -212,22 +260,23 @@ static void loop(struct generator *g)
 {
     uint32_t a = pick(g, VECTOR), b = pick(g, VECTOR), s = pick(g, SEQUENCE), first = g->n_values;
     g->n_values += 5;
+    static const char *const trips[] = {"%three", "%n", "%n", "%once", "%zero"};
     emit(g, "%%v%u, %%v%u, %%v%u, %%v%u = Loop@16(%s, ", first, first + 1, first + 2, first + 3,
-         below(g, 2) ? "%three" : "%n");
+         trips[below(g, 5)]);
     condition(g);
     emit(g, ", %%v%u, %%v%u, %%v%u) {\n", a, b, s);
     struct scope *outer = malloc(sizeof *outer);
     assert_non_null(outer);
     *outer = g->scope;
     emit(g, "body(%%i%u: i64[], %%c%u: bool[], ", first, first);
-    parameter(g, VECTOR);
+    uint32_t unchanged = parameter(g, VECTOR);
     emit(g, ", ");
     parameter(g, VECTOR);
     emit(g, ", ");
     parameter(g, SEQUENCE);
     emit(g, ") {\n");
     body(g, below(g, 8));
-    a = pick(g, VECTOR), b = pick(g, VECTOR), s = pick(g, SEQUENCE);
+    a = below(g, 6) ? pick(g, VECTOR) : unchanged, b = pick(g, VECTOR), s = pick(g, SEQUENCE);
     uint32_t stacked = below(g, 3) ? pick(g, VECTOR) : a;
     if (below(g, 4))
         emit(g, "return(%%c%u, %%v%u, %%v%u, %%v%u, %%v%u)\n}\n}\n", first, a, b, s, stacked);
@@ -309,8 +358,8 @@ static void sequence_map(struct generator *g)
 
 static void body(struct generator *g, uint32_t length)
 {
-    static void (*const plain[])(struct generator *) = {arithmetic, arithmetic,   alias,
-                                                        alias,      other_shapes, sequences};
+    static void (*const plain[])(struct generator *) = {
+        arithmetic, arithmetic, alias, alias, other_shapes, sequences, redundant, indexed};
     static void (*const control[])(struct generator *) = {branches,  loop,         loop,
                                                           scan_rows, scan_columns, sequence_map};
     g->depth++;
@@ -318,7 +367,7 @@ static void body(struct generator *g, uint32_t length)
         if (g->depth <= MAX_DEPTH && below(g, 4) == 0)
             control[below(g, 6)](g);
         else
-            plain[below(g, 6)](g);
+            plain[below(g, 8)](g);
     g->depth--;
 }
 
@@ -339,7 +388,13 @@ static void generate(struct generator *g, uint64_t seed)
                  "%%three = Constant() {value = i64[] 3}\n"
                  "%%yes = Constant() {value = bool[] true}\n"
                  "%%no = Constant() {value = bool[] false}\n"
-                 "%%asked = Less@13(%%zero, %%n)\n");
+                 "%%once = Constant() {value = i64[] 1}\n"
+                 "%%one = Constant() {value = f32[] 1.0}\n"
+                 "%%half = Constant() {value = f32[] 0.5}\n"
+                 "%%nothing = Constant() {value = f32[1] [0.0]}\n"
+                 "%%asked = Less@13(%%zero, %%n)\n"
+                 "%%again = Less@13(%%zero, %%n)\n"
+                 "%%unasked = Not(%%asked)\n");
     body(&inner, 6 + below(&inner, 20));
     uint32_t returned[RANDOM_GRAPH_OUTPUTS];
     for (int i = 0; i < RANDOM_GRAPH_OUTPUTS; i++) {
