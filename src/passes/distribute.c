@@ -174,15 +174,15 @@ static uint32_t first_use(const struct distribution *d, const struct ir_op *op)
 }
 
 /*
- * Light ops go to where they are needed, when no more has to be stacked for it: they read one value of the
- * body at most.
+ * Reads go to where they are needed, when no more has to be stacked for it: they read one value of the
+ * body at most. Arithmetic stays: beside a product it is done for all iterations at once.
  */
-static void sink_light_ops(struct distribution *d)
+static void sink_reads(struct distribution *d)
 {
     const struct recurrences *found = &d->found;
     for (uint32_t i = found->n_ops; i-- > 0;) {
         uint32_t c = found->component[i];
-        if (d->kind[c] != LIGHT)
+        if (d->kind[c] != LIGHT || found->ops[i]->info->cls != IR_CLASS_MOVEMENT)
             continue;
         d->at = 0;
         recurrence_visit_operands(found->ops[i], count_body_value, d);
@@ -508,7 +508,7 @@ static tssa_status *distribute(struct distribution *d, uint32_t *first, uint32_t
         return NULL;
     sort_ops(&d->found, first, order);
     assign_stages(d, first, order);
-    sink_light_ops(d);
+    sink_reads(d);
     if (count_stages(d) < 2)
         return NULL;
     if (!all_can_cross(d))
