@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* widen and pack_matmuls compute what was computed, for every axis, order and number of rows. */
+/* widen, pack_matmuls, fold_lookups and sink_permutes compute what was computed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -65,9 +66,57 @@ static void rows_times_matrices(void **state)
     }
 }
 
+/* Writes of every form into every permutation. */
+static void permuted_writes(void **state)
+{
+    (void)state;
+    static const char *const permutations[] = {"0, 1, 2", "0, 2, 1", "1, 0, 2",
+                                               "1, 2, 0", "2, 0, 1", "2, 1, 0"};
+    static const char *const rules[] = {"[select(0, 1)]",
+                                        "[select(1, $0), slice(1, 0, 9, 2)]",
+                                        "[slice(2, -1, -9, -1), select(0, $0)]",
+                                        "[slice(0, 0, 2, 1), reshape(-1)]",
+                                        "steps[]",
+                                        "[select(2, 0), permute(1, 0)]"};
+    for (size_t p = 0; p < sizeof permutations / sizeof *permutations; p++)
+        for (size_t r = 0; r < sizeof rules / sizeof *rules; r++) {
+            struct text text;
+            text_init(&text, &allocator_default);
+            text_printf(
+                &text,
+                "graph (%%x: f32[N, N, N], %%s: f32[], %%i: i64[]) -> (%%y) {\n %%t = "
+                "access(%%x) {rule = [permute(%s)]}\n %%a = assign(%%t, %%s%s) {rule = %s}\n "
+                "%%y = assign(%%a, %%s) {rule = [select(0, 0), select(1, 1)]}\n "
+                "return(%%y)\n}\n",
+                permutations[p], strchr(rules[r], '$') ? ", %i" : "", rules[r]);
+            for (int64_t size = 2; size < 4; size++)
+                assert_true(rewrite_check(&(const struct rewrite_check){
+                    .text = text_string(&text), .passes = "sink_permutes", .size = size}));
+            text_free(&text);
+        }
+}
+
+static void looked_up_products(void **state)
+{
+    (void)state;
+    const char *text =
+        "graph (%t: i64[], %u: i64[2, 3], %v: i64[1]) -> (%a, %b, %c) {\n"
+        " %e = Constant() {value = f32[4, 2] [1, 2, 3, 4, 5, 6, 7, 8]}\n"
+        " %w = Constant() {value = f32[2, 3] [1, 0, 2, 3, 1, 1]}\n"
+        " %r = access(%e, %t) {rule = [select(0, $0)]}\n %a = MatMul(%r, %w)\n"
+        " %s = access(%e, %u) {rule = [gather(0, $0)]}\n %b = MatMul(%s, %w)\n"
+        " %q = access(%e, %v) {rule = [select(0, $0), unsqueeze(0)]}\n %c = MatMul(%q, %w)\n"
+        " return(%a, %b, %c)\n}\n";
+    for (int64_t scalar = -5; scalar < 6; scalar++)
+        rewrite_check(&(const struct rewrite_check){
+            .text = text, .passes = "fold_lookups", .scalar = scalar, .tolerance = 1e-6});
+    assert_int_equal(rewrite_count(text, "fold_lookups dead_code", "MatMul@"), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_axis),
-                                       cmocka_unit_test(rows_times_matrices)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_axis), cmocka_unit_test(rows_times_matrices),
+        cmocka_unit_test(permuted_writes), cmocka_unit_test(looked_up_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows looked up in a constant table and multiplied with a constant matrix are looked up in the product:
+ *
+ *     MatMul(E[tokens], W)   ->   (E W)[tokens]
+ *
+ * The first product of a decoder with an embedding is such a lookup.
+ *
+ *   needs   accesses (recover), an evaluator
+ *   keeps   nothing of the last bits: the product of many rows may be summed in another order
+ *   breaks  nothing
+ */
+#include "ir/infer.h"
+#include "ir/rule.h"
+#include "passes/pass.h"
+
+/* The product may be so many times as large as what it is made of. */
+#define MAX_GROWTH 2
+
+static const struct tensor *constant_matrix(const struct ir_value *value)
+{
+    const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
+    return tensor && tensor->rank == 2 && dtype_is_float(tensor->dtype) ? tensor : NULL;
+}
+
+/* Whole rows, whose elements come last: [gather(0, $0)], [select(0, i)], [select(0, i), unsqueeze(0)]. */
+static bool takes_rows(const struct rule *rule)
+{
+    const struct rule_step *steps = rule->steps;
+    if (rule->n_steps == 1 && steps[0].kind == RULE_GATHER)
+        return steps[0].params[0].value == 0;
+    if (rule->n_steps < 1 || rule->n_steps > 2 || steps[0].kind != RULE_SELECT ||
+        steps[0].params[0].value != 0)
+        return false;
+    return rule->n_steps == 1 || (steps[1].kind == RULE_UNSQUEEZE && steps[1].n_params == 1 &&
+                                  steps[1].params[0].value == 0);
+}
+
+/* The table that `value` is rows of. */
+static const struct tensor *find_table(const struct ir_value *value)
+{
+    const struct ir_op *op = value ? value->op : NULL;
+    if (!op || !ir_op_is(op, IR_OP_access) || !takes_rows(rule_of(op)))
+        return NULL;
+    return constant_matrix(ir_operand(op, 0));
+}
+
+static bool is_small_enough(const struct tensor *table, const struct tensor *matrix)
+{
+    int64_t rows = table->dims[0], inner = table->dims[1], columns = matrix->dims[1], product, both;
+    return inner == matrix->dims[0] && rows > 0 && columns > 0 && inner > 0 &&
+           !__builtin_mul_overflow(rows, columns, &product) &&
+           !__builtin_mul_overflow(rows + columns, inner * MAX_GROWTH, &both) && product <= both;
+}
+
+/* A Constant before `op` with the product of the table and the matrix; NULL in *constant when it cannot be
+ * evaluated. */
+static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
+                                 struct ir_value *table, struct ir_value *matrix,
+                                 struct ir_op **constant)
+{
+    struct tensor *product = NULL;
+    struct ir_op *matmul = ir_op_create(pass->graph, op->info, 2, 1);
+    TRY_ALLOC(matmul);
+    matmul->version = op->version;
+    ir_op_set_operand(matmul, 0, table);
+    ir_op_set_operand(matmul, 1, matrix);
+    ir_op_insert_before(matmul, op);
+    TRY(ir_infer_op(matmul));
+    tssa_status *status = pass->evaluate(pass->evaluate_user, pass->graph, matmul, &product);
+    ir_op_remove(matmul);
+    TRY(status);
+    *constant = NULL;
+    if (!product)
+        return NULL;
+    *constant = ir_constant_create(pass->graph, product);
+    TRY_ALLOC(*constant);
+    (*constant)->name = op->name;
+    ir_op_insert_before(*constant, op);
+    return ir_infer_op(*constant);
+}
+
+static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
+{
+    const struct ir_op *rows = ir_operand(op, 0)->op;
+    struct ir_value *params[1];
+    struct ir_op *constant;
+    uint32_t n_params = rule_of(rows)->n_operands;
+    TRY(make_product(pass, op, ir_operand(rows, 0), ir_operand(op, 1), &constant));
+    if (!constant)
+        return NULL;
+    if (n_params)
+        params[0] = ir_operand(rows, rule_first_operand(rows));
+    struct ir_op *access =
+        rule_access_create(pass->graph, &constant->results[0], rule_of(rows), n_params, params);
+    TRY_ALLOC(access);
+    access->name = op->name;
+    ir_op_insert_before(access, op);
+    TRY(ir_infer_op(access));
+    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op, "rows of a table times a matrix are looked up"));
+    access->results[0].name = op->results[0].name;
+    op->results[0].name = NULL;
+    ir_value_replace(&op->results[0], &access->results[0]);
+    ir_op_remove(op);
+    pass->changed = true;
+    return NULL;
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    if (!ir_op_is(op, IR_OP_MatMul))
+        return NULL;
+    const struct tensor *table = find_table(ir_operand(op, 0));
+    const struct tensor *matrix = constant_matrix(ir_operand(op, 1));
+    if (!table || !matrix || table->dtype != matrix->dtype || !is_small_enough(table, matrix))
+        return NULL;
+    return fold(context, op);
+}
+
+tssa_status *pass_fold_lookups(struct pass_context *pass)
+{
+    return pass->evaluate ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
+}
