@@ -580,10 +580,11 @@ static bool is_unchanged(const struct export_draft *draft)
     return draft->op->origin == IR_ORIGIN_NODE && draft->op->version == draft->version;
 }
 
-static tssa_status *check_schema(const struct export_draft *draft)
+static tssa_status *check_schema(struct export_draft *draft)
 {
     const struct export *export = draft->export;
     const struct schema *schema = schema_find(draft->name, draft->version);
+    draft->min_outputs = schema ? schema->min_outputs : 0;
     if (!schema || is_unchanged(draft))
         return NULL;
     for (size_t i = 0; i < export->node_attrs.count; i++)

@@ -37,7 +37,7 @@ struct export
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;
-    uint64_t next_name;
+    uint64_t next_name, next_node;
     struct bitset needed;  /* by id of the value: some node or the caller takes it */
     struct ir_value empty; /* a FLOAT tensor without elements, for operands that must be there */
     bool needs_empty;      /* and no constant of the graph is one */
@@ -84,7 +84,8 @@ struct export_draft {
     struct export *export;
     const struct ir_op *op;
     const char *domain, *name, *overload;
-    int version; /* since-version that the node binds to */
+    int version;          /* since-version that the node binds to */
+    uint32_t min_outputs; /* that may not be left out */
 };
 
 /* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx; the

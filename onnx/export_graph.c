@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Blocks to GraphProtos; field numbers as in onnx.proto. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -198,50 +199,99 @@ static void put_name(struct output *out, uint32_t field, const char *name)
 }
 
 /* What a pass put in the place of a node tells where it comes from. */
-static void put_node_notes(struct export *export, const struct ir_op *op)
+static void put_node_notes(struct export *export, const struct ir_op *op, const char *name)
 {
     export_notes(&export->out, op->notes, NODE_DOC, NODE_METADATA);
-    if (op->origin == IR_ORIGIN_MADE && op->name && op->name[0] &&
+    if (name && (op->origin == IR_ORIGIN_MADE || strcmp(name, op->name) != 0) &&
         export->ir_version >= NODE_METADATA_VERSION)
         export_metadata(&export->out, NODE_METADATA, "tssa.origin", op->name);
 }
 
-static tssa_status *put_node_fields(struct export *export, const struct export_draft *draft)
+static tssa_status *put_node_fields(struct export *export, const struct export_draft *draft,
+                                    const char *name)
 {
     struct output *out = &export->out;
     const struct ir_op *op = draft->op;
     for (size_t i = 0; i < export->operands.count; i++)
         put_name(out, NODE_INPUT, name_of(export, export->operands.data[i]));
-    for (uint32_t i = 0; i < op->n_results; i++)
-        put_name(out, NODE_OUTPUT, op->results[i].wanted ? name_of(export, &op->results[i]) : "");
-    output_string(out, NODE_NAME, op->name);
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const char *result = op->results[i].wanted ? name_of(export, &op->results[i]) : "";
+        if (!result[0] && i < draft->min_outputs) /* nobody wants it, and it may not be left out */
+            TRY(export_fresh_name(export, "unused", &result));
+        put_name(out, NODE_OUTPUT, result);
+    }
+    output_string(out, NODE_NAME, name);
     output_string(out, NODE_OP_TYPE, draft->name);
     output_string(out, NODE_DOMAIN, draft->domain);
     output_string(out, NODE_OVERLOAD, draft->overload);
-    put_node_notes(export, op);
+    put_node_notes(export, op, name);
     for (size_t i = 0; i < export->node_attrs.count; i++)
         TRY(export_attribute(export, NODE_ATTRIBUTE, &export->node_attrs.data[i]));
     return NULL;
 }
 
-static tssa_status *put_node(struct export *export, const struct ir_op *op)
+/* The names of a graph's nodes are different, for which runtimes ask. Those of the model go first. */
+static tssa_status *claim_node_names(const struct ir_block *block, struct map *names)
+{
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        if (op->origin == IR_ORIGIN_NODE && op->name && !map_get_str(names, op->name) &&
+            !map_put_str(names, op->name, (void *)op))
+            return status_out_of_memory();
+    return NULL;
+}
+
+/* The name of a node; NULL: it has none. */
+static tssa_status *node_name(struct export *export, const struct ir_op *op, struct map *names,
+                              const char **name)
+{
+    *name = op->name && op->name[0] ? op->name : NULL;
+    if (!*name)
+        return NULL;
+    const struct ir_op *owner = map_get_str(names, *name);
+    if (owner == op)
+        return NULL;
+    while (owner) {
+        *name = arena_printf(&export->scratch, "%s_%" PRIu64, op->name, ++export->next_node);
+        TRY_ALLOC(*name);
+        owner = map_get_str(names, *name);
+    }
+    if (!map_put_str(names, *name, (void *)op))
+        return status_out_of_memory();
+    return NULL;
+}
+
+static tssa_status *put_node(struct export *export, const struct ir_op *op, struct map *names)
 {
     struct export_draft draft;
+    const char *name;
+    TRY(node_name(export, op, names, &name));
     TRY(export_draft(export, op, export->opset, &draft));
     export->uses_onnx |= !draft.domain[0];
     struct output_mark mark = output_open(&export->out, GRAPH_NODE);
-    TRY(put_node_fields(export, &draft));
+    TRY(put_node_fields(export, &draft, name));
     for (uint32_t i = 0, next; i < op->n_blocks; i = next)
         TRY(put_graph_attribute(export, op, i, &next));
     output_close(&export->out, mark);
     return NULL;
 }
 
-static tssa_status *put_op(struct export *export, const struct ir_op *op)
+static tssa_status *put_op(struct export *export, const struct ir_op *op, struct map *names)
 {
     if (ir_op_is(op, IR_OP_return) || is_dropped(export, op))
         return NULL;
-    return export_is_initializer(export, op) ? put_initializer(export, op) : put_node(export, op);
+    return export_is_initializer(export, op) ? put_initializer(export, op)
+                                             : put_node(export, op, names);
+}
+
+static tssa_status *put_ops(struct export *export, const struct ir_block *block)
+{
+    struct map names;
+    map_init(&names, export->allocator);
+    tssa_status *status = claim_node_names(block, &names);
+    for (const struct ir_op *op = block->first; op && !status; op = op->next)
+        status = put_op(export, op, &names);
+    map_free(&names);
+    return status;
 }
 
 /* ---- Graphs --------------------------------------------------------------------------------------- */
@@ -363,8 +413,7 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
     }
     if (!block->owner)
         TRY(put_other_initializers(export));
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        TRY(put_op(export, op));
+    TRY(put_ops(export, block));
     TRY(put_outputs(export, block));
     return put_types(export, block);
 }

@@ -7,8 +7,8 @@
 #define COUNT(types) (sizeof(types) / sizeof(uint32_t))
 
 static const struct schema schemas[] = {
-#define SCHEMA(op_, version_, min_in, max_in, max_out, attributes_, in_types, out_types)           \
-    {#op_,        version_, min_in,   max_in, max_out, COUNT(in_types), COUNT(out_types),          \
+#define SCHEMA(op_, version_, min_in, max_in, min_out, max_out, attributes_, in_types, out_types)  \
+    {#op_,        version_, min_in,   max_in, min_out, max_out, COUNT(in_types), COUNT(out_types), \
      attributes_, in_types, out_types},
 #include "onnx/schema.def"
 #undef SCHEMA

@@ -14,7 +14,7 @@
 
 struct schema {
     const char *op;
-    uint8_t version, min_inputs, max_inputs, max_outputs;
+    uint8_t version, min_inputs, max_inputs, min_outputs, max_outputs;
     uint8_t n_input_types, n_output_types; /* at least 1 */
     const char *attributes;
     const uint32_t *input_types, *output_types;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes onnx/schema.def from the operator schemas of the onnx package (scripts/venv.sh has it)."""
+"""Writes onnx/schema.def from the operator schemas of the onnx package."""
 
 import re
 import sys
@@ -8,13 +8,14 @@ import onnx
 
 HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every version of every operator of ai.onnx takes: made by scripts/make_schema.py from ONNX {version},
- * not to be edited. Sorted by name and version.
+ * What every version of every operator of ai.onnx takes: made by scripts/make_schema.py from
+ * ONNX {version}, not to be edited. Sorted by name and version.
  *
- *   SCHEMA(operator, version, inputs at least, at most, outputs at most, attributes, types of inputs, of outputs)
+ *   SCHEMA(operator, version, inputs at least, at most, outputs at least, at most,
+ *          attributes, types of inputs, of outputs)
  *
- * Attributes stand between spaces. A type is a set of bits: element types of tensors, and the two below.
- * The last one of a list is that of all further inputs or outputs. 0: anything.
+ * Attributes stand between spaces. A type is a set of bits: element types of tensors, and those
+ * of schema.h. The last one of a list is that of all further inputs or outputs. 0: anything.
  */
 """
 
@@ -56,15 +57,20 @@ def masks(schema: onnx.defs.OpSchema, formals: list) -> str:
 
 def row(schema: onnx.defs.OpSchema) -> str:
     attributes = "".join(f" {name}" for name in sorted(schema.attributes)) + " "
-    most = [min(n, VARIADIC) for n in (schema.min_input, schema.max_input, schema.max_output)]
+    counts = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
+    numbers = ", ".join(str(min(n, VARIADIC)) for n in counts)
     return (
-        f'SCHEMA({schema.name}, {schema.since_version}, {most[0]}, {most[1]}, {most[2]}, "{attributes}", '
-        f"{masks(schema, schema.inputs)}, {masks(schema, schema.outputs)})\n"
+        f"SCHEMA({schema.name}, {schema.since_version}, {numbers}, "
+        f'"{attributes}", {masks(schema, schema.inputs)}, {masks(schema, schema.outputs)})\n'
     )
 
 
 def main() -> None:
-    schemas = [s for s in onnx.defs.get_all_schemas_with_history() if s.domain == "" and not s.deprecated]
+    schemas = [
+        s
+        for s in onnx.defs.get_all_schemas_with_history()
+        if s.domain == "" and not s.deprecated
+    ]
     schemas.sort(key=lambda s: (s.name.encode(), s.since_version))
     sys.stdout.write(HEADER.format(version=onnx.__version__))
     for schema in schemas:

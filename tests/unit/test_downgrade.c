@@ -100,7 +100,7 @@ static const struct {
      "%0 = Constant() {value = i64[8] [0, 0, 1, 1, 0, 0, 1, 1]}\n%1 = Constant() {value = f32[] "
      "2}\n"
      "%y = Pad(%x, %0, %1) {mode = \"constant\"}"},
-    {7, 9, X4, "%0 = Constant() {value = i64[1] [2]}\n%y, _ = TopK(%x, %0) {axis = 1}"},
+    {7, 9, X4, "%0 = Constant() {value = i64[1] [2]}\n%y, %i = TopK(%x, %0) {axis = 1}"},
     {7, 10, X4,
      "%0 = Constant() {value = f32[] 0}\n%1 = Constant() {value = f32[] 6}\n%y = Clip(%x, %0, %1)"},
     {7, 11, X4, "%0 = Constant() {value = f32[] 0.25}\n%y = Dropout(%x, %0)"},
@@ -185,9 +185,9 @@ static const struct {
      "%0 = Constant() {value = i64[1] [2]}\n%y = ReduceMean(%x, %0)"},
     {12, X4, "%y = Softmax(%x)", "%y = Softmax(%x) {axis = 3}"},
     {9, X4,
-     "%0 = Constant() {value = i64[1] [2]}\n%y, _ = TopK(%x, %0) {axis = 1, largest = 1, sorted = "
+     "%0 = Constant() {value = i64[1] [2]}\n%y, %i = TopK(%x, %0) {axis = 1, largest = 1, sorted = "
      "1}",
-     "%0 = Constant() {value = i64[1] [2]}\n%y, _ = TopK(%x, %0) {axis = 1}"},
+     "%0 = Constant() {value = i64[1] [2]}\n%y, %i = TopK(%x, %0) {axis = 1}"},
 };
 
 static void defaults_are_dropped(void **state)
@@ -222,8 +222,8 @@ static const struct {
      "%2 = Constant() {value = i64[1] [2]}\n%y = Slice(%x, %0, %1, %0, %2)",
      "has no steps"},
     {17, 18, X4, "%y, _ = Split(%x) {axis = 3, num_outputs = 2}", "makes equal parts"},
-    {10, 11, X4 ", %k: i64[1]", "%y, _ = TopK(%x, %k) {largest = 0}", "has no \"largest\""},
-    {9, 10, X4 ", %k: i64[1]", "%y, _ = TopK(%x, %k)", "takes k as an attribute"},
+    {10, 11, X4 ", %k: i64[1]", "%y, %i = TopK(%x, %k) {largest = 0}", "has no \"largest\""},
+    {9, 10, X4 ", %k: i64[1]", "%y, %i = TopK(%x, %k)", "takes k as an attribute"},
     {10, 11, X4 ", %l: f32[]", "%y = Clip(%x, %l)", "takes min as an attribute"},
     {10, 11, "%x: f64[2]", "%0 = Constant() {value = f64[] 0.1}\n%y = Clip(%x, %0)",
      "of type FLOAT"},

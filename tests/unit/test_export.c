@@ -75,6 +75,18 @@ static void missing_names(void **state)
                "else_branch() {\n%b = Abs(%x)\nreturn(%b)\n}\n}\nreturn(%y)\n}\n");
 }
 
+/* Names of nodes are different in each graph; outputs that must be there are. */
+static void nodes(void **state)
+{
+    (void)state;
+    becomes(HEAD "(%x: f32[4], %k: i64[1]) -> (%y as \"y\") {\n"
+                 "%a = Neg(%x) @n\n%b = Abs(%a) @n\n%c = Exp(%b) @n_1\n%y, _ = TopK(%c, %k)\n"
+                 "return(%y)\n}\n",
+            HEAD "(%x: f32[4], %k: i64[1]) -> (%y as \"y\") {\n"
+                 "%a = Neg(%x) @n\n%b = Abs(%a) @n_1\n%c = Exp(%b) @n_1_2\n"
+                 "%y, %unused_1 = TopK(%c, %k)\nreturn(%y)\n}\n");
+}
+
 /* Outputs are called what the caller calls them, whatever their value is called. */
 static void output_names(void **state)
 {
@@ -495,6 +507,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_names),
+        cmocka_unit_test(nodes),
         cmocka_unit_test(output_names),
         cmocka_unit_test(outputs_of_subgraphs),
         cmocka_unit_test(opaque_ops),
