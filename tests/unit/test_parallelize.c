@@ -142,6 +142,35 @@ static void test_near_misses(void **state)
     }
 }
 
+/* Sequences that are as long as the first one, longer, or shorter. */
+static void test_sequences(void **state)
+{
+    static const char text[] = "graph (%x: f32[N, 2], %z: f32[4, 2]) -> (%y as \"y\") {\n"
+                               "  %one = Constant() {value = i64[] 1}\n"
+                               "  %a = SplitToSequence(%x, %one)\n"
+                               "  %b = SplitToSequence(%z, %one)\n"
+                               "  %n = SequenceLength(%a)\n"
+                               "  %e = SequenceEmpty() {dtype = 1}\n"
+                               "  %y = Loop(%n, _, %e) {\n"
+                               "    body(%i: i64[], %c: bool[], %p: seq(f32[*])) {\n"
+                               "      %s = SequenceAt(%b, %i)\n"
+                               "      %t = SequenceAt(%a, %i)\n"
+                               "      %v = Add(%s, %t)\n"
+                               "      %p1 = SequenceInsert(%p, %v)\n"
+                               "      return(%c, %p1)\n"
+                               "    }\n"
+                               "  }\n"
+                               "  return(%y)\n"
+                               "}\n";
+    (void)state;
+    assert_int_equal(rewrite_count(text, "sequence_maps", "Loop@"), 0);
+    for (int64_t n = 0; n <= 5; n++) {
+        const struct rewrite_check run = {
+            .text = text, .passes = "sequence_maps dead_code", .size = n, .seed = 3};
+        assert_int_equal(rewrite_check(&run), n <= 4);
+    }
+}
+
 /* ---- Random bodies -------------------------------------------------------------------------------- */
 
 struct program {
