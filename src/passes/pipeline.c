@@ -54,6 +54,7 @@ static const struct stage level_2[] = {
           "sequences",
           "unroll",
           "dead_code"),
+    STAGE(1, "sequence_maps", "dead_code"),
     STAGE(1, "explain_loops"),
 };
 /* clang-format on */

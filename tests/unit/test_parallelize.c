@@ -375,6 +375,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_regions),
                                        cmocka_unit_test(test_near_misses),
+                                       cmocka_unit_test(test_sequences),
                                        cmocka_unit_test(test_random_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
