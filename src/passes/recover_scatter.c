@@ -16,6 +16,7 @@ struct places {
     struct element_space space; /* the positions in the index tensor */
     int n_axes;                 /* leading axes of the data that are indexed */
     struct element at[TSSA_MAX_RANK];
+    int moves[TSSA_MAX_RANK]; /* the coordinate that an axis moves with; -1: none; -2: several */
     const struct ir_type *data;
     /* The region's axes among the leading ones, in order: the coordinates that they are. */
     int n_kept, kept[TSSA_MAX_RANK];
@@ -30,8 +31,8 @@ static bool is_number(const struct dim *dim, int64_t value)
 
 /* ---- The region of places ------------------------------------------------------------------------- */
 
-/* The one coordinate that an axis moves with, those of size one aside; -1: none; -2: more than one. */
-static int moving_coordinate(const struct places *places, int axis)
+/* Coordinates of size one move nothing. */
+static int find_move(const struct places *places, int axis)
 {
     int found = -1;
     for (int i = 0; i < places->space.rank; i++) {
@@ -89,6 +90,16 @@ static bool slice_end(struct ir_graph *graph, int64_t start, const struct dim *c
     return step > 0 && dim_ceildiv(dims, rest, dim_const(dims, step)) == count;
 }
 
+/* Is `count`, which is not known, what a slice of a number of elements has there? */
+static bool is_clamped_slice(struct ir_graph *graph, int64_t start, const struct dim *count,
+                             const struct dim *dim)
+{
+    return count->kind != DIM_CONST && start >= 0 && start <= INT32_MAX &&
+           count->high <= INT32_MAX &&
+           infer_slice_length(graph, dim, dim_const(&graph->dims, start),
+                              dim_const(&graph->dims, start + count->high), 1) == count;
+}
+
 /* Axis `axis` moves with one coordinate: a slice, or all of it. */
 static bool draft_moving(struct ir_graph *graph, struct places *places, int axis, int coordinate,
                          int64_t region_axis, struct rule_draft *draft)
@@ -109,6 +120,10 @@ static bool draft_moving(struct ir_graph *graph, struct places *places, int axis
                  axis);
         return false;
     }
+    if (step == 1 && is_clamped_slice(graph, start, count, dim)) {
+        draft_slice(draft, region_axis, start, start + count->high, 1);
+        return true;
+    }
     if (start < 0 && dim_is_const(dim, &size)) {
         const struct dim *most = element_most(graph, &places->space, &base);
         if (most && most->high < 0) { /* all of it counts from the end */
@@ -123,10 +138,6 @@ static bool draft_moving(struct ir_graph *graph, struct places *places, int axis
     }
     if (start == 0 && step == 1 && count == dim)
         return true;
-    if (step == 1 && start >= 0 && count->high <= 1) {
-        draft_slice(draft, region_axis, start, start + 1, 1);
-        return true;
-    }
     if (!slice_end(graph, start, count, step, dim, &end)) {
         snprintf(places->why, sizeof places->why, "how far the range on axis %d goes is not known",
                  axis);
@@ -141,7 +152,7 @@ static bool is_one_to_one(struct places *places)
 {
     bool moved[TSSA_MAX_RANK] = {false};
     for (int axis = 0; axis < places->n_axes; axis++) {
-        int coordinate = moving_coordinate(places, axis);
+        int coordinate = places->moves[axis];
         if (coordinate == -2 || (coordinate >= 0 && moved[coordinate])) {
             snprintf(places->why, sizeof places->why,
                      "axis %d moves together with another axis, or along several of the indices'",
@@ -174,7 +185,7 @@ static bool fixed_are_safe(struct ir_graph *graph, struct places *places)
     for (int axis = 0; axis < places->n_axes; axis++) {
         int64_t number;
         const struct element *at = &places->at[axis];
-        if (moving_coordinate(places, axis) >= 0 || is_never_empty(places))
+        if (places->moves[axis] >= 0 || is_never_empty(places))
             continue;
         if (!at->scalar && dim_is_const(at->offset, &number) && number < 0 &&
             places->data->dims[axis]->low >= -number)
@@ -189,39 +200,54 @@ static bool fixed_are_safe(struct ir_graph *graph, struct places *places)
 }
 
 /*
- * A coordinate of size one or none, which moves nothing, beside an axis that is fixed at a number: the
- * range of one element there, if that is empty whenever the coordinate is.
+ * May an axis that is fixed at a number be the coordinate's, which has size one or none? An axis of size
+ * one may; else the range of one element there must be empty whenever the coordinate is.
  */
-static void move_short(struct ir_graph *graph, struct places *places, int coordinate)
+static bool takes_short(struct ir_graph *graph, const struct places *places, int axis,
+                        const struct dim *extent)
 {
-    const struct dim *extent = places->space.extents[coordinate], *one = dim_const(&graph->dims, 1);
+    const struct element *at = &places->at[axis];
+    const struct dim *dim = places->data->dims[axis];
     int64_t number;
-    if (extent->high > 1 || is_number(extent, 1) || !one)
-        return;
-    for (int axis = 0; axis < places->n_axes; axis++)
-        if (places->at[axis].factors[coordinate])
-            return;
-    for (int axis = 0; axis < places->n_axes; axis++) {
-        struct element *at = &places->at[axis];
-        if (moving_coordinate(places, axis) != -1 || at->scalar ||
-            !dim_is_const(at->offset, &number) || number < 0 || number == INT64_MAX ||
-            infer_slice_length(graph, places->data->dims[axis], at->offset,
-                               dim_const(&graph->dims, number + 1), 1) != extent)
-            continue;
-        at->factors[coordinate] = one;
-        return;
+    if (places->moves[axis] != -1 || at->scalar || !dim_is_const(at->offset, &number) ||
+        number < 0 || number == INT64_MAX)
+        return false;
+    if (is_number(extent, 1))
+        return number == 0 && is_number(dim, 1);
+    return infer_slice_length(graph, dim, at->offset, dim_const(&graph->dims, number + 1), 1) ==
+           extent;
+}
+
+/* Coordinates of size one or none, which move nothing, get axes of their own where there are such. */
+static bool place_short(struct ir_graph *graph, struct places *places)
+{
+    for (int i = 0; i < places->space.rank; i++) {
+        const struct dim *extent = places->space.extents[i];
+        bool taken = extent->high > 1;
+        for (int axis = 0; axis < places->n_axes; axis++)
+            taken |= places->moves[axis] == i;
+        for (int axis = 0; axis < places->n_axes && !taken; axis++) {
+            if (!takes_short(graph, places, axis, extent))
+                continue;
+            places->moves[axis] = i;
+            places->at[axis].factors[i] = dim_const(&graph->dims, 1);
+            if (!places->at[axis].factors[i])
+                return false;
+            taken = true;
+        }
     }
+    return true;
 }
 
 static bool draft_places(struct ir_graph *graph, struct places *places, struct rule_draft *draft)
 {
     int64_t region_axis = 0;
-    for (int i = 0; i < places->space.rank; i++)
-        move_short(graph, places, i);
-    if (!is_one_to_one(places) || !fixed_are_safe(graph, places))
+    for (int axis = 0; axis < places->n_axes; axis++)
+        places->moves[axis] = find_move(places, axis);
+    if (!place_short(graph, places) || !is_one_to_one(places) || !fixed_are_safe(graph, places))
         return false;
     for (int axis = 0; axis < places->n_axes; axis++) {
-        int coordinate = moving_coordinate(places, axis);
+        int coordinate = places->moves[axis];
         bool drafted = coordinate < 0
                            ? draft_fixed(graph, places, axis, region_axis, draft)
                            : draft_moving(graph, places, axis, coordinate, region_axis, draft);
