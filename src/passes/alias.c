@@ -176,18 +176,46 @@ static bool has_moved(const struct aliases *aliases, const struct ir_value *valu
     return ir_op_is(owner, IR_OP_If) && is_over(aliases, value, owner, aliases->end[owner->id]);
 }
 
-/* From `op` on `to` may mean the storage of `from`. */
-static void pass_on(struct aliases *aliases, const struct ir_value *from, struct ir_value *to,
-                    struct ir_op *op, enum alias_refusal refusal)
+/* From `op` on `to` may mean the storage of `from`: both are one set. */
+static void join(struct aliases *aliases, const struct alias_passing *passing)
 {
-    if (!from || !to->uses || has_moved(aliases, from, op))
-        return;
-    struct alias_value *a = alias_set(aliases, from), *b = alias_set(aliases, to);
-    refuse(aliases, from, refusal, op);
+    refuse(aliases, passing->from, passing->refusal, passing->op);
+    struct alias_value *a = alias_set(aliases, passing->from);
+    struct alias_value *b = alias_set(aliases, passing->to);
     if (a == b)
         return;
-    a->written |= b->written;
+    a->is_shared = true;
     b->leader = a->leader;
+}
+
+/* `op` gives the storage of `from` to `to`: in join_sets it is seen whether they are one set. */
+static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct ir_value *to,
+                    struct ir_op *op, enum alias_refusal refusal)
+{
+    if (!from || !to->uses)
+        return true;
+    struct alias_passing passing = {from, to, op, refusal, has_moved(aliases, from, op)};
+    return vec_push(&aliases->passings, passing);
+}
+
+/* What has moved is out of reach under its own name, but not when that name may be another's storage. */
+static void join_sets(struct aliases *aliases)
+{
+    size_t left = aliases->passings.count;
+    for (bool changed = true; changed;) {
+        size_t kept = 0;
+        changed = false;
+        for (size_t i = 0; i < left; i++) {
+            struct alias_passing passing = aliases->passings.data[i];
+            if (passing.has_moved && !alias_set(aliases, passing.from)->is_shared) {
+                aliases->passings.data[kept++] = passing;
+                continue;
+            }
+            join(aliases, &passing);
+            changed = true;
+        }
+        left = kept;
+    }
 }
 
 /* Counts the operands from `first` on as passed on, or (-1) forgets it again. */
@@ -200,61 +228,68 @@ static void count(const struct aliases *aliases, const struct ir_op *op, uint32_
 }
 
 /* What a block returns from `first` on, n values, are results of its op. */
-static void pass_returns(struct aliases *aliases, struct ir_block *block, uint32_t first,
+static bool pass_returns(struct aliases *aliases, struct ir_block *block, uint32_t first,
                          uint32_t n)
 {
     struct ir_op *ret = ir_block_return(block), *op = block->owner;
-    bool carries = ir_loop_carried(op) > 0;
+    bool carries = ir_loop_carried(op) > 0, ok = true;
     count(aliases, ret, first, n, 1);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && ok; i++) {
         const struct ir_value *value = ir_operand(ret, first + i);
-        pass_on(aliases, value, &op->results[i], ret, ALIAS_PASSED_ON);
+        ok = pass_on(aliases, value, &op->results[i], ret, ALIAS_PASSED_ON);
         if (carries)
-            pass_on(aliases, value, block->params[ir_loop_param(op, i)], ret, ALIAS_PASSED_ON);
+            ok &=
+                pass_on(aliases, value, block->params[ir_loop_param(op, i)], ret, ALIAS_PASSED_ON);
     }
     count(aliases, ret, first, n, -1);
+    return ok;
 }
 
-static void pass_if(struct aliases *aliases, struct ir_op *op)
+static bool pass_if(struct aliases *aliases, struct ir_op *op)
 {
-    for (uint32_t i = 0; i < op->n_blocks; i++)
-        pass_returns(aliases, op->blocks[i], 0, op->n_results);
+    return pass_returns(aliases, op->blocks[0], 0, op->n_results) &&
+           pass_returns(aliases, op->blocks[1], 0, op->n_results);
 }
 
 /* Loops and scans. Scan outputs are copied when an iteration ends. */
-static void pass_loop(struct aliases *aliases, struct ir_op *op)
+static bool pass_loop(struct aliases *aliases, struct ir_op *op)
 {
     uint32_t n = ir_loop_carried(op), first = ir_loop_operand(op, 0);
+    bool ok = true;
     count(aliases, op, first, n, 1);
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n && ok; i++) {
         const struct ir_value *value = ir_operand(op, first + i);
         struct ir_value *param = op->blocks[0]->params[ir_loop_param(op, i)];
-        pass_on(aliases, value, param, op, ALIAS_PASSED_ON);
-        pass_on(aliases, value, &op->results[i], op, ALIAS_PASSED_ON);
+        ok = pass_on(aliases, value, param, op, ALIAS_PASSED_ON) &&
+             pass_on(aliases, value, &op->results[i], op, ALIAS_PASSED_ON);
     }
     count(aliases, op, first, n, -1);
-    pass_returns(aliases, op->blocks[0], ir_loop_return(op, 0), n);
+    return ok && pass_returns(aliases, op->blocks[0], ir_loop_return(op, 0), n);
 }
 
 /* Elements go in, are handed to the body, and what it returns is put together: all one set. */
-static void pass_sequence_map(struct aliases *aliases, struct ir_op *op)
+static bool pass_sequence_map(struct aliases *aliases, struct ir_op *op)
 {
     struct ir_block *body = op->blocks[0];
-    for (uint32_t i = 0; i < op->n_operands && i < body->n_params; i++)
-        pass_on(aliases, ir_operand(op, i), body->params[i], op, ALIAS_CONTAINED);
-    for (uint32_t i = 0; i < op->n_results; i++)
-        pass_on(aliases, ir_operand(ir_block_return(body), i), &op->results[i],
-                ir_block_return(body), ALIAS_CONTAINED);
+    struct ir_op *ret = ir_block_return(body);
+    bool ok = true;
+    for (uint32_t i = 0; i < op->n_operands && i < body->n_params && ok; i++)
+        ok = pass_on(aliases, ir_operand(op, i), body->params[i], op, ALIAS_CONTAINED);
+    for (uint32_t i = 0; i < op->n_results && ok; i++)
+        ok = pass_on(aliases, ir_operand(ret, i), &op->results[i], ret, ALIAS_CONTAINED);
+    return ok;
 }
 
 /* Any operand may be in any result, or the other way round. */
-static void pass_container(struct aliases *aliases, struct ir_op *op)
+static bool pass_container(struct aliases *aliases, struct ir_op *op)
 {
+    bool ok = true;
     count(aliases, op, 0, op->n_operands, 1);
     for (uint32_t i = 0; i < op->n_operands; i++)
-        for (uint32_t r = 0; r < op->n_results; r++)
-            pass_on(aliases, ir_operand(op, i), &op->results[r], op, ALIAS_CONTAINED);
+        for (uint32_t r = 0; r < op->n_results && ok; r++)
+            ok = pass_on(aliases, ir_operand(op, i), &op->results[r], op, ALIAS_CONTAINED);
     count(aliases, op, 0, op->n_operands, -1);
+    return ok;
 }
 
 static bool is_container(const struct ir_value *value)
@@ -282,17 +317,18 @@ static bool handles_containers(const struct ir_op *op)
 static tssa_status *pass_op(void *context, struct ir_op *op)
 {
     struct aliases *aliases = context;
+    bool ok = true;
     if (ir_op_is(op, IR_OP_return))
         return NULL;
     if (ir_op_is(op, IR_OP_If))
-        pass_if(aliases, op);
+        ok = pass_if(aliases, op);
     else if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan))
-        pass_loop(aliases, op);
+        ok = pass_loop(aliases, op);
     else if (ir_op_is(op, IR_OP_SequenceMap))
-        pass_sequence_map(aliases, op);
+        ok = pass_sequence_map(aliases, op);
     else if (handles_containers(op))
-        pass_container(aliases, op);
-    return NULL;
+        ok = pass_container(aliases, op);
+    return ok ? NULL : status_out_of_memory();
 }
 
 /* Every block between a write and the storage must be able to hand the new version out. */
@@ -311,6 +347,7 @@ static void check_write(struct aliases *aliases, const struct ir_op *write)
 void alias_free(struct aliases *aliases)
 {
     vec_free(&aliases->writes);
+    vec_free(&aliases->passings);
     arena_clear(&aliases->arena);
 }
 
@@ -322,6 +359,7 @@ tssa_status *alias_analyse(struct aliases *aliases, struct pass_context *pass)
     aliases->pass = pass;
     arena_init(&aliases->arena, graph->allocator);
     vec_init(&aliases->writes, graph->allocator);
+    vec_init(&aliases->passings, graph->allocator);
     aliases->n_values = graph->n_values;
     aliases->n_ops = graph->n_ops;
     aliases->values = ARENA_ARRAY(&aliases->arena, struct alias_value, graph->n_values);
@@ -332,6 +370,7 @@ tssa_status *alias_analyse(struct aliases *aliases, struct pass_context *pass)
     TRY_ALLOC(aliases->end);
     TRY(number_block(aliases, graph->body, &position));
     TRY(ir_block_walk(graph->body, pass_op, aliases));
+    join_sets(aliases);
     for (size_t i = 0; i < aliases->writes.count; i++)
         check_write(aliases, aliases->writes.data[i]);
     return NULL;

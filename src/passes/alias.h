@@ -6,7 +6,8 @@
  * what control flow hands out) with all views of it, and views of those. When a tree is handed on (a
  * loop carries it, a block returns it, a sequence takes it), its storage gets another root. That is no
  * trouble while nobody looks at the tree afterwards: it has moved. Otherwise both roots are one set, in
- * which two names may or may not mean the same storage, and a write to it cannot be converted.
+ * which two names may or may not mean the same storage, and a write to it cannot be converted. From such
+ * a set nothing moves.
  */
 #ifndef TSSA_PASSES_ALIAS_H
 #define TSSA_PASSES_ALIAS_H
@@ -42,8 +43,18 @@ struct alias_value {
     struct ir_value *leader;         /* towards the set's leader */
     uint32_t n_writes;               /* counted by rewrite_mutation */
     bool written;
+    bool is_shared; /* a set of several trees */
     enum alias_refusal refusal;
     struct ir_op *where; /* the op that refusal is about */
+};
+
+/* An op gives the storage of one value to another. */
+struct alias_passing {
+    const struct ir_value *from;
+    struct ir_value *to;
+    struct ir_op *op;
+    enum alias_refusal refusal;
+    bool has_moved; /* nobody looks at the tree of `from` afterwards */
 };
 
 struct aliases {
@@ -53,6 +64,7 @@ struct aliases {
     struct alias_value *values; /* by value id */
     uint32_t *position, *end;   /* by op id: in program order, from 1; and of the last op inside */
     VEC(struct ir_op *) writes; /* in program order */
+    VEC(struct alias_passing) passings;
 };
 
 /* Finds trees and sets. alias_free in any case. */

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random imperative programs (common/random_imperative.h): run with real aliasing, after TensorSSA
+ * conversion, and after all of level 2, they must give the same bits. A program that does not is made
+ * smaller, op by op, while it still fails, and printed.
+ *
+ * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/imperative.h"
+#include "common/random_imperative.h"
+#include "ir/clone.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "ir/rebuild.h"
+#include "ir/verifier.h"
+#include "passes/pipeline.h"
+#include "runtime/evaluate.h"
+#include "runtime/executor.h"
+
+#define MAX_OUTPUTS 256
+#define N_INPUTS (3 + RANDOM_IMPERATIVE_TENSORS)
+
+/* ---- Inputs --------------------------------------------------------------------------------------- */
+
+struct inputs {
+    int64_t n, k;
+    bool c;
+    float data[RANDOM_IMPERATIVE_TENSORS][256];
+    struct value values[N_INPUTS];
+    const struct value *pointers[N_INPUTS];
+};
+
+static void make_inputs(struct inputs *in, const struct random_imperative *program, int64_t n,
+                        bool c)
+{
+    *in = (struct inputs){.n = n, .k = n & 1, .c = c};
+    in->values[0].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->n};
+    in->values[1].tensor = (struct tensor){.dtype = TSSA_BOOL, .data = &in->c};
+    in->values[2].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->k};
+    for (int t = 0; t < RANDOM_IMPERATIVE_TENSORS; t++) {
+        struct tensor *tensor = &in->values[3 + t].tensor;
+        *tensor =
+            (struct tensor){.dtype = TSSA_FLOAT, .rank = program->rank[t], .data = in->data[t]};
+        memcpy(tensor->dims, program->dims[t], sizeof program->dims[t]);
+        for (int i = 0; i < 256; i++)
+            in->data[t][i] = (float)((i * 37 + t * 11 + n) % 101) / 4 - 12;
+    }
+    for (int i = 0; i < N_INPUTS; i++) {
+        in->values[i].kind = TSSA_KIND_TENSOR;
+        in->pointers[i] = &in->values[i];
+    }
+}
+
+/* ---- Programs ------------------------------------------------------------------------------------- */
+
+enum outcome {
+    SAME,
+    REFUSED, /* conversion left it imperative */
+    FAILED
+};
+
+static tssa_status *read_program(const char *text, struct ir_graph **graph)
+{
+    TRY(ir_parse(&allocator_default, text, strlen(text), graph));
+    TRY(ir_verify(*graph));
+    TRY(ir_infer_graph(*graph));
+    return ir_verify(*graph);
+}
+
+static tssa_status *convert(struct ir_graph *graph, bool all)
+{
+    static const char *const steps[] = {"rewrite_mutation", "block_propagation", "rename",
+                                        "remove_update"};
+    const tssa_optimize_options options = {.verify_after_passes = 1};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, &allocator_default);
+    const struct pipeline pipeline = {
+        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    tssa_status *status = all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
+                              : pipeline_run_passes(graph, steps, 4, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
+}
+
+static bool same(const struct value *a, const struct value *b)
+{
+    size_t bytes = tensor_bytes(&a->tensor);
+    return a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
+           tensor_same_shape(&a->tensor, &b->tensor) &&
+           (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
+}
+
+static void release(struct value *values, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        value_release(&values[i]);
+}
+
+/* Runs a converted graph; an error when an output is not as expected. */
+static tssa_status *compare(struct run *run, const struct value *const *inputs,
+                            const struct value *expected, size_t n)
+{
+    struct value outputs[MAX_OUTPUTS] = {0};
+    TRY(run_execute(run, inputs, outputs));
+    tssa_status *status = NULL;
+    for (size_t i = 0; i < n && !status; i++)
+        if (!same(&outputs[i], &expected[i]))
+            status = ERROR(TSSA_INTERNAL, "output %zu differs", i);
+    release(outputs, n);
+    return status;
+}
+
+/* The program with real aliasing against the converted one, with different inputs. */
+static tssa_status *compare_runs(const struct random_imperative *program,
+                                 const struct ir_graph *graph, struct run *run)
+{
+    static const struct {
+        int64_t n;
+        bool c;
+    } cases[] = {{2, true}, {0, true}, {1, false}, {3, false}};
+    size_t n = ir_block_return(graph->body)->n_operands;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct inputs in;
+        struct value expected[MAX_OUTPUTS] = {0};
+        make_inputs(&in, program, cases[i].n, cases[i].c);
+        TRY(imperative_run(graph, in.pointers, expected));
+        tssa_status *status = compare(run, in.pointers, expected, n);
+        release(expected, n);
+        if (status)
+            return status_prefix(status, "n = %d, c = %d", (int)cases[i].n, (int)cases[i].c);
+    }
+    return NULL;
+}
+
+static tssa_status *run_converted(const struct random_imperative *program,
+                                  const struct ir_graph *graph, const struct ir_graph *converted)
+{
+    struct plan *plan = NULL;
+    struct run *run = NULL;
+    TRY(plan_create(converted, &allocator_default, &plan));
+    tssa_status *status = run_create(plan, &allocator_default, NULL, false, &run);
+    if (!status)
+        status = compare_runs(program, graph, run);
+    run_free(run);
+    plan_free(plan);
+    return status;
+}
+
+static enum outcome try_level(const struct random_imperative *program, const char *text, bool all,
+                              struct text *message)
+{
+    struct ir_graph *graph = NULL, *converted = NULL;
+    enum outcome outcome = SAME;
+    tssa_status *status = read_program(text, &graph);
+    if (!status)
+        status = read_program(text, &converted);
+    if (!status)
+        status = convert(converted, all);
+    if (!status && ir_block_is_imperative(converted->body))
+        outcome = REFUSED;
+    else if (!status)
+        status = run_converted(program, graph, converted);
+    if (status) {
+        outcome = FAILED;
+        text_printf(message, "%s: %s\n", all ? "level 2" : "conversion",
+                    tssa_status_message(status));
+        tssa_status_free(status);
+    }
+    ir_graph_free(graph);
+    ir_graph_free(converted);
+    return outcome;
+}
+
+static enum outcome try_program(const struct random_imperative *program, const char *text,
+                                struct text *message)
+{
+    enum outcome outcome = try_level(program, text, false, message);
+    return outcome == SAME ? try_level(program, text, true, message) : outcome;
+}
+
+/* ---- Shrinking ------------------------------------------------------------------------------------ */
+
+/* Takes op number *n of the block out, if nobody uses it; counts down to it. True when it is reached. */
+static bool drop_op(struct ir_block *block, int *n, bool *dropped)
+{
+    for (struct ir_op *op = block->last->prev; op; op = op->prev) {
+        bool used = false;
+        if ((*n)-- == 0) {
+            for (uint32_t i = 0; i < op->n_results; i++)
+                used |= op->results[i].uses != NULL;
+            if (!used) {
+                ir_release_blocks(op);
+                ir_op_remove(op);
+            }
+            *dropped = !used;
+            return true;
+        }
+        for (uint32_t i = op->n_blocks; i-- > 0;)
+            if (drop_op(op->blocks[i], n, dropped))
+                return true;
+    }
+    return false;
+}
+
+/* One result of an op less, where nobody uses it. */
+static bool drop_result(struct ir_block *block, int *n, bool *dropped)
+{
+    bool drop[16] = {false};
+    for (struct ir_op *op = block->last->prev; op; op = op->prev) {
+        for (uint32_t i = 0; i < op->n_results && op->n_blocks; i++) {
+            if ((*n)-- != 0)
+                continue;
+            drop[i] = *dropped =
+                !op->results[i].uses && op->n_results > 1 &&
+                (i >= ir_loop_carried(op) || !op->blocks[0]->params[ir_loop_param(op, i)]->uses);
+            if (*dropped)
+                ir_control_drop_results(op, drop);
+            return true;
+        }
+        for (uint32_t i = op->n_blocks; i-- > 0;)
+            if (drop_result(op->blocks[i], n, dropped))
+                return true;
+    }
+    return false;
+}
+
+static char *print(const struct ir_graph *graph)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    ir_print_graph(graph, true, &text);
+    char *copy = strdup(text_string(&text));
+    text_free(&text);
+    return copy;
+}
+
+/* Change number n of the program: NULL after the last one; the same text when it cannot be made. */
+static char *change(const char *source, int n)
+{
+    struct ir_graph *graph = NULL;
+    bool dropped = false, found = true;
+    tssa_status *status = read_program(source, &graph);
+    if (status) {
+        print_message("cannot be read again: %s\n", tssa_status_message(status));
+        tssa_status_free(status);
+        ir_graph_free(graph);
+        return NULL;
+    }
+    struct ir_op *ret = ir_block_return(graph->body);
+    if (n >= 0 && (uint32_t)n < ret->n_operands && ret->n_operands > 1) {
+        struct ir_value *values[MAX_OUTPUTS];
+        uint32_t count = 0;
+        for (uint32_t i = 0; i < ret->n_operands; i++)
+            if (i != (uint32_t)n) {
+                graph->output_names[count] = graph->output_names[i];
+                values[count++] = ir_operand(ret, i);
+            }
+        ir_op_set_operands(ret, count, values);
+    } else {
+        n -= (int)ret->n_operands;
+        found =
+            n < 0 || drop_op(graph->body, &n, &dropped) || drop_result(graph->body, &n, &dropped);
+    }
+    char *changed = found ? print(graph) : NULL;
+    ir_graph_free(graph);
+    return changed;
+}
+
+static void shrink(const struct random_imperative *program, char **text)
+{
+    struct ir_graph *graph = NULL;
+    tssa_status *status = read_program(*text, &graph);
+    if (status) { /* no program at all */
+        tssa_status_free(status);
+        ir_graph_free(graph);
+        return;
+    }
+    free(*text);
+    *text = print(graph); /* with types, as the smaller ones will be */
+    ir_graph_free(graph);
+    for (int n = 0, rounds = 0; rounds < 20000; rounds++) {
+        struct text message;
+        char *smaller = change(*text, n);
+        if (!smaller)
+            return;
+        text_init(&message, &allocator_default);
+        if (strcmp(smaller, *text) != 0 && strlen(smaller) < strlen(*text) &&
+            try_program(program, smaller, &message) == FAILED) {
+            free(*text);
+            *text = smaller;
+            n = 0;
+        } else {
+            free(smaller);
+            n++;
+        }
+        text_free(&message);
+    }
+}
+
+/* ---- The test ------------------------------------------------------------------------------------- */
+
+static enum outcome run_seed(uint64_t seed, bool print)
+{
+    struct random_imperative program = random_imperative(seed);
+    struct text message;
+    if (print)
+        fputs(program.text, stderr);
+    text_init(&message, &allocator_default);
+    enum outcome outcome = try_program(&program, program.text, &message);
+    if (outcome == FAILED) {
+        print_message("TSSA_SEED=%llu: %s", (unsigned long long)seed, text_string(&message));
+        shrink(&program, &program.text);
+        text_free(&message);
+        text_init(&message, &allocator_default);
+        try_program(&program, program.text, &message);
+        print_message("made smaller: %s", text_string(&message));
+        fputs(program.text, stderr); /* cmocka cuts long messages */
+    }
+    text_free(&message);
+    free(program.text);
+    return outcome;
+}
+
+static void test_conversion_keeps_every_bit(void **state)
+{
+    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    unsigned long count = programs ? strtoul(programs, NULL, 10) : 2000, refused = 0, failed = 0;
+    (void)state;
+    if (seed) {
+        assert_int_not_equal(run_seed(strtoull(seed, NULL, 10), true), FAILED);
+        return;
+    }
+    for (unsigned long i = 1; i <= count && failed < 5; i++) {
+        enum outcome outcome = run_seed(i, false);
+        refused += outcome == REFUSED;
+        failed += outcome == FAILED;
+    }
+    print_message("%lu programs, %lu left imperative\n", count, refused);
+    assert_int_equal(failed, 0);
+    assert_true(refused < count / 4 + 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conversion_keeps_every_bit)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
