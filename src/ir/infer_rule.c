@@ -155,6 +155,24 @@ static tssa_status *step_unsqueeze(struct walk *walk, const struct rule_step *st
     return NULL;
 }
 
+/* What one dim is broadcast to. A 1, on either side, gives way. */
+static tssa_status *expand_dim(struct walk *walk, const struct dim *from, const struct dim *to,
+                               const struct dim **result)
+{
+    int64_t have = 0, want = 0;
+    bool known = dim_is_const(from, &have), asked = dim_is_const(to, &want);
+    if (known && asked && have != 1 && want != 1 && have != want)
+        return ERROR(TSSA_MALFORMED, "a dim of %lld is expanded to %lld", (long long)have,
+                     (long long)want);
+    if (from == to || (known && have != 1) || (asked && want == 1))
+        *result = from;
+    else if (to && ((known && have == 1) || asked || to->low >= 2))
+        *result = to;
+    else
+        *result = dim_fresh(&walk->graph->dims, "expand");
+    return NULL;
+}
+
 static tssa_status *step_expand(struct walk *walk, const struct rule_step *step)
 {
     int added = (int)step->n_params - walk->rank;
@@ -163,18 +181,9 @@ static tssa_status *step_expand(struct walk *walk, const struct rule_step *step)
                      (unsigned)step->n_params, walk->rank);
     insert_axes(walk, 0, added);
     for (uint32_t i = 0; i < step->n_params; i++) {
-        int64_t from, to;
         const struct dim *old = (int)i < added ? dim_const(&walk->graph->dims, 1) : walk->dims[i];
-        const struct dim *dim = param(walk, step, i);
         TRY_ALLOC(old);
-        bool known = dim_is_const(old, &from);
-        if (known && dim_is_const(dim, &to) && from != 1 && from != to)
-            return ERROR(TSSA_MALFORMED, "a dim of %lld is expanded to %lld", (long long)from,
-                         (long long)to);
-        bool stays = (known && from != 1) || (dim_is_const(dim, &to) && to == 1);
-        walk->dims[i] = stays ? old : dim;
-        if (!walk->dims[i])
-            walk->dims[i] = dim_fresh(&walk->graph->dims, "expand");
+        TRY(expand_dim(walk, old, param(walk, step, i), &walk->dims[i]));
     }
     return NULL;
 }

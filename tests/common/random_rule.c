@@ -281,5 +281,11 @@ void random_rule(struct random *random, struct pool *pool, uint32_t kinds, int r
         out->steps[out->rule.n_steps++] = (struct rule_step){kind, m.n, m.params};
         settle(&m, pool, rank, dims);
     }
+    /* Those of steps that were taken back are not asked for. */
+    out->n_operands = 0;
+    for (uint32_t i = 0; i < out->rule.n_steps; i++)
+        for (uint32_t p = 0; p < out->steps[i].n_params; p++)
+            if (out->params[i][p].is_operand && out->params[i][p].value >= out->n_operands)
+                out->n_operands = (uint32_t)out->params[i][p].value + 1;
     out->rule.n_operands = out->n_operands;
 }

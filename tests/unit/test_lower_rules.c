@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accesses and assigns give the same bits after they were lowered to ONNX's operators: random rules of
+ * every kind on small shapes, which are numbers or known to the run alone; params are constants, inputs of
+ * several shapes and types, index tensors and masks.
+ *
+ * TSSA_SEED=N runs one case and prints it; TSSA_PROGRAMS=N runs more of them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/random_rule.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "passes/pipeline.h"
+#include "runtime/evaluate.h"
+#include "runtime/executor.h"
+
+#define SCALARS 8
+#define MAX_BASE 4
+#define MAX_ELEMENTS 1024
+
+struct test_case {
+    uint64_t seed;
+    struct random random;
+    struct pool pool;
+    bool symbolic; /* dims are symbols */
+    tssa_dtype dtype;
+    int rank, s_rank;
+    int64_t dims[MAX_BASE], s_dims[TSSA_MAX_RANK];
+    int64_t scalars[SCALARS];
+    struct random_rule rule;
+    struct text program;
+    struct value inputs[2 + RANDOM_RULE_OPERANDS];
+    const struct value *pointers[2 + RANDOM_RULE_OPERANDS];
+    int64_t numbers[RANDOM_RULE_OPERANDS]; /* what scalar inputs hold */
+    char x[8 * MAX_ELEMENTS], s[8 * MAX_ELEMENTS];
+    size_t n_inputs;
+};
+
+static void ok(struct test_case *t, tssa_status *status, const char *what)
+{
+    if (!status)
+        return;
+    print_message("TSSA_SEED=%llu: %s: %s\n%s", (unsigned long long)t->seed, what,
+                  tssa_status_message(status), text_string(&t->program));
+    fail();
+}
+
+/* ---- Programs ------------------------------------------------------------------------------------- */
+
+static void put_type(struct test_case *t, tssa_dtype dtype, int rank, const int64_t *dims,
+                     bool symbolic, const char *prefix)
+{
+    text_printf(&t->program, ": %s[", dtype_info(dtype)->ir_name);
+    for (int i = 0; i < rank; i++)
+        if (symbolic)
+            text_printf(&t->program, "%s%s%d", i ? ", " : "", prefix, i);
+        else
+            text_printf(&t->program, "%s%d", i ? ", " : "", (int)dims[i]);
+    text_putc(&t->program, ']');
+}
+
+static void add_input(struct test_case *t, tssa_dtype dtype, int rank, const int64_t *dims,
+                      void *data)
+{
+    struct value *value = &t->inputs[t->n_inputs];
+    *value = (struct value){.kind = TSSA_KIND_TENSOR,
+                            .tensor = {.dtype = dtype, .rank = rank, .data = data}};
+    if (rank)
+        memcpy(value->tensor.dims, dims, (size_t)rank * sizeof *dims);
+    t->pointers[t->n_inputs++] = value;
+}
+
+/* The source: the region's shape, or one that broadcasts to it. */
+static void make_source_shape(struct test_case *t)
+{
+    int drop = random_int(&t->random, 0, 2) ? 0 : (int)random_int(&t->random, 0, t->rule.rank);
+    t->s_rank = t->rule.rank - drop;
+    for (int i = 0; i < t->s_rank; i++)
+        t->s_dims[i] = random_int(&t->random, 0, 5) ? t->rule.dims[drop + i] : 1;
+}
+
+static void put_operand_input(struct test_case *t, uint32_t i)
+{
+    static const int64_t ones[2] = {1, 1};
+    struct random_operand *operand = &t->rule.operands[i];
+    text_printf(&t->program, ", %%p%d", (int)i);
+    if (operand->scalar < 0) {
+        char prefix[16];
+        snprintf(prefix, sizeof prefix, "P%d_", (int)i);
+        put_type(t, operand->tensor.dtype, operand->tensor.rank, operand->tensor.dims,
+                 random_int(&t->random, 0, 2) == 0, prefix);
+        add_input(t, operand->tensor.dtype, operand->tensor.rank, operand->tensor.dims,
+                  operand->data);
+        return;
+    }
+    int64_t number = t->scalars[operand->scalar];
+    bool narrow = random_int(&t->random, 0, 3) == 0 && number > INT32_MIN && number < INT32_MAX;
+    tssa_dtype dtype = narrow ? TSSA_INT32 : TSSA_INT64;
+    int rank = (int)random_int(&t->random, 0, 2);
+    dtype_store_int64(dtype, &t->numbers[i], number);
+    put_type(t, dtype, rank, ones, false, "");
+    add_input(t, dtype, rank, ones, &t->numbers[i]);
+}
+
+static void put_ops(struct test_case *t)
+{
+    const char *const ops[] = {"a = access(%x", "y = assign(%x, %s"};
+    for (int k = 0; k < 2; k++) {
+        text_printf(&t->program, "  %%%s", ops[k]);
+        for (uint32_t i = 0; i < t->rule.n_operands; i++)
+            text_printf(&t->program, ", %%p%d", (int)i);
+        text_puts(&t->program, ") {rule = ");
+        rule_print(&t->rule.rule, &t->program);
+        text_puts(&t->program, "}\n");
+    }
+}
+
+static void make_program(struct test_case *t)
+{
+    text_puts(&t->program, "graph (%x");
+    put_type(t, t->dtype, t->rank, t->dims, t->symbolic, "D");
+    add_input(t, t->dtype, t->rank, t->dims, t->x);
+    text_puts(&t->program, ", %s");
+    put_type(t, t->dtype, t->s_rank, t->s_dims, t->symbolic && random_int(&t->random, 0, 1), "S");
+    add_input(t, t->dtype, t->s_rank, t->s_dims, t->s);
+    for (uint32_t i = 0; i < t->rule.n_operands; i++)
+        put_operand_input(t, i);
+    text_puts(&t->program, ") -> (%a as \"a\", %y as \"y\") {\n");
+    put_ops(t);
+    text_puts(&t->program, "  return(%a, %y)\n}\n");
+}
+
+/* ---- Running -------------------------------------------------------------------------------------- */
+
+static struct ir_graph *parse(struct test_case *t)
+{
+    struct ir_graph *graph;
+    const char *text = text_string(&t->program);
+    ok(t, ir_parse(&allocator_default, text, strlen(text), &graph), "parse");
+    ok(t, ir_infer_graph(graph), "infer");
+    return graph;
+}
+
+static tssa_status *is_onnx(void *context, struct ir_op *op)
+{
+    (void)context;
+    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign)
+               ? ERROR(TSSA_INTERNAL, "an op of tssa's own is left")
+               : NULL;
+}
+
+static void lower(struct test_case *t, struct ir_graph *graph, bool cleanup)
+{
+    static const char *const passes[] = {"lower_rules",           "infer",
+                                         "fold_shapes",           "fold_constants",
+                                         "common_subexpressions", "dead_code"};
+    const tssa_optimize_options checked = {.verify_after_passes = 1};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, &allocator_default);
+    const struct pipeline pipeline = {
+        .options = &checked, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    ok(t, pipeline_run_passes(graph, passes, cleanup ? 6 : 1, &pipeline), "lower");
+    ok(t, ir_block_walk(graph->body, is_onnx, NULL), "lower");
+    evaluator_free(&evaluator);
+}
+
+static void execute(struct test_case *t, const struct ir_graph *graph, struct value *outputs)
+{
+    struct plan *plan;
+    struct run *run;
+    ok(t, plan_create(graph, &allocator_default, &plan), "plan");
+    ok(t, run_create(plan, &allocator_default, NULL, false, &run), "run");
+    ok(t, run_execute(run, t->pointers, outputs), "run");
+    run_free(run);
+    plan_free(plan);
+}
+
+static bool same(const struct value *a, const struct value *b)
+{
+    size_t bytes = tensor_bytes(&a->tensor);
+    return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
+           (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
+}
+
+static void run_program(struct test_case *t, bool print)
+{
+    struct value expected[2] = {0}, actual[2] = {0};
+    struct ir_graph *graph = parse(t);
+    execute(t, graph, expected);
+    ir_graph_free(graph);
+    for (int cleanup = 0; cleanup < 2; cleanup++) {
+        graph = parse(t);
+        lower(t, graph, cleanup != 0);
+        struct text text;
+        text_init(&text, &allocator_default);
+        ir_print_graph(graph, false, &text);
+        if (print)
+            print_message("%s%s", text_string(&t->program), text_string(&text));
+        execute(t, graph, actual);
+        for (int i = 0; i < 2; i++) {
+            if (!same(&actual[i], &expected[i])) {
+                print_message("TSSA_SEED=%llu: output %d differs\n%s%s",
+                              (unsigned long long)t->seed, i, text_string(&t->program),
+                              text_string(&text));
+                fail();
+            }
+            value_release(&actual[i]);
+        }
+        text_free(&text);
+        ir_graph_free(graph);
+    }
+    value_release(&expected[0]);
+    value_release(&expected[1]);
+}
+
+static void make_case(struct test_case *t)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_INT64,
+                                        TSSA_UINT8, TSSA_BOOL,  TSSA_FLOAT16};
+    static const uint32_t kinds[] = {UINT32_MAX, UINT32_MAX, 1u << RULE_SELECT | 1u << RULE_SLICE,
+                                     1u << RULE_SELECT | 1u << RULE_SLICE | 1u << RULE_PERMUTE |
+                                         1u << RULE_SQUEEZE | 1u << RULE_UNSQUEEZE,
+                                     1u << RULE_GATHER | 1u << RULE_MASK | 1u << RULE_SELECT};
+    t->symbolic = random_int(&t->random, 0, 2) == 0;
+    t->dtype = dtypes[random_int(&t->random, 0, 5)];
+    t->rank = (int)random_int(&t->random, 0, MAX_BASE - 1);
+    for (int i = 0; i < t->rank; i++)
+        t->dims[i] = random_int(&t->random, 0, 12) ? random_int(&t->random, 1, 4) : 0;
+    for (int i = 0; i < SCALARS; i++)
+        t->scalars[i] = random_int(&t->random, -2, 4);
+    t->scalars[0] = INT64_MAX;
+    t->scalars[1] = INT64_MIN;
+    const struct random_scalars scalars = {SCALARS, t->scalars};
+    random_rule(&t->random, &t->pool, kinds[random_int(&t->random, 0, 4)], t->rank, t->dims,
+                &scalars, &t->rule);
+    make_source_shape(t);
+    for (size_t i = 0; i < sizeof t->x; i++) {
+        t->x[i] = (char)(t->dtype == TSSA_BOOL ? random_int(&t->random, 0, 1)
+                                               : random_int(&t->random, 0, 63));
+        t->s[i] = (char)(t->dtype == TSSA_BOOL ? random_int(&t->random, 0, 1)
+                                               : random_int(&t->random, 64, 126));
+    }
+    make_program(t);
+}
+
+static void run_seed(uint64_t seed, bool print)
+{
+    struct test_case *t = calloc(1, sizeof *t);
+    assert_non_null(t);
+    t->seed = seed;
+    t->random.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    pool_init(&t->pool, &allocator_default);
+    text_init(&t->program, &allocator_default);
+    make_case(t);
+    run_program(t, print);
+    text_free(&t->program);
+    pool_clear(&t->pool);
+    free(t);
+}
+
+static void test_same_bits(void **state)
+{
+    (void)state;
+    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    if (seed) {
+        run_seed(strtoull(seed, NULL, 10), true);
+        return;
+    }
+    unsigned long count = programs ? strtoul(programs, NULL, 10) : 2000;
+    for (unsigned long i = 1; i <= count; i++)
+        run_seed(i, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
