@@ -56,6 +56,15 @@ static const struct stage level_2[] = {
           "dead_code"),
     STAGE(1, "sequence_maps", "dead_code"),
     STAGE(1, "explain_loops"),
+    /* Nothing raises ops again after this. */
+    STAGE(1, "lower_rules"),
+    STAGE(4,
+          "infer",
+          "identity",
+          "fold_shapes",
+          "fold_constants",
+          "common_subexpressions",
+          "dead_code"),
 };
 /* clang-format on */
 
