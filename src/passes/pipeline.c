@@ -47,6 +47,7 @@ static const struct stage level_2[] = {
           "fold_constants",
           "common_subexpressions",
           "known_branches",
+          "select_branches",
           "induction",
           "loop_conditions",
           "carried_values",

@@ -98,7 +98,8 @@ static void memory_may_run_out_anywhere(void **state)
 
 int main(void)
 {
-    static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches"};
+    static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches",
+                                        "select_branches"};
     enum { N = sizeof names / sizeof *names };
     struct CMUnitTest tests[N + 1];
     for (size_t i = 0; i < N; i++)
