@@ -55,7 +55,7 @@ static const struct stage level_2[] = {
           "sequences",
           "unroll",
           "dead_code"),
-    STAGE(1, "sequence_maps", "dead_code"),
+    STAGE(1, "stack_sequences", "carried_values", "infer", "sequence_maps", "dead_code"),
     STAGE(1, "explain_loops"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),

@@ -238,11 +238,38 @@ static void appended_rows_are_stacked(void **state)
     assert_true(stacked > 0);
 }
 
+static void grown_sequences_are_stacked(void **state)
+{
+    (void)state;
+    static const char *const text =
+        "graph (%n: i64[], %x: f32[8, 3, 2], %y: f32[8, R]) -> (%a, %b, %l, %e, %c, %d) {\n"
+        " %empty = SequenceEmpty()\n %one = Constant() {value = i64[] -1}\n"
+        " %s, %t = Loop(%n, _, %empty, %empty) {\n"
+        "  body(%i: i64[], %go: bool[], %s0: seq(f32[*]), %t0: seq(f32[*])) {\n"
+        "   %r0 = Gather(%x, %i) {axis = 0}\n %s1 = SequenceInsert(%s0, %r0)\n"
+        "   %r1 = Gather(%y, %i) {axis = 0}\n %t1 = SequenceInsert(%t0, %r1)\n"
+        "   return(%go, %s1, %t1)\n } }\n"
+        " %a = ConcatFromSequence(%s) {axis = 2, new_axis = 1}\n"
+        " %b = ConcatFromSequence(%s) {axis = 1}\n %l = SequenceLength(%s)\n"
+        " %e = SequenceAt(%s, %one)\n"
+        " %c = ConcatFromSequence(%t) {axis = -1, new_axis = 1}\n"
+        " %d = ConcatFromSequence(%t) {axis = 0, new_axis = 1}\n"
+        " return(%a, %b, %l, %e, %c, %d)\n}\n";
+    static const char *const passes = "stack_sequences carried_values infer dead_code";
+    for (int64_t trips = 1; trips <= 9; trips++)
+        assert_int_equal(
+            rewrite_check(&(const struct rewrite_check){
+                .text = text, .passes = passes, .size = 4, .scalar = trips, .seed = 7}),
+            trips <= 8);
+    assert_int_equal(rewrite_count(text, passes, "Sequence"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_compute_the_same),
         cmocka_unit_test(appended_rows_are_stacked),
+        cmocka_unit_test(grown_sequences_are_stacked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -85,8 +85,10 @@ static tssa_status *parse_and_optimize(const tssa_allocator *allocator)
 
 static void memory_may_run_out_anywhere(void **state)
 {
-    static const char *const names[] = {"algebra", "carried_values", "fold_constants", "hoist",
-                                        "common_subexpressions"};
+    static const char *const names[] = {
+        "algebra",        "carried_values", "fold_constants", "hoist",     "common_subexpressions",
+        "infer",          "sequences",      "unroll",         "induction", "loop_conditions",
+        "stack_sequences"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *text = read_file(names[i]);
