@@ -351,6 +351,7 @@ typedef struct tssa_model_info {
     int64_t opset; /* of ai.onnx; 0 when it is not imported */
     size_t initializer_count;
     size_t initializer_bytes;
+    size_t function_count; /* model-local functions; the graph has their bodies in place of calls */
 } tssa_model_info;
 
 TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info);

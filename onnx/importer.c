@@ -113,6 +113,7 @@ static tssa_status *copy_model_fields(struct import *import, const struct opset_
     TRY(copy_optional(graph, model->domain, &graph->domain));
     graph->ir_version = model->ir_version;
     graph->model_version = model->model_version;
+    graph->n_functions = model->n_functions;
     TRY(copy_opsets(graph, opsets));
     return copy_metadata(graph, model);
 }

@@ -110,7 +110,8 @@ tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info)
     const struct ir_graph *graph = model->graph;
     *info = (tssa_model_info){.graph_name = or_empty(graph->name),
                               .producer = or_empty(graph->producer_name),
-                              .ir_version = graph->ir_version};
+                              .ir_version = graph->ir_version,
+                              .function_count = graph->n_functions};
     for (size_t i = 0; i < graph->n_opsets; i++)
         if (graph->opsets[i].domain[0] == '\0')
             info->opset = graph->opsets[i].version;

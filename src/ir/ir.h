@@ -183,6 +183,7 @@ struct ir_graph {
     size_t n_opsets;
     struct ir_string_pair *metadata;
     size_t n_metadata;
+    size_t n_functions; /* model-local ones, which were inlined */
 };
 
 /* ---- Making --------------------------------------------------------------------------------------- */

@@ -88,7 +88,11 @@ tssa_status *inspect_signature(const tssa_model *model)
     printf("\nIR version %" PRId64, info.ir_version);
     if (info.opset)
         printf(", opset %" PRId64, info.opset);
-    printf(", %zu initializers of %zu bytes\n", info.initializer_count, info.initializer_bytes);
+    printf(", %zu initializers of %zu bytes", info.initializer_count, info.initializer_bytes);
+    if (info.function_count)
+        printf(", %zu function%s, inlined", info.function_count,
+               info.function_count == 1 ? "" : "s");
+    printf("\n");
     TRY(print_signature(model, "inputs", tssa_model_input_count(model), tssa_model_input));
     return print_signature(model, "outputs", tssa_model_output_count(model), tssa_model_output);
 }
