@@ -114,7 +114,7 @@ static tssa_status *print_report(struct rewrite *rewrite)
 static tssa_status *check_structure(struct rewrite *rewrite)
 {
     progress("checking the rewritten model");
-    TRY(tssa_model_verify(rewrite->model));
+    TRY(status_prefix(tssa_model_verify(rewrite->model), "the rewritten graph"));
     tssa_status *status = rewrite_reload(rewrite);
     if (tssa_status_code(status) == TSSA_LIMIT) {
         complain("note: too large to be written to memory: the graph is checked, not its file");

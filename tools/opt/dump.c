@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/text.h"
+#include "tools/common/interrupt.h"
 
 static tssa_status *write_file(struct dump *dump, const char *what, const char *text, size_t size)
 {
@@ -18,7 +19,9 @@ static tssa_status *write_file(struct dump *dump, const char *what, const char *
         return ERROR(TSSA_IO, "cannot make the folder %s: %s", folder, strerror(errno));
     if (asprintf(&path, "%s/%03u_%s.tir", folder, dump->number++, what) < 0)
         return status_out_of_memory();
+    interrupt_defer();
     tssa_status *status = file_write(&allocator_default, path, text, size);
+    interrupt_resume();
     free(path);
     return status;
 }
