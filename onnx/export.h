@@ -37,7 +37,8 @@ struct export
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;
-    uint64_t next_name, next_node;
+    struct map name_counts; /* name -> how many were made from it */
+    uint64_t next_node;
     struct bitset needed;  /* by id of the value: some node or the caller takes it */
     struct ir_value empty; /* a FLOAT tensor without elements, for operands that must be there */
     bool needs_empty;      /* and no constant of the graph is one */

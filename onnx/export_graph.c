@@ -12,6 +12,8 @@
 /* Constants that passes made are initializers from this size on, and nodes below. */
 #define INITIALIZER_MIN 1024
 
+/* The key in a node's metadata of the name of the model's node that it stands for. */
+#define ORIGIN "tssa.origin"
 /* Since this version nodes have metadata. */
 #define NODE_METADATA_VERSION 10
 
@@ -198,13 +200,23 @@ static void put_name(struct output *out, uint32_t field, const char *name)
     wire_put_bytes(&out->bytes, field, name, strlen(name));
 }
 
+/* A copy of what an earlier run made tells already. */
+static bool tells_origin(const struct ir_notes *notes)
+{
+    for (size_t i = 0; notes && i < notes->n_metadata; i++)
+        if (strcmp(notes->metadata[i].key, ORIGIN) == 0)
+            return true;
+    return false;
+}
+
 /* What a pass put in the place of a node tells where it comes from. */
 static void put_node_notes(struct export *export, const struct ir_op *op, const char *name)
 {
     export_notes(&export->out, op->notes, NODE_DOC, NODE_METADATA);
-    if (name && (op->origin == IR_ORIGIN_MADE || strcmp(name, op->name) != 0) &&
+    if (name && !tells_origin(op->notes) &&
+        (op->origin == IR_ORIGIN_MADE || strcmp(name, op->name) != 0) &&
         export->ir_version >= NODE_METADATA_VERSION)
-        export_metadata(&export->out, NODE_METADATA, "tssa.origin", op->name);
+        export_metadata(&export->out, NODE_METADATA, ORIGIN, op->name);
 }
 
 static tssa_status *put_node_fields(struct export *export, const struct export_draft *draft,
@@ -216,8 +228,12 @@ static tssa_status *put_node_fields(struct export *export, const struct export_d
         put_name(out, NODE_INPUT, name_of(export, export->operands.data[i]));
     for (uint32_t i = 0; i < op->n_results; i++) {
         const char *result = op->results[i].wanted ? name_of(export, &op->results[i]) : "";
-        if (!result[0] && i < draft->min_outputs) /* nobody wants it, and it may not be left out */
-            TRY(export_fresh_name(export, "unused", &result));
+        if (!result[0] &&
+            i < draft->min_outputs) { /* nobody wants it, and it may not be left out */
+            result = name_of(export, &op->results[i]);
+            if (!result)
+                TRY(export_fresh_name(export, "unused", &result));
+        }
         put_name(out, NODE_OUTPUT, result);
     }
     output_string(out, NODE_NAME, name);
@@ -275,21 +291,23 @@ static tssa_status *put_node(struct export *export, const struct ir_op *op, stru
     return NULL;
 }
 
-static tssa_status *put_op(struct export *export, const struct ir_op *op, struct map *names)
+static tssa_status *put_initializers(struct export *export, const struct ir_block *block)
 {
-    if (ir_op_is(op, IR_OP_return) || is_dropped(export, op))
-        return NULL;
-    return export_is_initializer(export, op) ? put_initializer(export, op)
-                                             : put_node(export, op, names);
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        if (export_is_initializer(export, op) && !is_dropped(export, op))
+            TRY(put_initializer(export, op));
+    return NULL;
 }
 
-static tssa_status *put_ops(struct export *export, const struct ir_block *block)
+static tssa_status *put_nodes(struct export *export, const struct ir_block *block)
 {
     struct map names;
     map_init(&names, export->allocator);
     tssa_status *status = claim_node_names(block, &names);
     for (const struct ir_op *op = block->first; op && !status; op = op->next)
-        status = put_op(export, op, &names);
+        if (!ir_op_is(op, IR_OP_return) && !is_dropped(export, op) &&
+            !export_is_initializer(export, op))
+            status = put_node(export, op, &names);
     map_free(&names);
     return status;
 }
@@ -338,21 +356,33 @@ static tssa_status *output_name(struct export *export, const struct ir_op *resul
     return NULL;
 }
 
+static tssa_status *put_inner_output(struct export *export, const struct ir_value *value,
+                                     const struct ir_block *block, const char *name)
+{
+    if (is_defined_in(value, block))
+        return put_inner_info(export, GRAPH_OUTPUT, name, value);
+    return put_value_info(export, GRAPH_OUTPUT, name, type_of(value)); /* a copy */
+}
+
+/* The caller sees what the model declares. */
+static tssa_status *put_model_output(struct export *export, const struct ir_value *value,
+                                     uint32_t index, const char *name)
+{
+    const struct ir_graph *graph = export->graph;
+    const struct ir_type *declared = graph->output_types ? graph->output_types[index] : NULL;
+    return put_noted_info(export, GRAPH_OUTPUT, name, declared ? declared : type_of(value),
+                          graph->output_notes ? graph->output_notes[index] : NULL);
+}
+
 static tssa_status *put_outputs(struct export *export, const struct ir_block *block)
 {
     const struct ir_op *results = ir_block_return(block);
-    const struct ir_graph *graph = export->graph;
     for (uint32_t i = 0; i < results->n_operands; i++) {
         const char *name;
         const struct ir_value *value = results->operands[i].value;
         TRY(output_name(export, results, i, &name));
-        if (block->owner) {
-            TRY(put_inner_info(export, GRAPH_OUTPUT, name, value));
-            continue;
-        }
-        const struct ir_type *declared = graph->output_types ? graph->output_types[i] : NULL;
-        TRY(put_noted_info(export, GRAPH_OUTPUT, name, declared ? declared : type_of(value),
-                           graph->output_notes ? graph->output_notes[i] : NULL));
+        TRY(block->owner ? put_inner_output(export, value, block, name)
+                         : put_model_output(export, value, i, name));
     }
     return NULL;
 }
@@ -413,7 +443,8 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
     }
     if (!block->owner)
         TRY(put_other_initializers(export));
-    TRY(put_ops(export, block));
+    TRY(put_initializers(export, block));
+    TRY(put_nodes(export, block));
     TRY(put_outputs(export, block));
     return put_types(export, block);
 }

@@ -1,15 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of values in the file. All of a model's are different, those of subgraphs too: nothing shadows. */
-#include <stdio.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "onnx/export.h"
 
+/* How many names were made from one. */
+struct name_count {
+    uint64_t made;
+};
+
+static tssa_status *count_of(struct export *export, const char *like, struct name_count **count)
+{
+    *count = map_get_str(&export->name_counts, like);
+    if (*count)
+        return NULL;
+    *count = ARENA_NEW(&export->scratch, struct name_count);
+    const char *key = arena_printf(&export->scratch, "%s", like);
+    if (!*count || !key || !map_put_str(&export->name_counts, key, *count))
+        return status_out_of_memory();
+    return NULL;
+}
+
 tssa_status *export_fresh_name(struct export *export, const char *like, const char **name)
 {
+    struct name_count *count;
+    TRY(count_of(export, like, &count));
     do {
-        *name = arena_printf(&export->scratch, "%s_%llu", like,
-                             (unsigned long long)++export->next_name);
+        *name = arena_printf(&export->scratch, "%s_%" PRIu64, like, ++count->made);
         TRY_ALLOC(*name);
     } while (map_get_str(&export->used_names, *name));
     if (!map_put_str(&export->used_names, *name, &export->taken))

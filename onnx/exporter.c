@@ -82,6 +82,7 @@ static void export_init(struct export *export, const struct ir_graph *graph,
     vec_init(&export->external.tensors, graph->allocator);
     map_init(&export->external.offsets, graph->allocator);
     map_init(&export->used_names, graph->allocator);
+    map_init(&export->name_counts, graph->allocator);
     vec_init(&export->opsets, graph->allocator);
     vec_init(&export->operands, graph->allocator);
     vec_init(&export->node_attrs, graph->allocator);
@@ -97,6 +98,7 @@ static void export_free(struct export *export)
     vec_free(&export->node_attrs);
     vec_free(&export->operands);
     vec_free(&export->opsets);
+    map_free(&export->name_counts);
     map_free(&export->used_names);
     map_free(&export->external.offsets);
     vec_free(&export->external.tensors);

@@ -113,7 +113,7 @@ static void outputs_of_subgraphs(void **state)
             "(%x: f32[2], %c: bool[]) -> (%y as \"y\", %z as \"z\") {\n"
             "%y, %z = If(%c) {\n"
             "then_branch() {\n%a = Neg(%x)\n%a_1 = Identity(%a)\nreturn(%a, %a_1)\n}\n"
-            "else_branch() {\n%x_2 = Identity(%x)\n%x_3 = Identity(%x)\nreturn(%x_2, %x_3)\n}\n}\n"
+            "else_branch() {\n%x_1 = Identity(%x)\n%x_2 = Identity(%x)\nreturn(%x_1, %x_2)\n}\n}\n"
             "return(%y, %z)\n}\n");
 }
 
