@@ -37,35 +37,33 @@ struct stage {
 static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 /* One pass a line. */
 /* clang-format off */
+/* What makes any graph smaller, and raises nothing. */
+#define CLEAN                                                                                      \
+    "infer", "identity", "algebra", "fold_shapes", "fold_constants", "common_subexpressions",      \
+        "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
+        "hoist", "sequences", "unroll", "dead_code"
+
 static const struct stage level_2[] = {
     STAGE(1, CONVERT),
-    STAGE(8,
-          "infer",
-          "identity",
-          "algebra",
-          "fold_shapes",
-          "fold_constants",
-          "common_subexpressions",
-          "known_branches",
-          "select_branches",
-          "induction",
-          "loop_conditions",
-          "carried_values",
-          "hoist",
-          "sequences",
-          "unroll",
-          "dead_code"),
-    STAGE(1, "stack_sequences", "carried_values", "infer", "sequence_maps", "dead_code"),
+    STAGE(8, CLEAN),
+    STAGE(4,
+          "recover",
+          "sink_permutes",
+          "forward_assigns",
+          "scalar_replacement",
+          "scan_outputs",
+          "stack_sequences",
+          "sequence_maps",
+          "distribute",
+          "parallelize",
+          "widen",
+          "fold_lookups",
+          CLEAN),
+    STAGE(1, "pack_matmuls"),
     STAGE(1, "explain_loops"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
-    STAGE(4,
-          "infer",
-          "identity",
-          "fold_shapes",
-          "fold_constants",
-          "common_subexpressions",
-          "dead_code"),
+    STAGE(8, CLEAN),
 };
 /* clang-format on */
 
