@@ -752,29 +752,43 @@ static bool has_one_element(const struct ir_type *type)
     return type->rank >= 0;
 }
 
-/* An element that inference knows. */
-static bool read_known(const struct ir_value *value, const struct element *at, struct element *out)
+/* What inference knows of an element; NULL: nothing. */
+static const struct dim *known_element(const struct ir_value *value, const struct element *at)
 {
     const struct ir_known *known = value->known;
     int64_t place = 0;
     if (!known || value->type->rank > 1 ||
         (value->type->rank == 1 && !element_is_number(&at[0], &place)) || place < 0 ||
-        (uint64_t)place >= known->count || !known->elements[place])
-        return false;
-    *out = (struct element){.offset = known->elements[place]};
-    return true;
+        (uint64_t)place >= known->count)
+        return NULL;
+    return known->elements[place];
 }
 
-static bool ask(struct reader *reader, struct ir_value *value, const struct element *at,
-                struct element *out)
+static bool ask_op(struct reader *reader, struct ir_value *value, const struct element *at,
+                   struct element *out)
 {
     const struct tensor *table = ir_value_constant(value);
-    if (read_known(value, at, out))
-        return true;
     if (table)
         return table->rank == value->type->rank && read_table(reader, table, at, out);
     read_fn read = value->op ? readers[value->op->info->id] : NULL;
     return read && reader->budget-- > 0 && read(reader, value, at, out);
+}
+
+/* A known number is enough; of what else is known, the op can say which scalar holds it. */
+static bool ask(struct reader *reader, struct ir_value *value, const struct element *at,
+                struct element *out)
+{
+    const struct dim *known = known_element(value, at);
+    const struct ir_value *doubt = reader->doubt;
+    struct element asked = {0};
+    bool answered = !(known && known->kind == DIM_CONST) && ask_op(reader, value, at, &asked);
+    if (!known || (answered && asked.scalar)) {
+        *out = asked;
+        return answered;
+    }
+    reader->doubt = doubt;
+    *out = (struct element){.offset = known, .witness = asked.witness};
+    return true;
 }
 
 static bool read_value(struct reader *reader, struct ir_value *value, const struct element *at,
