@@ -194,10 +194,15 @@ const char *recover_name(const struct ir_value *value, char *text, size_t size)
 
 /* Writes go first: they are recognised by the ops that moved their parts. */
 static const recover_fn writes[IR_OP_COUNT] = {
-    [IR_OP_ScatterND] = recover_scatter_nd, [IR_OP_ScatterElements] = recover_scatter_elements,
-    [IR_OP_GatherND] = recover_gather_nd,   [IR_OP_GatherElements] = recover_gather_elements,
-    [IR_OP_Transpose] = recover_transpose,  [IR_OP_Concat] = recover_concat,
-    [IR_OP_Where] = recover_where,          [IR_OP_TensorScatter] = recover_tensor_scatter,
+    [IR_OP_Gather] = recover_gather,
+    [IR_OP_ScatterND] = recover_scatter_nd,
+    [IR_OP_ScatterElements] = recover_scatter_elements,
+    [IR_OP_GatherND] = recover_gather_nd,
+    [IR_OP_GatherElements] = recover_gather_elements,
+    [IR_OP_Transpose] = recover_transpose,
+    [IR_OP_Concat] = recover_concat,
+    [IR_OP_Where] = recover_where,
+    [IR_OP_TensorScatter] = recover_tensor_scatter,
 };
 
 static bool is_single_integer(const struct ir_type *type)

@@ -64,6 +64,7 @@ bool recover_movement(const struct ir_op *op, struct rule_draft *draft);
 tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_tensor_scatter(struct pass_context *pass, struct ir_op *op);
+tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_gather_nd(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_gather_elements(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_transpose(struct pass_context *pass, struct ir_op *op);

@@ -586,3 +586,35 @@ tssa_status *recover_gather_elements(struct pass_context *pass, struct ir_op *op
     TRY(read_elements(pass, indices, (int)(axis + (axis < 0 ? rank : 0)), &places, &proven));
     return proven ? read_places(pass, op, &places) : NULL;
 }
+
+/* Gather with a list that counts evenly is a slice. */
+tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op)
+{
+    struct places places = {0};
+    struct rule_draft draft = {0};
+    struct ir_value *base = ir_operand(op, 0), *indices = ir_operand(op, 1);
+    struct element at;
+    struct element_doubt doubt;
+    bool proven;
+    if (!recover_is_ranked(base) || !recover_is_ranked(indices) || indices->type->rank != 1 ||
+        is_number(indices->type->dims[0], 1) || !op->results[0].uses)
+        return NULL;
+    int rank = base->type->rank;
+    int64_t axis = ir_attr_int(op, "axis", 0);
+    if (rank < 1 || axis < -rank || axis >= rank)
+        return NULL;
+    axis += axis < 0 ? rank : 0;
+    places.data = base->type;
+    places.space = (struct element_space){.rank = 1, .extents = {indices->type->dims[0]}};
+    if (!element_coordinate(pass->graph, 0, &at))
+        return status_out_of_memory();
+    TRY(element_read(pass->graph, &places.space, indices, &at, &places.at[axis], &proven, &doubt));
+    if (!proven || !places.at[axis].factors[0] ||
+        !draft_moving(pass->graph, &places, (int)axis, 0, axis, &draft) || draft.full)
+        return NULL;
+    if (draft.n_steps > 0)
+        return recover_access(pass, op, 0, base, &draft);
+    if (base->type == op->results[0].type)
+        recover_replace(pass, op, base);
+    return NULL;
+}
