@@ -179,7 +179,9 @@ static bool has_moved(const struct aliases *aliases, const struct ir_value *valu
 /* From `op` on `to` may mean the storage of `from`: both are one set. */
 static void join(struct aliases *aliases, const struct alias_passing *passing)
 {
-    refuse(aliases, passing->from, passing->refusal, passing->op);
+    struct ir_op *op = passing->op;
+    refuse(aliases, passing->from, passing->refusal,
+           ir_op_is(op, IR_OP_return) ? op->parent->owner : op);
     struct alias_value *a = alias_set(aliases, passing->from);
     struct alias_value *b = alias_set(aliases, passing->to);
     if (a == b)

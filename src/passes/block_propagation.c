@@ -12,7 +12,6 @@
  *   breaks  as rewrite_mutation does
  */
 #include "base/map.h"
-#include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/rule.h"
 #include "passes/pass.h"
@@ -171,7 +170,7 @@ static tssa_status *access_anew(const struct propagation *propagation, struct ir
     struct ir_op *op = rule_access_create(propagation->graph, base, rule_of(like), n, params);
     TRY_ALLOC(op);
     ir_op_insert_before(op, before);
-    TRY(ir_infer_op_lenient(op));
+    op->results[0].type = value->type; /* of the same shape in every run */
     name(propagation, &op->results[0], value, what);
     return update_before(propagation, &op->results[0], value, before);
 }

@@ -21,10 +21,19 @@
 #include "passes/alias.h"
 #include "passes/version_name.h"
 
+/* An op at `position` reads a view. */
+struct read {
+    const struct alias_view *view;
+    uint32_t position;
+    struct read *next; /* later in the program */
+};
+
 struct rewriting {
     struct aliases aliases;
     const struct rule *whole;
-    uint32_t *next_read;  /* by value id: position of the next op that reads it; 0: none */
+    struct read *
+        *reads; /* by value id, of roots: of their views, those found so far, the first in front */
+    uint32_t *refreshed;  /* by value id, of views: the position of the write after which it was */
     uint32_t *last_read;  /* by value id, of views: the last read, a loop's being at its end */
     uint32_t *next_write; /* by op id, of writes: the next one to the same tree in the same block */
     uint32_t *number;     /* by op id: which write of its tree it is, from 1 */
@@ -151,25 +160,6 @@ static bool is_visible(const struct aliases *aliases, const struct ir_op *view,
     return aliases->position[view->id] < at && at <= aliases->end[view->parent->last->id];
 }
 
-/*
- * Must a view be accessed anew after a write? Where the block writes again, the next write does it, but
- * for what is read in between. After the last one in a block, all are, as in the paper's algorithm, but
- * for views of outer blocks that nobody reads again.
- */
-static bool is_stale(struct rewriting *rewriting, const struct ir_op *view,
-                     const struct ir_op *write)
-{
-    const struct aliases *aliases = &rewriting->aliases;
-    uint32_t next = rewriting->next_write[write->id];
-    uint32_t read = rewriting->next_read[view->results[0].id];
-    if (!is_visible(aliases, view, write))
-        return false;
-    if (next)
-        return read && read <= next;
-    return view->parent == write->parent ||
-           rewriting->last_read[view->results[0].id] > aliases->position[write->id];
-}
-
 static tssa_status *note_update(struct rewriting *rewriting, struct ir_value *new_value,
                                 struct ir_value *old_value)
 {
@@ -177,18 +167,42 @@ static tssa_status *note_update(struct rewriting *rewriting, struct ir_value *ne
     return ok ? NULL : status_out_of_memory();
 }
 
-static tssa_status *pass_down(struct rewriting *rewriting, const struct alias_view *view,
-                              struct ir_value *base, struct ir_op *write)
+/* Accesses a view anew after a write, once. */
+static tssa_status *refresh(struct rewriting *rewriting, const struct alias_view *view,
+                            struct ir_value *base, struct ir_op *write)
 {
     struct ir_graph *graph = rewriting->aliases.pass->graph;
-    if (!is_stale(rewriting, view->op, write))
+    uint32_t *refreshed = &rewriting->refreshed[view->op->results[0].id];
+    uint32_t at = rewriting->aliases.position[write->id];
+    if (*refreshed == at || !is_visible(&rewriting->aliases, view->op, write))
         return NULL;
+    *refreshed = at;
     struct ir_op *op = rule_access_create(graph, base, view->rule, view->n_params, view->params);
     TRY_ALLOC(op);
     ir_op_insert_before(op, write);
-    TRY(ir_infer_op_lenient(op));
+    op->results[0].type = view->op->results[0].type; /* of the same shape in every run */
     version_name(graph, &op->results[0], &view->op->results[0], "", rewriting->number[write->id]);
     return note_update(rewriting, &op->results[0], &view->op->results[0]);
+}
+
+/*
+ * Which views are accessed anew after a write? Where the block writes again, the next write does it, but
+ * for what is read in between. After the last one in a block, all are, as in the paper's algorithm, but
+ * for views of outer blocks that nobody reads again.
+ */
+static tssa_status *pass_down(struct rewriting *rewriting, struct ir_value *root,
+                              struct ir_value *base, struct ir_op *write)
+{
+    uint32_t next = rewriting->next_write[write->id];
+    uint32_t at = rewriting->aliases.position[write->id];
+    const struct read *read = next ? rewriting->reads[root->id] : NULL;
+    for (; read && read->position <= next; read = read->next)
+        TRY(refresh(rewriting, read->view, base, write));
+    const struct alias_view *view = next ? NULL : alias_of(&rewriting->aliases, root)->first;
+    for (; view; view = view->next)
+        if (view->op->parent == write->parent || rewriting->last_read[view->op->results[0].id] > at)
+            TRY(refresh(rewriting, view, base, write));
+    return NULL;
 }
 
 /* ---- Writes --------------------------------------------------------------------------------------- */
@@ -221,10 +235,23 @@ static tssa_status *rewrite_write(struct rewriting *rewriting, struct ir_op *wri
     TRY(ir_infer_op_lenient(op));
     version_name(graph, &op->results[0], root, "", rewriting->number[write->id]);
     TRY(note_update(rewriting, &op->results[0], root));
-    for (view = alias_of(aliases, root)->first; view; view = view->next)
-        TRY(pass_down(rewriting, view, &op->results[0], write));
+    TRY(pass_down(rewriting, root, &op->results[0], write));
     TRY(emit_updates(rewriting, write));
     ir_op_remove(write);
+    return NULL;
+}
+
+static tssa_status *note_read(struct rewriting *rewriting, const struct ir_value *value,
+                              uint32_t position)
+{
+    const struct alias_value *of = alias_of(&rewriting->aliases, value);
+    if (!of->view)
+        return NULL;
+    struct read *read = ARENA_NEW(&rewriting->aliases.arena, struct read);
+    struct read **first = &rewriting->reads[of->root->id];
+    TRY_ALLOC(read);
+    *read = (struct read){of->view, position, *first};
+    *first = read;
     return NULL;
 }
 
@@ -239,14 +266,14 @@ static tssa_status *rewrite_block(struct rewriting *rewriting, struct ir_block *
             TRY(rewrite_block(rewriting, op->blocks[i]));
         bool converted =
             ir_op_is(op, IR_OP_write) && alias_is_converted(aliases, ir_operand(op, 0));
-        struct ir_value *source = ir_operand(op, 1);
+        const struct ir_value *source = ir_operand(op, 1);
         if (converted)
             TRY(rewrite_write(rewriting, op));
         if (converted)
-            rewriting->next_read[source->id] = aliases->position[op->id];
+            TRY(note_read(rewriting, source, aliases->position[op->id]));
         for (uint32_t i = 0; i < op->n_operands && !converted; i++)
             if (op->operands[i].value)
-                rewriting->next_read[op->operands[i].value->id] = aliases->position[op->id];
+                TRY(note_read(rewriting, ir_operand(op, i), aliases->position[op->id]));
     }
     return NULL;
 }
@@ -306,11 +333,13 @@ static tssa_status *rewrite(struct rewriting *rewriting, struct pass_context *pa
     struct aliases *aliases = &rewriting->aliases;
     struct map latest;
     TRY(remark_refused(rewriting, pass));
-    rewriting->next_read = ARENA_ARRAY(&aliases->arena, uint32_t, aliases->n_values);
+    rewriting->reads = ARENA_ARRAY(&aliases->arena, struct read *, aliases->n_values);
+    rewriting->refreshed = ARENA_ARRAY(&aliases->arena, uint32_t, aliases->n_values);
     rewriting->last_read = ARENA_ARRAY(&aliases->arena, uint32_t, aliases->n_values);
     rewriting->next_write = ARENA_ARRAY(&aliases->arena, uint32_t, aliases->n_ops);
     rewriting->number = ARENA_ARRAY(&aliases->arena, uint32_t, aliases->n_ops);
-    TRY_ALLOC(rewriting->next_read);
+    TRY_ALLOC(rewriting->reads);
+    TRY_ALLOC(rewriting->refreshed);
     TRY_ALLOC(rewriting->last_read);
     TRY_ALLOC(rewriting->next_write);
     TRY_ALLOC(rewriting->number);

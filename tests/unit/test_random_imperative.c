@@ -17,19 +17,12 @@
 
 #include <cmocka.h>
 
-#include "common/imperative.h"
+#include "common/imperative_check.h"
 #include "common/random_imperative.h"
 #include "ir/clone.h"
-#include "ir/infer.h"
-#include "ir/parser.h"
 #include "ir/printer.h"
 #include "ir/rebuild.h"
-#include "ir/verifier.h"
-#include "passes/pipeline.h"
-#include "runtime/evaluate.h"
-#include "runtime/executor.h"
 
-#define MAX_OUTPUTS 256
 #define N_INPUTS (3 + RANDOM_IMPERATIVE_TENSORS)
 
 /* ---- Inputs --------------------------------------------------------------------------------------- */
@@ -63,131 +56,25 @@ static void make_inputs(struct inputs *in, const struct random_imperative *progr
     }
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+#define N_RUNS 4
 
-enum outcome {
-    SAME,
-    REFUSED, /* conversion left it imperative */
-    FAILED
-};
-
-static tssa_status *read_program(const char *text, struct ir_graph **graph)
-{
-    TRY(ir_parse(&allocator_default, text, strlen(text), graph));
-    TRY(ir_verify(*graph));
-    TRY(ir_infer_graph(*graph));
-    return ir_verify(*graph);
-}
-
-static tssa_status *convert(struct ir_graph *graph, bool all)
-{
-    static const char *const steps[] = {"rewrite_mutation", "block_propagation", "rename",
-                                        "remove_update"};
-    const tssa_optimize_options options = {.verify_after_passes = 1};
-    struct evaluator evaluator;
-    evaluator_init(&evaluator, &allocator_default);
-    const struct pipeline pipeline = {
-        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
-    tssa_status *status = all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
-                              : pipeline_run_passes(graph, steps, 4, &pipeline);
-    evaluator_free(&evaluator);
-    return status;
-}
-
-static bool same(const struct value *a, const struct value *b)
-{
-    size_t bytes = tensor_bytes(&a->tensor);
-    return a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
-           tensor_same_shape(&a->tensor, &b->tensor) &&
-           (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-}
-
-static void release(struct value *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        value_release(&values[i]);
-}
-
-/* Runs a converted graph; an error when an output is not as expected. */
-static tssa_status *compare(struct run *run, const struct value *const *inputs,
-                            const struct value *expected, size_t n)
-{
-    struct value outputs[MAX_OUTPUTS] = {0};
-    TRY(run_execute(run, inputs, outputs));
-    tssa_status *status = NULL;
-    for (size_t i = 0; i < n && !status; i++)
-        if (!same(&outputs[i], &expected[i]))
-            status = ERROR(TSSA_INTERNAL, "output %zu differs", i);
-    release(outputs, n);
-    return status;
-}
-
-/* The program with real aliasing against the converted one, with different inputs. */
-static tssa_status *compare_runs(const struct random_imperative *program,
-                                 const struct ir_graph *graph, struct run *run)
+static enum imperative_outcome try_program(const struct random_imperative *program,
+                                           const char *text, struct text *message)
 {
     static const struct {
         int64_t n;
         bool c;
-    } cases[] = {{2, true}, {0, true}, {1, false}, {3, false}};
-    size_t n = ir_block_return(graph->body)->n_operands;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct inputs in;
-        struct value expected[MAX_OUTPUTS] = {0};
-        make_inputs(&in, program, cases[i].n, cases[i].c);
-        TRY(imperative_run(graph, in.pointers, expected));
-        tssa_status *status = compare(run, in.pointers, expected, n);
-        release(expected, n);
-        if (status)
-            return status_prefix(status, "n = %d, c = %d", (int)cases[i].n, (int)cases[i].c);
+    } runs[N_RUNS] = {{2, true}, {0, true}, {1, false}, {3, false}};
+    struct inputs *in = calloc(N_RUNS, sizeof *in);
+    const struct value *const *pointers[N_RUNS];
+    assert_non_null(in);
+    for (size_t i = 0; i < N_RUNS; i++) {
+        make_inputs(&in[i], program, runs[i].n, runs[i].c);
+        pointers[i] = in[i].pointers;
     }
-    return NULL;
-}
-
-static tssa_status *run_converted(const struct random_imperative *program,
-                                  const struct ir_graph *graph, const struct ir_graph *converted)
-{
-    struct plan *plan = NULL;
-    struct run *run = NULL;
-    TRY(plan_create(converted, &allocator_default, &plan));
-    tssa_status *status = run_create(plan, &allocator_default, NULL, false, &run);
-    if (!status)
-        status = compare_runs(program, graph, run);
-    run_free(run);
-    plan_free(plan);
-    return status;
-}
-
-static enum outcome try_level(const struct random_imperative *program, const char *text, bool all,
-                              struct text *message)
-{
-    struct ir_graph *graph = NULL, *converted = NULL;
-    enum outcome outcome = SAME;
-    tssa_status *status = read_program(text, &graph);
-    if (!status)
-        status = read_program(text, &converted);
-    if (!status)
-        status = convert(converted, all);
-    if (!status && ir_block_is_imperative(converted->body))
-        outcome = REFUSED;
-    else if (!status)
-        status = run_converted(program, graph, converted);
-    if (status) {
-        outcome = FAILED;
-        text_printf(message, "%s: %s\n", all ? "level 2" : "conversion",
-                    tssa_status_message(status));
-        tssa_status_free(status);
-    }
-    ir_graph_free(graph);
-    ir_graph_free(converted);
+    enum imperative_outcome outcome = imperative_check(text, pointers, N_RUNS, message);
+    free(in);
     return outcome;
-}
-
-static enum outcome try_program(const struct random_imperative *program, const char *text,
-                                struct text *message)
-{
-    enum outcome outcome = try_level(program, text, false, message);
-    return outcome == SAME ? try_level(program, text, true, message) : outcome;
 }
 
 /* ---- Shrinking ------------------------------------------------------------------------------------ */
@@ -251,7 +138,7 @@ static char *change(const char *source, int n)
 {
     struct ir_graph *graph = NULL;
     bool dropped = false, found = true;
-    tssa_status *status = read_program(source, &graph);
+    tssa_status *status = imperative_read(source, &graph);
     if (status) {
         print_message("cannot be read again: %s\n", tssa_status_message(status));
         tssa_status_free(status);
@@ -260,7 +147,7 @@ static char *change(const char *source, int n)
     }
     struct ir_op *ret = ir_block_return(graph->body);
     if (n >= 0 && (uint32_t)n < ret->n_operands && ret->n_operands > 1) {
-        struct ir_value *values[MAX_OUTPUTS];
+        struct ir_value *values[IMPERATIVE_MAX_OUTPUTS];
         uint32_t count = 0;
         for (uint32_t i = 0; i < ret->n_operands; i++)
             if (i != (uint32_t)n) {
@@ -281,7 +168,7 @@ static char *change(const char *source, int n)
 static void shrink(const struct random_imperative *program, char **text)
 {
     struct ir_graph *graph = NULL;
-    tssa_status *status = read_program(*text, &graph);
+    tssa_status *status = imperative_read(*text, &graph);
     if (status) { /* no program at all */
         tssa_status_free(status);
         ir_graph_free(graph);
@@ -297,7 +184,7 @@ static void shrink(const struct random_imperative *program, char **text)
             return;
         text_init(&message, &allocator_default);
         if (strcmp(smaller, *text) != 0 && strlen(smaller) < strlen(*text) &&
-            try_program(program, smaller, &message) == FAILED) {
+            try_program(program, smaller, &message) == IMPERATIVE_FAILED) {
             free(*text);
             *text = smaller;
             n = 0;
@@ -311,15 +198,15 @@ static void shrink(const struct random_imperative *program, char **text)
 
 /* ---- The test ------------------------------------------------------------------------------------- */
 
-static enum outcome run_seed(uint64_t seed, bool print)
+static enum imperative_outcome run_seed(uint64_t seed, bool print)
 {
     struct random_imperative program = random_imperative(seed);
     struct text message;
     if (print)
         fputs(program.text, stderr);
     text_init(&message, &allocator_default);
-    enum outcome outcome = try_program(&program, program.text, &message);
-    if (outcome == FAILED) {
+    enum imperative_outcome outcome = try_program(&program, program.text, &message);
+    if (outcome == IMPERATIVE_FAILED) {
         print_message("TSSA_SEED=%llu: %s", (unsigned long long)seed, text_string(&message));
         shrink(&program, &program.text);
         text_free(&message);
@@ -339,13 +226,13 @@ static void test_conversion_keeps_every_bit(void **state)
     unsigned long count = programs ? strtoul(programs, NULL, 10) : 2000, refused = 0, failed = 0;
     (void)state;
     if (seed) {
-        assert_int_not_equal(run_seed(strtoull(seed, NULL, 10), true), FAILED);
+        assert_int_not_equal(run_seed(strtoull(seed, NULL, 10), true), IMPERATIVE_FAILED);
         return;
     }
     for (unsigned long i = 1; i <= count && failed < 5; i++) {
-        enum outcome outcome = run_seed(i, false);
-        refused += outcome == REFUSED;
-        failed += outcome == FAILED;
+        enum imperative_outcome outcome = run_seed(i, false);
+        refused += outcome == IMPERATIVE_REFUSED;
+        failed += outcome == IMPERATIVE_FAILED;
     }
     print_message("%lu programs, %lu left imperative\n", count, refused);
     assert_int_equal(failed, 0);
