@@ -82,6 +82,13 @@ struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const stru
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params);
 
+/* Is an assign written together with the next one, which alone uses its result? Both write constant parts of
+ * the same axis. */
+tssa_status *lower_is_chained(struct lowering *l, const struct ir_op *op, bool *chained);
+/* The result of the last of assigns of which each but the last is chained, each writing to the one before. */
+tssa_status *lower_chain(struct lowering *l, struct ir_op *const *ops, uint32_t n,
+                         struct ir_value **y);
+
 static inline bool lower_is_number(const struct dim *dim, int64_t value)
 {
     int64_t number;

@@ -10,7 +10,8 @@
 #include "passes/lower.h"
 
 /* More pieces of a Concat than this cost more than a Gather from all of them. */
-#define MAX_PIECES 16
+#define MAX_PIECES 32
+#define MAX_PLACES 4096 /* of an axis that is written piece by piece */
 
 struct writer {
     struct lowering *l;
@@ -18,6 +19,10 @@ struct writer {
     const struct rule *rule;
     struct ir_value *const *params;
     struct region region;
+    /* Of a region that is a box, by axis of the base: is the source turned around to run forwards, and
+     * which step of the rule alone cuts the axis. */
+    bool is_box, turned[TSSA_MAX_RANK];
+    const struct rule_step *dynamic[TSSA_MAX_RANK];
 };
 
 static struct ir_value *binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
@@ -38,7 +43,7 @@ static bool has_dims(const struct ir_value *value, int rank, const struct dim *c
 /* The number that a dim is, from a tensor that has it; false: none of the two has. */
 static bool find_dim(struct writer *w, const struct dim *dim, struct lower_number *number)
 {
-    struct ir_value *const from[] = {w->x, w->s};
+    struct ir_value *const from[] = {w->s, w->x};
     *number = (struct lower_number){0};
     if (dim_is_const(dim, &number->number))
         return true;
@@ -142,10 +147,12 @@ typedef struct ir_value *(*write_axis_fn)(struct writer *w, struct ir_value *x,
 
 static bool const_axis(const struct region_axis *axis, int64_t *start, int64_t *count)
 {
-    return dim_is_const(axis->start, start) && dim_is_const(axis->count, count);
+    return axis->exact && dim_is_const(axis->start, start) && dim_is_const(axis->count, count);
 }
 
-/* x[:start], part, x[end:] */
+/* ---- Places that are constants -------------------------------------------------------------------- */
+
+/* x[:start], part, x[end:] where the size of the axis need not be known. */
 static struct ir_value *write_between(struct writer *w, struct ir_value *x, struct ir_value *part,
                                       int axis)
 {
@@ -167,68 +174,220 @@ static struct ir_value *write_between(struct writer *w, struct ir_value *x, stru
     return lower_concat(w->l, n, parts, axis);
 }
 
-/* Pieces of x and of the part in turns. */
+/* Where the element at a place of an axis comes from: sources[source] at `at`. */
+struct origin {
+    uint32_t source;
+    int64_t at;
+};
+
+/* An axis that is put together anew from sources, the base first. */
+struct assembly {
+    struct lowering *l;
+    int axis;
+    int64_t n; /* places */
+    struct origin *origins;
+    uint32_t n_sources;
+    struct ir_value **sources;
+};
+
+static bool continues(const struct assembly *a, int64_t i)
+{
+    return i > 0 && a->origins[i].source == a->origins[i - 1].source &&
+           a->origins[i].at == a->origins[i - 1].at + 1;
+}
+
+static struct ir_value *assemble_pieces(struct assembly *a)
+{
+    struct ir_value *parts[MAX_PIECES];
+    uint32_t n = 0;
+    for (int64_t i = 0, end; i < a->n; i = end) {
+        const struct origin *from = &a->origins[i];
+        for (end = i + 1; end < a->n && continues(a, end); end++)
+            ;
+        if (n == MAX_PIECES)
+            return NULL;
+        parts[n++] =
+            lower_cut(a->l, a->sources[from->source], a->axis, from->at, from->at + end - i);
+    }
+    return lower_concat(a->l, n, parts, a->axis);
+}
+
+static int64_t count_pieces(const struct assembly *a)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < a->n; i++)
+        n += !continues(a, i);
+    return n;
+}
+
+/* From all sources that are used, one behind the other. */
+static struct ir_value *assemble_gather(struct assembly *a, int64_t *places, int64_t *firsts)
+{
+    struct ir_value **used = a->sources; /* compacted in place */
+    uint32_t n = 0;
+    int64_t end = 0, size;
+    for (uint32_t s = 0; s < a->n_sources; s++) {
+        bool is_used = false;
+        for (int64_t i = 0; i < a->n && !is_used; i++)
+            is_used = a->origins[i].source == s;
+        if (!is_used || a->l->status || lower_rank(a->sources[s]) <= a->axis ||
+            !dim_is_const(a->sources[s]->type->dims[a->axis], &size))
+            continue;
+        firsts[s] = end;
+        end += size;
+        used[n++] = a->sources[s];
+    }
+    for (int64_t i = 0; i < a->n; i++)
+        places[i] = firsts[a->origins[i].source] + a->origins[i].at;
+    struct ir_value *const operands[] = {lower_concat(a->l, n, used, a->axis),
+                                         lower_ints(a->l, 1, (size_t)a->n, places)};
+    return lower_emit_axis(a->l, IR_OP_Gather, 2, operands, a->axis);
+}
+
+static struct ir_value *assemble(struct assembly *a)
+{
+    const tssa_allocator *allocator = a->l->graph->allocator;
+    struct ir_value *y = NULL;
+    if (a->l->status || a->n == 0)
+        return a->sources[0];
+    if (count_pieces(a) <= MAX_PIECES)
+        return assemble_pieces(a);
+    int64_t *places = allocator_calloc(allocator, (size_t)a->n, sizeof *places);
+    int64_t *firsts = allocator_calloc(allocator, a->n_sources, sizeof *firsts);
+    if (places && firsts)
+        y = assemble_gather(a, places, firsts);
+    else if (!a->l->status)
+        a->l->status = status_out_of_memory();
+    allocator_free(allocator, places);
+    allocator_free(allocator, firsts);
+    return y;
+}
+
+static tssa_status *assembly_init(struct assembly *a, struct lowering *l, struct ir_value *x,
+                                  int axis, int64_t n, uint32_t n_writes)
+{
+    const tssa_allocator *allocator = l->graph->allocator;
+    *a = (struct assembly){.l = l, .axis = axis, .n = n, .n_sources = 1};
+    a->origins = allocator_calloc(allocator, (size_t)n + 1, sizeof *a->origins);
+    a->sources = allocator_calloc(allocator, (size_t)n_writes + 1, sizeof *a->sources);
+    TRY_ALLOC(a->origins);
+    TRY_ALLOC(a->sources);
+    a->sources[0] = x;
+    for (int64_t i = 0; i < n; i++)
+        a->origins[i].at = i;
+    return NULL;
+}
+
+static void assembly_free(struct assembly *a)
+{
+    allocator_free(a->l->graph->allocator, a->origins);
+    allocator_free(a->l->graph->allocator, a->sources);
+}
+
+static void assembly_write(struct assembly *a, const struct region_axis *at, struct ir_value *part)
+{
+    int64_t start = 0, count = 0;
+    (void)const_axis(at, &start, &count);
+    a->sources[a->n_sources] = part;
+    for (int64_t i = 0; i < count; i++)
+        a->origins[start + i * at->step] = (struct origin){a->n_sources, i};
+    a->n_sources++;
+}
+
 static struct ir_value *write_pieces(struct writer *w, struct ir_value *x, struct ir_value *part,
                                      int axis)
 {
-    const struct region_axis *at = &w->region.axes[axis];
-    int64_t start, count, from = 0;
-    struct ir_value *parts[2 * MAX_PIECES + 1];
-    uint32_t n = 0;
-    if (!at->exact || !const_axis(at, &start, &count) || count > MAX_PIECES)
-        return NULL;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t place = start + i * at->step;
-        if (place > from)
-            parts[n++] = lower_cut(w->l, x, axis, from, place);
-        parts[n++] = lower_cut(w->l, part, axis, i, i + 1);
-        from = place + 1;
-    }
-    if (!lower_is_number(w->region.base[axis], from))
-        parts[n++] = lower_cut(w->l, x, axis, from, INT64_MAX);
-    return lower_concat(w->l, n, parts, axis);
-}
-
-/* A Gather from both, one behind the other. */
-static struct ir_value *write_gather(struct writer *w, struct ir_value *x, struct ir_value *part,
-                                     int axis)
-{
-    const struct region_axis *at = &w->region.axes[axis];
+    struct assembly a;
+    struct ir_value *y = NULL;
     int64_t start, count, dim;
-    if (!at->exact || !const_axis(at, &start, &count) ||
-        !dim_is_const(w->region.base[axis], &dim) || dim > INT16_MAX || count < 1)
+    if (!const_axis(&w->region.axes[axis], &start, &count) ||
+        !dim_is_const(w->region.base[axis], &dim) || dim > MAX_PLACES)
         return NULL;
-    int64_t *from = allocator_calloc(w->l->graph->allocator, (size_t)dim, sizeof *from);
-    if (!from) {
-        w->l->status = w->l->status ? w->l->status : status_out_of_memory();
-        return NULL;
+    tssa_status *status = assembly_init(&a, w->l, x, axis, dim, 1);
+    if (!status) {
+        assembly_write(&a, &w->region.axes[axis], part);
+        y = assemble(&a);
+    } else if (!w->l->status) {
+        w->l->status = status;
+    } else {
+        tssa_status_free(status);
     }
-    for (int64_t i = 0; i < dim; i++)
-        from[i] = i;
-    for (int64_t i = 0; i < count; i++)
-        from[start + i * at->step] = dim + i;
-    struct ir_value *const both[] = {x, part};
-    struct ir_value *const operands[] = {lower_concat(w->l, 2, both, axis),
-                                         lower_ints(w->l, 1, (size_t)dim, from)};
-    allocator_free(w->l->graph->allocator, from);
-    return lower_emit_axis(w->l, IR_OP_Gather, 2, operands, axis);
+    assembly_free(&a);
+    return y;
 }
 
-/* The step of the rule that takes an axis away at a place that only the run knows. */
-static const struct rule_step *dynamic_select(const struct writer *w, int axis)
+/* ---- Places that a run tells ---------------------------------------------------------------------- */
+
+/* Steps that cut axes of the base, as long as there is nothing else; a step that cuts one alone. */
+static void find_dynamic(struct writer *w)
 {
-    if (w->rule->n_steps == 0 || w->rule->steps[0].kind != RULE_SELECT)
-        return NULL;
-    const struct rule_step *step = &w->rule->steps[0];
-    return step->params[0].value == axis && step->params[1].is_operand ? step : NULL;
+    int axis_of[TSSA_MAX_RANK], rank = w->region.base_rank;
+    bool seen[TSSA_MAX_RANK] = {false};
+    for (int i = 0; i < rank; i++)
+        axis_of[i] = i;
+    for (uint32_t i = 0; i < w->rule->n_steps; i++) {
+        const struct rule_step *step = &w->rule->steps[i];
+        if (step->kind != RULE_SELECT && step->kind != RULE_SLICE)
+            return;
+        int64_t at = step->params[0].value;
+        int axis = axis_of[at];
+        w->dynamic[axis] = seen[axis] ? NULL : step;
+        seen[axis] = true;
+        if (step->kind == RULE_SLICE)
+            continue;
+        rank--;
+        memmove(axis_of + at, axis_of + at + 1, (size_t)(rank - at) * sizeof *axis_of);
+    }
+}
+
+static const struct dim *param_dim(struct writer *w, const struct rule_param *param)
+{
+    return param->is_operand ? region_scalar(w->l->space, w->params[param->value])
+                             : dim_const(&w->l->graph->dims, param->value);
+}
+
+static bool at_least(const struct dim *dim, int64_t value)
+{
+    return dim && dim->low >= value;
+}
+
+/* Is there a step that cuts the axis at [start, end), which needs no counting from the end? An index
+ * may: it is made one that does not. */
+static bool is_dynamic(struct writer *w, int axis)
+{
+    const struct rule_step *step = w->dynamic[axis];
+    if (!step || step->kind == RULE_SELECT)
+        return step != NULL;
+    const struct dim *start = param_dim(w, &step->params[1]), *end = param_dim(w, &step->params[2]);
+    return lower_is_number(param_dim(w, &step->params[3]), 1) && at_least(start, 0) &&
+           at_least(dim_sub(&w->l->graph->dims, end, start), 0);
+}
+
+/* [start, end) as lists of one element. */
+static void dynamic_bounds(struct writer *w, struct ir_value *x, int axis, struct ir_value **start,
+                           struct ir_value **end)
+{
+    const struct rule_step *step = w->dynamic[axis];
+    struct lower_number number = lower_param(w->l, &step->params[1], w->params);
+    *start = lower_number_list(w->l, &number);
+    if (step->kind == RULE_SLICE) {
+        number = lower_param(w->l, &step->params[2], w->params);
+        *end = lower_number_list(w->l, &number);
+        return;
+    }
+    if (!at_least(param_dim(w, &step->params[1]), 0)) {
+        struct lower_number dim = lower_dim(w->l, x, axis);
+        *start = binary(w->l, IR_OP_Mod, *start, lower_number_list(w->l, &dim));
+    }
+    *end = binary(w->l, IR_OP_Add, *start, lower_list(w->l, 1));
 }
 
 /* Rows of the first axis: ScatterND with the smallest indices. */
 static struct ir_value *scatter_row(struct writer *w, struct ir_value *x, struct ir_value *part,
                                     int axis)
 {
-    const struct rule_step *step = dynamic_select(w, axis);
-    if (!step || axis != 0)
+    const struct rule_step *step = w->dynamic[axis];
+    if (!step || step->kind != RULE_SELECT || axis != 0)
         return NULL;
     struct lower_number index = lower_param(w->l, &step->params[1], w->params);
     struct ir_value *row = lower_number_list(w->l, &index);
@@ -237,64 +396,56 @@ static struct ir_value *scatter_row(struct writer *w, struct ir_value *x, struct
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
-/* 0, 1, ... along an axis of x, with the rank that x has from there on. */
-static struct ir_value *positions(struct writer *w, struct ir_value *x, int axis)
+static struct ir_value *cut(struct lowering *l, struct ir_value *x, int axis,
+                            struct ir_value *start, struct ir_value *end)
 {
-    struct lower_number dim = lower_dim(w->l, x, axis);
-    int64_t axes[TSSA_MAX_RANK];
-    int n = 0;
-    struct ir_value *end = dim.value ? lower_squeeze(w->l, dim.value, 1, (const int64_t[]){0})
-                                     : lower_int(w->l, dim.number);
-    struct ir_value *const range[] = {lower_int(w->l, 0), end, lower_int(w->l, 1)};
-    for (int i = axis + 1; i < lower_rank(x); i++)
-        axes[n++] = i - axis;
-    return lower_unsqueeze(w->l, lower_emit(w->l, IR_OP_Range, 3, range), n, axes);
+    struct ir_value *const operands[] = {x, start, end, lower_list(l, axis)};
+    return lower_emit(l, IR_OP_Slice, 4, operands);
 }
 
-/* Where the position along the axis is the one. */
-static struct ir_value *write_where(struct writer *w, struct ir_value *x, struct ir_value *part,
-                                    int axis)
+/* x[:start], part, x[end:]; a start beyond the end leaves all of x and nothing else. */
+static struct ir_value *write_around(struct writer *w, struct ir_value *x, struct ir_value *part,
+                                     int axis)
 {
-    const struct rule_step *step = dynamic_select(w, axis);
-    if (!step)
+    struct ir_value *start, *end;
+    if (!is_dynamic(w, axis))
         return NULL;
-    struct ir_value *index = lower_scalar(w->l, w->params[step->params[1].value], 0);
-    struct ir_value *at = positions(w, x, axis);
-    struct ir_value *mask = binary(w->l, IR_OP_Equal, at, index);
-    const struct dim *scalar = region_scalar(w->l->space, w->params[step->params[1].value]);
-    if (!scalar || scalar->low < 0) { /* it may count from the end */
-        struct lower_number dim = lower_dim(w->l, x, axis);
-        struct ir_value *back = binary(w->l, IR_OP_Sub, at, lower_number_list(w->l, &dim));
-        mask = binary(w->l, IR_OP_Or, mask, binary(w->l, IR_OP_Equal, back, index));
-    }
-    struct ir_value *const operands[] = {mask, part, x};
-    return lower_emit(w->l, IR_OP_Where, 3, operands);
+    dynamic_bounds(w, x, axis, &start, &end);
+    struct ir_value *const parts[] = {cut(w->l, x, axis, lower_list(w->l, 0), start), part,
+                                      cut(w->l, x, axis, end, lower_list(w->l, INT64_MAX))};
+    return lower_concat(w->l, 3, parts, axis);
 }
 
 static struct ir_value *write_axis(struct writer *w, struct ir_value *x, struct ir_value *part,
                                    int axis)
 {
-    static const write_axis_fn ways[] = {write_between, write_pieces, write_gather, scatter_row,
-                                         write_where};
+    static const write_axis_fn ways[] = {write_between, write_pieces, scatter_row, write_around};
     struct ir_value *y = NULL;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !y && !w->l->status; i++)
         y = ways[i](w, x, part, axis);
     return y;
 }
 
-/* x[start:end:step] of an axis whose coordinates are constants. */
+/* ---- Several axes --------------------------------------------------------------------------------- */
+
+/* What x holds at the axis's places. */
 static struct ir_value *read_axis(struct writer *w, struct ir_value *x, int axis)
 {
     const struct region_axis *at = &w->region.axes[axis];
     int64_t start, count;
-    if (!at->exact || !const_axis(at, &start, &count))
+    struct ir_value *from, *to;
+    if (const_axis(at, &start, &count)) {
+        if (at->step == 1)
+            return lower_cut(w->l, x, axis, start, start + count);
+        struct ir_value *const operands[] = {x, lower_list(w->l, start),
+                                             lower_list(w->l, start + count * at->step),
+                                             lower_list(w->l, axis), lower_list(w->l, at->step)};
+        return lower_emit(w->l, IR_OP_Slice, 5, operands);
+    }
+    if (!is_dynamic(w, axis))
         return NULL;
-    if (at->step == 1)
-        return lower_cut(w->l, x, axis, start, start + count);
-    struct ir_value *const operands[] = {x, lower_list(w->l, start),
-                                         lower_list(w->l, start + count * at->step),
-                                         lower_list(w->l, axis), lower_list(w->l, at->step)};
-    return lower_emit(w->l, IR_OP_Slice, 5, operands);
+    dynamic_bounds(w, x, axis, &from, &to);
+    return cut(w->l, x, axis, from, to);
 }
 
 /* Axes of the box that are not whole, the first one outermost; NULL: some cannot be written here. */
@@ -312,37 +463,37 @@ static struct ir_value *write_box(struct writer *w, struct ir_value *x, struct i
 }
 
 /* Tells whether the axes can be written, without making anything. */
-static bool is_writable(const struct writer *w, int n, const int *axes)
+static bool is_writable(struct writer *w, int n, const int *axes)
 {
     for (int i = 0; i < n; i++) {
         const struct region_axis *at = &w->region.axes[axes[i]];
         int64_t start, count, dim;
-        bool known = at->exact && const_axis(at, &start, &count);
         bool between = at->exact && at->step == 1 && dim_is_const(at->start, &start) &&
-                       (dim_is_const(at->count, &count) || n == 1);
-        bool pieces = known && (count <= MAX_PIECES ||
-                                (dim_is_const(w->region.base[axes[i]], &dim) && dim <= INT16_MAX));
-        bool dynamic = n == 1 && dynamic_select(w, axes[i]);
-        if (!between && !pieces && !dynamic)
+                       (dim_is_const(at->count, &count) ||
+                        (n == 1 && dim_add(&w->l->graph->dims, at->start, at->count) ==
+                                       w->region.base[axes[i]]));
+        bool pieces = const_axis(at, &start, &count) &&
+                      dim_is_const(w->region.base[axes[i]], &dim) && dim <= MAX_PLACES;
+        if (!between && !pieces && !is_dynamic(w, axes[i]))
             return false;
     }
     return true;
 }
 
 /* An axis that is written backwards becomes one that is written forwards; its source is turned. */
-static bool runs_forwards(struct writer *w, int i)
+static bool run_forwards(struct writer *w, int i)
 {
     struct region_axis *at = &w->region.axes[i];
     struct dim_table *table = &w->l->graph->dims;
     if (lower_is_number(at->count, 1))
         at->step = 1;
     if (at->step > 0 || !at->exact)
-        return true;
+        return false;
     const struct dim *way =
         dim_mul(table, dim_sub(table, at->count, dim_const(table, 1)), dim_const(table, at->step));
     at->start = dim_add(table, at->start, way);
     at->step = -at->step;
-    return false;
+    return true;
 }
 
 static struct ir_value *turn(struct writer *w, struct ir_value *part, int axis)
@@ -352,23 +503,31 @@ static struct ir_value *turn(struct writer *w, struct ir_value *part, int axis)
     return lower_emit(w->l, IR_OP_Slice, 5, operands);
 }
 
-static struct ir_value *assign_box(struct writer *w)
+/* The source in the shape of the box, running forwards along each axis. */
+static struct ir_value *forward_source(struct writer *w)
 {
-    int axes[TSSA_MAX_RANK], n = 0;
-    bool turned[TSSA_MAX_RANK];
-    if (!is_box(&w->region))
-        return NULL;
-    for (int i = 0; i < w->region.base_rank; i++)
-        turned[i] = !runs_forwards(w, i);
-    for (int i = 0; i < w->region.base_rank; i++)
-        if (!is_whole_axis(&w->region, i))
-            axes[n++] = i;
-    if (!is_writable(w, n, axes))
-        return NULL;
     struct ir_value *part = box_source(w);
     for (int i = 0; i < w->region.base_rank && part; i++)
-        if (turned[i])
+        if (w->turned[i])
             part = turn(w, part, i);
+    return part;
+}
+
+static int partial_axes(const struct region *region, int *axes)
+{
+    int n = 0;
+    for (int i = 0; i < region->base_rank; i++)
+        if (!is_whole_axis(region, i))
+            axes[n++] = i;
+    return n;
+}
+
+static struct ir_value *assign_box(struct writer *w)
+{
+    int axes[TSSA_MAX_RANK], n = w->is_box ? partial_axes(&w->region, axes) : 0;
+    if (!w->is_box || !is_writable(w, n, axes))
+        return NULL;
+    struct ir_value *part = forward_source(w);
     return part ? write_box(w, w->x, part, n, axes) : NULL;
 }
 
@@ -468,13 +627,27 @@ static struct ir_value *assign_any(struct writer *w)
     return like(w, lower_emit(l, IR_OP_ScatterND, 3, operands));
 }
 
+static tssa_status *open_writer(struct writer *w, struct lowering *l, struct ir_value *x,
+                                struct ir_value *s, const struct rule *rule,
+                                struct ir_value *const *params)
+{
+    *w = (struct writer){.l = l, .x = x, .s = s, .rule = rule, .params = params};
+    TRY(region_make(l->space, x->type, rule, params, &w->region));
+    w->is_box = is_box(&w->region);
+    for (int i = 0; i < w->region.base_rank && w->is_box; i++)
+        w->turned[i] = run_forwards(w, i);
+    if (w->is_box)
+        find_dynamic(w);
+    return NULL;
+}
+
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params)
 {
     static struct ir_value *(*const ways[])(struct writer * w) = {
         assign_all, assign_box, assign_mask, assign_rows, assign_any};
-    struct writer w = {.l = l, .x = x, .s = s, .rule = rule, .params = params};
-    tssa_status *status = region_make(l->space, x->type, rule, params, &w.region);
+    struct writer w;
+    tssa_status *status = open_writer(&w, l, x, s, rule, params);
     struct ir_value *y = NULL;
     if (status) {
         l->status = status;
@@ -485,4 +658,86 @@ struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !y && !l->status; i++)
         y = ways[i](&w);
     return l->status ? NULL : y;
+}
+
+/* ---- Chains --------------------------------------------------------------------------------------- */
+
+/* The one axis that an assign writes a constant part of, all others being whole; -1: it is not so. */
+static tssa_status *constant_axis(struct lowering *l, const struct ir_op *op, int *axis)
+{
+    struct ir_value *params[IR_VARIADIC];
+    struct writer w;
+    int axes[TSSA_MAX_RANK];
+    int64_t start, count, dim;
+    for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
+        params[i] = ir_operand(op, rule_first_operand(op) + i);
+    TRY(open_writer(&w, l, ir_operand(op, 0), ir_operand(op, 1), rule_of(op), params));
+    bool one = w.is_box && partial_axes(&w.region, axes) == 1 &&
+               const_axis(&w.region.axes[axes[0]], &start, &count) &&
+               dim_is_const(w.region.base[axes[0]], &dim) && dim <= MAX_PLACES;
+    *axis = one ? axes[0] : -1;
+    return NULL;
+}
+
+/* The assign whose base is this assign's result, which nothing else uses; NULL: none. */
+static struct ir_op *next_write(const struct ir_op *op)
+{
+    const struct ir_use *use = op->results[0].uses;
+    if (!use || use->next || !ir_op_is(use->user, IR_OP_assign) ||
+        use->user->parent != op->parent || ir_operand(use->user, 0) != &op->results[0])
+        return NULL;
+    return use->user;
+}
+
+tssa_status *lower_is_chained(struct lowering *l, const struct ir_op *op, bool *chained)
+{
+    const struct ir_op *next = next_write(op);
+    int axis, next_axis;
+    *chained = false;
+    if (!next)
+        return NULL;
+    TRY(constant_axis(l, op, &axis));
+    if (axis < 0)
+        return NULL;
+    TRY(constant_axis(l, next, &next_axis));
+    *chained = next_axis == axis;
+    return NULL;
+}
+
+/* Puts one write into the assembly. */
+static tssa_status *add_write(struct assembly *a, const struct ir_op *op)
+{
+    struct ir_value *params[IR_VARIADIC];
+    struct writer w;
+    for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
+        params[i] = ir_operand(op, rule_first_operand(op) + i);
+    TRY(open_writer(&w, a->l, ir_operand(op, 0), ir_operand(op, 1), rule_of(op), params));
+    w.x = a->sources[0]; /* of the same shape; the assign between goes */
+    assembly_write(a, &w.region.axes[a->axis], forward_source(&w));
+    return a->l->status;
+}
+
+static tssa_status *write_chain(struct assembly *a, struct ir_op *const *ops, uint32_t n,
+                                struct ir_value **y)
+{
+    for (uint32_t i = 0; i < n; i++)
+        TRY(add_write(a, ops[i]));
+    *y = assemble(a);
+    return a->l->status;
+}
+
+tssa_status *lower_chain(struct lowering *l, struct ir_op *const *ops, uint32_t n,
+                         struct ir_value **y)
+{
+    struct assembly a;
+    int64_t dim = 0;
+    int axis;
+    TRY(constant_axis(l, ops[0], &axis));
+    struct ir_value *x = ir_operand(ops[0], 0);
+    (void)dim_is_const(x->type->dims[axis], &dim);
+    tssa_status *status = assembly_init(&a, l, x, axis, dim, n);
+    if (!status)
+        status = write_chain(&a, ops, n, y);
+    assembly_free(&a);
+    return status;
 }

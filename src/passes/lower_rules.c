@@ -10,6 +10,7 @@
  * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
  * for it.
  */
+#include "base/vec.h"
 #include "passes/lower.h"
 
 static bool is_read(const struct ir_op *op)
@@ -38,45 +39,85 @@ static tssa_status *simplified(const struct ir_op *op, const struct rule **rule)
     return NULL;
 }
 
-static tssa_status *lower(struct pass_context *pass, struct region_space *space, struct ir_op *op)
+struct visitor {
+    struct pass_context *pass;
+    struct region_space space;
+    VEC(struct ir_op *) chain; /* assigns that are lowered together */
+};
+
+static tssa_status *lower_alone(struct lowering *l, struct ir_value **y)
 {
-    struct lowering l = {.pass = pass, .graph = pass->graph, .space = space, .op = op};
-    struct ir_value *params[IR_VARIADIC], *x = ir_operand(op, 0), *y;
+    const struct ir_op *op = l->op;
+    struct ir_value *params[IR_VARIADIC], *x = ir_operand(op, 0);
     const struct rule *rule;
     for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
         params[i] = ir_operand(op, rule_first_operand(op) + i);
     TRY(simplified(op, &rule));
-    y = is_read(op) ? lower_access(&l, x, rule, params)
-                    : lower_assign(&l, x, ir_operand(op, 1), rule, params);
-    if (l.status)
-        return l.status;
-    if (!y)
-        return pass_remark(pass, TSSA_REMARK_MISSED, op,
-                           "cannot be said in ONNX: the rank of its operand is not known");
-    take_over(&op->results[0], y);
-    ir_op_remove(op);
-    pass->changed = true;
+    *y = is_read(op) ? lower_access(l, x, rule, params)
+                     : lower_assign(l, x, ir_operand(op, 1), rule, params);
+    return l->status;
+}
+
+/* The assigns that wait for `op`, the first one first, and `op` itself behind them. */
+static tssa_status *find_chain(struct visitor *visitor, struct lowering *l)
+{
+    bool chained = true;
+    visitor->chain.count = 0;
+    for (struct ir_op *op = l->op; op && chained; op = ir_operand(op, 0)->op) {
+        if (op != l->op) {
+            chained = false;
+            if (ir_op_is(op, IR_OP_assign))
+                TRY(lower_is_chained(l, op, &chained));
+        }
+        if (chained && !vec_push(&visitor->chain, op))
+            return status_out_of_memory();
+    }
+    struct ir_op **ops = visitor->chain.data;
+    for (size_t i = 0, k = visitor->chain.count - 1; i < k; i++, k--) {
+        struct ir_op *op = ops[i];
+        ops[i] = ops[k];
+        ops[k] = op;
+    }
     return NULL;
 }
 
-struct visitor {
-    struct pass_context *pass;
-    struct region_space space;
-};
+static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
+{
+    struct lowering l = {
+        .pass = visitor->pass, .graph = visitor->pass->graph, .space = &visitor->space, .op = op};
+    struct ir_value *y = NULL;
+    bool chained = false;
+    visitor->chain.count = 0;
+    if (!is_read(op))
+        TRY(lower_is_chained(&l, op, &chained));
+    if (chained)
+        return NULL;
+    if (!is_read(op))
+        TRY(find_chain(visitor, &l));
+    size_t n = visitor->chain.count;
+    TRY(n > 1 ? lower_chain(&l, visitor->chain.data, (uint32_t)n, &y) : lower_alone(&l, &y));
+    if (!y)
+        return pass_remark(visitor->pass, TSSA_REMARK_MISSED, op,
+                           "cannot be said in ONNX: the rank of its operand is not known");
+    take_over(&op->results[0], y);
+    ir_op_remove(op);
+    for (size_t i = n; i-- > 1;) /* op itself is the last one */
+        ir_op_remove(visitor->chain.data[i - 1]);
+    visitor->pass->changed = true;
+    return NULL;
+}
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    struct visitor *visitor = context;
-    if (!is_read(op) && !ir_op_is(op, IR_OP_assign))
-        return NULL;
-    return lower(visitor->pass, &visitor->space, op);
+    return is_read(op) || ir_op_is(op, IR_OP_assign) ? lower(context, op) : NULL;
 }
 
 tssa_status *pass_lower_rules(struct pass_context *pass)
 {
-    struct visitor visitor = {.pass = pass};
+    struct visitor visitor = {.pass = pass, .chain = VEC_INIT(pass->graph->allocator)};
     region_space_init(&visitor.space, pass->graph);
     tssa_status *status = ir_block_walk(pass->graph->body, visit, &visitor);
     region_space_free(&visitor.space);
+    vec_free(&visitor.chain);
     return status;
 }

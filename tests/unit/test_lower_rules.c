@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "common/random_rule.h"
+#include "common/rewrite_check.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -280,8 +281,69 @@ static void test_same_bits(void **state)
         run_seed(i, false);
 }
 
+/* ---- Chains --------------------------------------------------------------------------------------- */
+
+/* One of up to three tensors is written to: `x`, or what an assign before made of it. */
+static void put_write(struct random *random, struct text *text, int at, int64_t dim)
+{
+    int64_t start = random_int(random, 0, dim - 1), end = random_int(random, start, dim),
+            by = random_int(random, 1, 3);
+    int base = (int)random_int(random, at > 2 ? at - 2 : 0, at),
+        row = (int)random_int(random, 0, 9);
+    if (base == 0)
+        text_printf(text, "  %%y%d = assign(%%x, ", at + 1);
+    else
+        text_printf(text, "  %%y%d = assign(%%y%d, ", at + 1, base);
+    if (row == 0)
+        text_puts(text, "%x2) {rule = steps[]}\n");
+    else if (row == 1)
+        text_printf(text, "%%s) {rule = [select(0, %d)]}\n", (int)random_int(random, 0, 2));
+    else if (row < 4)
+        text_printf(text, "%%v) {rule = [select(1, %d)]}\n", (int)start);
+    else if (row < 7)
+        text_printf(text, "%%s) {rule = [slice(1, %d, %d, %d)]}\n", (int)start, (int)end, (int)by);
+    else
+        text_printf(text, "%%w) {rule = [slice(1, %d, -1000, -%d)]}\n", (int)start, (int)by);
+}
+
+static char *make_chain(uint64_t seed)
+{
+    struct random random = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
+    struct text text;
+    int64_t dim =
+        random_int(&random, 0, 3) ? random_int(&random, 1, 6) : random_int(&random, 30, 90);
+    int n = (int)random_int(&random, 1, 6);
+    text_init(&text, &allocator_default);
+    text_printf(
+        &text,
+        "graph (%%x: f32[3, %d], %%x2: f32[3, %d], %%s: f32[], %%v: f32[3], %%w: f32[3, 1]) -> "
+        "(%%y%d as \"y\", %%y1 as \"z\") {\n",
+        (int)dim, (int)dim, n);
+    for (int i = 0; i < n; i++)
+        put_write(&random, &text, i, dim);
+    text_printf(&text, "  return(%%y%d, %%y1)\n}\n", n);
+    char *copy = strdup(text_string(&text));
+    text_free(&text);
+    return copy;
+}
+
+static void test_chains(void **state)
+{
+    (void)state;
+    const char *programs = getenv("TSSA_PROGRAMS");
+    unsigned long count = programs ? strtoul(programs, NULL, 10) : 500;
+    for (unsigned long i = 1; i <= count; i++) {
+        char *text = make_chain(i);
+        assert_true(rewrite_check(&(const struct rewrite_check){
+            .text = text, .passes = "lower_rules dead_code", .size = 3, .seed = i}));
+        assert_int_equal(rewrite_count(text, "lower_rules dead_code", "assign("), 0);
+        free(text);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
+                                       cmocka_unit_test(test_chains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
