@@ -40,12 +40,13 @@ static tssa_status *describe_dims(struct ir_graph *graph, const struct ir_type *
 }
 
 static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value *value,
-                                   tssa_value_info *info)
+                                   const struct ir_type *declared, tssa_value_info *info)
 {
     const struct ir_type *type = value->type;
-    if (value->declared &&
-        (type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0)))
-        type = value->declared; /* to look at, the model's word is better than none */
+    /* To look at, the model's word is better than none; and a wrong word is its signature all the same. */
+    if (declared && (type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0) ||
+                     !type_compatible(declared, type)))
+        type = declared;
     *info = (tssa_value_info){.name = value->name ? value->name : "", .rank = -1};
     for (; type->kind == TYPE_OPTIONAL; type = type->element)
         info->is_optional = 1;
@@ -70,7 +71,8 @@ tssa_status *tssa_model_input(const tssa_model *model, size_t index, tssa_value_
     if (!model || !info || index >= tssa_model_input_count(model))
         return ERROR(TSSA_INVALID_ARGUMENT, "the model has no input %zu", index);
     struct ir_graph *graph = model->graph;
-    TRY(describe_value(graph, graph->body->params[index], info));
+    const struct ir_value *value = graph->body->params[index];
+    TRY(describe_value(graph, value, value->declared, info));
     info->has_default =
         (graph->input_defaults && graph->input_defaults[index]) || info->is_optional;
     return NULL;
@@ -81,7 +83,9 @@ tssa_status *tssa_model_output(const tssa_model *model, size_t index, tssa_value
     if (!model || !info || index >= tssa_model_output_count(model))
         return ERROR(TSSA_INVALID_ARGUMENT, "the model has no output %zu", index);
     struct ir_graph *graph = model->graph;
-    TRY(describe_value(graph, ir_operand(ir_block_return(graph->body), (uint32_t)index), info));
+    const struct ir_value *value = ir_operand(ir_block_return(graph->body), (uint32_t)index);
+    const struct ir_type *declared = graph->output_types ? graph->output_types[index] : NULL;
+    TRY(describe_value(graph, value, declared ? declared : value->declared, info));
     if (graph->output_names && graph->output_names[index])
         info->name = graph->output_names[index];
     return NULL;
