@@ -18,6 +18,7 @@
  */
 #include "base/vec.h"
 #include "ir/infer.h"
+#include "ir/region.h"
 #include "passes/batch.h"
 #include "passes/loops.h"
 #include "passes/regions.h"
@@ -41,6 +42,7 @@ struct carried {
 struct state {
     struct pass_context *pass;
     struct ir_cloner shared, stacked;
+    struct region_space space;
     struct loop loop;
     struct carried *carried;
     VEC(const struct ir_op *) skipped; /* ops that are not computed as they stand */
@@ -65,8 +67,8 @@ static const char *name_of(const struct ir_value *value)
 
 /* ---- What the loop carries ------------------------------------------------------------------------ */
 
-/* Two accesses or assigns whose regions have nothing in common in any two different iterations. */
-static bool disjoint_across(const struct batch *facts, const struct ir_op *a, const struct ir_op *b)
+/* The same region, which moves with the counter. */
+static bool moves(const struct batch *facts, const struct ir_op *a, const struct ir_op *b)
 {
     int64_t factor, offset;
     if (!regions_identical(a, b))
@@ -84,47 +86,81 @@ static bool disjoint_across(const struct batch *facts, const struct ir_op *a, co
     return false;
 }
 
+/* Two accesses or assigns whose regions have nothing in common in any two different iterations. */
+static tssa_status *disjoint_across(struct state *s, const struct batch *facts,
+                                    const struct ir_op *a, const struct ir_op *b, bool *disjoint)
+{
+    struct regions {
+        struct region a, b;
+        struct ir_value *params_a[IR_VARIADIC], *params_b[IR_VARIADIC];
+    } * regions;
+    *disjoint = moves(facts, a, b);
+    if (*disjoint)
+        return NULL;
+    const struct dim *counter = region_scalar(&s->space, s->loop.body->params[0]);
+    regions = ARENA_NEW(&s->pass->graph->arena, struct regions);
+    TRY_ALLOC(counter);
+    TRY_ALLOC(regions);
+    TRY(region_of(&s->space, a, regions->params_a, &regions->a));
+    TRY(region_of(&s->space, b, regions->params_b, &regions->b));
+    *disjoint = region_disjoint_across(&s->space, &regions->a, &regions->b, counter, s->loop.body);
+    return NULL;
+}
+
 /* All reads of the tensor as it was before the iteration are where only this iteration writes. */
-static bool check_reads(struct state *s, const struct batch *facts, struct carried *c,
-                        const struct ir_value *param)
+static tssa_status *check_reads(struct state *s, const struct batch *facts, struct carried *c,
+                                const struct ir_value *param, bool *ok)
 {
     const struct ir_op *first = c->assigns[c->n_assigns - 1];
-    for (const struct ir_use *u = param->uses; u; u = u->next) {
+    for (const struct ir_use *u = param->uses; u && *ok; u = u->next) {
         if (u->user == first && u == &first->operands[0])
             continue;
         if (!ir_op_is(u->user, IR_OP_access) || u != &u->user->operands[0])
-            return refuse(s, param, u->user, "the whole of it is used in an iteration");
-        for (uint32_t i = 0; i < c->n_assigns; i++)
-            if (!disjoint_across(facts, c->assigns[i], u->user))
-                return refuse(s, param, u->user,
-                              "it may be read where another iteration has written");
+            *ok = refuse(s, param, u->user, "the whole of it is used in an iteration");
+        for (uint32_t i = 0; *ok && i < c->n_assigns; i++) {
+            TRY(disjoint_across(s, facts, c->assigns[i], u->user, ok));
+            if (!*ok)
+                refuse(s, param, u->user, "it may be read where another iteration has written");
+        }
     }
-    return true;
+    return NULL;
 }
 
-static bool check_tensor(struct state *s, const struct batch *facts, uint32_t k)
+/* One more assign: it writes where no other iteration does. */
+static tssa_status *check_assign(struct state *s, const struct batch *facts, struct carried *c,
+                                 struct ir_op *op, bool *ok)
+{
+    c->assigns[c->n_assigns++] = op;
+    for (uint32_t i = 0; *ok && i < c->n_assigns; i++)
+        TRY(disjoint_across(s, facts, c->assigns[i], op, ok));
+    return NULL;
+}
+
+static tssa_status *check_tensor(struct state *s, const struct batch *facts, uint32_t k, bool *ok)
 {
     struct carried *c = &s->carried[k];
     struct ir_value *param = loop_param(&s->loop, k), *version = loop_next(&s->loop, k);
     const struct ir_op *next = s->loop.ret;
     c->kind = CARRIED_TENSOR;
+    *ok = true;
     while (version != param) {
         struct ir_op *op = version->op;
         if (!op || !ir_op_is(op, IR_OP_assign) || op->parent != s->loop.body ||
             c->n_assigns == MAX_ASSIGNS)
-            return refuse(s, param, op, "each iteration computes it from the one before");
-        if (!version->uses || version->uses->next || version->uses->user != next)
-            return refuse(s, param, op, "it is used after it was written in an iteration");
-        for (uint32_t i = 0; i < c->n_assigns; i++)
-            if (!disjoint_across(facts, c->assigns[i], op))
-                return refuse(s, param, op, "iterations may write the same elements");
-        if (!disjoint_across(facts, op, op))
-            return refuse(s, param, op, "iterations may write the same elements");
-        c->assigns[c->n_assigns++] = op;
+            *ok = refuse(s, param, op, "each iteration computes it from the one before");
+        else if (!version->uses || version->uses->next || version->uses->user != next)
+            *ok = refuse(s, param, op, "it is used after it was written in an iteration");
+        if (!*ok)
+            return NULL;
+        TRY(check_assign(s, facts, c, op, ok));
+        if (!*ok) {
+            refuse(s, param, op, "iterations may write the same elements");
+            return NULL;
+        }
         next = op;
         version = ir_operand(op, 0);
     }
-    return check_reads(s, facts, c, param);
+    return check_reads(s, facts, c, param, ok);
 }
 
 /* What makes one value of all: exact whatever the order, and a Reduce operator that does the same. */
@@ -165,21 +201,22 @@ static bool check_reduction(struct state *s, uint32_t k)
            loop_initial(&s->loop, k)->type == param->type;
 }
 
-static bool check_carried(struct state *s, const struct batch *facts, uint32_t k)
+static tssa_status *check_carried(struct state *s, const struct batch *facts, uint32_t k, bool *ok)
 {
     struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
     struct carried *c = &s->carried[k];
     *c = (struct carried){.kind = CARRIED_SAME};
+    *ok = true;
     if (!next || !loop_initial(&s->loop, k))
-        return refuse(s, param, NULL, "it is absent");
-    if (loop_unaliased(next) == param)
-        return true;
-    if (param->type->kind != TYPE_TENSOR || param->type->rank < 0 ||
-        param->type != loop_initial(&s->loop, k)->type)
-        return refuse(s, param, next->op, "its shape may change");
-    if (check_reduction(s, k))
-        return true;
-    return check_tensor(s, facts, k);
+        *ok = refuse(s, param, NULL, "it is absent");
+    else if (loop_unaliased(next) == param)
+        *ok = true;
+    else if (param->type->kind != TYPE_TENSOR || param->type->rank < 0 ||
+             param->type != loop_initial(&s->loop, k)->type)
+        *ok = refuse(s, param, next->op, "its shape may change");
+    else if (!check_reduction(s, k))
+        TRY(check_tensor(s, facts, k, ok));
+    return NULL;
 }
 
 /* ---- Trip count ----------------------------------------------------------------------------------- */
@@ -458,9 +495,12 @@ static tssa_status *attempt(struct state *s, struct batch *batch, struct ir_op *
     TRY(make_trips(s->loop.op, &trips));
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
-    for (uint32_t k = 0; k < s->loop.n_carried; k++)
-        if (!check_carried(s, batch, k))
+    for (uint32_t k = 0; k < s->loop.n_carried; k++) {
+        bool ok;
+        TRY(check_carried(s, batch, k, &ok));
+        if (!ok)
             return NULL;
+    }
     TRY(set_params(s, batch));
     TRY(batch_body(batch, s->skipped.data, s->skipped.count, done));
     *done = *done && make_results(s, batch, results);
@@ -519,7 +559,9 @@ tssa_status *pass_parallelize(struct pass_context *pass)
     vec_init(&state.skipped, pass->graph->allocator);
     ir_cloner_init(&state.shared, pass->graph);
     ir_cloner_init(&state.stacked, pass->graph);
+    region_space_init(&state.space, pass->graph);
     tssa_status *status = ir_block_walk(pass->graph->body, visit, &state);
+    region_space_free(&state.space);
     ir_cloner_free(&state.stacked);
     ir_cloner_free(&state.shared);
     vec_free(&state.skipped);
