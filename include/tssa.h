@@ -322,7 +322,7 @@ typedef struct tssa_value_info {
     tssa_kind kind; /* an optional shows what it may hold */
     int is_optional;
     tssa_dtype dtype;
-    int rank;                           /* -1: unknown */
+    int rank;                           /* -1: unknown; of a sequence: its tensors' */
     int64_t dims[TSSA_MAX_RANK];        /* -1: symbolic or unknown */
     const char *symbols[TSSA_MAX_RANK]; /* the text of a symbolic dim, else NULL */
     int has_default;                    /* an input that the caller may leave out */

@@ -52,7 +52,12 @@ static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value
         info->is_optional = 1;
     if (type->kind == TYPE_SEQUENCE) {
         info->kind = TSSA_KIND_SEQUENCE;
-        info->dtype = type->element->kind == TYPE_TENSOR ? type->element->dtype : TSSA_UNDEFINED;
+        if (type->element->kind != TYPE_TENSOR)
+            return NULL;
+        info->dtype = type->element->dtype;
+        info->rank = type->element->rank;
+        if (info->rank > 0)
+            return describe_dims(graph, type->element, info);
     } else if (type->kind == TYPE_MAP) {
         info->kind = TSSA_KIND_MAP;
         info->dtype = type->dtype;
