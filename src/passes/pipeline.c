@@ -56,10 +56,10 @@ static const struct stage level_2[] = {
           "sequence_maps",
           "distribute",
           "parallelize",
+          "pack_matmuls",
           "widen",
           "fold_lookups",
           CLEAN),
-    STAGE(1, "pack_matmuls"),
     STAGE(1, "explain_loops"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
