@@ -63,7 +63,7 @@ static tssa_status *find_chain(struct visitor *visitor, struct lowering *l)
 {
     bool chained = true;
     visitor->chain.count = 0;
-    for (struct ir_op *op = l->op; op && chained; op = ir_operand(op, 0)->op) {
+    for (struct ir_op *op = l->op; op; op = chained ? ir_operand(op, 0)->op : NULL) {
         if (op != l->op) {
             chained = false;
             if (ir_op_is(op, IR_OP_assign))
