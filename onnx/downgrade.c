@@ -446,6 +446,12 @@ static bool same_never(struct export_draft *draft)
     return false;
 }
 
+/* One mode was there in 11 alone. */
+static bool same_known_coordinates(struct export_draft *draft)
+{
+    return !string_is(find_attr(draft, "coordinate_transformation_mode"), "tf_half_pixel_for_nn");
+}
+
 /* Since 22, no window starts in the padding at the end, as ceil_mode could have it before. */
 static bool same_rounded_down(struct export_draft *draft)
 {
@@ -545,16 +551,16 @@ static tssa_status *check_operands(const struct export_draft *draft, const struc
     if (schema->max_inputs != SCHEMA_VARIADIC && count > schema->max_inputs)
         return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d inputs at most", draft->name, draft->version,
                      schema->max_inputs);
-    /* Loop's trip count and condition may be absent, though values follow. */
-    bool variadic = schema->max_inputs == SCHEMA_VARIADIC;
-    for (size_t i = 0; i < schema->min_inputs && !variadic; i++)
-        if (!operand(draft, (int)i))
+    /* Loop's trip count and condition may be absent, though values must follow. */
+    for (size_t i = 0; i < count || i < schema->min_inputs; i++) {
+        size_t row = i < schema->n_input_types ? i : schema->n_input_types - 1u;
+        uint32_t types = schema->input_types[row];
+        const struct ir_value *value = operand(draft, (int)i);
+        if (!value && i < schema->min_inputs && (i >= count || !(types & SCHEMA_ABSENT)))
             return ERROR(TSSA_UNSUPPORTED, "%s-%d has no optional input %zu", draft->name,
                          draft->version, i);
-    for (size_t i = 0; i < count; i++) {
-        size_t row = i < schema->n_input_types ? i : schema->n_input_types - 1u;
-        if (operand(draft, (int)i))
-            TRY(check_type(draft, "input", i, operand(draft, (int)i), schema->input_types[row]));
+        if (value)
+            TRY(check_type(draft, "input", i, value, types & ~SCHEMA_ABSENT));
     }
     return NULL;
 }

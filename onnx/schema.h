@@ -10,6 +10,8 @@
 /* Types beside element types; see schema.def. */
 #define SCHEMA_SEQUENCE ((uint32_t)1 << 27)
 #define SCHEMA_OPTIONAL ((uint32_t)1 << 28)
+/* And of an input: it may be absent. */
+#define SCHEMA_ABSENT ((uint32_t)1 << 29)
 #define SCHEMA_VARIADIC 255
 
 struct schema {

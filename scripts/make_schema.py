@@ -29,7 +29,7 @@ NAMES = {
     "float16": "FLOAT16",
     "bfloat16": "BFLOAT16",
 }
-SEQUENCE, OPTIONAL, VARIADIC = 1 << 27, 1 << 28, 255
+SEQUENCE, OPTIONAL, ABSENT, VARIADIC = 1 << 27, 1 << 28, 1 << 29, 255
 
 
 def bit(spelling: str) -> int:
@@ -51,6 +51,8 @@ def masks(schema: onnx.defs.OpSchema, formals: list) -> str:
         mask = 0
         for spelling in constraints.get(formal.type_str, [formal.type_str]):
             mask |= bit(spelling)
+        if formal.option == onnx.defs.OpSchema.FormalParameterOption.Optional:
+            mask |= ABSENT
         found.append(f"0x{mask:x}")
     return f"TYPES({', '.join(found or ['0x0'])})"
 

@@ -19,5 +19,6 @@ if [ -d "$real" ]; then
 else
     part_skip real "there is no $real"
 fi
+part export build/venv/bin/python tests/export_check.py build/release/libtssa.so "${rewritten[@]}"
 part rewritten build/venv/bin/python tests/rewritten/check.py build/release/tssa-opt "${rewritten[@]}"
 parts_end

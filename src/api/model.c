@@ -77,25 +77,37 @@ tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, siz
 
 /* ---- Changing ------------------------------------------------------------------------------------- */
 
-/* In the types of all inputs; *found when any has the symbol. */
+/* *type with the symbol replaced; *found when it is there. */
+static tssa_status *substitute_in(struct ir_graph *graph, const struct dim *from,
+                                  const struct dim *to, const struct ir_type **type, bool *found)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    bool changed = false;
+    for (int d = 0; (*type)->kind == TYPE_TENSOR && d < (*type)->rank; d++) {
+        dims[d] = dim_substitute(&graph->dims, (*type)->dims[d], from, to);
+        TRY_ALLOC(dims[d]);
+        changed |= dims[d] != (*type)->dims[d];
+    }
+    if (!changed)
+        return NULL;
+    *found = true;
+    *type = type_tensor(&graph->types, (*type)->dtype, (*type)->rank, dims);
+    TRY_ALLOC(*type);
+    return NULL;
+}
+
+/* In the types of all inputs, and in those that the model declares of its outputs; *found when any input
+ * has the symbol. */
 static tssa_status *substitute(struct ir_graph *graph, const struct dim *from, const struct dim *to,
                                bool *found)
 {
-    for (uint32_t i = 0; i < graph->body->n_params; i++) {
-        struct ir_value *param = graph->body->params[i];
-        const struct dim *dims[TSSA_MAX_RANK];
-        bool changed = false;
-        for (int d = 0; param->type->kind == TYPE_TENSOR && d < param->type->rank; d++) {
-            dims[d] = dim_substitute(&graph->dims, param->type->dims[d], from, to);
-            TRY_ALLOC(dims[d]);
-            changed |= dims[d] != param->type->dims[d];
-        }
-        if (changed) {
-            *found = true;
-            param->type = type_tensor(&graph->types, param->type->dtype, param->type->rank, dims);
-            TRY_ALLOC(param->type);
-        }
-    }
+    bool in_output;
+    for (uint32_t i = 0; i < graph->body->n_params; i++)
+        TRY(substitute_in(graph, from, to, &graph->body->params[i]->type, found));
+    const struct ir_op *results = ir_block_return(graph->body);
+    for (uint32_t i = 0; i < results->n_operands && graph->output_types; i++)
+        if (graph->output_types[i])
+            TRY(substitute_in(graph, from, to, &graph->output_types[i], &in_output));
     return NULL;
 }
 

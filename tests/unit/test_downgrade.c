@@ -286,6 +286,11 @@ static void old_meanings_stay(void **state)
     expect_refused(graph, 13, "means something else");
     expect_same("Softmax", graph, 0, 11);
     ir_graph_free(graph);
+    graph = parse(11, X4,
+                  "%s = Constant() {value = f32[4] [1, 1, 2, 2]}\n%y = Resize@11(%x, _, %s) "
+                  "{coordinate_transformation_mode = \"tf_half_pixel_for_nn\"}");
+    expect_refused(graph, 13, "means something else");
+    ir_graph_free(graph);
     graph = parse(11, X4, "%y = Softmax@11(%x) {axis = 3}");
     expect_same("Softmax", graph, 13, 13);
     expect_same("Softmax", graph, NEWEST, NEWEST);
