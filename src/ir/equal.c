@@ -65,6 +65,7 @@ static bool attr_equal(const struct ir_attr *a, const struct ir_attr *b)
         return false;
     switch (a->kind) {
     case IR_ATTR_FLOAT:
+        /* NOLINTNEXTLINE(bugprone-suspicious-memory-comparison): bit by bit, zeros and NaNs too */
         return memcmp(&a->f, &b->f, sizeof a->f) == 0;
     case IR_ATTR_INT:
         return a->i == b->i;

@@ -12,10 +12,9 @@
  *   keeps   types, known elements, order
  *   breaks  pointers to the results of the ops that it shortens
  */
-#include "ir/rebuild.h"
-
 #include "base/vec.h"
 #include "ir/clone.h"
+#include "ir/rebuild.h"
 #include "passes/pass.h"
 
 struct state {

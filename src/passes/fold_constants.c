@@ -11,7 +11,7 @@
  * a few numbers), an op is evaluated only when
  *
  *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that no
- *     other op uses), and no larger than MAX_REPLACED in any case;
+ *     other op uses), and no larger than MAX_REPLACED, but for views (Reshape), which copy nothing;
  *   - all that was folded in the graph adds no more than MAX_GROWTH to its constants;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
@@ -28,7 +28,7 @@
 static bool is_candidate(const struct ir_op *op)
 {
     if (!(op->info->flags & IR_PURE) || op->info->cls == IR_CLASS_INTERNAL || op->n_blocks ||
-        op->info->domain[0] == 't' || op->n_results == 0 || ir_op_is(op, IR_OP_Dropout))
+        op->n_results == 0 || ir_op_is(op, IR_OP_Dropout))
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (op->operands[i].value && !ir_value_constant(op->operands[i].value))
@@ -92,9 +92,11 @@ static size_t typed_bytes(const struct ir_value *result)
     return SIZE_MAX;
 }
 
-static bool is_affordable(const struct ir_graph *graph, const struct weight *weight, size_t bytes)
+static bool is_affordable(const struct ir_graph *graph, const struct ir_op *op,
+                          const struct weight *weight, size_t bytes)
 {
-    if (bytes > MAX_REPLACED || (bytes > MAX_RESULT && bytes > weight->freed))
+    bool copies = !(op->info->flags & IR_ALIAS);
+    if ((copies && bytes > MAX_REPLACED) || (bytes > MAX_RESULT && bytes > weight->freed))
         return false;
     return graph->folded_growth + (int64_t)bytes - (int64_t)weight->freed <= MAX_GROWTH ||
            bytes <= weight->freed;
@@ -160,18 +162,19 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
         size_t more = typed_bytes(&op->results[i]);
         bytes = more > SIZE_MAX - bytes ? SIZE_MAX : bytes + more;
     }
-    if (!is_affordable(graph, &weight, bytes))
+    if (!is_affordable(graph, op, &weight, bytes))
         return refuse(pass, op, bytes);
     if ((is_heavy(op) && weight.operands > MAX_HEAVY) || graph->folded_work > MAX_WORK)
         return NULL;
     struct tensor **tensors = ARENA_ARRAY(&graph->arena, struct tensor *, op->n_results);
     TRY_ALLOC(tensors);
-    graph->folded_work += weight.operands + bytes;
+    if (!(op->info->flags & IR_ALIAS))
+        graph->folded_work += weight.operands + bytes;
     TRY(pass->evaluate(pass->evaluate_user, graph, op, tensors));
     if (!tensors[0])
         return NULL;
     bytes = all_bytes(op, tensors);
-    if (!is_affordable(graph, &weight, bytes))
+    if (!is_affordable(graph, op, &weight, bytes))
         return refuse(pass, op, bytes);
     graph->folded_growth += (int64_t)bytes - (int64_t)weight.freed;
     pass->changed = true;

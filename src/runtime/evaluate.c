@@ -68,6 +68,30 @@ static struct tensor *copy_tensor(struct arena *arena, const struct tensor *from
     return tensor;
 }
 
+/* The memory of one of the operands, all of which are Constants of the graph. */
+static bool is_shared(const struct ir_op *op, const struct tensor *tensor)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct tensor *constant = ir_value_constant(op->operands[i].value);
+        if (constant && constant->data == tensor->data &&
+            tensor_bytes(constant) == tensor_bytes(tensor))
+            return true;
+    }
+    return false;
+}
+
+/* The result with the graph's life: views of constants share their memory. */
+static struct tensor *keep_tensor(struct arena *arena, const struct ir_op *op,
+                                  const struct tensor *from)
+{
+    if (!is_shared(op, from))
+        return copy_tensor(arena, from);
+    struct tensor *tensor = arena_copy(arena, from, sizeof *from);
+    if (tensor)
+        tensor->owner = NULL;
+    return tensor;
+}
+
 static bool are_tensors(const struct ir_op *op, const struct value *outputs)
 {
     for (uint32_t i = 0; i < op->n_results; i++)
@@ -83,7 +107,7 @@ static tssa_status *keep_results(struct ir_graph *graph, const struct ir_op *op,
         return NULL;
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted) {
-            results[i] = copy_tensor(&graph->arena, &outputs[i].tensor);
+            results[i] = keep_tensor(&graph->arena, op, &outputs[i].tensor);
             TRY_ALLOC(results[i]);
         }
     return NULL;
