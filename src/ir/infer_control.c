@@ -53,15 +53,18 @@ static const struct ir_type *type_outside(struct ir_graph *graph, const struct i
     return type_tensor(&graph->types, type->dtype, type->rank, dims);
 }
 
-/* A sequence's elements may differ in shape: only rank and dtype are kept. */
-static const struct ir_type *element_outside(struct ir_graph *graph, const struct ir_type *type)
+/* An element of a sequence, which is seen from inside of a loop over the elements or from outside: dims
+ * that are no numbers are those of one element, and another one's may differ. */
+static const struct ir_type *one_element(struct ir_graph *graph, const struct ir_type *type)
 {
     if (type->kind != TYPE_TENSOR || type->rank <= 0)
         return type;
     const struct dim *dims[TSSA_MAX_RANK];
-    for (int i = 0; i < type->rank; i++)
-        if (!(dims[i] = dim_fresh(&graph->dims, "element")))
+    for (int i = 0; i < type->rank; i++) {
+        dims[i] = type->dims[i];
+        if (dims[i]->kind != DIM_CONST && !(dims[i] = dim_fresh(&graph->dims, "element")))
             return NULL;
+    }
     return type_tensor(&graph->types, type->dtype, type->rank, dims);
 }
 
@@ -566,11 +569,13 @@ INFER_RULE(sequence_map)
     TRY(find_block(op, "body", op->n_operands, op->n_results, &body));
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_type *type = infer_operand_type(graph, op, i);
-        TRY(set_param(body->params[i], type->kind == TYPE_SEQUENCE ? type->element : type));
+        if (type->kind == TYPE_SEQUENCE)
+            type = one_element(graph, type->element);
+        TRY(set_param(body->params[i], type));
     }
     TRY(ir_infer_block(body));
     for (uint32_t i = 0; i < op->n_results; i++) {
-        const struct ir_type *element = element_outside(graph, return_type(body, i));
+        const struct ir_type *element = one_element(graph, return_type(body, i));
         TRY_ALLOC(element);
         TRY(infer_set(op, i, type_sequence(&graph->types, element)));
     }

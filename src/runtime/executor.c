@@ -239,6 +239,41 @@ static tssa_status *check_kind(const struct ir_value *param, const struct ir_typ
                  name_of(param), names[kind], names[kinds[type->kind]]);
 }
 
+/* What inference takes for granted of the elements of a sequence: element type, rank, and dims that are
+ * numbers. */
+static tssa_status *check_element(const struct ir_value *param, const struct ir_type *type,
+                                  const struct value *value)
+{
+    int64_t wanted;
+    bool good = type->kind != TYPE_TENSOR || value->kind == TSSA_KIND_TENSOR;
+    if (type->kind == TYPE_TENSOR && good) {
+        const struct tensor *tensor = &value->tensor;
+        good = type->dtype == TSSA_UNDEFINED || type->dtype == tensor->dtype;
+        good &= type->rank < 0 || type->rank == tensor->rank;
+        for (int i = 0; good && i < type->rank; i++)
+            good = !dim_is_const(type->dims[i], &wanted) || wanted == tensor->dims[i];
+    }
+    if (good)
+        return NULL;
+    char have[160];
+    value_describe(value, have, sizeof have);
+    return ERROR(TSSA_SHAPE_MISMATCH,
+                 "input \"%s\": an element is %s, which the model does not declare", name_of(param),
+                 have);
+}
+
+static tssa_status *check_sequence(const struct ir_value *param, const struct value *value)
+{
+    const struct ir_type *type = param->type;
+    while (type->kind == TYPE_OPTIONAL)
+        type = type->element;
+    if (type->kind != TYPE_SEQUENCE)
+        return NULL;
+    for (size_t i = 0; i < sequence_length(value->sequence); i++)
+        TRY(check_element(param, type->element, sequence_element(value->sequence, i)));
+    return NULL;
+}
+
 static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input,
                                bool *bound)
 {
@@ -256,6 +291,10 @@ static tssa_status *bind_input(struct run *run, uint32_t index, const struct val
     tssa_status *status = check_kind(param, param->type, value.kind);
     if (!status && value.kind == TSSA_KIND_TENSOR && param->type->kind == TYPE_TENSOR)
         status = check_tensor(run, param, &value.tensor, bound);
+    else if (!status && value.kind == TSSA_KIND_TENSOR && param->type->kind == TYPE_OPTIONAL)
+        status = check_element(param, param->type->element, &value);
+    else if (!status && value.kind == TSSA_KIND_SEQUENCE)
+        status = check_sequence(param, &value);
     if (status) {
         value_release(&value);
         return status;

@@ -18,6 +18,10 @@ read -ra cflags <<<"$(pkg-config --cflags tssa)"
 read -ra shared <<<"$(pkg-config --libs tssa)"
 read -ra static <<<"$(pkg-config --static --libs tssa | sed 's/-ltssa/-l:libtssa.a/')"
 
+for tool in tssa-run tssa-opt; do
+    "$prefix/bin/$tool" --version
+done
+
 for example in examples/*.c; do
     echo "== $example"
     "$cc" -std=c17 -Wall -Wextra -Wpedantic -Werror "${cflags[@]}" "$example" \

@@ -186,7 +186,7 @@ static void sequence_maps(void **state)
 {
     (void)state;
     /* Elements may differ in shape, so that N of one is not N of the next. */
-    gives("%y = SequenceMap(%s) {body(%e: ?) {%q = Relu(%e) return(%q)}}", "seq(f32[#1, #2])");
+    gives("%y = SequenceMap(%s) {body(%e: ?) {%q = Relu(%e) return(%q)}}", "seq(f32[#1, 4])");
     gives("%y = SequenceMap(%s, %v) {body(%e: ?, %w: ?) {return(%w)}}", "seq(i64[#1])");
     gives("%y = SequenceMap(%s) {body(%e: ?) {return(%n)}}", "seq(i64[])");
     refused("%y = SequenceMap(%s) {body(%e: ?, %f: ?) {return(%e)}}",

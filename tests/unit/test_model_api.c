@@ -15,6 +15,7 @@
 #include "tssa.h"
 
 static const char start[] = TSSA_SOURCE_DIR "/models/get_started_small/model.onnx";
+static const char lists[] = TSSA_SOURCE_DIR "/models/multiscale_bbox/model.onnx";
 static const char yolact[] = TSSA_SOURCE_DIR "/models/yolact_loop_small/model.onnx";
 
 struct loaded {
@@ -205,6 +206,51 @@ static void loops_are_described(void **state)
                    "NULL");
 }
 
+/* ---- Sequences as inputs ---------------------------------------------------------------------------- */
+
+static tssa_value *make_sequence(tssa_context *context, int rank, const int64_t *dims)
+{
+    tssa_value *elements[2], *sequence;
+    for (int i = 0; i < 2; i++)
+        assert_null(tssa_tensor_create(context, TSSA_FLOAT, rank, dims, &elements[i]));
+    assert_null(tssa_sequence_create(context, TSSA_FLOAT, 2, elements, &sequence));
+    tssa_value_free(elements[0]);
+    tssa_value_free(elements[1]);
+    return sequence;
+}
+
+/* What the model says of the elements of a sequence is what passes rely on: a run demands it. */
+static void elements_of_sequences_are_checked(void **state)
+{
+    (void)state;
+    const tssa_context_options options = {.threads = 1};
+    const int64_t dims[] = {3, 4}, other[] = {3, 5};
+    struct loaded loaded;
+    tssa_session *session;
+    tssa_value_info info;
+    assert_null(tssa_context_create(&options, &loaded.context));
+    assert_null(tssa_model_load_file(loaded.context, lists, NULL, &loaded.model));
+    assert_null(tssa_model_input(loaded.model, 0, &info));
+    assert_int_equal(info.kind, TSSA_KIND_SEQUENCE);
+    assert_int_equal(info.rank, 2);
+    assert_int_equal(info.dims[1], 4);
+    assert_null(tssa_session_create(loaded.model, NULL, &session));
+    for (int wrong = 0; wrong < 3; wrong++) {
+        tssa_value *output = NULL;
+        tssa_value *inputs[] = {make_sequence(loaded.context, 2, wrong == 1 ? other : dims),
+                                make_sequence(loaded.context, 2, dims),
+                                make_sequence(loaded.context, wrong == 2, dims)};
+        tssa_status *status = tssa_session_run(session, 3, inputs, 1, &output);
+        assert_int_equal(tssa_status_code(status), wrong ? TSSA_SHAPE_MISMATCH : TSSA_OK);
+        tssa_status_free(status);
+        tssa_value_free(output);
+        for (int i = 0; i < 3; i++)
+            tssa_value_free(inputs[i]);
+    }
+    tssa_session_free(session);
+    close_start((void *[]){&loaded});
+}
+
 /* ---- Lack of memory --------------------------------------------------------------------------------- */
 
 static void ignore_control(void *user, const tssa_control_info *info)
@@ -256,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(shapes_are_fixed_everywhere, open_start, close_start),
         cmocka_unit_test_setup_teardown(wrong_shapes_are_refused, open_start, close_start),
         cmocka_unit_test_setup_teardown(loops_are_described, open_start, close_start),
+        cmocka_unit_test(elements_of_sequences_are_checked),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,34 @@ static void shows_remarks_and_stats(void **state)
     expect_good(RUN(start, "-q", "--stats"), "optimized in");
     expect_good(RUN(start, "--remarks=json"), "\"remarks\": [");
     expect_good(RUN(start, "-q", "--remarks"), "");
+}
+
+/* Nothing but one object, with --check as well. */
+static void writes_remarks_as_json(void **state)
+{
+    (void)state;
+    struct process_result result = RUN(ssd, "--remarks=json", "--check", "1");
+    json_t *object = json_loads(result.out, 0, NULL), *row;
+    size_t i, operators = 0;
+    assert_int_equal(result.status, 0);
+    assert_non_null(object);
+    assert_string_equal(json_string_value(json_object_get(object, "model")), ssd);
+    json_array_foreach(json_object_get(object, "operators"), i, row)
+    {
+        assert_true(json_is_string(json_object_get(row, "operator")));
+        operators += (size_t)json_integer_value(json_object_get(row, "before"));
+    }
+    assert_true(operators > 100);
+    json_array_foreach(json_object_get(object, "remarks"), i, row)
+    {
+        const char *kind = json_string_value(json_object_get(row, "kind"));
+        assert_true(strcmp(kind, "applied") == 0 || strcmp(kind, "missed") == 0);
+        assert_true(json_is_string(json_object_get(row, "pass")));
+        assert_true(json_is_string(json_object_get(row, "op")));
+        assert_true(json_is_string(json_object_get(row, "message")));
+    }
+    json_decref(object);
+    process_result_free(&result);
 }
 
 /* ---- The graph as text ------------------------------------------------------------------------------ */
@@ -319,6 +348,7 @@ int main(void)
         cmocka_unit_test(inspects),
         cmocka_unit_test(inspects_with_fixed_shapes),
         cmocka_unit_test(shows_remarks_and_stats),
+        cmocka_unit_test(writes_remarks_as_json),
         cmocka_unit_test(dumps_the_graph),
         cmocka_unit_test(runs_chosen_passes),
         cmocka_unit_test(writes_models),

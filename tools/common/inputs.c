@@ -184,11 +184,19 @@ static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info,
     return symbol ? bind(maker, symbol, *size) : NULL;
 }
 
+/* The elements of a sequence need not agree in a dim that the model has no name for: "dim#1". */
+static const char *symbol_of(const tssa_value_info *info, int axis)
+{
+    const char *symbol = info->rank < 0 ? NULL : info->symbols[axis];
+    bool own = symbol && info->kind == TSSA_KIND_SEQUENCE && strchr(symbol, '#');
+    return own ? NULL : symbol;
+}
+
 /* The size of one dim that no --shape tells. */
 static tssa_status *choose_size(struct maker *maker, const tssa_value_info *info, int axis,
                                 int rank, int64_t *size)
 {
-    const char *symbol = info->rank < 0 ? NULL : info->symbols[axis];
+    const char *symbol = symbol_of(info, axis);
     const struct binding *binding = symbol ? find_binding(maker, symbol) : NULL;
     *size = info->rank < 0 ? -1 : info->dims[axis];
     if (binding)
