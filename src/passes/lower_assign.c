@@ -563,6 +563,31 @@ static struct ir_value *assign_mask(struct writer *w)
     return lower_emit(w->l, IR_OP_Where, 3, operands);
 }
 
+/* One element, or a slab, that several numbers name, not all of them constants: their list is an index. */
+static struct ir_value *assign_element(struct writer *w)
+{
+    struct lower_number numbers[TSSA_MAX_RANK];
+    uint32_t n = w->rule->n_steps;
+    bool constant = true;
+    if (n < 2 || n > TSSA_MAX_RANK || w->region.rank < 0)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++) {
+        const struct rule_step *step = &w->rule->steps[i];
+        if (step->kind != RULE_SELECT || step->params[0].value != 0)
+            return NULL;
+        numbers[i] = lower_param(w->l, &step->params[1], w->params);
+        constant = constant && !numbers[i].value;
+    }
+    struct ir_value *s = constant ? NULL : full_source(w);
+    if (!s)
+        return NULL;
+    static const int64_t first[] = {0};
+    struct ir_value *const operands[] = {
+        w->x, lower_unsqueeze(w->l, lower_numbers(w->l, (int)n, numbers), 1, first),
+        lower_unsqueeze(w->l, s, 1, first)};
+    return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
+}
+
 /* Rows by an index tensor. */
 static struct ir_value *assign_rows(struct writer *w)
 {
@@ -645,7 +670,7 @@ struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_
                               const struct rule *rule, struct ir_value *const *params)
 {
     static struct ir_value *(*const ways[])(struct writer * w) = {
-        assign_all, assign_box, assign_mask, assign_rows, assign_any};
+        assign_all, assign_element, assign_box, assign_mask, assign_rows, assign_any};
     struct writer w;
     tssa_status *status = open_writer(&w, l, x, s, rule, params);
     struct ir_value *y = NULL;
