@@ -5,7 +5,7 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test models conformance test-real bench docs format lint clean setup setup-test setup-dev venv
+.PHONY: help run build test models conformance test-real nightly bench docs format lint clean setup setup-test setup-dev venv
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -30,6 +30,9 @@ conformance: setup-test build venv ## run the official ONNX test cases
 
 test-real: build ## run real exported models and compare (DIR=folder)
 	$(BUILD)/tssa-real $(DIR)
+
+nightly: build ## what takes too long for every change: 100,000 random imperative programs
+	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
 
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done

@@ -201,7 +201,9 @@ typedef struct tssa_load_options {
     const char *external_data_folder;
 } tssa_load_options;
 
-/* The file is mapped, and large weights stay in the mapping, until the model and its sessions are freed. */
+/* The file is mapped, and large weights stay in the mapping, until the model and its sessions are freed.
+ * A file named *.tir is text of the IR (docs/ir.md), which may be an imperative program: that has to be
+ * optimized (level 1 or 2) before it is run or saved. */
 TSSA_API tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
                                            const tssa_load_options *options, tssa_model **model);
 /* `data` is borrowed and must outlive the model and its sessions. */

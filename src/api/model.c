@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/file.h"
 #include "ir/infer.h"
+#include "ir/parser.h"
 #include "ir/verifier.h"
 #include "onnx/importer.h"
 
@@ -53,6 +55,37 @@ static struct onnx_import_options import_options(const tssa_load_options *option
     return import;
 }
 
+static bool is_text(const char *path)
+{
+    size_t size = strlen(path);
+    return size > 4 && strcmp(path + size - 4, ".tir") == 0;
+}
+
+static tssa_status *verify_and_infer(struct ir_graph *graph)
+{
+    TRY(ir_verify(graph));
+    TRY(ir_infer_graph(graph));
+    return ir_verify(graph);
+}
+
+static tssa_status *read_text(const tssa_allocator *allocator, const char *path,
+                              struct ir_graph **out)
+{
+    struct file_map map;
+    struct ir_graph *graph = NULL;
+    TRY(file_map_open(path, &map));
+    tssa_status *status = ir_parse(allocator, map.data, map.size, &graph);
+    file_map_close(&map);
+    if (!status)
+        status = verify_and_infer(graph);
+    if (status) {
+        ir_graph_free(graph);
+        return status_prefix(status, "%s", path);
+    }
+    *out = graph;
+    return NULL;
+}
+
 tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
                                   const tssa_load_options *options, tssa_model **out)
 {
@@ -60,7 +93,10 @@ tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_file: an argument is NULL");
     struct ir_graph *graph;
     struct onnx_import_options import = import_options(options);
-    TRY(onnx_import_file(&context->allocator, path, &import, &graph));
+    if (is_text(path))
+        TRY(read_text(&context->allocator, path, &graph));
+    else
+        TRY(onnx_import_file(&context->allocator, path, &import, &graph));
     return model_create(context, graph, out);
 }
 
@@ -209,7 +245,5 @@ tssa_status *tssa_model_verify(tssa_model *model)
 {
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_verify: model is NULL");
-    TRY(ir_verify(model->graph));
-    TRY(ir_infer_graph(model->graph));
-    return ir_verify(model->graph);
+    return verify_and_infer(model->graph);
 }
