@@ -439,6 +439,10 @@ static int read_condition(struct reader *reader, const struct ir_value *where,
     struct element inner[TSSA_MAX_RANK], a, b;
     const struct ir_value *condition = ir_operand(where->op, 0);
     const struct ir_op *op = condition ? condition->op : NULL;
+    const struct ir_known *known = condition ? condition->known : NULL;
+    int64_t truth;
+    if (known && known->count == 1 && dim_is_const(known->elements[0], &truth))
+        return truth != 0;
     if (!op || (!ir_op_is(op, IR_OP_Less) && !ir_op_is(op, IR_OP_Greater)))
         return -1;
     int rank = where->type->rank, from = infer_rank(where->op, 0);

@@ -2,7 +2,21 @@
 /*
  * Raises ops that only move elements to `access`, and what exporters made of writes (scatters with
  * generated indices, concatenations of slices around a value, selections by a mask of positions) to
- * `assign`, by proving where every element goes. What cannot be proven stays as it is.
+ * `assign`, by proving where every element goes. What cannot be proven stays as it is, with a remark that
+ * names the missing fact.
+ *
+ *     ScatterElements(x, Expand(k), v), ScatterND(x, [row, k] pairs, v),
+ *     Transpose(ScatterND(Transpose(x), [[k]], v))                         x[.., k, ..] := v
+ *     ScatterND(x, [[i]], v)                                               x[i] := v
+ *     scatters with ranges in any of these ways,
+ *     Concat(x[:a], v, x[b:]), TensorScatter                               x[.., a:b:step, ..] := v
+ *     Where(positions, v, x) for positions that are a box                  x[box] := v[box]
+ *     ScatterND(x, Unsqueeze(list), v)                                     x[list] := v
+ *     a write into a slice that is scattered back                          x[slice, rest] := v
+ *     a scatter or Concat of everything                                    v, or x itself
+ *
+ * The indices may come from constants, Range, Expand, Concat, shape arithmetic, a loop's counter and what
+ * exporters put between (element.h). Scatters that add or multiply (reduction) are no writes.
  *
  *   needs   types, known elements; dead code and shape arithmetic that is folded help
  *   keeps   types, known elements, results' bits; the arithmetic of shapes stays in ONNX's operators
