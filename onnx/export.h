@@ -38,10 +38,9 @@ struct export
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;
     struct map name_counts; /* name -> how many were made from it */
-    uint64_t next_node;
-    struct bitset needed;  /* by id of the value: some node or the caller takes it */
-    struct ir_value empty; /* a FLOAT tensor without elements, for operands that must be there */
-    bool needs_empty;      /* and no constant of the graph is one */
+    struct bitset needed;   /* by id of the value: some node or the caller takes it */
+    struct ir_value empty;  /* a FLOAT tensor without elements, for operands that must be there */
+    bool needs_empty;       /* and no constant of the graph is one */
     /* Of the node being written, kept for their memory. */
     VEC(const struct ir_value *) operands;
     VEC(struct ir_attr) node_attrs;
@@ -60,6 +59,8 @@ tssa_status *export_fresh_name(struct export *export, const char *like, const ch
 tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block);
 /* Whether a Constant is written as an initializer of its graph. */
 bool export_is_initializer(const struct export *export, const struct ir_op *op);
+/* A constant that all its users were told as an attribute. */
+bool export_is_dropped(const struct export *export, const struct ir_op *op);
 
 /* ---- export_attribute.c --------------------------------------------------------------------------- */
 

@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "onnx/export.h"
+#include "onnx/made_names.h"
 #include "onnx/schema.h"
 #include "onnx/wire.h"
 
@@ -128,8 +129,7 @@ bool export_is_initializer(const struct export *export, const struct ir_op *op)
            (size >= INITIALIZER_MIN || !schema_makes(export->opset, tensor->dtype));
 }
 
-/* A constant that all its users were told as an attribute. */
-static bool is_dropped(const struct export *export, const struct ir_op *op)
+bool export_is_dropped(const struct export *export, const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_Constant) && op->results[0].uses &&
            !bitset_has(&export->needed, op->results[0].id);
@@ -246,37 +246,64 @@ static tssa_status *put_node_fields(struct export *export, const struct export_d
     return NULL;
 }
 
-/* The names of a graph's nodes are different, for which runtimes ask. Those of the model go first. */
-static tssa_status *claim_node_names(const struct ir_block *block, struct map *names)
+/* The names of a graph's nodes are different, for which runtimes ask. */
+struct node_names {
+    struct map owners; /* name -> its struct ir_op */
+    struct map counts; /* name -> struct name_count */
+};
+
+struct name_count {
+    uint64_t made;
+};
+
+/* Those of the model go first. */
+static tssa_status *claim_node_names(const struct ir_block *block, struct map *owners)
 {
     for (const struct ir_op *op = block->first; op; op = op->next)
-        if (op->origin == IR_ORIGIN_NODE && op->name && !map_get_str(names, op->name) &&
-            !map_put_str(names, op->name, (void *)op))
+        if (op->origin == IR_ORIGIN_NODE && op->name && !map_get_str(owners, op->name) &&
+            !map_put_str(owners, op->name, (void *)op))
             return status_out_of_memory();
     return NULL;
 }
 
-/* The name of a node; NULL: it has none. */
-static tssa_status *node_name(struct export *export, const struct ir_op *op, struct map *names,
-                              const char **name)
+/* "name_tssa1", "name_tssa2", ... */
+static tssa_status *other_name(struct export *export, struct node_names *names, const char **name)
 {
-    *name = op->name && op->name[0] ? op->name : NULL;
+    const char *base = *name;
+    struct name_count *count = map_get_str(&names->counts, base);
+    if (!count) {
+        count = ARENA_NEW(&export->scratch, struct name_count);
+        if (!count || !map_put_str(&names->counts, base, count))
+            return status_out_of_memory();
+    }
+    do {
+        *name =
+            arena_printf(&export->scratch, "%s" MADE_NODE_SUFFIX "%" PRIu64, base, ++count->made);
+        TRY_ALLOC(*name);
+    } while (map_get_str(&names->owners, *name));
+    return NULL;
+}
+
+/* The name of a node; NULL: it has none. Constants that a pass made bear that of what they are for. */
+static tssa_status *node_name(struct export *export, const struct ir_op *op,
+                              struct node_names *names, const char **name)
+{
+    bool helper = ir_op_is(op, IR_OP_Constant) && op->origin == IR_ORIGIN_MADE;
+    *name = op->name && op->name[0] && !helper ? op->name : NULL;
     if (!*name)
         return NULL;
-    const struct ir_op *owner = map_get_str(names, *name);
+    const struct ir_op *owner = map_get_str(&names->owners, *name);
     if (owner == op)
         return NULL;
-    while (owner) {
-        *name = arena_printf(&export->scratch, "%s_%" PRIu64, op->name, ++export->next_node);
-        TRY_ALLOC(*name);
-        owner = map_get_str(names, *name);
-    }
-    if (!map_put_str(names, *name, (void *)op))
+    if (owner)
+        TRY(other_name(export, names, name));
+    if (!map_put_str(&names->owners, *name, (void *)op))
         return status_out_of_memory();
     return NULL;
 }
 
-static tssa_status *put_node(struct export *export, const struct ir_op *op, struct map *names)
+static tssa_status *put_node(struct export *export, const struct ir_op *op,
+                             struct node_names *names)
 {
     struct export_draft draft;
     const char *name;
@@ -294,21 +321,23 @@ static tssa_status *put_node(struct export *export, const struct ir_op *op, stru
 static tssa_status *put_initializers(struct export *export, const struct ir_block *block)
 {
     for (const struct ir_op *op = block->first; op; op = op->next)
-        if (export_is_initializer(export, op) && !is_dropped(export, op))
+        if (export_is_initializer(export, op) && !export_is_dropped(export, op))
             TRY(put_initializer(export, op));
     return NULL;
 }
 
 static tssa_status *put_nodes(struct export *export, const struct ir_block *block)
 {
-    struct map names;
-    map_init(&names, export->allocator);
-    tssa_status *status = claim_node_names(block, &names);
+    struct node_names names;
+    map_init(&names.owners, export->allocator);
+    map_init(&names.counts, export->allocator);
+    tssa_status *status = claim_node_names(block, &names.owners);
     for (const struct ir_op *op = block->first; op && !status; op = op->next)
-        if (!ir_op_is(op, IR_OP_return) && !is_dropped(export, op) &&
+        if (!ir_op_is(op, IR_OP_return) && !export_is_dropped(export, op) &&
             !export_is_initializer(export, op))
             status = put_node(export, op, &names);
-    map_free(&names);
+    map_free(&names.counts);
+    map_free(&names.owners);
     return status;
 }
 

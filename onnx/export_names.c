@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "onnx/export.h"
+#include "onnx/made_names.h"
 
 /* How many names were made from one. */
 struct name_count {
@@ -95,16 +96,20 @@ static tssa_status *name_value(struct export *export, const struct ir_value *val
     if (export->names[value->id] || !value->wanted)
         return NULL;
     const char *name;
-    TRY(export_fresh_name(export, value->name && value->name[0] ? value->name : "tssa", &name));
+    TRY(export_fresh_name(export, value->name && value->name[0] ? value->name : MADE_VALUE, &name));
     return claim(export, value, name);
 }
 
+/* In the order of the file: a second export counts the same. */
 static tssa_status *name_block(struct export *export, const struct ir_block *block, bool fresh)
 {
     for (uint32_t i = 0; i < block->n_params; i++)
         TRY(name_value(export, block->params[i], fresh));
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        if (export_is_initializer(export, op) && !export_is_dropped(export, op))
+            TRY(name_value(export, &op->results[0], fresh));
     for (const struct ir_op *op = block->first; op; op = op->next) {
-        for (uint32_t i = 0; i < op->n_results; i++)
+        for (uint32_t i = 0; i < op->n_results && !export_is_dropped(export, op); i++)
             TRY(name_value(export, &op->results[i], fresh));
         for (uint32_t i = 0; i < op->n_blocks; i++)
             TRY(name_block(export, op->blocks[i], fresh));

@@ -5,6 +5,7 @@
 
 #include "ir/infer.h"
 #include "onnx/import.h"
+#include "onnx/made_names.h"
 
 /* A node with more attributes than this is an attack on whoever compares their names. */
 #define MAX_ATTRIBUTES 1024
@@ -107,6 +108,8 @@ tssa_status *scope_define(struct scope *scope, const char *name, struct ir_value
 {
     TRY(scope_bind(scope, name, value));
     TRY(declare(scope, name, value));
+    if (made_value_name(name) && (scope->block->owner || !value->block))
+        return NULL;
     const char *shown = map_get_str(&scope->frame->call_names, name);
     return unique_name(scope->import, shown && !scope->parent ? shown : name, &value->name);
 }
@@ -402,6 +405,16 @@ static tssa_status *make_opaque(struct draft *draft, const char *domain, int64_t
     return NULL;
 }
 
+static tssa_status *name_op(struct ir_graph *graph, const char *name, struct ir_op *op)
+{
+    size_t size = strlen(name), base = made_node_base(name);
+    op->name = intern(&graph->strings, name, base);
+    TRY_ALLOC(op->name);
+    if (base != size)
+        op->origin = IR_ORIGIN_MADE;
+    return NULL;
+}
+
 /* The op without its blocks and results' names. */
 static tssa_status *make_op(struct draft *draft, struct ir_op **made)
 {
@@ -415,10 +428,8 @@ static tssa_status *make_op(struct draft *draft, struct ir_op **made)
     op->origin = IR_ORIGIN_NODE;
     TRY(import_notes(import, node->doc_string, node->metadata_props, node->n_metadata_props,
                      &op->notes));
-    if (node->name && node->name[0]) {
-        op->name = intern_str(&graph->strings, node->name);
-        TRY_ALLOC(op->name);
-    }
+    if (node->name && node->name[0])
+        TRY(name_op(graph, node->name, op));
     for (uint32_t i = 0; i < op->n_operands; i++)
         ir_op_set_operand(op, i, import->operands.data[i]);
     if (import->node_attrs.count) {

@@ -67,7 +67,7 @@ static void missing_names(void **state)
     becomes(HEAD "(%x: f32[2], %tssa_1: f32[2]) -> (%y as \"y\") {\n"
                  "%0 = Neg(%x)\n%1 = Abs(%0)\n%y = Add(%1, %tssa_1)\nreturn(%y)\n}\n",
             HEAD "(%x: f32[2], %tssa_1: f32[2]) -> (%y as \"y\") {\n"
-                 "%tssa_2 = Neg(%x)\n%tssa_3 = Abs(%tssa_2)\n%y = Add(%tssa_3, %tssa_1)\n"
+                 "%0 = Neg(%x)\n%1 = Abs(%0)\n%y = Add(%1, %tssa_1)\n"
                  "return(%y)\n}\n");
     stays(HEAD "(%x: f32[2], %c: bool[]) -> (%y as \"y\") {\n"
                "%y = If(%c) @\"my if\" {\n"
@@ -83,7 +83,7 @@ static void nodes(void **state)
                  "%a = Neg(%x) @n\n%b = Abs(%a) @n\n%c = Exp(%b) @n_1\n%y, _ = TopK(%c, %k)\n"
                  "return(%y)\n}\n",
             HEAD "(%x: f32[4], %k: i64[1]) -> (%y as \"y\") {\n"
-                 "%a = Neg(%x) @n\n%b = Abs(%a) @n_1\n%c = Exp(%b) @n_1_2\n"
+                 "%a = Neg(%x) @n\n%b = Abs(%a) @n\n%c = Exp(%b) @n_1\n"
                  "%y, %unused_1 = TopK(%c, %k)\nreturn(%y)\n}\n");
 }
 
