@@ -190,6 +190,18 @@ static void join(struct aliases *aliases, const struct alias_passing *passing)
     b->leader = a->leader;
 }
 
+/* May the value name an element of its storage more than once? What is handed on does so no longer. */
+static bool repeats(const struct aliases *aliases, const struct ir_value *value)
+{
+    const struct alias_view *view = alias_of(aliases, value)->view;
+    for (uint32_t i = 0; view && i < view->rule->n_steps; i++) {
+        enum rule_kind kind = view->rule->steps[i].kind;
+        if (kind == RULE_EXPAND || kind == RULE_TILE || kind == RULE_GATHER)
+            return true;
+    }
+    return false;
+}
+
 /* `op` gives the storage of `from` to `to`: in join_sets it is seen whether they are one set. */
 static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct ir_value *to,
                     struct ir_op *op, enum alias_refusal refusal)
@@ -197,6 +209,10 @@ static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct
     if (!from || !to->uses)
         return true;
     struct alias_passing passing = {from, to, op, refusal, has_moved(aliases, from, op)};
+    if (passing.has_moved && repeats(aliases, from)) {
+        passing.has_moved = false;
+        passing.refusal = ALIAS_REPEATED;
+    }
     return vec_push(&aliases->passings, passing);
 }
 

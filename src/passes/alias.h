@@ -29,6 +29,7 @@ enum alias_refusal {
     ALIAS_FINE,
     ALIAS_PASSED_ON, /* two names that may mean one storage */
     ALIAS_CONTAINED, /* the same, through a sequence or an optional */
+    ALIAS_REPEATED,  /* a view is handed on in which an element is there twice */
     ALIAS_FOREIGN,   /* a write in the body of an op that cannot hand its values out */
     ALIAS_LONG_RULE  /* a chain of views of more steps than a rule may have */
 };

@@ -308,6 +308,7 @@ static tssa_status *remark(const struct pass_context *pass, const struct ir_valu
                             "it can still be reached under the old one",
         [ALIAS_CONTAINED] = "a sequence or an optional holds it, while it can still be reached "
                             "under its name",
+        [ALIAS_REPEATED] = "a view of it is handed on in which an element may be there twice",
         [ALIAS_FOREIGN] = "the write is in a body that cannot hand a new version out",
         [ALIAS_LONG_RULE] = "its views have too many steps or params for one rule"};
     return pass_remark(pass, TSSA_REMARK_MISSED, set->where, "views and writes of \"%s\" stay: %s",
