@@ -382,26 +382,91 @@ static void dynamic_bounds(struct writer *w, struct ir_value *x, int axis, struc
     *end = binary(w->l, IR_OP_Add, *start, lower_list(w->l, 1));
 }
 
-/* Rows of the first axis: ScatterND with the smallest indices. */
-static struct ir_value *scatter_row(struct writer *w, struct ir_value *x, struct ir_value *part,
-                                    int axis)
-{
-    const struct rule_step *step = w->dynamic[axis];
-    if (!step || step->kind != RULE_SELECT || axis != 0)
-        return NULL;
-    struct lower_number index = lower_param(w->l, &step->params[1], w->params);
-    struct ir_value *row = lower_number_list(w->l, &index);
-    struct ir_value *const operands[] = {x, lower_unsqueeze(w->l, row, 1, (const int64_t[]){0}),
-                                         part};
-    return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
-}
-
 static struct ir_value *cut(struct lowering *l, struct ir_value *x, int axis,
                             struct ir_value *start, struct ir_value *end)
 {
     struct ir_value *const operands[] = {x, start, end, lower_list(l, axis)};
     return lower_emit(l, IR_OP_Slice, 4, operands);
 }
+
+/* ---- Rows ----------------------------------------------------------------------------------------- */
+
+/* So many rows or more of the first axis, of which few are written: what stays is not copied twice. */
+#define MANY_ROWS 8
+#define FEW_OF 4
+
+/* Are few rows of many written? Where the number of rows is not known, there may be many. */
+static bool are_few_rows(const struct writer *w, int64_t count)
+{
+    int64_t dim;
+    if (!dim_is_const(w->region.base[0], &dim))
+        return count <= FEW_OF;
+    return dim >= MANY_ROWS && count * FEW_OF <= dim;
+}
+
+/* start, start + step, ... as a column, which ScatterND takes. */
+static struct ir_value *column(struct lowering *l, int64_t start, int64_t step, int64_t count)
+{
+    int64_t rows[MANY_ROWS];
+    for (int64_t i = 0; i < count; i++)
+        rows[i] = start + i * step;
+    struct ir_value *list = lower_ints(l, 1, (size_t)count, rows);
+    return lower_unsqueeze(l, list, 1, (const int64_t[]){1});
+}
+
+static struct ir_value *constant_rows(struct writer *w)
+{
+    const struct region_axis *at = &w->region.axes[0];
+    int64_t start, count;
+    if (!const_axis(at, &start, &count) || count > MANY_ROWS || !are_few_rows(w, count))
+        return NULL;
+    return column(w->l, start, at->step, count);
+}
+
+/* As many rows of a slice as there are: a run may have fewer than the slice asks for. */
+static struct ir_value *sliced_rows(struct writer *w, struct ir_value *part)
+{
+    const struct rule_step *step = w->dynamic[0];
+    int64_t count;
+    if (!step || step->kind != RULE_SLICE || !is_dynamic(w, 0))
+        return NULL;
+    const struct dim *start = param_dim(w, &step->params[1]), *end = param_dim(w, &step->params[2]);
+    if (!dim_is_const(dim_sub(&w->l->graph->dims, end, start), &count) || count < 1 ||
+        count > MANY_ROWS || !are_few_rows(w, count))
+        return NULL;
+    struct lower_number first = lower_param(w->l, &step->params[1], w->params);
+    struct ir_value *rows = column(w->l, first.value ? 0 : first.number, 1, count);
+    if (first.value)
+        rows = binary(w->l, IR_OP_Add, rows, first.value);
+    struct lower_number there = lower_dim(w->l, part, 0);
+    if (!there.value && there.number == count)
+        return rows;
+    return cut(w->l, rows, 0, lower_list(w->l, 0), lower_number_list(w->l, &there));
+}
+
+static struct ir_value *selected_row(struct writer *w)
+{
+    const struct rule_step *step = w->dynamic[0];
+    if (!step || step->kind != RULE_SELECT || !step->params[1].is_operand)
+        return NULL;
+    struct ir_value *row = lower_scalar(w->l, w->params[step->params[1].value], 0);
+    return lower_unsqueeze(w->l, row, 2, (const int64_t[]){0, 1});
+}
+
+/* Rows of the first axis are scattered. */
+static struct ir_value *scatter_rows(struct writer *w, struct ir_value *x, struct ir_value *part,
+                                     int axis)
+{
+    if (axis != 0)
+        return NULL;
+    struct ir_value *rows = selected_row(w);
+    rows = rows ? rows : constant_rows(w);
+    rows = rows ? rows : sliced_rows(w, part);
+    struct ir_value *const operands[] = {x, rows, part};
+    return rows ? lower_emit(w->l, IR_OP_ScatterND, 3, operands) : NULL;
+}
+
+/* ---- What is around ------------------------------------------------------------------------------- */
 
 /* x[:start], part, x[end:]; a start beyond the end leaves all of x and nothing else. */
 static struct ir_value *write_around(struct writer *w, struct ir_value *x, struct ir_value *part,
@@ -413,13 +478,14 @@ static struct ir_value *write_around(struct writer *w, struct ir_value *x, struc
     dynamic_bounds(w, x, axis, &start, &end);
     struct ir_value *const parts[] = {cut(w->l, x, axis, lower_list(w->l, 0), start), part,
                                       cut(w->l, x, axis, end, lower_list(w->l, INT64_MAX))};
-    return lower_concat(w->l, 3, parts, axis);
+    uint32_t first = lower_is_number(param_dim(w, &w->dynamic[axis]->params[1]), 0); /* nothing */
+    return lower_concat(w->l, 3 - first, parts + first, axis);
 }
 
 static struct ir_value *write_axis(struct writer *w, struct ir_value *x, struct ir_value *part,
                                    int axis)
 {
-    static const write_axis_fn ways[] = {write_between, write_pieces, scatter_row, write_around};
+    static const write_axis_fn ways[] = {scatter_rows, write_between, write_pieces, write_around};
     struct ir_value *y = NULL;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !y && !w->l->status; i++)
         y = ways[i](w, x, part, axis);
