@@ -13,7 +13,8 @@ struct rewrite_check {
     int64_t size;       /* of every symbolic dim */
     int64_t scalar;     /* of every integer input of rank 0: a number of iterations, an index */
     double tolerance;   /* relative and absolute, of floats; 0: every bit is the same */
-    uint64_t seed;      /* of the other inputs: floats in [-2, 2], integers from 0 to 3 */
+    bool lenient;  /* runs that fail may no longer do so: what fails is dead after the passes */
+    uint64_t seed; /* of the other inputs: floats in [-2, 2], integers from 0 to 3 */
 };
 
 /*
