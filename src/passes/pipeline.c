@@ -56,6 +56,7 @@ static const struct stage level_2[] = {
           "sequence_maps",
           "distribute",
           "parallelize",
+          "batch_writes",
           "pack_matmuls",
           "widen",
           "fold_lookups",

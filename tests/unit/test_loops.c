@@ -264,12 +264,40 @@ static void grown_sequences_are_stacked(void **state)
     assert_int_equal(rewrite_count(text, passes, "Sequence"), 0);
 }
 
+/* One value, to the elements [a, b], [a, b + 1], ... of a tensor; indices may count from the end. */
+static void one_value_is_written_at_once(void **state)
+{
+    (void)state;
+    int ran = 0;
+    for (int a = -4; a <= 3; a += 2)
+        for (int b = -3; b <= 3; b++)
+            for (int64_t trips = -1; trips <= 6; trips++) {
+                char text[1024];
+                snprintf(text, sizeof text,
+                         "graph (%%n: i64[], %%x: f32[R, 5], %%v: f32[]) -> (%%y) {\n"
+                         " %%a = Constant() {value = i64[] %d}\n"
+                         " %%b = Constant() {value = i64[] %d}\n"
+                         " %%y = Loop(%%n, _, %%x) {\n"
+                         "  body(%%i: i64[], %%c: bool[], %%t: f32[R, 5]) {\n"
+                         "   %%at = Add(%%i, %%b)\n"
+                         "   %%t1 = assign(%%t, %%v, %%a, %%at)"
+                         " {rule = [select(0, $0), select(0, $1)]}\n"
+                         "   return(%%c, %%t1)\n } }\n return(%%y)\n}\n",
+                         a, b);
+                ran += rewrite_check(&(const struct rewrite_check){
+                    .text = text, .passes = "batch_writes", .size = 4, .scalar = trips, .seed = 3});
+                assert_int_equal(rewrite_count(text, "batch_writes", "Loop@"), 0);
+            }
+    assert_true(ran > 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_compute_the_same),
         cmocka_unit_test(appended_rows_are_stacked),
         cmocka_unit_test(grown_sequences_are_stacked),
+        cmocka_unit_test(one_value_is_written_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
