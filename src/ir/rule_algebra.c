@@ -183,10 +183,11 @@ static bool slices_all(const struct rule_step *step, const struct shape *shape)
 {
     if (!all_constant(step) || number(step, 1) != 0 || number(step, 3) != 1)
         return false;
-    int64_t axis = number(step, 0), dim;
+    int64_t axis = number(step, 0);
     if (number(step, 2) >= FAR)
         return true;
-    return axis < shape->rank && dim_is_const(shape->dims[axis], &dim) && number(step, 2) >= dim;
+    /* An axis that is never longer: min(1000, N). */
+    return axis < shape->rank && shape->dims[axis] && number(step, 2) >= shape->dims[axis]->high;
 }
 
 static bool has_shape(const struct rule_step *step, const struct shape *shape)
@@ -255,6 +256,29 @@ static enum merge merge_permutes(struct steps *steps, const struct rule_step *a,
         params[i] = a->params[number(b, i)];
     }
     *out = (struct rule_step){RULE_PERMUTE, a->n_params, params};
+    return MERGED;
+}
+
+/* An axis of a transposed tensor is another axis, when the others are in order without it. */
+static enum merge merge_permute_select(struct steps *steps, const struct rule_step *a,
+                                       const struct rule_step *b, struct rule_step *out)
+{
+    int64_t axis = number(b, 0), before = -1;
+    if (axis >= a->n_params)
+        return APART;
+    for (uint32_t i = 0; i < a->n_params; i++) {
+        if (i == axis)
+            continue;
+        if (number(a, i) < before)
+            return APART;
+        before = number(a, i);
+    }
+    struct rule_param *params = new_params(steps, 2);
+    if (!params)
+        return FAILED;
+    params[0] = a->params[axis];
+    params[1] = b->params[1];
+    *out = (struct rule_step){RULE_SELECT, 2, params};
     return MERGED;
 }
 
@@ -378,7 +402,7 @@ static enum merge merge_expands(struct steps *steps, const struct rule_step *a,
 }
 
 static const merge_fn merges[RULE_KIND_COUNT][RULE_KIND_COUNT] = {
-    [RULE_PERMUTE] = {[RULE_PERMUTE] = merge_permutes},
+    [RULE_PERMUTE] = {[RULE_PERMUTE] = merge_permutes, [RULE_SELECT] = merge_permute_select},
     [RULE_SLICE] = {[RULE_SLICE] = merge_slices,
                     [RULE_SELECT] = merge_slice_select,
                     [RULE_SQUEEZE] = merge_slice_squeeze},

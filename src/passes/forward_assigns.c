@@ -3,6 +3,7 @@
  * Reads of what was just written: an access of an assign's result becomes what was assigned, or an access
  * of what was there before, where the two regions are proven to be equal or disjoint, or the first lies
  * in the second. Assigns that a later one overwrites go, and so do assigns that write what is there.
+ * An access of an access becomes one when that takes no more steps.
  *
  *   needs   types
  *   keeps   types; assigns that nothing reads stay without uses (dead_code removes them)
@@ -12,6 +13,8 @@
  * no more when nothing else uses the assign.
  */
 #include "ir/infer.h"
+#include "ir/rebuild.h"
+#include "ir/region.h"
 #include "passes/pass.h"
 #include "passes/regions.h"
 
@@ -151,6 +154,58 @@ static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
     return NULL;
 }
 
+/* An access of an access is one access of the first base, when that takes no more steps. */
+static tssa_status *merge_accesses(struct pass_context *pass, struct ir_op *op)
+{
+    const struct ir_op *inner = ir_operand(op, 0)->op;
+    struct ir_value *base = ir_operand(inner, 0);
+    uint32_t n_first = inner->n_operands - 1, n_second = op->n_operands - 1;
+    const struct rule *rule;
+    if (base->type->kind != TYPE_TENSOR || base->type->rank < 0 ||
+        n_first + n_second > IR_VARIADIC - 2)
+        return NULL;
+    TRY(rule_compose(pass->graph, base->type, rule_of(inner), rule_of(op), n_first, &rule));
+    if (!rule || rule->n_steps > rule_of(op)->n_steps)
+        return NULL;
+    struct ir_value **params =
+        ARENA_ARRAY(&pass->graph->arena, struct ir_value *, (size_t)n_first + n_second + 1);
+    TRY_ALLOC(params);
+    for (uint32_t i = 0; i < n_first + n_second; i++)
+        params[i] = i < n_first ? ir_operand(inner, i + 1) : ir_operand(op, i - n_first + 1);
+    struct ir_op *access = rule_access_create(pass->graph, base, rule, rule->n_operands, params);
+    TRY_ALLOC(access);
+    access->name = op->name;
+    ir_op_insert_before(access, op);
+    TRY(ir_infer_op(access));
+    replace(pass, op, &access->results[0]);
+    return NULL;
+}
+
+/* Fewer steps are easier to compare. */
+static tssa_status *simplify(struct pass_context *pass, struct ir_op *op)
+{
+    const struct ir_type *base = ir_operand(op, 0)->type;
+    uint32_t first = rule_first_operand(op);
+    const struct rule *rule;
+    if (base->kind != TYPE_TENSOR || base->rank < 0)
+        return NULL;
+    TRY(rule_simplify(pass->graph, base, rule_of(op), &rule));
+    if (rule->n_steps >= rule_of(op)->n_steps)
+        return NULL;
+    const struct ir_attr attr = {
+        .name = intern_str(&pass->graph->strings, "rule"), .kind = IR_ATTR_RULE, .rule = rule};
+    struct ir_value **operands =
+        ARENA_ARRAY(&pass->graph->arena, struct ir_value *, op->n_operands);
+    if (!attr.name || !operands || !ir_op_set_attr(pass->graph, op, &attr))
+        return status_out_of_memory();
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        operands[i] = op->operands[i].value;
+    if (!ir_op_set_operands(op, first + rule->n_operands, operands))
+        return status_out_of_memory();
+    pass->changed = true;
+    return NULL;
+}
+
 /* A rule without steps is the whole tensor. */
 static tssa_status *visit_access(struct pass_context *pass, struct ir_op *op)
 {
@@ -162,6 +217,8 @@ static tssa_status *visit_access(struct pass_context *pass, struct ir_op *op)
     }
     if (is_assign(base))
         return forward(pass, op);
+    if (base->op && ir_op_is(base->op, IR_OP_access) && rule_of(base->op))
+        return merge_accesses(pass, op);
     return NULL;
 }
 
@@ -231,11 +288,11 @@ static tssa_status *visit_assign(struct pass_context *pass, struct ir_op *op)
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    if (ir_op_is(op, IR_OP_access) && rule_of(op))
-        return visit_access(context, op);
-    if (ir_op_is(op, IR_OP_assign) && rule_of(op))
-        return visit_assign(context, op);
-    return NULL;
+    bool is_access = ir_op_is(op, IR_OP_access);
+    if ((!is_access && !ir_op_is(op, IR_OP_assign)) || !rule_of(op))
+        return NULL;
+    TRY(simplify(context, op));
+    return is_access ? visit_access(context, op) : visit_assign(context, op);
 }
 
 tssa_status *pass_forward_assigns(struct pass_context *pass)

@@ -50,6 +50,7 @@ static const struct stage level_2[] = {
           "recover",
           "sink_permutes",
           "forward_assigns",
+          "merge_updates",
           "scalar_replacement",
           "scan_outputs",
           "stack_sequences",

@@ -142,6 +142,34 @@ static void test_near_misses(void **state)
     }
 }
 
+/* Columns clamped in two steps, and reads of rearranged reads. */
+static void test_updates(void **state)
+{
+    static const char text[] =
+        "graph (%x: f32[N, 4]) -> (%y as \"y\", %k as \"k\", %m as \"m\") {\n"
+        "  %s = Constant() {value = f32[] -0.5}\n"
+        "  %t = Constant() {value = f32[] 1}\n"
+        "  %a0 = access(%x) {rule = [slice(1, 0, 3, 2)]}\n"
+        "  %c0 = Clip(%a0, %s, %t)\n"
+        "  %y0 = assign(%x, %c0) {rule = [slice(1, 0, 3, 2)]}\n"
+        "  %a1 = access(%y0) {rule = [slice(1, 1, 4, 2)]}\n"
+        "  %c1 = Clip(%a1, %s, %t)\n"
+        "  %y = assign(%y0, %c1) {rule = [slice(1, 1, 4, 2)]}\n"
+        "  %a3 = access(%y0) {rule = [select(1, 3)]}\n"
+        "  %c3 = Clip(%a3, %s, %t)\n"
+        "  %k = assign(%y0, %c3) {rule = [select(1, 3)]}\n"
+        "  %p = access(%k) {rule = [permute(1, 0), unsqueeze(1)]}\n"
+        "  %m = access(%p) {rule = [select(0, 3)]}\n"
+        "  return(%y, %k, %m)\n"
+        "}\n";
+    (void)state;
+    for (int64_t n = 0; n < 4; n++) {
+        const struct rewrite_check run = {
+            .text = text, .passes = "forward_assigns merge_updates dead_code", .size = n};
+        assert_true(rewrite_check(&run));
+    }
+}
+
 /* Sequences that are as long as the first one, longer, or shorter. */
 static void test_sequences(void **state)
 {
@@ -373,9 +401,9 @@ static void test_random_bodies(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_rows), cmocka_unit_test(test_regions),
-                                       cmocka_unit_test(test_near_misses),
-                                       cmocka_unit_test(test_sequences),
-                                       cmocka_unit_test(test_random_bodies)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_regions),
+        cmocka_unit_test(test_near_misses), cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_updates),     cmocka_unit_test(test_random_bodies)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
