@@ -794,7 +794,9 @@ tssa_status *export_choose_opset(struct export *export)
                      OLDEST_OPSET, IR_NEWEST_OPSET);
     if (opset < OLDEST_OPSET)
         opset = OLDEST_OPSET;
-    if (!bitset_init(&export->needed, &export->scratch, (size_t) export->graph->n_values + 1))
+    size_t n_values = (size_t) export->graph->n_values + 1;
+    if (!bitset_init(&export->needed, &export->scratch, n_values) ||
+        !bitset_init(&export->placed, &export->scratch, n_values))
         return status_out_of_memory();
     struct attempt attempt = {export, opset};
     tssa_status *first = try_graph(&attempt), *status = first;

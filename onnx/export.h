@@ -39,6 +39,7 @@ struct export
     char taken;
     struct map name_counts; /* name -> how many were made from it */
     struct bitset needed;   /* by id of the value: some node or the caller takes it */
+    struct bitset placed;   /* by id of the value: scratch of export_order */
     struct ir_value empty;  /* a FLOAT tensor without elements, for operands that must be there */
     bool needs_empty;       /* and no constant of the graph is one */
     /* Of the node being written, kept for their memory. */
@@ -52,6 +53,12 @@ struct export
 tssa_status *export_assign_names(struct export *export);
 /* A name that nothing has yet. */
 tssa_status *export_fresh_name(struct export *export, const char *like, const char **name);
+
+/* ---- export_order.c ------------------------------------------------------------------------------- */
+
+/* The ops of a block in the order of the file, without those that are not written. */
+tssa_status *export_order(struct export *export, const struct ir_block *block,
+                          const struct ir_op *const **ops, size_t *count);
 
 /* ---- export_graph.c ------------------------------------------------------------------------------- */
 

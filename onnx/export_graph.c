@@ -318,11 +318,19 @@ static tssa_status *put_node(struct export *export, const struct ir_op *op,
     return NULL;
 }
 
-static tssa_status *put_initializers(struct export *export, const struct ir_block *block)
+/* Initializers, then nodes. */
+static tssa_status *put_ops(struct export *export, const struct ir_block *block,
+                            struct node_names *names)
 {
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        if (export_is_initializer(export, op) && !export_is_dropped(export, op))
-            TRY(put_initializer(export, op));
+    const struct ir_op *const *ops;
+    size_t count;
+    TRY(export_order(export, block, &ops, &count));
+    for (size_t i = 0; i < count; i++)
+        if (export_is_initializer(export, ops[i]))
+            TRY(put_initializer(export, ops[i]));
+    for (size_t i = 0; i < count; i++)
+        if (!export_is_initializer(export, ops[i]))
+            TRY(put_node(export, ops[i], names));
     return NULL;
 }
 
@@ -332,10 +340,8 @@ static tssa_status *put_nodes(struct export *export, const struct ir_block *bloc
     map_init(&names.owners, export->allocator);
     map_init(&names.counts, export->allocator);
     tssa_status *status = claim_node_names(block, &names.owners);
-    for (const struct ir_op *op = block->first; op && !status; op = op->next)
-        if (!ir_op_is(op, IR_OP_return) && !export_is_dropped(export, op) &&
-            !export_is_initializer(export, op))
-            status = put_node(export, op, &names);
+    if (!status)
+        status = put_ops(export, block, &names);
     map_free(&names.counts);
     map_free(&names.owners);
     return status;
@@ -472,7 +478,6 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
     }
     if (!block->owner)
         TRY(put_other_initializers(export));
-    TRY(put_initializers(export, block));
     TRY(put_nodes(export, block));
     TRY(put_outputs(export, block));
     return put_types(export, block);

@@ -100,19 +100,28 @@ static tssa_status *name_value(struct export *export, const struct ir_value *val
     return claim(export, value, name);
 }
 
+static tssa_status *name_results(struct export *export, const struct ir_op *op, bool fresh)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        TRY(name_value(export, &op->results[i], fresh));
+    return NULL;
+}
+
 /* In the order of the file: a second export counts the same. */
 static tssa_status *name_block(struct export *export, const struct ir_block *block, bool fresh)
 {
+    const struct ir_op *const *ops;
+    size_t count;
+    TRY(export_order(export, block, &ops, &count));
     for (uint32_t i = 0; i < block->n_params; i++)
         TRY(name_value(export, block->params[i], fresh));
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        if (export_is_initializer(export, op) && !export_is_dropped(export, op))
-            TRY(name_value(export, &op->results[0], fresh));
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        for (uint32_t i = 0; i < op->n_results && !export_is_dropped(export, op); i++)
-            TRY(name_value(export, &op->results[i], fresh));
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            TRY(name_block(export, op->blocks[i], fresh));
+    for (size_t i = 0; i < count; i++)
+        if (export_is_initializer(export, ops[i]))
+            TRY(name_results(export, ops[i], fresh));
+    for (size_t i = 0; i < count; i++) {
+        TRY(name_results(export, ops[i], fresh));
+        for (uint32_t k = 0; k < ops[i]->n_blocks; k++)
+            TRY(name_block(export, ops[i]->blocks[k], fresh));
     }
     return NULL;
 }
