@@ -20,6 +20,7 @@
 #include "common/xmalloc.h"
 
 #define MODELS TSSA_SOURCE_DIR "/models/"
+#define GOLDEN TSSA_SOURCE_DIR "/tests/golden/"
 
 static const char tool[] = TSSA_BUILD_DIR "/tssa-opt";
 static const char run_tool[] = TSSA_BUILD_DIR "/tssa-run";
@@ -221,6 +222,20 @@ static void checks_with_fixed_shapes(void **state)
     expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"), "itself failed on 1 set");
 }
 
+/* A program in text is written as a model, whose loop is gone; one that cannot be converted is not. */
+static void reads_text(void **state)
+{
+    char *path = xprintf("%s/text.onnx", (char *)*state);
+    expect_good(RUN(GOLDEN "tensorssa_get_started_5_simplified.tir", path), "wrote");
+    struct process_result result = RUN(path);
+    assert_null(strstr(result.out, "Loop"));
+    expect_good(result, "f32[1024, 1024]");
+    expect_refused(RUN(GOLDEN "tensorssa_missed.tir", path, "-q"), 4, "has no form in ONNX");
+    expect_refused(RUN(GOLDEN "error_broadcast.tir"), 3, "error_broadcast.tir: ");
+    unlink(path);
+    free(path);
+}
+
 /* What nobody wrote is not there, and what was there before is as it was. */
 static void expect_left(const char *path, const char *folder)
 {
@@ -355,6 +370,7 @@ int main(void)
         cmocka_unit_test(writes_external_data),
         cmocka_unit_test(checks),
         cmocka_unit_test(checks_with_fixed_shapes),
+        cmocka_unit_test(reads_text),
         cmocka_unit_test(leaves_nothing_half_written),
         cmocka_unit_test(refuses_unwritable_places),
         cmocka_unit_test(refuses_what_an_opset_cannot_say),

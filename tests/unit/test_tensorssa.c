@@ -16,6 +16,10 @@
 
 #include "common/imperative_check.h"
 #include "common/op_run.h"
+#include "common/test_alloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
 #include "passes/pipeline.h"
 
 #define FOLDER TSSA_SOURCE_DIR "/tests/golden"
@@ -160,9 +164,62 @@ static void conversion_is_linear(void **state)
     }
 }
 
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+/* Views of views, a param that is written to, nested blocks, a view made outside and read inside. */
+static const char every_part[] =
+    "graph (%x: f32[4, 4], %n: i64[], %c: bool[]) -> (%x as \"x\", %z as \"z\") {\n"
+    "  %i = Identity(%n)\n"
+    "  %row = view(%x, %i) {rule = [select(0, $0)]}\n"
+    "  %part = view(%row) {rule = [slice(0, 0, 2, 1)]}\n"
+    "  write(%i, %n)\n"
+    "  %y = Neg(%x)\n"
+    "  %z = Loop(%n, _, %y) {\n"
+    "    body(%j: i64[], %go: bool[], %carried: f32[4, 4]) {\n"
+    "      If(%c) {\n"
+    "        then_branch() {\n"
+    "          %e = Exp(%part)\n"
+    "          write(%part, %e)\n"
+    "          return()\n"
+    "        }\n"
+    "        else_branch() {\n"
+    "          write(%carried, %row)\n"
+    "          return()\n"
+    "        }\n"
+    "      }\n"
+    "      return(%go, %carried)\n"
+    "    }\n"
+    "  }\n"
+    "  return(%x, %z)\n"
+    "}\n";
+
+static tssa_status *convert(const tssa_allocator *allocator)
+{
+    const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
+    struct ir_graph *graph = NULL;
+    TRY(ir_parse(allocator, every_part, sizeof every_part - 1, &graph));
+    tssa_status *status = ir_verify(graph);
+    if (!status)
+        status = ir_infer_graph(graph);
+    if (!status)
+        status = pipeline_run(graph, 1, &pipeline);
+    if (!status && ir_block_is_imperative(graph->body))
+        status = ERROR(TSSA_INTERNAL, "views or writes are left");
+    ir_graph_free(graph);
+    return status;
+}
+
+static void every_allocation_may_fail(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(convert) > 30);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(golden_programs_mean_the_same),
-                                       cmocka_unit_test(conversion_is_linear)};
+                                       cmocka_unit_test(conversion_is_linear),
+                                       cmocka_unit_test(every_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
