@@ -287,6 +287,33 @@ static struct ir_value *slice_of(struct batch *batch, const struct ir_op *origin
     return op ? &op->results[0] : NULL;
 }
 
+/* Are `rows` rows of `base` as they are, with nothing to broadcast? */
+static bool are_rows_of(const struct ir_value *base, const struct ir_value *rows)
+{
+    bool same = base->type->rank >= 1 && rows->type->kind == TYPE_TENSOR &&
+                rows->type->rank == base->type->rank;
+    for (int i = 1; i < base->type->rank && same; i++)
+        same = base->type->dims[i] == rows->type->dims[i];
+    return same;
+}
+
+/* The same of the first axis: ScatterND fails by itself where there are not enough rows, and copies what
+ * stays at most once. */
+static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *assign,
+                                     struct ir_value *base, struct ir_value *rows, int64_t offset)
+{
+    struct ir_value *numbers = batch_range(batch);
+    if (offset > 0) {
+        struct ir_value *terms[] = {numbers, batch_ints(batch, 0, 1, &offset)};
+        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms, 1);
+        numbers = sum ? &sum->results[0] : NULL;
+    }
+    struct ir_value *column = numbers ? batch_unsqueeze(batch, assign, numbers, 1, 1) : NULL;
+    struct ir_value *operands[] = {base, column, rows};
+    struct ir_op *op = column ? batch_make(batch, assign, IR_OP_ScatterND, 3, operands, 1) : NULL;
+    return op ? &op->results[0] : NULL;
+}
+
 /*
  * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows, what is
  * after, and a Reshape to the shape that it should have, which fails when it has not.
@@ -301,6 +328,8 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
     if (rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
         !batch_affine(batch, index, &factor, &offset) || factor != 1 || offset < 0)
         return NULL;
+    if (axis == 0 && are_rows_of(base, rows))
+        return scatter_rows(batch, assign, base, rows, offset);
     struct ir_value *parts[3], *first = batch_ints(batch, 1, 1, &offset);
     struct ir_value *behind = batch_trips_1d(batch);
     uint32_t n = 0;
