@@ -167,6 +167,9 @@ struct runner {
     const tssa_optimize_options *options;
     bool imperative; /* no pass makes a graph so: looked at until it is not */
     size_t ops;      /* for pass_done */
+    /* How often the graph has changed, and when each pass found nothing to do, counting from 1: it has
+     * nothing to do until the graph changes again. */
+    uint32_t changes, idle[sizeof passes / sizeof *passes];
 };
 
 static struct runner start(struct ir_graph *graph, const struct pipeline *pipeline)
@@ -267,13 +270,29 @@ tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *name
     return NULL;
 }
 
+/* A pass of a stage: not again while the graph is as it left it. */
+static tssa_status *run_stage_pass(struct runner *runner, const char *name, bool *changed)
+{
+    bool now_changed = false;
+    uint32_t *idle = &runner->idle[pass_find(name) - passes];
+    if (*idle == runner->changes + 1)
+        return NULL;
+    TRY(run_pass(runner, name, &now_changed));
+    if (now_changed)
+        runner->changes++;
+    else
+        *idle = runner->changes + 1;
+    *changed |= now_changed;
+    return NULL;
+}
+
 static tssa_status *run_stage(struct runner *runner, const struct stage *stage)
 {
     bool changed = true;
     for (int round = 0; round < stage->rounds && changed; round++) {
         changed = false;
         for (const char *const *name = stage->names; *name; name++)
-            TRY(run_pass(runner, *name, &changed));
+            TRY(run_stage_pass(runner, *name, &changed));
     }
     return NULL;
 }
