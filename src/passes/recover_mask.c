@@ -222,6 +222,63 @@ static tssa_status *read_comparison(struct pass_context *pass, const struct ir_o
     return NULL;
 }
 
+/* ---- OneHot --------------------------------------------------------------------------------------- */
+
+/* Are the values that OneHot puts 0 and, in one place, 1? */
+static bool is_off_on(const struct tensor *values)
+{
+    if (!values || tensor_count(values) != 2)
+        return false;
+    if (values->dtype == TSSA_FLOAT)
+        return ((const float *)values->data)[0] == 0 && ((const float *)values->data)[1] == 1;
+    if (values->dtype != TSSA_BOOL && !dtype_is_integer(values->dtype))
+        return false;
+    size_t width = dtype_info(values->dtype)->size;
+    return dtype_load_int64(values->dtype, values->data) == 0 &&
+           dtype_load_int64(values->dtype, (const char *)values->data + width) == 1;
+}
+
+/* OneHot of a single index: one position, which must be there. */
+static tssa_status *read_one_hot(struct pass_context *pass, const struct ir_op *op, struct box *box,
+                                 bool *proven)
+{
+    struct element at[TSSA_MAX_RANK], element;
+    struct element_doubt doubt;
+    struct ir_value *index = ir_operand(op, 0);
+    const struct ir_type *type = op->results[0].type;
+    int64_t axis = ir_attr_int(op, "axis", -1), limit;
+    *proven = false;
+    if (!recover_is_ranked(index) || !recover_is_ranked(&op->results[0]) ||
+        type->rank > box->rank || !ir_operand(op, 2) ||
+        !is_off_on(ir_value_constant(ir_operand(op, 2))))
+        return NULL;
+    axis += axis < 0 ? type->rank : 0;
+    int side = box->rank - type->rank + (int)axis;
+    if (axis < 0 || axis >= type->rank || type->dims[axis] != box->dims[side] ||
+        !box->sides[side].whole)
+        return NULL;
+    for (int i = 0; i < index->type->rank; i++) {
+        if (!is_number(index->type->dims[i], 1))
+            return NULL;
+        if (!element_number(pass->graph, 0, &at[i]))
+            return status_out_of_memory();
+    }
+    TRY(element_read(pass->graph, &box->space, index, at, &element, proven, &doubt));
+    if (!*proven)
+        return NULL;
+    if (element_is_number(&element, &limit)) {
+        *proven = side_of_number(EQUAL, limit, &box->sides[side]);
+        return NULL;
+    }
+    *proven =
+        element.witness && element_within(pass->graph, &box->space, &element, box->dims[side]);
+    if (*proven)
+        box->sides[side] = (struct side){.at = element.witness};
+    return NULL;
+}
+
+/* ---- Masks ---------------------------------------------------------------------------------------- */
+
 /* The box in which the mask is true (negated: false). */
 static tssa_status *read_mask(struct pass_context *pass, struct ir_value *mask, bool negated,
                               struct box *box, int depth, bool *proven)
@@ -239,6 +296,10 @@ static tssa_status *read_mask(struct pass_context *pass, struct ir_value *mask, 
         return NULL;
     if (comparison_of(mask->op) != NO_COMPARISON)
         return read_comparison(pass, mask->op, negated, box, proven);
+    if (ir_op_is(mask->op, IR_OP_Cast) && ir_operand(mask->op, 0)->op) /* of 0 and 1 */
+        mask = ir_op_is(ir_operand(mask->op, 0)->op, IR_OP_OneHot) ? ir_operand(mask->op, 0) : mask;
+    if (ir_op_is(mask->op, IR_OP_OneHot) && !negated)
+        return read_one_hot(pass, mask->op, box, proven);
     if (ir_op_is(mask->op, IR_OP_Not))
         return read_mask(pass, ir_operand(mask->op, 0), !negated, box, depth + 1, proven);
     if (!ir_op_is(mask->op, negated ? IR_OP_Or : IR_OP_And))

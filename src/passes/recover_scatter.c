@@ -80,7 +80,7 @@ static bool slice_end(struct ir_graph *graph, int64_t start, const struct dim *c
     struct dim_table *dims = &graph->dims;
     int64_t n;
     if (dim_is_const(count, &n)) {
-        *end = n == 0 ? start : start + (n - 1) * step + (step > 0 ? 1 : -1);
+        *end = start + (n - 1) * step + (step > 0 ? 1 : -1);
         if (step < 0 && *end < 0)
             *end = INT64_MIN; /* past the first element */
         return true;
@@ -111,6 +111,10 @@ static bool draft_moving(struct ir_graph *graph, struct places *places, int axis
     for (int i = 0; i < places->space.rank; i++)
         if (i != coordinate)
             base.factors[i] = NULL;
+    if (is_number(count, 0)) { /* no bound needs to make sense */
+        draft_slice(draft, region_axis, 0, 0, 1);
+        return true;
+    }
     if (!dim_is_const(at->factors[coordinate], &step) || step > INT32_MAX || step < INT32_MIN) {
         snprintf(places->why, sizeof places->why, "the step on axis %d is not a number", axis);
         return false;

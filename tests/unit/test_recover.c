@@ -334,6 +334,19 @@ static void write_where(struct maker *m)
         put_result(m, put_op(m, "Where(%%v%d, %%x%d, %%v%d)", mask, m->version, source));
 }
 
+static void write_one_hot(struct maker *m)
+{
+    int axis = m->rank - 1;
+    if (m->symbolic && axis == 0)
+        return;
+    int index = put_index(m, axis), depth = put_number(m, m->dims[axis]);
+    int values = put_list(m, 2, (int64_t[]){0, 1});
+    int hot = put_op(m, "OneHot(%%v%d, %%v%d, %%v%d)", index, depth, values);
+    int mask = put_op(m, "Cast(%%v%d) {to = 9}", hot);
+    int source = put_source(m, pick(m, 0, 1) ? axis : -1, 1);
+    put_result(m, put_op(m, "Where(%%v%d, %%v%d, %%x%d)", mask, source, m->version));
+}
+
 static void write_constant_mask(struct maker *m)
 {
     int64_t count = m->dims[m->rank - 1];
@@ -438,6 +451,7 @@ static const make_fn makers[] = {
     write_transposed,
     write_concat,
     write_part,
+    write_one_hot,
     write_rows,
     write_where,
     write_constant_mask,
