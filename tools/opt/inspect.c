@@ -34,6 +34,8 @@ static void print_trips(const tssa_control_info *info)
     }
     if (!info->trips[0])
         printf("runs without a trip count");
+    else if (strcmp(info->trips, "1") == 0)
+        printf("runs once");
     else if (info->trips_are_constant)
         printf("runs %s times", info->trips);
     else

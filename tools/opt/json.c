@@ -9,8 +9,9 @@
 static json_t *remark_json(const struct remark *remark)
 {
     bool applied = remark->kind == TSSA_REMARK_APPLIED;
-    return json_pack("{s:s, s:s, s:s, s:s}", "kind", applied ? "applied" : "missed", "pass",
-                     remark->pass, "op", remark->op, "message", remark->message);
+    return json_pack("{s:s, s:s, s:s, s:s, s:I}", "kind", applied ? "applied" : "missed", "pass",
+                     remark->pass, "op", remark->op, "message", remark->message, "times",
+                     (json_int_t)remark->times);
 }
 
 static json_t *remarks_json(const struct remark_list *list)

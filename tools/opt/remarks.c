@@ -42,7 +42,8 @@ void remarks_add(void *user, const tssa_remark *remark)
     struct remark copy = {.kind = remark->kind,
                           .pass = strdup(remark->pass),
                           .op = strdup(remark->op),
-                          .message = strdup(remark->message)};
+                          .message = strdup(remark->message),
+                          .times = 1};
     if (!copy.pass || !copy.op || !copy.message || !make_room(list)) {
         list->failed = true;
         release(&copy);
@@ -110,6 +111,46 @@ static bool is_true_still(const void *context, const struct remark *remark)
            map_get_str(present, remark->op);
 }
 
+/* ---- What is said again ----------------------------------------------------------------------------- */
+
+static bool is_told(const void *unused, const struct remark *remark)
+{
+    (void)unused;
+    return remark->times > 0;
+}
+
+/* Counts a remark with the first one that says the same. `seen` owns its keys. */
+static bool count_equal(struct map *seen, struct remark *remark)
+{
+    char *key;
+    if (asprintf(&key, "%d\n%s\n%s\n%s", (int)remark->kind, remark->pass, remark->op,
+                 remark->message) < 0)
+        return false;
+    struct remark *first = map_get_str(seen, key);
+    if (!first && map_put_str(seen, key, remark))
+        return true;
+    free(key);
+    if (!first)
+        return false;
+    first->times += remark->times;
+    remark->times = 0;
+    return true;
+}
+
+static bool merge_equal(struct remark_list *list)
+{
+    struct map seen;
+    bool good = true;
+    map_init(&seen, &allocator_default);
+    for (size_t i = 0; i < list->count && good; i++)
+        good = count_equal(&seen, &list->remarks[i]);
+    for (const struct map_entry *e = map_next(&seen, NULL); e; e = map_next(&seen, e))
+        free((void *)e->key);
+    map_free(&seen);
+    filter(list, list->count, is_told, NULL);
+    return good;
+}
+
 tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model)
 {
     struct present present = {.failed = false};
@@ -119,6 +160,8 @@ tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model)
         status = status_out_of_memory();
     if (!status)
         filter(list, list->count, is_true_still, &present.ops);
+    if (!status && !merge_equal(list))
+        status = status_out_of_memory();
     for (const struct map_entry *e = map_next(&present.ops, NULL); e; e = map_next(&present.ops, e))
         free(e->value);
     map_free(&present.ops);
@@ -126,6 +169,13 @@ tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model)
 }
 
 /* ---- Printing --------------------------------------------------------------------------------------- */
+
+static void print_times(const struct remark *remark)
+{
+    if (remark->times > 1)
+        printf(" (%zu times)", remark->times);
+    printf("\n");
+}
 
 /* Returns how many there are. */
 static size_t print_kind(const struct remark_list *list, tssa_remark_kind kind, const char *title)
@@ -137,7 +187,8 @@ static size_t print_kind(const struct remark_list *list, tssa_remark_kind kind, 
             continue;
         if (!printed++)
             printf("%s\n", title);
-        printf("  [%s] %s: %s\n", remark->pass, remark->op, remark->message);
+        printf("  [%s] %s: %s", remark->pass, remark->op, remark->message);
+        print_times(remark);
     }
     return printed;
 }
@@ -154,7 +205,9 @@ void remarks_print_missed(const struct remark_list *list, const char *op, int in
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct remark *remark = &list->remarks[i];
-        if (remark->kind == TSSA_REMARK_MISSED && strcmp(remark->op, op) == 0)
-            printf("%*s[%s] %s\n", indent, "", remark->pass, remark->message);
+        if (remark->kind == TSSA_REMARK_MISSED && strcmp(remark->op, op) == 0) {
+            printf("%*s[%s] %s", indent, "", remark->pass, remark->message);
+            print_times(remark);
+        }
     }
 }
