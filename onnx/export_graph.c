@@ -412,12 +412,14 @@ static tssa_status *put_model_output(struct export *export, const struct ir_valu
 static tssa_status *put_outputs(struct export *export, const struct ir_block *block)
 {
     const struct ir_op *results = ir_block_return(block);
+    const char **names = ARENA_ARRAY(&export->scratch, const char *, results->n_operands);
+    TRY_ALLOC(names);
+    for (uint32_t i = 0; i < results->n_operands; i++)
+        TRY(output_name(export, results, i, &names[i]));
     for (uint32_t i = 0; i < results->n_operands; i++) {
-        const char *name;
         const struct ir_value *value = results->operands[i].value;
-        TRY(output_name(export, results, i, &name));
-        TRY(block->owner ? put_inner_output(export, value, block, name)
-                         : put_model_output(export, value, i, name));
+        TRY(block->owner ? put_inner_output(export, value, block, names[i])
+                         : put_model_output(export, value, i, names[i]));
     }
     return NULL;
 }

@@ -21,6 +21,7 @@
 #include "common/graph_text.h"
 #include "common/onnx_model.h"
 #include "common/process.h"
+#include "common/random_graph.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -249,6 +250,32 @@ static void old_initializers(void **state)
     ir_graph_free(first);
     text_free(&bytes);
     model_free(m);
+}
+
+/* Random programs: what is written reads back, and is written the same. */
+static void random_programs(void **state)
+{
+    (void)state;
+    struct text first_bytes, second_bytes;
+    text_init(&first_bytes, &allocator_default);
+    text_init(&second_bytes, &allocator_default);
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        char name[32];
+        snprintf(name, sizeof name, "seed %u", (unsigned)seed);
+        char *program = random_graph(seed);
+        struct ir_graph *graph = parse(program);
+        struct ir_graph *first = export_import(name, graph, NULL, &first_bytes);
+        struct ir_graph *second = export_import(name, first, NULL, &second_bytes);
+        same_graphs(name, first, second, true);
+        assert_int_equal(first_bytes.size, second_bytes.size);
+        assert_memory_equal(first_bytes.data, second_bytes.data, first_bytes.size);
+        ir_graph_free(second);
+        ir_graph_free(first);
+        ir_graph_free(graph);
+        free(program);
+    }
+    text_free(&second_bytes);
+    text_free(&first_bytes);
 }
 
 /* ---- Files ---------------------------------------------------------------------------------------- */
@@ -515,6 +542,7 @@ int main(void)
         cmocka_unit_test(notes),
         cmocka_unit_test(origins),
         cmocka_unit_test(old_initializers),
+        cmocka_unit_test(random_programs),
         cmocka_unit_test(plain_files),
         cmocka_unit_test(external_files),
         cmocka_unit_test(external_elements),
