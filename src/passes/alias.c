@@ -209,6 +209,8 @@ static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct
     if (!from || !to->uses)
         return true;
     struct alias_passing passing = {from, to, op, refusal, has_moved(aliases, from, op)};
+    const struct ir_op *owner = ir_op_is(op, IR_OP_return) ? op->parent->owner : op;
+    passing.has_moved &= !ir_op_is(owner, IR_OP_SequenceMap);
     if (passing.has_moved && repeats(aliases, from)) {
         passing.has_moved = false;
         passing.refusal = ALIAS_REPEATED;
@@ -285,7 +287,8 @@ static bool pass_loop(struct aliases *aliases, struct ir_op *op)
     return ok && pass_returns(aliases, op->blocks[0], ir_loop_return(op, 0), n);
 }
 
-/* Elements go in, are handed to the body, and what it returns is put together: all one set. */
+/* Elements go in, are handed to the body, and what it returns is put together: all one set. Nothing moves:
+ * a tensor is handed to the body many times. */
 static bool pass_sequence_map(struct aliases *aliases, struct ir_op *op)
 {
     struct ir_block *body = op->blocks[0];

@@ -449,6 +449,13 @@ static void emit_cell_write(struct generator *g)
     emit(g, "write(%%v%u, %%v%u)\n", g->cells[between(g, 0, (int64_t)g->n_cells - 1)], id);
 }
 
+/* A loop's counter is a tensor like others. */
+static void emit_counter_write(struct generator *g)
+{
+    uint32_t to = g->counters[between(g, 0, (int64_t)g->n_counters - 1)];
+    emit(g, "write(%%v%u, %s)\n", to, one_in(g, 2) ? "%one" : "%zero");
+}
+
 static void emit_condition(struct generator *g, uint32_t id)
 {
     if (one_in(g, 2))
@@ -531,7 +538,7 @@ static void emit_loop(struct generator *g)
 {
     int n = (int)between(g, 0, 2), stacked = one_in(g, 4);
     uint32_t results[3] = {fresh(g), fresh(g), fresh(g)}, params[2], out[3];
-    uint32_t counter = fresh(g), keep = fresh(g), cell = fresh(g), limit;
+    uint32_t counter = fresh(g), keep = fresh(g), cell = fresh(g), limit, number = fresh(g);
     struct tensor_value like[2];
     for (int i = 0; i < n; i++) {
         like[i] = pick(g);
@@ -551,7 +558,7 @@ static void emit_loop(struct generator *g)
         params[i] = fresh(g);
         emit(g, ", %%v%u: f32[*]", params[i]);
     }
-    emit(g, ") {\n");
+    emit(g, ") {\n%%v%u = Identity(%%v%u)\n", number, counter); /* nobody writes to it */
     g->counters[g->n_counters++] = counter;
     for (int i = 0; i < n; i++)
         add(g, params[i], &like[i].shape);
@@ -562,7 +569,7 @@ static void emit_loop(struct generator *g)
     }
     if (stacked)
         emit(g, "%%v%u = ReduceMax(%%v%u) {keepdims = 0}\n", out[n] = fresh(g), pick(g).id);
-    emit(g, "%%v%u = Less(%%v%u, %%v%u)\nreturn(%%v%u", keep, counter, limit, keep);
+    emit(g, "%%v%u = Less(%%v%u, %%v%u)\nreturn(%%v%u", keep, number, limit, keep);
     for (int i = 0; i < n + stacked; i++)
         emit(g, ", %%v%u", out[i]);
     emit(g, ")\n}\n}\n");
@@ -582,7 +589,7 @@ static void emit_statement(struct generator *g)
     else if (kind < 14)
         emit_compute(g);
     else if (kind < 15)
-        emit_cell_write(g);
+        one_in(g, 3) ? emit_counter_write(g) : emit_cell_write(g);
     else if (kind < 17)
         emit_if(g);
     else
@@ -628,6 +635,11 @@ static void emit_constants(struct generator *g)
     emit(g, "%%one = Constant() {value = i64[] 1}\n");
     emit(g, "%%two = Constant() {value = i64[] 2}\n");
     emit(g, "%%half = Constant() {value = f32[] 0.5}\n");
+    if (one_in(g, 3)) { /* a Constant that is written to */
+        uint32_t id = fresh(g);
+        emit(g, "%%v%u = Constant() {value = f32[3] [1, -2, 4]}\n", id);
+        add(g, id, &(struct shape){.rank = 1, .dims = {3}});
+    }
     emit(g, "%%three = Constant() {value = f32[] 3}\n");
     for (int i = 0; i < 2; i++) {
         g->counters[g->n_counters] = g->cells[g->n_cells] = fresh(g);
