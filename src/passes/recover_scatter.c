@@ -424,14 +424,20 @@ static tssa_status *missed(struct pass_context *pass, const struct ir_op *op, co
     return pass_remark(pass, TSSA_REMARK_MISSED, op, "stays a scatter: %s", why);
 }
 
-/* Types of data, indices and updates that are known well enough, and no reduction. */
-static bool is_plain_scatter(const struct ir_op *op)
+/* Are the ranks of data, indices and updates known, and is there no reduction? */
+static tssa_status *is_plain_scatter(struct pass_context *pass, const struct ir_op *op, bool *plain)
 {
-    const char *reduction = ir_attr_str(op, "reduction", "none");
-    for (uint32_t i = 0; i < 3; i++)
-        if (!recover_is_ranked(ir_operand(op, i)))
-            return false;
-    return strcmp(reduction, "none") == 0;
+    char name[256];
+    *plain = strcmp(ir_attr_str(op, "reduction", "none"), "none") == 0;
+    for (uint32_t i = 0; i < 3 && *plain; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        *plain = recover_is_ranked(value);
+        if (!*plain && value)
+            return pass_remark(pass, TSSA_REMARK_MISSED, op,
+                               "stays a scatter: the rank of %s is not known",
+                               recover_name(value, name, sizeof name));
+    }
+    return NULL;
 }
 
 static bool same_dims(const struct dim *const *a, const struct dim *const *b, int n)
@@ -484,8 +490,9 @@ tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op)
 {
     struct places places = {0};
     int64_t depth;
-    bool proven;
-    if (!is_plain_scatter(op))
+    bool proven, plain;
+    TRY(is_plain_scatter(pass, op, &plain));
+    if (!plain)
         return NULL;
     struct ir_value *indices = ir_operand(op, 1);
     const struct ir_type *updates = ir_operand(op, 2)->type;
@@ -507,8 +514,9 @@ tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op)
 tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *op)
 {
     struct places places = {0};
-    bool proven;
-    if (!is_plain_scatter(op))
+    bool proven, plain;
+    TRY(is_plain_scatter(pass, op, &plain));
+    if (!plain)
         return NULL;
     const struct ir_type *indices = ir_operand(op, 1)->type, *updates = ir_operand(op, 2)->type;
     places.data = ir_operand(op, 0)->type;
