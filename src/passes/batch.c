@@ -85,7 +85,7 @@ bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, 
 
 /* ---- Makers --------------------------------------------------------------------------------------- */
 
-static bool out_of_memory(struct batch *batch)
+bool batch_out_of_memory(struct batch *batch)
 {
     if (!batch->status)
         batch->status = status_out_of_memory();
@@ -95,7 +95,7 @@ static bool out_of_memory(struct batch *batch)
 bool batch_put(struct batch *batch, struct ir_op *op)
 {
     if (!op)
-        return out_of_memory(batch);
+        return batch_out_of_memory(batch);
     ir_op_insert_before(op, batch->before);
     tssa_status *status = ir_infer_op(op);
     if (!status)
@@ -111,7 +111,7 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
 {
     struct ir_op *copy = ir_op_create(batch->graph, op->info, op->n_operands, op->n_results);
     if (!copy) {
-        out_of_memory(batch);
+        batch_out_of_memory(batch);
         return NULL;
     }
     copy->opaque = op->opaque;
@@ -121,7 +121,7 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
         copy->results[i].wanted = op->results[i].wanted;
     for (uint32_t i = 0; i < op->n_attrs; i++)
         if (!ir_op_set_attr(batch->graph, copy, &op->attrs[i])) {
-            out_of_memory(batch);
+            batch_out_of_memory(batch);
             return NULL;
         }
     return copy;
@@ -136,22 +136,30 @@ static bool all_there(uint32_t n, struct ir_value *const *values)
     return true;
 }
 
-struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
-                         uint32_t n_operands, struct ir_value *const *operands, uint32_t n_results)
+/* An op of the newest version, not put anywhere yet. */
+struct ir_op *batch_new(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
+                        uint32_t n_operands, struct ir_value *const *operands)
 {
     const struct ir_op_info *info = ir_op_info(id);
     if (!all_there(n_operands, operands))
         return NULL;
-    struct ir_op *op = ir_op_create(batch->graph, info, n_operands, n_results);
+    struct ir_op *op = ir_op_create(batch->graph, info, n_operands, 1);
     if (!op) {
-        out_of_memory(batch);
+        batch_out_of_memory(batch);
         return NULL;
     }
     op->version = ir_op_is_own(op) ? 0 : ir_op_bind(info, IR_NEWEST_OPSET);
     op->name = origin ? origin->name : NULL;
     for (uint32_t i = 0; i < n_operands; i++)
         ir_op_set_operand(op, i, operands[i]);
-    return batch_put(batch, op) ? op : NULL;
+    return op;
+}
+
+struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
+                         uint32_t n_operands, struct ir_value *const *operands)
+{
+    struct ir_op *op = batch_new(batch, origin, id, n_operands, operands);
+    return op && batch_put(batch, op) ? op : NULL;
 }
 
 static struct ir_value *result_of(struct ir_op *op)
@@ -176,14 +184,14 @@ struct ir_value *batch_unsqueeze(struct batch *batch, const struct ir_op *origin
     for (int i = 0; i < count; i++)
         axes[i] = first + i;
     struct ir_value *operands[] = {value, batch_ints(batch, 1, (size_t)count, axes)};
-    return result_of(batch_make(batch, origin, IR_OP_Unsqueeze, 2, operands, 1));
+    return result_of(batch_make(batch, origin, IR_OP_Unsqueeze, 2, operands));
 }
 
 bool batch_set_int(struct batch *batch, struct ir_op *op, const char *name, int64_t value)
 {
     struct ir_attr attr = {
         .name = intern_str(&batch->graph->strings, name), .kind = IR_ATTR_INT, .i = value};
-    return (attr.name && ir_op_set_attr(batch->graph, op, &attr)) || out_of_memory(batch);
+    return (attr.name && ir_op_set_attr(batch->graph, op, &attr)) || batch_out_of_memory(batch);
 }
 
 bool batch_set_ints(struct batch *batch, struct ir_op *op, const char *name, size_t count,
@@ -193,24 +201,14 @@ bool batch_set_ints(struct batch *batch, struct ir_op *op, const char *name, siz
         .name = intern_str(&batch->graph->strings, name), .kind = IR_ATTR_INTS, .count = count};
     attr.ints = arena_copy(&batch->graph->arena, values, count * sizeof *values);
     return (attr.name && attr.ints && ir_op_set_attr(batch->graph, op, &attr)) ||
-           out_of_memory(batch);
+           batch_out_of_memory(batch);
 }
 
 struct ir_value *batch_permute(struct batch *batch, const struct ir_op *origin,
                                struct ir_value *value, const int64_t *perm)
 {
-    const struct ir_op_info *info = ir_op_info(IR_OP_Transpose);
-    struct ir_op *op = value ? ir_op_create(batch->graph, info, 1, 1) : NULL;
-    if (!value)
-        return NULL;
-    if (!op) {
-        out_of_memory(batch);
-        return NULL;
-    }
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    op->name = origin->name;
-    ir_op_set_operand(op, 0, value);
-    if (!batch_set_ints(batch, op, "perm", (size_t)value->type->rank, perm) ||
+    struct ir_op *op = batch_new(batch, origin, IR_OP_Transpose, 1, &value);
+    if (!op || !batch_set_ints(batch, op, "perm", (size_t)value->type->rank, perm) ||
         !batch_put(batch, op))
         return NULL;
     return &op->results[0];
@@ -243,7 +241,7 @@ struct ir_value *batch_range(struct batch *batch)
     if (!batch->range) {
         struct ir_value *operands[] = {batch_ints(batch, 0, 1, &zero), batch->trips,
                                        batch_ints(batch, 0, 1, &one)};
-        batch->range = result_of(batch_make(batch, NULL, IR_OP_Range, 3, operands, 1));
+        batch->range = result_of(batch_make(batch, NULL, IR_OP_Range, 3, operands));
     }
     return batch->range;
 }
@@ -251,19 +249,8 @@ struct ir_value *batch_range(struct batch *batch)
 struct ir_value *batch_concat(struct batch *batch, const struct ir_op *origin, int64_t axis,
                               uint32_t n, struct ir_value *const *parts)
 {
-    const struct ir_op_info *info = ir_op_info(IR_OP_Concat);
-    if (!all_there(n, parts))
-        return NULL;
-    struct ir_op *op = ir_op_create(batch->graph, info, n, 1);
-    if (!op) {
-        out_of_memory(batch);
-        return NULL;
-    }
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    op->name = origin ? origin->name : NULL;
-    for (uint32_t i = 0; i < n; i++)
-        ir_op_set_operand(op, i, parts[i]);
-    if (!batch_set_int(batch, op, "axis", axis) || !batch_put(batch, op))
+    struct ir_op *op = batch_new(batch, origin, IR_OP_Concat, n, parts);
+    if (!op || !batch_set_int(batch, op, "axis", axis) || !batch_put(batch, op))
         return NULL;
     return &op->results[0];
 }
@@ -290,7 +277,7 @@ struct ir_value *batch_check(struct batch *batch, const struct ir_op *origin,
     if (!value || value->type->rank < 1)
         return NULL;
     struct ir_value *operands[] = {value, batch_shape(batch, (size_t)value->type->rank - 1, zeros)};
-    return result_of(batch_make(batch, origin, IR_OP_Reshape, 2, operands, 1));
+    return result_of(batch_make(batch, origin, IR_OP_Reshape, 2, operands));
 }
 
 struct ir_value *batch_stacked(struct batch *batch, const struct ir_value *value,
@@ -305,7 +292,7 @@ struct ir_value *batch_stacked(struct batch *batch, const struct ir_value *value
         outer->type->rank >= TSSA_MAX_RANK)
         return NULL;
     struct ir_value *operands[] = {outer, batch_shape(batch, (size_t)outer->type->rank, ones)};
-    return result_of(batch_make(batch, origin, IR_OP_Expand, 2, operands, 1));
+    return result_of(batch_make(batch, origin, IR_OP_Expand, 2, operands));
 }
 
 /* ---- The body ------------------------------------------------------------------------------------- */
@@ -429,7 +416,7 @@ struct ir_value *batch_flat_index(struct batch *batch, const struct ir_op *origi
     if (rank < 2)
         return index;
     struct ir_value *operands[] = {index, batch_ints(batch, 1, (size_t)rank - 1, axes)};
-    return result_of(batch_make(batch, origin, IR_OP_Squeeze, 2, operands, 1));
+    return result_of(batch_make(batch, origin, IR_OP_Squeeze, 2, operands));
 }
 
 /* ---- Regions -------------------------------------------------------------------------------------- */
@@ -463,7 +450,7 @@ static struct rule_param *new_params(struct maker *m, uint32_t count)
     struct rule_param *params =
         ARENA_ARRAY(&m->batch->graph->arena, struct rule_param, (size_t)count + 1);
     if (!params)
-        out_of_memory(m->batch);
+        batch_out_of_memory(m->batch);
     return params;
 }
 
@@ -696,17 +683,25 @@ static bool make_steps(struct maker *m, const struct rule *rule, const struct ir
     return true;
 }
 
+struct batch_region *batch_new_region(struct batch *batch)
+{
+    struct batch_region *region = ARENA_NEW(&batch->graph->arena, struct batch_region);
+    if (!region)
+        batch_out_of_memory(batch);
+    return region;
+}
+
 bool batch_region(struct batch *batch, const struct ir_op *op, bool base_batched,
                   const struct ir_type *base, struct batch_region *region)
 {
     struct maker *m = ARENA_NEW(&batch->graph->arena, struct maker);
     if (!m)
-        return out_of_memory(batch);
+        return batch_out_of_memory(batch);
     *m = (struct maker){.batch = batch, .op = op, .region = region, .in_front = base_batched};
     region->n_params = 0;
     region->in_range = true;
     if (!make_steps(m, rule_of(op), base) || !m->in_front)
         return false;
     region->rule = rule_create(batch->graph, m->n_steps, m->steps);
-    return region->rule != NULL || out_of_memory(batch);
+    return region->rule != NULL || batch_out_of_memory(batch);
 }

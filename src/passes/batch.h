@@ -67,7 +67,12 @@ batch_rule batch_find_rule(const struct ir_op *op);
 
 /* Makers put the op before the loop, infer it, and return NULL when that fails or memory runs out. */
 struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
-                         uint32_t n_operands, struct ir_value *const *operands, uint32_t n_results);
+                         uint32_t n_operands, struct ir_value *const *operands);
+/* The same, not put anywhere yet: for ops that get attributes first. */
+struct ir_op *batch_new(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
+                        uint32_t n_operands, struct ir_value *const *operands);
+/* Remembers that memory ran out; returns false. */
+bool batch_out_of_memory(struct batch *batch);
 /* A copy of `op` without its operands, not put anywhere yet, and putting it there. */
 struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op);
 bool batch_put(struct batch *batch, struct ir_op *op);
@@ -111,6 +116,7 @@ struct batch_region {
     uint32_t n_params;
     bool in_range; /* proven: no index is outside the tensor */
 };
+struct batch_region *batch_new_region(struct batch *batch);
 bool batch_region(struct batch *batch, const struct ir_op *op, bool base_batched,
                   const struct ir_type *base, struct batch_region *region);
 

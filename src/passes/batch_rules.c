@@ -75,7 +75,11 @@ static struct ir_op *copy_with_operands(struct batch *batch, const struct ir_op 
 
 static struct ir_value **new_values(struct batch *batch, uint32_t count)
 {
-    return ARENA_ARRAY(&batch->graph->arena, struct ir_value *, (size_t)count + 1);
+    struct ir_value **values =
+        ARENA_ARRAY(&batch->graph->arena, struct ir_value *, (size_t)count + 1);
+    if (!values)
+        batch_out_of_memory(batch);
+    return values;
 }
 
 static struct ir_op *copy_with(struct batch *batch, const struct ir_op *op,
@@ -209,14 +213,10 @@ static bool rule_reduce(struct batch *batch, const struct ir_op *op)
                    ? batch_define(batch, op, 0, operands[0], true)
                    : false;
     }
-    const struct ir_op_info *info = op->info;
-    struct ir_op *copy = operands[1] ? ir_op_create(batch->graph, info, 2, 1) : NULL;
+    struct ir_op *copy = batch_new(batch, op, op->info->id, 2, operands);
     if (!copy)
         return false;
     copy->version = op->version;
-    copy->name = op->name;
-    ir_op_set_operand(copy, 0, operands[0]);
-    ir_op_set_operand(copy, 1, operands[1]);
     return batch_set_int(batch, copy, "keepdims", ir_attr_int(op, "keepdims", 1)) &&
            finish(batch, op, copy);
 }
@@ -278,7 +278,7 @@ static bool rule_reshape(struct batch *batch, const struct ir_op *op)
         return false;
     struct ir_value *operands[] = {operand_of(batch, op, 0, &batched),
                                    batch_shape(batch, count, dims)};
-    struct ir_op *made = batch_make(batch, op, IR_OP_Reshape, 2, operands, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_Reshape, 2, operands);
     return made && batch_define(batch, op, 0, &made->results[0], true);
 }
 
@@ -297,7 +297,7 @@ static bool rule_expand(struct batch *batch, const struct ir_op *op)
     struct ir_value *operands[] = {value, (int)count == wide
                                               ? batch_ints(batch, 1, count + 1, dims)
                                               : batch_ints(batch, 1, count, dims + 1)};
-    struct ir_op *made = batch_make(batch, op, IR_OP_Expand, 2, operands, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_Expand, 2, operands);
     return made && batch_define(batch, op, 0, &made->results[0], true);
 }
 
@@ -311,7 +311,7 @@ static bool rule_tile(struct batch *batch, const struct ir_op *op)
         return false;
     struct ir_value *operands[] = {operand_of(batch, op, 0, &batched),
                                    batch_ints(batch, 1, count + 1, counts)};
-    struct ir_op *made = batch_make(batch, op, IR_OP_Tile, 2, operands, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_Tile, 2, operands);
     return made && batch_define(batch, op, 0, &made->results[0], true);
 }
 
@@ -338,7 +338,7 @@ static bool rule_slice(struct batch *batch, const struct ir_op *op)
     struct ir_value *operands[] = {
         operand_of(batch, op, 0, &batched), operand_of(batch, op, 1, &batched),
         operand_of(batch, op, 2, &batched), shifted, operand_of(batch, op, 4, &batched)};
-    struct ir_op *made = batch_make(batch, op, IR_OP_Slice, ir_operand(op, 4) ? 5 : 4, operands, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_Slice, ir_operand(op, 4) ? 5 : 4, operands);
     return made && batch_define(batch, op, 0, &made->results[0], true);
 }
 
@@ -363,7 +363,7 @@ static bool rule_shape(struct batch *batch, const struct ir_op *op)
 static bool rule_access(struct batch *batch, const struct ir_op *op)
 {
     bool batched;
-    struct batch_region *region = ARENA_NEW(&batch->graph->arena, struct batch_region);
+    struct batch_region *region = batch_new_region(batch);
     struct ir_value *base = operand_of(batch, op, 0, &batched);
     if (!region || !batch_region(batch, op, batched, ir_operand(op, 0)->type, region))
         return false;
@@ -381,7 +381,7 @@ static bool rule_access(struct batch *batch, const struct ir_op *op)
 /* An assign into a value of the iteration; loops whose carried value it is are not handled here. */
 static bool rule_assign(struct batch *batch, const struct ir_op *op)
 {
-    struct batch_region *region = ARENA_NEW(&batch->graph->arena, struct batch_region);
+    struct batch_region *region = batch_new_region(batch);
     struct ir_value *base = batch_stacked(batch, ir_operand(op, 0), op);
     const struct dim *dims[TSSA_MAX_RANK];
     const struct ir_type *type = ir_operand(op, 0)->type;
@@ -423,14 +423,16 @@ static bool gather_slice(struct batch *batch, const struct ir_op *op, int axis)
     const struct rule *rule =
         rule_create(batch->graph, 1, &(struct rule_step){RULE_SELECT, 2, params});
     int64_t factor, offset;
-    if (!rule || rank_of(op, 1) != 0 || !known || known->count != 1 ||
+    if (!rule)
+        return batch_out_of_memory(batch);
+    if (rank_of(op, 1) != 0 || !known || known->count != 1 ||
         !batch_affine(batch, known->elements[0], &factor, &offset))
         return false;
     /* As an access, in the body for a moment: the rule asks its op for params. */
     struct ir_value *index = ir_operand(op, 1);
     struct ir_op *access = rule_access_create(batch->graph, ir_operand(op, 0), rule, 1, &index);
     if (!access)
-        return false;
+        return batch_out_of_memory(batch);
     access->name = op->name;
     ir_op_insert_before(access, (struct ir_op *)op);
     bool done = rule_access(batch, access), batched;
@@ -446,14 +448,10 @@ static bool gather_rows(struct batch *batch, const struct ir_op *op)
     int64_t last = rank_of(op, 1) + 1;
     struct ir_value *indices =
         batch_unsqueeze(batch, op, operand_of(batch, op, 1, &batched), (int)last, 1);
-    const struct ir_op_info *info = ir_op_info(IR_OP_GatherND);
-    struct ir_op *made = indices ? ir_op_create(batch->graph, info, 2, 1) : NULL;
+    struct ir_value *operands[] = {operand_of(batch, op, 0, &batched), indices};
+    struct ir_op *made = batch_new(batch, op, IR_OP_GatherND, 2, operands);
     if (!made)
         return false;
-    made->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    made->name = op->name;
-    ir_op_set_operand(made, 0, operand_of(batch, op, 0, &batched));
-    ir_op_set_operand(made, 1, indices);
     return batch_set_int(batch, made, "batch_dims", 1) && batch_put(batch, made) &&
            batch_define(batch, op, 0, &made->results[0], true);
 }
@@ -496,17 +494,17 @@ static bool matmul_rows(struct batch *batch, const struct ir_op *op)
             return false;
     const int64_t flat[] = {n * m, k};
     struct ir_value *rows[] = {operand_of(batch, op, 0, &batched), batch_ints(batch, 1, 2, flat)};
-    struct ir_op *reshaped = batch_make(batch, op, IR_OP_Reshape, 2, rows, 1);
+    struct ir_op *reshaped = batch_make(batch, op, IR_OP_Reshape, 2, rows);
     if (!reshaped)
         return false;
     struct ir_value *factors[] = {&reshaped->results[0], operand_of(batch, op, 1, &batched)};
-    struct ir_op *product = batch_make(batch, op, IR_OP_MatMul, 2, factors, 1);
+    struct ir_op *product = batch_make(batch, op, IR_OP_MatMul, 2, factors);
     dims[right - 2] = n;
     dims[right - 1] = m;
     dims[right] = c;
     struct ir_value *back[] = {product ? &product->results[0] : NULL,
                                batch_ints(batch, 1, (size_t)right + 1, dims)};
-    struct ir_op *split = batch_make(batch, op, IR_OP_Reshape, 2, back, 1);
+    struct ir_op *split = batch_make(batch, op, IR_OP_Reshape, 2, back);
     struct ir_value *value =
         split ? batch_move_axis(batch, op, &split->results[0], right - 2, 0) : NULL;
     return value && batch_define(batch, op, 0, value, true);
@@ -540,7 +538,7 @@ static bool rule_matmul(struct batch *batch, const struct ir_op *op)
         if (factors[i] && is_batched(batch, op, i))
             factors[i] = batch_unsqueeze(batch, op, factors[i], 1, rank - have);
     }
-    struct ir_op *product = batch_make(batch, op, IR_OP_MatMul, 2, factors, 1);
+    struct ir_op *product = batch_make(batch, op, IR_OP_MatMul, 2, factors);
     struct ir_value *value = product ? &product->results[0] : NULL;
     int64_t axes[2];
     size_t n = 0;
@@ -550,7 +548,7 @@ static bool rule_matmul(struct batch *batch, const struct ir_op *op)
         axes[n++] = rank;
     if (value && n) {
         struct ir_value *operands[] = {value, batch_ints(batch, 1, n, axes)};
-        struct ir_op *squeezed = batch_make(batch, op, IR_OP_Squeeze, 2, operands, 1);
+        struct ir_op *squeezed = batch_make(batch, op, IR_OP_Squeeze, 2, operands);
         value = squeezed ? &squeezed->results[0] : NULL;
     }
     return value && batch_define(batch, op, 0, value, true);
@@ -572,10 +570,10 @@ static bool rule_gemm(struct batch *batch, const struct ir_op *op)
         if (transposed)
             factors[i] = batch_permute(batch, op, factors[i], swap);
     }
-    struct ir_op *made = batch_make(batch, op, IR_OP_MatMul, 2, factors, 1);
+    struct ir_op *made = batch_make(batch, op, IR_OP_MatMul, 2, factors);
     if (made && ir_operand(op, 2)) {
         struct ir_value *terms[] = {&made->results[0], aligned(batch, op, 2, 2)};
-        made = batch_make(batch, op, IR_OP_Add, 2, terms, 1);
+        made = batch_make(batch, op, IR_OP_Add, 2, terms);
     }
     return made && batch_define(batch, op, 0, &made->results[0], true);
 }

@@ -283,7 +283,7 @@ static struct ir_value *slice_of(struct batch *batch, const struct ir_op *origin
                                  struct ir_value *end)
 {
     struct ir_value *operands[] = {base, start, end, batch_ints(batch, 1, 1, &axis)};
-    struct ir_op *op = batch_make(batch, origin, IR_OP_Slice, 4, operands, 1);
+    struct ir_op *op = batch_make(batch, origin, IR_OP_Slice, 4, operands);
     return op ? &op->results[0] : NULL;
 }
 
@@ -335,16 +335,16 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
     uint32_t n = 0;
     if (offset > 0) {
         struct ir_value *terms[] = {behind, first};
-        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms, 1);
+        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
         behind = sum ? &sum->results[0] : NULL;
         parts[n++] = slice_of(batch, assign, base, axis, batch_ints(batch, 1, 1, &zero), first);
     }
     parts[n++] = batch_move_axis(batch, assign, rows, 0, (int)axis);
     parts[n++] = slice_of(batch, assign, base, axis, behind, batch_ints(batch, 1, 1, &end));
     struct ir_value *all = batch_concat(batch, assign, axis, n, parts);
-    struct ir_op *shape = batch_make(batch, assign, IR_OP_Shape, 1, &base, 1);
+    struct ir_op *shape = batch_make(batch, assign, IR_OP_Shape, 1, &base);
     struct ir_value *operands[] = {all, shape ? &shape->results[0] : NULL};
-    struct ir_op *checked = batch_make(batch, assign, IR_OP_Reshape, 2, operands, 1);
+    struct ir_op *checked = batch_make(batch, assign, IR_OP_Reshape, 2, operands);
     return checked ? &checked->results[0] : NULL;
 }
 
@@ -352,7 +352,7 @@ static struct ir_value *final_tensor(struct state *s, struct batch *batch, uint3
 {
     struct carried *c = &s->carried[k];
     struct ir_value *value = loop_initial(&s->loop, k);
-    struct batch_region *region = ARENA_NEW(&s->pass->graph->arena, struct batch_region);
+    struct batch_region *region = batch_new_region(batch);
     for (uint32_t i = c->n_assigns; region && value && i-- > 0;) {
         struct ir_op *assign = c->assigns[i];
         struct ir_value *source = stacked_source(batch, assign);
@@ -375,13 +375,9 @@ static struct ir_value *final_tensor(struct state *s, struct batch *batch, uint3
 static struct ir_value *cast_to(struct batch *batch, const struct ir_op *origin,
                                 struct ir_value *value, tssa_dtype dtype)
 {
-    const struct ir_op_info *info = ir_op_info(IR_OP_Cast);
-    struct ir_op *op = value ? ir_op_create(batch->graph, info, 1, 1) : NULL;
+    struct ir_op *op = batch_new(batch, origin, IR_OP_Cast, 1, &value);
     if (!op)
         return NULL;
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    op->name = origin->name;
-    ir_op_set_operand(op, 0, value);
     return batch_set_int(batch, op, "to", dtype) && batch_put(batch, op) ? &op->results[0] : NULL;
 }
 
@@ -397,16 +393,9 @@ static struct ir_value *final_reduction(struct state *s, struct batch *batch, ui
     if (how->truth)
         all = cast_to(batch, c->combine, all, TSSA_INT32);
     struct ir_value *operands[] = {all, batch_ints(batch, 1, 1, &zero)};
-    if (!all || !operands[1])
-        return NULL;
-    const struct ir_op_info *info = ir_op_info(how->reduce);
-    struct ir_op *op = ir_op_create(batch->graph, info, 2, 1);
+    struct ir_op *op = batch_new(batch, c->combine, how->reduce, 2, operands);
     if (!op)
         return NULL;
-    op->version = ir_op_bind(info, IR_NEWEST_OPSET);
-    op->name = c->combine->name;
-    ir_op_set_operand(op, 0, operands[0]);
-    ir_op_set_operand(op, 1, operands[1]);
     if (!batch_set_int(batch, op, "keepdims", 0) || !batch_put(batch, op))
         return NULL;
     return how->truth ? cast_to(batch, c->combine, &op->results[0], TSSA_BOOL) : &op->results[0];

@@ -17,6 +17,10 @@
 
 #include "base/text.h"
 #include "common/rewrite_check.h"
+#include "common/test_alloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
 
 #define PASSES "infer forward_assigns scalar_replacement forward_assigns parallelize dead_code"
 
@@ -399,11 +403,40 @@ static void test_random_bodies(void **state)
         run_seed(i, false);
 }
 
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+/* A body of every kind, rewritten on an allocator that fails. */
+static tssa_status *rewrite_on(const tssa_allocator *allocator)
+{
+    static const char *const names[] = {"forward_assigns", "merge_updates", "scalar_replacement",
+                                        "parallelize", "sequence_maps"};
+    struct program p = {.random = 5};
+    struct ir_graph *graph = NULL;
+    text_init(&p.text, &allocator_default);
+    make_program(&p, 3, true);
+    const char *text = text_string(&p.text);
+    tssa_status *status = ir_parse(allocator, text, strlen(text), &graph);
+    text_free(&p.text);
+    if (!status)
+        status = ir_infer_graph(graph);
+    if (!status)
+        status = pipeline_run_passes(graph, names, sizeof names / sizeof *names, NULL);
+    ir_graph_free(graph);
+    return status;
+}
+
+static void test_memory(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(rewrite_on) > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rows),        cmocka_unit_test(test_regions),
         cmocka_unit_test(test_near_misses), cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_updates),     cmocka_unit_test(test_random_bodies)};
+        cmocka_unit_test(test_updates),     cmocka_unit_test(test_random_bodies),
+        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
