@@ -305,12 +305,12 @@ static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *as
     struct ir_value *numbers = batch_range(batch);
     if (offset > 0) {
         struct ir_value *terms[] = {numbers, batch_ints(batch, 0, 1, &offset)};
-        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms, 1);
+        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
         numbers = sum ? &sum->results[0] : NULL;
     }
     struct ir_value *column = numbers ? batch_unsqueeze(batch, assign, numbers, 1, 1) : NULL;
     struct ir_value *operands[] = {base, column, rows};
-    struct ir_op *op = column ? batch_make(batch, assign, IR_OP_ScatterND, 3, operands, 1) : NULL;
+    struct ir_op *op = column ? batch_make(batch, assign, IR_OP_ScatterND, 3, operands) : NULL;
     return op ? &op->results[0] : NULL;
 }
 
