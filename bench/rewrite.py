@@ -38,6 +38,10 @@ from versus_ort import BLOCKS, ROOT, Ort, data_set_of, difference, figure, find_
 WORKLOADS = ("yolov3", "ssd", "yolact", "fcos", "nasrnn", "lstm", "seq2seq", "attention")
 
 
+# Further rows: a model with another value of an input.
+VARIANTS = {"get_started": [("get_started, n = 1000", {"n": 1000})]}
+
+
 # ---- One process: one thread count ---------------------------------------------------
 
 
@@ -90,17 +94,20 @@ def rewrite(tool: Path, source: Path, target: Path) -> float:
     return time.perf_counter() - start
 
 
-def prepare(path: Path, threads: int, inputs: list) -> Ort:
+def prepare(path: Path, threads: int, inputs: list, changed: dict[str, int]) -> Ort:
     import onnxruntime
 
     probe = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     named = dict(zip([i.name for i in probe.get_inputs()], inputs))
+    named |= {name: np.array(value, named[name].dtype) for name, value in changed.items()}
     engine = Ort(path, threads, named)
     engine.tensors &= not any(isinstance(value, list) for value in inputs)
     return engine
 
 
-def measure(tool: Path, folder: Path, threads: int, seconds: float) -> dict:
+def measure(
+    tool: Path, folder: Path, threads: int, seconds: float, name: str, changed: dict[str, int]
+) -> dict:
     source, target = folder / "model.onnx", ROOT / "build/rewritten" / f"{folder.name}.onnx"
     took = rewrite(tool, source, target)
     inputs = [
@@ -108,30 +115,30 @@ def measure(tool: Path, folder: Path, threads: int, seconds: float) -> dict:
         for v in read_inputs(data_set_of(folder))
     ]
     engines = {
-        "original": prepare(source, threads, inputs),
-        "rewritten": prepare(target, threads, inputs),
+        "original": prepare(source, threads, inputs, changed),
+        "rewritten": prepare(target, threads, inputs, changed),
     }
     pairs = zip(engines["rewritten"].results(), engines["original"].results())
     for k, (ours, theirs) in enumerate(pairs):
         if found := difference(ours, theirs):
             raise ValueError(f"output {k}: {found}")
     calls, runs = {}, {}
-    for name, engine in engines.items():
+    for which, engine in engines.items():
         if engine.tensors:
             engine.bind()
-        calls[name] = engine.call()
-        calls[name]()
-        estimate = float(np.median(versus_ort.time_block(calls[name], 5, seconds))) / 1e9
-        runs[name] = max(50, int(seconds / max(estimate, 1e-7))) // BLOCKS + 1
-    blocks: dict[str, list[np.ndarray]] = {name: [] for name in engines}
+        calls[which] = engine.call()
+        calls[which]()
+        estimate = float(np.median(versus_ort.time_block(calls[which], 5, seconds))) / 1e9
+        runs[which] = max(50, int(seconds / max(estimate, 1e-7))) // BLOCKS + 1
+    blocks: dict[str, list[np.ndarray]] = {which: [] for which in engines}
     gc.disable()
     for _ in range(BLOCKS):
-        for name, call in calls.items():
-            blocks[name].append(versus_ort.time_block(call, runs[name], 3 * seconds / BLOCKS))
+        for which, call in calls.items():
+            blocks[which].append(versus_ort.time_block(call, runs[which], 3 * seconds / BLOCKS))
     gc.enable()
     before, after = nodes(source), nodes(target)
     return {
-        "model": folder.name,
+        "model": name,
         "threads": threads,
         "original": versus_ort.summary(blocks["original"]),
         "rewritten": versus_ort.summary(blocks["rewritten"]),
@@ -143,12 +150,13 @@ def measure(tool: Path, folder: Path, threads: int, seconds: float) -> dict:
 
 def child(args: argparse.Namespace) -> int:
     for folder in find_models(args):
-        try:
-            row = measure(args.tool, folder, args.child, args.seconds)
-        except Exception as error:  # ONNX Runtime has many of its own
-            text = str(error).splitlines()[0] if str(error) else type(error).__name__
-            row = {"model": folder.name, "threads": args.child, "error": text}
-        print(json.dumps(row), flush=True)
+        for name, changed in [(folder.name, {}), *VARIANTS.get(folder.name, [])]:
+            try:
+                row = measure(args.tool, folder, args.child, args.seconds, name, changed)
+            except Exception as error:  # ONNX Runtime has many of its own
+                text = str(error).splitlines()[0] if str(error) else type(error).__name__
+                row = {"model": name, "threads": args.child, "error": text}
+            print(json.dumps(row), flush=True)
     return 0
 
 
