@@ -93,8 +93,9 @@ static void joining(void **state)
     expect(type_join(&table, a, table.unknown), "?");
     expect(type_join(&table, type_sequence(&table, a), type_sequence(&table, f32(1, 4, 0))),
            "seq(f32[*])");
-    assert_ptr_equal(type_join(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)),
-                     type_opaque(&table, NULL, NULL));
+    assert_ptr_equal(
+        type_join(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)),
+        type_opaque(&table, NULL, NULL));
 }
 
 static void refining(void **state)
@@ -112,7 +113,8 @@ static void refining(void **state)
     expect(type_refine(&table, type_sequence(&table, type_unranked(&table, TSSA_FLOAT)),
                        type_sequence(&table, f32(1, 3, 0))),
            "seq(f32[3])");
-    expect(type_refine(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)), "opaque");
+    expect(type_refine(&table, type_opaque(&table, NULL, NULL), type_opaque(&table, NULL, NULL)),
+           "opaque");
 }
 
 static void compatibility(void **state)

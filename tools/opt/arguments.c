@@ -36,13 +36,14 @@ static const struct argp_option options[] = {
     {"print-passes", KEY_LIST, "markdown", OPTION_ARG_OPTIONAL,
      "List the passes and what each level runs, and end", 1},
     {"input-shape", KEY_SHAPE, "NAME:DIMS", 0,
-     "Fix the shape of an input: x:1,3,224,224 or x:1x3x4", 1},
-    {"input-shapes", 0, NULL, OPTION_ALIAS, NULL, 1},
-    {"overwrite-input-shape", 0, NULL, OPTION_ALIAS, NULL, 1},
+     "Fix the shape of an input: x:1,3,224,224 or x:1x3x4 (also: --overwrite-input-shape)", 1},
+    {"input-shapes", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
+    {"overwrite-input-shape", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"dim", KEY_DIM, "NAME=SIZE", 0, "Fix a symbolic dim of the model", 1},
 
     {NULL, 0, NULL, 0, "What is written:", 2},
-    {"opset", KEY_OPSET, "N", 0, "Write operators as of this opset (default: the model's)", 2},
+    {"opset", KEY_OPSET, "N", 0,
+     "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},
     {"save-as-external-data", KEY_EXTERNAL, NULL, 0,
      "Put large weights into OUT.data; models above 2 GiB always do", 2},
 
@@ -64,7 +65,7 @@ static const struct argp_option options[] = {
     {"stats", KEY_STATS, NULL, 0, "Time and operators per pass, and peak memory", 4},
     {"dump-ir", KEY_DUMP, "PASS|all", OPTION_ARG_OPTIONAL,
      "Print the graph as IR text: at the end, after a pass, or after all that changed it", 4},
-    {"dump-dir", KEY_DUMP_DIR, "DIR", 0, "Write these texts to DIR, not to standard error", 4},
+    {"dump-dir", KEY_DUMP_DIR, "DIR", 0, "Write what --dump-ir prints to files in DIR", 4},
     {"quiet", 'q', NULL, 0, "Print no tables", 4},
 
     {NULL, 0, NULL, 0, "Other:", -1},
