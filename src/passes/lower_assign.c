@@ -605,6 +605,17 @@ static const struct rule_step *only_step(const struct writer *w, enum rule_kind 
     return w->rule->n_steps == 1 && w->rule->steps[0].kind == kind ? &w->rule->steps[0] : NULL;
 }
 
+/* mask ? a : b. Where is not made for BOOL in every runtime: logic says the same. */
+static struct ir_value *choose(struct lowering *l, struct ir_value *mask, struct ir_value *a,
+                               struct ir_value *b)
+{
+    struct ir_value *const operands[] = {mask, a, b};
+    if (b->type->dtype != TSSA_BOOL)
+        return lower_emit(l, IR_OP_Where, 3, operands);
+    struct ir_value *outside = lower_emit(l, IR_OP_Not, 1, &mask);
+    return binary(l, IR_OP_Or, binary(l, IR_OP_And, mask, a), binary(l, IR_OP_And, outside, b));
+}
+
 /* A source of one element where the mask is true. */
 static struct ir_value *assign_mask(struct writer *w)
 {
@@ -624,9 +635,8 @@ static struct ir_value *assign_mask(struct writer *w)
         axes[n++] = lower_rank(mask) + i - first;
     mask = lower_unsqueeze(w->l, mask, n, axes);
     const struct lower_shape scalar = {0};
-    struct ir_value *const operands[] = {
-        mask, lower_rank(w->s) ? lower_reshape(w->l, w->s, &scalar) : w->s, w->x};
-    return lower_emit(w->l, IR_OP_Where, 3, operands);
+    struct ir_value *s = lower_rank(w->s) ? lower_reshape(w->l, w->s, &scalar) : w->s;
+    return choose(w->l, mask, s, w->x);
 }
 
 /* One element, or a slab, that several numbers name, not all of them constants: their list is an index. */

@@ -430,11 +430,12 @@ static void make_rule(struct test_case *t, int rule)
                                      ALL_KINDS & ~(1u << RULE_GATHER | 1u << RULE_MASK)};
     const struct random_scalars scalars = {SCALARS, t->values};
     struct rule_region region;
+    struct random_rule *made = &t->rules[rule];
     if (rule > 0 && random_int(&t->random, 0, 3) == 0)
-        t->rules[rule] = t->rules[rule - 1];
+        *made = made[-1];
     else
         random_rule(&t->random, &t->pool, kinds[random_int(&t->random, 0, 3)], t->rank, t->dims,
-                    &scalars, &t->rules[rule]);
+                    &scalars, made);
     for (uint32_t i = 0; i < t->rules[rule].rule.n_steps; i++)
         t->rules[rule].steps[i].params = t->rules[rule].params[i];
     t->rules[rule].rule.steps = t->rules[rule].steps;
