@@ -616,27 +616,47 @@ static struct ir_value *choose(struct lowering *l, struct ir_value *mask, struct
     return binary(l, IR_OP_Or, binary(l, IR_OP_And, mask, a), binary(l, IR_OP_And, outside, b));
 }
 
-/* A source of one element where the mask is true. */
+/* The source as it broadcasts to the base, when it is the same wherever the mask is true; else NULL. */
+static struct ir_value *uniform_source(struct writer *w, int axis, int mask_rank)
+{
+    int64_t axes[TSSA_MAX_RANK];
+    int region_rank = lower_rank(w->x) - mask_rank + 1;
+    int at = axis - (region_rank - lower_rank(w->s)); /* of the source, that the mask's axis is */
+    if (lower_rank(w->s) < 0 || lower_rank(w->s) > region_rank)
+        return NULL;
+    if (at < 0)
+        return w->s;
+    if (!lower_is_number(w->s->type->dims[at], 1))
+        return NULL;
+    for (int i = 0; i < mask_rank - 1; i++)
+        axes[i] = at + i;
+    return lower_unsqueeze(w->l, w->s, mask_rank - 1, axes);
+}
+
+/* One source wherever the mask is true, or its rows where the true ones are. */
 static struct ir_value *assign_mask(struct writer *w)
 {
     const struct rule_step *step = only_step(w, RULE_MASK);
     int rank = lower_rank(w->x), n = 0;
     int64_t axes[TSSA_MAX_RANK];
-    if (!step || rank < 0 || lower_rank(w->s) < 0)
+    if (!step || rank < 0)
         return NULL;
-    for (int i = 0; i < lower_rank(w->s); i++)
-        if (!lower_is_number(w->s->type->dims[i], 1))
-            return NULL;
     struct ir_value *mask = w->params[step->params[1].value];
-    int first = (int)step->params[0].value + lower_rank(mask);
-    if (lower_rank(mask) < 1 || first > rank)
+    int axis = (int)step->params[0].value, behind = axis + lower_rank(mask);
+    if (lower_rank(mask) < 1 || behind > rank)
         return NULL;
-    for (int i = first; i < rank; i++)
-        axes[n++] = lower_rank(mask) + i - first;
-    mask = lower_unsqueeze(w->l, mask, n, axes);
-    const struct lower_shape scalar = {0};
-    struct ir_value *s = lower_rank(w->s) ? lower_reshape(w->l, w->s, &scalar) : w->s;
-    return choose(w->l, mask, s, w->x);
+    struct ir_value *s = uniform_source(w, axis, lower_rank(mask));
+    for (int i = behind; i < rank; i++)
+        axes[n++] = lower_rank(mask) + i - behind;
+    if (s)
+        return choose(w->l, lower_unsqueeze(w->l, mask, n, axes), s, w->x);
+    s = axis == 0 ? full_source(w) : NULL;
+    if (!s)
+        return NULL;
+    struct ir_value *places = lower_emit(w->l, IR_OP_NonZero, 1, &mask);
+    struct ir_value *const operands[] = {
+        w->x, lower_transpose(w->l, places, 2, (const int64_t[]){1, 0}), s};
+    return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
 /* One element, or a slab, that several numbers name, not all of them constants: their list is an index. */
