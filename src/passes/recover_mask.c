@@ -45,7 +45,7 @@ static int64_t read_side(const struct tensor *mask, bool negated, int axis, stru
         bool any = false;
         for (size_t block = (size_t)(k * inner); block < total && !any;
              block += (size_t)(dim * inner))
-            any = memchr(bits + block, !negated, (size_t)inner) != NULL;
+            any = memchr(bits + block, negated ? 0 : 1, (size_t)inner) != NULL;
         if (!any)
             continue;
         if (count == 0)

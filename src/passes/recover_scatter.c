@@ -427,15 +427,16 @@ static tssa_status *missed(struct pass_context *pass, const struct ir_op *op, co
 /* Are the ranks of data, indices and updates known, and is there no reduction? */
 static tssa_status *is_plain_scatter(struct pass_context *pass, const struct ir_op *op, bool *plain)
 {
-    char name[256];
     *plain = strcmp(ir_attr_str(op, "reduction", "none"), "none") == 0;
     for (uint32_t i = 0; i < 3 && *plain; i++) {
         const struct ir_value *value = ir_operand(op, i);
         *plain = recover_is_ranked(value);
-        if (!*plain && value)
+        if (!*plain && value) {
+            char name[256];
             return pass_remark(pass, TSSA_REMARK_MISSED, op,
                                "stays a scatter: the rank of %s is not known",
                                recover_name(value, name, sizeof name));
+        }
     }
     return NULL;
 }
