@@ -11,8 +11,8 @@
  *     value = batch_get(&batch, y, &batched);
  *     batch_undo(&batch);                           when it came to nothing
  *
- * Results have the bits of the loop's, but for float matrix products, which may be added up in another
- * order.
+ * Results have the bits of the loop's, but for matrix products and sums of floats, which may be added up in
+ * another order.
  */
 #ifndef TSSA_PASSES_BATCH_H
 #define TSSA_PASSES_BATCH_H

@@ -8,9 +8,12 @@
  *     a result       of an operation on integers or truth values whose order does not matter
  *     nothing        scan outputs are what all iterations computed
  *
+ * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
+ * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
+ *
  *   needs   forward_assigns, the loop's counter as a known element
- *   keeps   results' bits, but that float matrix products may be added up in another order; loops that it
- *           does not understand, which a remark explains
+ *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
+ *           loops that it does not understand, which a remark explains
  *   breaks  ops of the body that nothing uses were copied as well (dead_code)
  *
  * A trip count below zero is none. An index that is out of range is an error after the rewriting as
@@ -314,6 +317,29 @@ static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *as
     return op ? &op->results[0] : NULL;
 }
 
+/* Rows as large as those of the base without `axis`; NULL where a smaller one cannot be widened. */
+static struct ir_value *fit_rows(struct batch *batch, const struct ir_op *assign,
+                                 const struct ir_value *base, int64_t axis, struct ir_value *rows)
+{
+    int64_t dims[TSSA_MAX_RANK];
+    const struct ir_type *type = base->type;
+    bool same = true, known = true;
+    if (rows->type->kind != TYPE_TENSOR || rows->type->rank != type->rank)
+        return NULL;
+    for (int i = 0, k = 0; i < type->rank; i++) {
+        if (i == axis)
+            continue;
+        same &= rows->type->dims[k + 1] == type->dims[i];
+        known &= dim_is_const(type->dims[i], &dims[k]) && dims[k] > 0;
+        k++;
+    }
+    if (same || !known)
+        return same ? rows : NULL;
+    struct ir_value *operands[] = {rows, batch_shape(batch, (size_t)type->rank - 1, dims)};
+    struct ir_op *op = batch_make(batch, assign, IR_OP_Expand, 2, operands);
+    return op ? &op->results[0] : NULL;
+}
+
 /*
  * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows, what is
  * after, and a Reshape to the shape that it should have, which fails when it has not.
@@ -327,6 +353,9 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
     int64_t factor, offset, axis = rule->steps[0].params[0].value;
     if (rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
         !batch_affine(batch, index, &factor, &offset) || factor != 1 || offset < 0)
+        return NULL;
+    rows = fit_rows(batch, assign, base, axis, rows);
+    if (!rows)
         return NULL;
     if (axis == 0 && are_rows_of(base, rows))
         return scatter_rows(batch, assign, base, rows, offset);
