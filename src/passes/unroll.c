@@ -7,6 +7,7 @@
  *     times ops of the body stay below a limit. What it carries is then a known list (sequences);
  *   - a Loop in the body of another, each of whose iterations needs the one before: a stack of layers, say.
  *     Where it indexes what the outer loop carries, that can be taken apart then (scalar_replacement);
+ *   - of a Loop whose iterations do not see what the ones before did, and overwrite it, the last one;
  *   - a SequenceMap over sequences that are constructed from as few values.
  *
  * Other loops over tensors stay: they become batched operators (parallelize), or are truly sequential, and
@@ -18,6 +19,7 @@
  */
 #include "ir/clone.h"
 #include "ir/infer.h"
+#include "ir/rule.h"
 #include "passes/loops.h"
 #include "passes/pass.h"
 
@@ -117,6 +119,31 @@ static bool has_absent_values(const struct loop *loop)
         if (!ir_operand(loop->ret, i))
             return true;
     return false;
+}
+
+/* Does every iteration write the same region of the carried value, and is that all that is done with it? */
+static bool is_overwritten(const struct loop *loop, uint32_t k)
+{
+    const struct ir_value *param = loop_param(loop, k), *next = loop_next(loop, k);
+    const struct ir_op *assign = next->op;
+    if (!assign || !ir_op_is(assign, IR_OP_assign) || assign->parent != loop->body ||
+        param->uses != &assign->operands[0] || param->uses->next || next->uses->next)
+        return false;
+    for (uint32_t i = rule_first_operand(assign); i < assign->n_operands; i++)
+        if (!ir_operand(assign, i) || loop_makes(loop, ir_operand(assign, i)))
+            return false;
+    return true;
+}
+
+static bool only_last_counts(const struct loop *loop)
+{
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        if (loop_param(loop, k)->uses && !is_overwritten(loop, k))
+            return false;
+    for (uint32_t k = 0; k < loop->n_stacked; k++)
+        if (loop->op->results[loop->n_carried + k].uses)
+            return false;
+    return true;
 }
 
 /* ---- Loop ----------------------------------------------------------------------------------------- */
@@ -220,12 +247,12 @@ static tssa_status *copy_iteration(struct unroll *unroll, const struct loop *loo
     return leave_iteration(loop, cloner, carried, elements);
 }
 
-/* The only iteration: its ops are moved, so that values keep their names. */
-static tssa_status *move_iteration(struct unroll *unroll, const struct loop *loop,
+/* The only iteration that counts: its ops are moved, so that values keep their names. */
+static tssa_status *move_iteration(struct unroll *unroll, const struct loop *loop, int64_t i,
                                    struct ir_value **carried, struct ir_value **arguments,
                                    struct ir_value **elements)
 {
-    TRY(enter_iteration(loop, 0, carried, arguments));
+    TRY(enter_iteration(loop, i, carried, arguments));
     for (uint32_t p = 0; p < loop->body->n_params; p++)
         if (arguments[p])
             ir_value_replace(loop->body->params[p], arguments[p]);
@@ -234,7 +261,9 @@ static tssa_status *move_iteration(struct unroll *unroll, const struct loop *loo
     return leave_iteration(loop, &unroll->cloner, carried, elements);
 }
 
-static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, int64_t trips)
+/* Iterations first, first + 1, ... of which there are `trips`. */
+static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, int64_t first,
+                                int64_t trips)
 {
     struct arena *arena = &unroll->pass->graph->arena;
     size_t n_elements = (size_t)loop->n_stacked * (size_t)trips;
@@ -246,13 +275,14 @@ static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, 
     TRY_ALLOC(elements);
     for (uint32_t k = 0; k < loop->n_carried; k++)
         carried[k] = loop_initial(loop, k);
-    TRY(pass_remark(unroll->pass, TSSA_REMARK_APPLIED, loop->op, "written out: %lld iteration%s",
-                    (long long)trips, trips == 1 ? "" : "s"));
+    TRY(pass_remark(unroll->pass, TSSA_REMARK_APPLIED, loop->op, "written out: %s%lld iteration%s",
+                    first ? "the last of " : "", (long long)(first + trips),
+                    first + trips == 1 ? "" : "s"));
     unroll->pass->changed = true;
     if (trips == 1)
-        TRY(move_iteration(unroll, loop, carried, arguments, elements));
+        TRY(move_iteration(unroll, loop, first, carried, arguments, elements));
     for (int64_t i = 0; trips > 1 && i < trips; i++)
-        TRY(copy_iteration(unroll, loop, i, carried, arguments,
+        TRY(copy_iteration(unroll, loop, first + i, carried, arguments,
                            elements + (size_t)i * loop->n_stacked));
     return finish(loop, trips, carried, elements);
 }
@@ -264,8 +294,10 @@ static tssa_status *visit_loop(struct unroll *unroll, struct ir_op *op)
     bool worth;
     if (!loop_trips(&loop, &trips) || trips < 1 || has_absent_values(&loop))
         return NULL;
+    if (trips < INT64_MAX && only_last_counts(&loop))
+        return unroll_loop(unroll, &loop, trips - 1, 1);
     TRY(is_worth_it(unroll, &loop, trips, &worth));
-    return worth ? unroll_loop(unroll, &loop, trips) : NULL;
+    return worth ? unroll_loop(unroll, &loop, 0, trips) : NULL;
 }
 
 /* ---- SequenceMap ---------------------------------------------------------------------------------- */

@@ -291,6 +291,29 @@ static void one_value_is_written_at_once(void **state)
     assert_true(ran > 50);
 }
 
+/* Of iterations that overwrite a row, and one that is computed anew, the last one is left. */
+static void last_iteration_is_enough(void **state)
+{
+    (void)state;
+    for (int trips = 1; trips <= 5; trips++)
+        for (int64_t row = -3; row <= 2; row++) {
+            char text[1024];
+            snprintf(text, sizeof text,
+                     "graph (%%row: i64[], %%x: f32[3, 2], %%y: f32[8, 2]) -> (%%a, %%b) {\n"
+                     " %%trips = Constant() {value = i64[] %d}\n"
+                     " %%a, %%b = Loop(%%trips, _, %%x, %%y) {\n"
+                     "  body(%%i: i64[], %%c: bool[], %%t: f32[3, 2], %%u: f32[8, 2]) {\n"
+                     "   %%r = Gather(%%y, %%i) {axis = 0}\n"
+                     "   %%t1 = assign(%%t, %%r, %%row) {rule = [select(0, $0)]}\n"
+                     "   %%u1 = Sub(%%y, %%r)\n"
+                     "   return(%%c, %%t1, %%u1)\n } }\n return(%%a, %%b)\n}\n",
+                     trips);
+            assert_true(rewrite_check(&(const struct rewrite_check){
+                .text = text, .passes = "unroll", .size = 1, .scalar = row, .seed = 5}));
+            assert_int_equal(rewrite_count(text, "unroll", "Loop@"), 0);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +321,7 @@ int main(void)
         cmocka_unit_test(appended_rows_are_stacked),
         cmocka_unit_test(grown_sequences_are_stacked),
         cmocka_unit_test(one_value_is_written_at_once),
+        cmocka_unit_test(last_iteration_is_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
