@@ -227,7 +227,7 @@ static tssa_status *write_files(struct export *export, const char *path)
 {
     if (export->external.tensors.count)
         return write_both(export, path);
-    struct file_writer writer;
+    struct file_writer writer = {0};
     TRY(write_model(export, path, &writer));
     return file_writer_commit(&writer);
 }

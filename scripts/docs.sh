@@ -46,7 +46,7 @@ bits of element-wise results; [contributing.md](contributing.md) tells how to ad
 
 END
     "$opt" --print-passes=markdown
-    "$opt" --print-passes | sed -n '/^$/q; s/ .*//p' | while read -r pass; do
+    "$opt" --print-passes | awk 'NF == 0 { done = 1 } !done { print $1 }' | while read -r pass; do
         printf '\n## %s\n\n' "$pass"
         contract "src/passes/$pass.c"
     done
