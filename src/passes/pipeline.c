@@ -51,6 +51,7 @@ static const struct stage level_2[] = {
           "sink_permutes",
           "forward_assigns",
           "merge_updates",
+          "split_columns",
           "scalar_replacement",
           "scan_outputs",
           "stack_sequences",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* widen, pack_matmuls, fold_lookups and sink_permutes compute what was computed. */
+/* widen, split_columns, pack_matmuls, fold_lookups and sink_permutes compute what was computed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -113,10 +113,39 @@ static void looked_up_products(void **state)
     assert_int_equal(rewrite_count(text, "fold_lookups dead_code", "MatMul@"), 0);
 }
 
+/* Pairs of rows, in every shape that broadcasts. */
+static void pairs_of_rows(void **state)
+{
+    (void)state;
+    static const char *const shapes[] = {"N, 1, 2", "1, N, 2",   "64, 64, 2", "2",
+                                         "N, 2",    "64, 64, 1", "1, 1, 1"};
+    const size_t n = sizeof shapes / sizeof *shapes;
+    int split = 0;
+    for (size_t i = 0; i < n * n; i++) {
+        struct text text;
+        text_init(&text, &allocator_default);
+        text_printf(
+            &text,
+            "graph (%%a: f32[%s], %%b: f32[%s], %%c: f32[64, 64, 2], %%s: f32[]) -> (%%y, %%z) "
+            "{\n %%m = Max(%%a, %%b, %%s)\n %%d = Sub(%%c, %%m)\n %%e = Clip(%%d, %%s)\n "
+            "%%p = access(%%e) {rule = [select(2, 0)]}\n %%q = access(%%e) {rule = [select(2, "
+            "1), permute(1, 0)]}\n %%y = Mul(%%p, %%q)\n %%z = access(%%d) {rule = "
+            "[select(2, 1)]}\n return(%%y, %%z)\n}\n",
+            shapes[i / n], shapes[i % n]);
+        for (int64_t size = 1; size <= 64; size += 63)
+            rewrite_check(&(const struct rewrite_check){
+                .text = text_string(&text), .passes = "split_columns", .size = size});
+        split += rewrite_count(text_string(&text), "split_columns dead_code", "Sub@") == 2;
+        text_free(&text);
+    }
+    assert_true(split > 10);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_axis), cmocka_unit_test(rows_times_matrices),
-        cmocka_unit_test(permuted_writes), cmocka_unit_test(looked_up_products)};
+        cmocka_unit_test(permuted_writes), cmocka_unit_test(pairs_of_rows),
+        cmocka_unit_test(looked_up_products)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
