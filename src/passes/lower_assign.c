@@ -453,6 +453,35 @@ static struct ir_value *selected_row(struct writer *w)
     return lower_unsqueeze(w->l, row, 2, (const int64_t[]){0, 1});
 }
 
+/* A smaller tensor is copied in less time than another operator takes. */
+#define LARGE_BASE 16384
+
+static bool is_large(const struct ir_type *type)
+{
+    int64_t count = 1, dim;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dim) || __builtin_mul_overflow(count, dim, &count))
+            return true;
+    return count >= LARGE_BASE;
+}
+
+/* Was the base made for this write alone? */
+static bool is_own(const struct writer *w, const struct ir_value *x)
+{
+    return x->op && !ir_value_constant(x) && x->op->parent == w->l->op->parent && x->uses &&
+           !x->uses->next && x->uses->user == w->l->op;
+}
+
+/* ScatterElements writes in place in ONNX Runtime where it may; ScatterND copies. */
+static struct ir_value *scatter_in_place(struct writer *w, struct ir_value *x,
+                                         struct ir_value *rows, struct ir_value *part)
+{
+    struct ir_value *shape = lower_emit(w->l, IR_OP_Shape, 1, &part);
+    struct ir_value *const expanded[] = {rows, shape};
+    struct ir_value *const operands[] = {x, lower_emit(w->l, IR_OP_Expand, 2, expanded), part};
+    return lower_emit_axis(w->l, IR_OP_ScatterElements, 3, operands, 0);
+}
+
 /* Rows of the first axis are scattered. */
 static struct ir_value *scatter_rows(struct writer *w, struct ir_value *x, struct ir_value *part,
                                      int axis)
@@ -462,6 +491,8 @@ static struct ir_value *scatter_rows(struct writer *w, struct ir_value *x, struc
     struct ir_value *rows = selected_row(w);
     rows = rows ? rows : constant_rows(w);
     rows = rows ? rows : sliced_rows(w, part);
+    if (rows && lower_rank(x) == 2 && is_large(x->type) && is_own(w, x))
+        return scatter_in_place(w, x, rows, part);
     struct ir_value *const operands[] = {x, rows, part};
     return rows ? lower_emit(w->l, IR_OP_ScatterND, 3, operands) : NULL;
 }
