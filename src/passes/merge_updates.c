@@ -139,7 +139,7 @@ static tssa_status *replace(struct pass_context *pass, const struct parts *parts
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    struct parts parts = {NULL};
+    struct parts parts = {0};
     bool added = true;
     if (!ir_op_is(op, IR_OP_assign) || !rule_of(op))
         return NULL;
