@@ -437,6 +437,23 @@ static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
     return set_param_known(graph, body->params[1], dim_const(&graph->dims, 1));
 }
 
+/* One element of this type, where it is known? */
+static tssa_status *check_single(const struct ir_op *op, uint32_t index, tssa_dtype dtype,
+                                 const char *what)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    int64_t count = 1, dim;
+    if (!value || value->type->kind == TYPE_UNKNOWN)
+        return NULL;
+    const struct ir_type *type = value->type;
+    for (int i = 0; type->kind == TYPE_TENSOR && i < type->rank; i++)
+        count = dim_is_const(type->dims[i], &dim) && dim != 1 ? 0 : count;
+    if (type->kind != TYPE_TENSOR || count != 1 ||
+        (type->dtype != dtype && type->dtype != TSSA_UNDEFINED))
+        return ERROR(TSSA_MALFORMED, "the %s is not one %s", what, dtype_info(dtype)->ir_name);
+    return NULL;
+}
+
 INFER_RULE(loop)
 {
     uint32_t carried = op->n_operands > 2 ? op->n_operands - 2 : 0;
@@ -445,6 +462,8 @@ INFER_RULE(loop)
         return ERROR(TSSA_MALFORMED, "%u carried values but only %u outputs", (unsigned)carried,
                      (unsigned)op->n_results);
     TRY(find_block(op, "body", carried + 2, op->n_results + 1, &body));
+    TRY(check_single(op, 0, TSSA_INT64, "trip count"));
+    TRY(check_single(op, 1, TSSA_BOOL, "condition"));
     uint32_t first_local = graph->dims.n_dims;
     TRY(set_param(body->params[0], type_scalar(&graph->types, TSSA_INT64)));
     TRY(set_param(body->params[1], type_scalar(&graph->types, TSSA_BOOL)));
