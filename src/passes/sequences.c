@@ -261,10 +261,10 @@ static tssa_status *all_values(struct ir_op *at, struct items *items, bool *all)
 {
     *all = true;
     for (size_t i = 0; i < items->list.count && *all; i++) {
-        struct item *item = &items->list.data[i];
-        TRY(element_value(at, item, &item->value));
-        *item = (struct item){.value = item->value};
-        *all = item->value != NULL;
+        struct ir_value *value;
+        TRY(element_value(at, &items->list.data[i], &value));
+        items->list.data[i] = (struct item){.value = value};
+        *all = value != NULL;
     }
     return NULL;
 }
