@@ -409,7 +409,7 @@ static tssa_status *unbroadcast(struct ir_graph *graph, struct ir_op *op, uint32
     TRY_ALLOC(constant);
     ir_op_insert_before(constant, op);
     *value = &constant->results[0];
-    return ir_infer_op(constant);
+    return ir_infer_op_lenient(constant);
 }
 
 /* Operators whose operands broadcast to each other, all of them. */

@@ -108,7 +108,7 @@ static tssa_status *emit(struct ir_op *at, enum ir_op_id id, uint32_t n,
     for (uint32_t i = 0; i < n; i++)
         ir_op_set_operand(op, i, operands[i]);
     *result = &op->results[0];
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 /* 0, 1, ... for the iterations; and how many these are, as a shape. */
@@ -157,7 +157,7 @@ static tssa_status *write_all(const struct loop *loop, uint32_t k, struct ir_val
         return status_out_of_memory();
     for (uint32_t i = 0; i < rule->n_steps; i++)
         ir_op_set_operand(concat, i, columns[i]);
-    TRY(ir_infer_op(concat));
+    TRY(ir_infer_op_lenient(concat));
     operands[1] = &concat->results[0];
     TRY(emit(loop->op, IR_OP_Expand, 2, (struct ir_value *const[]){ir_operand(assign, 1), shape},
              &operands[2]));

@@ -20,6 +20,7 @@
 #include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/rule.h"
+#include "passes/loops.h"
 #include "passes/pass.h"
 #include "passes/recurrence.h"
 
@@ -251,35 +252,16 @@ static bool all_can_cross(struct distribution *d)
 
 /* ---- Eligible loops ------------------------------------------------------------------------------- */
 
-static bool is_true(const struct ir_value *value)
-{
-    int64_t element;
-    return value->known && value->known->count == 1 &&
-           dim_is_const(value->known->elements[0], &element) && element != 0;
-}
-
-static bool is_pure(const struct ir_block *block)
-{
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        if (!(op->info->flags & IR_PURE))
-            return false;
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            if (!is_pure(op->blocks[i]))
-                return false;
-    }
-    return true;
-}
-
 /* Runs a fixed number of times, and each carried value is computed in the body. */
 static bool is_eligible(const struct ir_op *loop)
 {
     const struct ir_block *body = ir_op_block(loop, "body");
     const struct ir_op *ret = ir_block_return(body);
-    const struct ir_value *condition = body->params[1], *next = ir_operand(ret, 0);
-    bool only_returned = !condition->uses || (condition->uses->user == ret &&
-                                              !condition->uses->next && next == condition);
-    if (!ir_operand(loop, 0) || (ir_operand(loop, 1) && !is_true(ir_operand(loop, 1))) ||
-        !only_returned || !(next == condition || is_true(next)) || !is_pure(body))
+    const struct loop parts = loop_of((struct ir_op *)loop);
+    const struct ir_use *uses = body->params[1]->uses;
+    bool only_returned = !uses || (uses->user == ret && !uses->next);
+    if (!ir_operand(loop, 0) || !only_returned || loop_enters(&parts) != LOOP_TRUE ||
+        loop_stays(&parts) != LOOP_TRUE || !ir_op_is_pure(loop))
         return false;
     for (uint32_t k = 0; k < ir_loop_carried(loop); k++) {
         const struct ir_value *value = ir_operand(ret, ir_loop_return(loop, k));
@@ -448,7 +430,7 @@ static tssa_status *make_stage(struct distribution *d, const struct parts *parts
     struct ir_op *old = d->found.loop, *loop = make_loop(d, parts);
     const struct ir_op *ret = ir_block_return(d->found.body);
     TRY_ALLOC(loop);
-    TRY(ir_infer_op(loop));
+    TRY(ir_infer_op_lenient(loop));
     for (uint32_t i = 0; i < parts->carried.count; i++)
         take_over(&old->results[parts->carried.data[i]], &loop->results[i]);
     for (size_t i = 0; i < parts->scan.count; i++) {

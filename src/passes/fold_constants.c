@@ -126,7 +126,7 @@ static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct ten
         TRY_ALLOC(constant);
         constant->name = op->name;
         ir_op_insert_before(constant, op);
-        TRY(ir_infer_op(constant));
+        TRY(ir_infer_op_lenient(constant));
         ir_value_replace(result, &constant->results[0]);
         constant->results[0].name = result->name;
         constant->results[0].declared = result->declared;

@@ -66,7 +66,7 @@ static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
     ir_op_set_operand(matmul, 0, table);
     ir_op_set_operand(matmul, 1, matrix);
     ir_op_insert_before(matmul, op);
-    TRY(ir_infer_op(matmul));
+    TRY(ir_infer_op_lenient(matmul));
     tssa_status *status = pass->evaluate(pass->evaluate_user, pass->graph, matmul, &product);
     ir_op_remove(matmul);
     TRY(status);
@@ -77,7 +77,7 @@ static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
     TRY_ALLOC(*constant);
     (*constant)->name = op->name;
     ir_op_insert_before(*constant, op);
-    return ir_infer_op(*constant);
+    return ir_infer_op_lenient(*constant);
 }
 
 static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
@@ -96,7 +96,7 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
     TRY_ALLOC(access);
     access->name = op->name;
     ir_op_insert_before(access, op);
-    TRY(ir_infer_op(access));
+    TRY(ir_infer_op_lenient(access));
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op, "rows of a table times a matrix are looked up"));
     access->results[0].name = op->results[0].name;
     op->results[0].name = NULL;

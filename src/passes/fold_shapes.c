@@ -61,7 +61,7 @@ static tssa_status *fold(struct ir_graph *graph, struct ir_op *op, struct ir_val
     TRY_ALLOC(constant);
     constant->name = op->name; /* messages and profiles still lead to the model's node */
     ir_op_insert_before(constant, op);
-    TRY(ir_infer_op(constant));
+    TRY(ir_infer_op_lenient(constant));
     ir_value_replace(value, &constant->results[0]);
     constant->results[0].name = value->name;
     value->name = NULL;

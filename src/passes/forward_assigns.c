@@ -59,7 +59,7 @@ static tssa_status *replace_by_access(struct pass_context *pass, struct ir_op *o
     TRY_ALLOC(access);
     access->name = op->name;
     ir_op_insert_before(access, op);
-    TRY(ir_infer_op(access));
+    TRY(ir_infer_op_lenient(access));
     replace(pass, op, &access->results[0]);
     return NULL;
 }
@@ -176,7 +176,7 @@ static tssa_status *merge_accesses(struct pass_context *pass, struct ir_op *op)
     TRY_ALLOC(access);
     access->name = op->name;
     ir_op_insert_before(access, op);
-    TRY(ir_infer_op(access));
+    TRY(ir_infer_op_lenient(access));
     replace(pass, op, &access->results[0]);
     return NULL;
 }

@@ -69,7 +69,7 @@ static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_va
     ir_op_set_operand(op, 0, a);
     ir_op_set_operand(op, 1, b);
     *result = &op->results[0];
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 static tssa_status *make_cast(struct ir_op *at, tssa_dtype dtype, struct ir_value **value)
@@ -83,7 +83,7 @@ static tssa_status *make_cast(struct ir_op *at, tssa_dtype dtype, struct ir_valu
         return status_out_of_memory();
     ir_op_set_operand(op, 0, *value);
     *value = &op->results[0];
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 /* `count` is an INT64 scalar; the result has the variable's type. */
@@ -116,7 +116,7 @@ static tssa_status *copy_step(struct ir_op *at, struct variable *variable)
     copy->name = variable->step->op->name;
     ir_op_insert_before(copy, at);
     variable->step = &copy->results[0];
-    return ir_infer_op(copy);
+    return ir_infer_op_lenient(copy);
 }
 
 /* ---- The pass ------------------------------------------------------------------------------------- */

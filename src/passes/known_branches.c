@@ -107,7 +107,7 @@ static tssa_status *condition_itself(struct ir_op *op, const struct ir_value *th
     ir_op_set_operand(negated, 0, condition);
     ir_op_insert_before(negated, op);
     *out = &negated->results[0];
-    return ir_infer_op(negated);
+    return ir_infer_op_lenient(negated);
 }
 
 /* Results that need no branch. */
@@ -197,7 +197,7 @@ static tssa_status *replace_outputs(struct branches *branches, struct ir_op *op,
             continue;
         constant->name = op->name;
         ir_op_insert_before(constant, op);
-        TRY(ir_infer_op(constant));
+        TRY(ir_infer_op_lenient(constant));
         substitute(&op->results[i], &constant->results[0], true);
         branches->pass->changed = true;
     }

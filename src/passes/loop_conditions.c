@@ -96,7 +96,7 @@ static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_va
     ir_op_set_operand(op, 0, a);
     ir_op_set_operand(op, 1, b);
     *result = &op->results[0];
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 /* A constant of the body, or a list of one element, as a scalar in front of the loop. */
@@ -116,7 +116,7 @@ static tssa_status *scalar_outside(const struct loop *loop, struct ir_value *lim
     ir_op_set_operand(squeeze, 0, limit);
     ir_op_set_operand(squeeze, 1, axis);
     *scalar = &squeeze->results[0];
-    return ir_infer_op(squeeze);
+    return ir_infer_op_lenient(squeeze);
 }
 
 static bool has_limit(const struct loop *loop)

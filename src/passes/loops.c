@@ -89,7 +89,7 @@ static tssa_status *insert_constant(struct ir_op *at, struct ir_op *op, struct i
     op->name = at->name;
     ir_op_insert_before(op, at);
     *result = &op->results[0];
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 tssa_status *loop_make_int(struct ir_op *at, int rank, int64_t number, struct ir_value **result)

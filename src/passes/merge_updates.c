@@ -128,7 +128,7 @@ static tssa_status *replace(struct pass_context *pass, const struct parts *parts
     ir_cloner_free(&cloner);
     TRY_ALLOC(op);
     ir_op_insert_before(op, assign);
-    TRY(ir_infer_op(op));
+    TRY(ir_infer_op_lenient(op));
     op->results[0].name = assign->results[0].name;
     assign->results[0].name = NULL;
     ir_value_replace(&assign->results[0], &op->results[0]);

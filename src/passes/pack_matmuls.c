@@ -13,7 +13,6 @@
  */
 #include <string.h>
 
-#include "ir/infer.h"
 #include "passes/pass.h"
 
 static bool is_one(const struct dim *dim)
@@ -56,14 +55,6 @@ static struct tensor *make_wide(struct ir_graph *graph, const struct tensor *fro
     return wide;
 }
 
-static tssa_status *insert(struct ir_op *op, struct ir_op *before)
-{
-    TRY_ALLOC(op);
-    op->name = before->name;
-    ir_op_insert_before(op, before);
-    return ir_infer_op(op);
-}
-
 static struct ir_op *create(struct ir_graph *graph, enum ir_op_id id, struct ir_value *a,
                             struct ir_value *b)
 {
@@ -83,9 +74,9 @@ static tssa_status *drop_axis(struct ir_graph *graph, struct ir_op *matmul, stru
     if (axis < 0)
         return NULL;
     struct ir_op *axes = ir_constant_ints(graph, 1, 1, &axis);
-    TRY(insert(axes, matmul));
+    TRY(pass_insert(axes, matmul));
     struct ir_op *squeeze = create(graph, IR_OP_Squeeze, *row, &axes->results[0]);
-    TRY(insert(squeeze, matmul));
+    TRY(pass_insert(squeeze, matmul));
     *row = &squeeze->results[0];
     return NULL;
 }
@@ -99,7 +90,7 @@ static tssa_status *make_shape(struct ir_graph *graph, struct ir_op *matmul, int
     dims[rank - 2] = 1;
     dims[rank - 1] = weights->dims[2];
     *shape = ir_constant_ints(graph, 1, (size_t)rank, dims);
-    return insert(*shape, matmul);
+    return pass_insert(*shape, matmul);
 }
 
 static tssa_status *pack(struct pass_context *pass, struct ir_op *matmul,
@@ -112,13 +103,13 @@ static tssa_status *pack(struct pass_context *pass, struct ir_op *matmul,
     struct ir_op *shape = NULL;
     TRY_ALLOC(wide);
     struct ir_op *constant = ir_constant_create(graph, wide);
-    TRY(insert(constant, matmul));
+    TRY(pass_insert(constant, matmul));
     TRY(drop_axis(graph, matmul, &row));
     struct ir_op *product = create(graph, IR_OP_MatMul, row, &constant->results[0]);
-    TRY(insert(product, matmul));
+    TRY(pass_insert(product, matmul));
     TRY(make_shape(graph, matmul, rank, weights, &shape));
     struct ir_op *reshape = create(graph, IR_OP_Reshape, &product->results[0], &shape->results[0]);
-    TRY(insert(reshape, matmul));
+    TRY(pass_insert(reshape, matmul));
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, matmul, "%lld matrices became one",
                     (long long)weights->dims[0]));
     reshape->results[0].name = result->name;

@@ -236,7 +236,7 @@ static tssa_status *make_trips(struct ir_op *loop, struct ir_value **trips)
         TRY_ALLOC(op);
         ir_op_set_operand(op, 0, value);
         ir_op_set_operand(op, 1, axis);
-        TRY(ir_infer_op(op));
+        TRY(ir_infer_op_lenient(op));
         value = &op->results[0];
     }
     const struct dim *number =
@@ -247,7 +247,7 @@ static tssa_status *make_trips(struct ir_op *loop, struct ir_value **trips)
         TRY_ALLOC(op);
         ir_op_set_operand(op, 0, value);
         ir_op_set_operand(op, 1, zero);
-        TRY(ir_infer_op(op));
+        TRY(ir_infer_op_lenient(op));
         value = &op->results[0];
     }
     if (!value->known || value->known->count != 1 || !value->known->elements[0]) {

@@ -9,7 +9,7 @@
  *   keeps   what it leaves untouched; results' bits always, unless it says so
  *   breaks  what must be run or inferred again afterwards
  *
- * A pass gives every value that it makes a type (ir_infer_op), sets pass->changed when it changed
+ * A pass gives every value that it makes a type (ir_infer_op_lenient), sets pass->changed when it changed
  * anything, takes time linear in the size of the graph, and leaves a graph that it does not understand
  * as it is. An error means that memory ran out or that tssa has a bug: a model is never refused by a
  * pass. What it did for the user, and what it could not do, it says in remarks.
@@ -43,6 +43,9 @@ struct pass_context {
     void *evaluate_user;
     bool changed; /* set by a pass that changed the graph */
 };
+
+/* Puts a new op before another one, under its node's name, and infers it. NULL: memory ran out. */
+tssa_status *pass_insert(struct ir_op *op, struct ir_op *before);
 
 /* One remark about `op`, when somebody listens; printf-like. */
 __attribute__((format(printf, 4, 5))) tssa_status *pass_remark(const struct pass_context *pass,

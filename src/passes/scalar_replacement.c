@@ -131,7 +131,7 @@ static tssa_status *insert(struct ir_op *op, struct ir_op *before)
 {
     TRY_ALLOC(op);
     ir_op_insert_before(op, before);
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 /* The region of the piece in another version of the buffer. */

@@ -122,7 +122,7 @@ static tssa_status *slice_rows(struct ir_op *at, struct ir_value *value, struct 
     ir_op_set_operand(slice, 2, end);
     ir_op_set_operand(slice, 3, axis);
     *result = &slice->results[0];
-    return ir_infer_op(slice);
+    return ir_infer_op_lenient(slice);
 }
 
 static bool set_int(struct ir_op *op, const char *name, int64_t value)
@@ -143,7 +143,7 @@ static tssa_status *row_behind(struct ir_op *at, struct ir_value *stacked, int64
     ir_op_set_operand(shape, 0, stacked);
     if (!set_int(shape, "start", 0) || !set_int(shape, "end", 1))
         return status_out_of_memory();
-    TRY(ir_infer_op(shape));
+    TRY(ir_infer_op_lenient(shape));
     *row = &shape->results[0];
     if (first == 0)
         return NULL;
@@ -153,7 +153,7 @@ static tssa_status *row_behind(struct ir_op *at, struct ir_value *stacked, int64
     ir_op_set_operand(add, 0, &shape->results[0]);
     ir_op_set_operand(add, 1, offset);
     *row = &add->results[0];
-    return ir_infer_op(add);
+    return ir_infer_op_lenient(add);
 }
 
 /* init[:first], the stacked rows, what is left of init; before `at`, which comes behind the loop. */
@@ -177,7 +177,7 @@ static tssa_status *join_rows(struct ir_op *at, struct ir_value *init, struct ir
     if (!set_int(concat, "axis", 0))
         return status_out_of_memory();
     *result = &concat->results[0];
-    return ir_infer_op(concat);
+    return ir_infer_op_lenient(concat);
 }
 
 /* The loop gets an output for the row, the carried value stays what it was. */
@@ -193,7 +193,7 @@ static tssa_status *add_output(const struct loop *loop, const struct append *app
     ir_op_remove(append->assign);
     if (!ir_op_add_operand(loop->ret, append->row) || !ir_op_set_results(op, n + 1, from))
         return status_out_of_memory();
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 static tssa_status *rewrite(struct pass_context *pass, const struct loop *loop,

@@ -86,7 +86,7 @@ static tssa_status *select_result(struct ir_graph *graph, struct ir_op *op, uint
         ir_op_set_operand(where, 1, a);
         ir_op_set_operand(where, 2, b);
         ir_op_insert_before(where, op);
-        TRY(ir_infer_op(where));
+        TRY(ir_infer_op_lenient(where));
         value = &where->results[0];
     }
     ir_value_replace(result, value);

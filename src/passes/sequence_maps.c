@@ -179,7 +179,7 @@ static tssa_status *rewrite(struct plan *plan)
         ir_op_set_operand(map, i, plan->inputs[i]);
     ir_op_insert_before(map, loop->op);
     TRY(make_return(plan, body));
-    TRY(ir_infer_op(map));
+    TRY(ir_infer_op_lenient(map));
     for (uint32_t k = 0, n = 0; k < loop->n_carried; k++)
         loop_replace(loop_final(loop, k), appended[k] ? &map->results[n++] : loop_initial(loop, k));
     ir_release_blocks(loop->op);

@@ -13,7 +13,6 @@
  */
 #include <string.h>
 
-#include "ir/infer.h"
 #include "ir/rule.h"
 #include "passes/pass.h"
 
@@ -85,14 +84,6 @@ static const struct rule *permuted_rule(struct ir_graph *graph, const struct rul
     return made;
 }
 
-static tssa_status *insert(struct ir_op *op, struct ir_op *before)
-{
-    TRY_ALLOC(op);
-    op->name = before->name;
-    ir_op_insert_before(op, before);
-    return ir_infer_op(op);
-}
-
 static tssa_status *sink(struct pass_context *pass, struct ir_op *assign, struct ir_op *permute)
 {
     struct ir_value *x = ir_operand(permute, 0), *params[IR_VARIADIC];
@@ -105,10 +96,10 @@ static tssa_status *sink(struct pass_context *pass, struct ir_op *assign, struct
         params[i] = ir_operand(assign, 2 + i);
     struct ir_op *written =
         rule_assign_create(pass->graph, x, ir_operand(assign, 1), rule, rule->n_operands, params);
-    TRY(insert(written, assign));
+    TRY(pass_insert(written, assign));
     struct ir_op *after =
         rule_access_create(pass->graph, &written->results[0], rule_of(permute), 0, NULL);
-    TRY(insert(after, assign));
+    TRY(pass_insert(after, assign));
     after->results[0].name = assign->results[0].name;
     assign->results[0].name = NULL;
     ir_value_replace(&assign->results[0], &after->results[0]);

@@ -130,14 +130,6 @@ static bool can_split(const struct ir_op *op)
 
 /* ---- Rewriting ------------------------------------------------------------------------------------ */
 
-static tssa_status *insert(struct ir_op *op, struct ir_op *before)
-{
-    TRY_ALLOC(op);
-    op->name = before->name;
-    ir_op_insert_before(op, before);
-    return ir_infer_op(op);
-}
-
 /* A column of an operand: the only one where it has one. */
 static tssa_status *read_column(struct ir_graph *graph, struct ir_op *before,
                                 struct ir_value *value, int64_t column, struct ir_value **out)
@@ -152,7 +144,7 @@ static tssa_status *read_column(struct ir_graph *graph, struct ir_op *before,
     const struct rule_param params[2] = {rule_constant(axis), rule_constant(column)};
     const struct rule_step step = {RULE_SELECT, 2, params};
     struct ir_op *access = rule_access_create(graph, value, rule_create(graph, 1, &step), 0, NULL);
-    TRY(insert(access, before));
+    TRY(pass_insert(access, before));
     *out = &access->results[0];
     return NULL;
 }
@@ -172,7 +164,7 @@ static tssa_status *make_column(struct ir_graph *graph, struct ir_op *op, int64_
         TRY(read_column(graph, op, ir_operand(op, i), column, &operand));
         ir_op_set_operand(made, i, operand);
     }
-    TRY(insert(made, op));
+    TRY(pass_insert(made, op));
     *out = &made->results[0];
     return NULL;
 }
@@ -196,7 +188,7 @@ static tssa_status *read_from(struct ir_graph *graph, struct ir_op *access, stru
     if (!attr.rule || !ir_op_set_attr(graph, access, &attr))
         return status_out_of_memory();
     ir_op_set_operand(access, 0, column);
-    return ir_infer_op(access);
+    return ir_infer_op_lenient(access);
 }
 
 static tssa_status *split(struct splitting *s, struct ir_op *op)

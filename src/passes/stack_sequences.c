@@ -123,7 +123,7 @@ static tssa_status *move_axis(struct ir_op *at, struct ir_value *stacked, int ra
     ir_op_set_operand(transpose, 0, stacked);
     TRY(set_ints(transpose, "perm", (size_t)rank, perm));
     *result = &transpose->results[0];
-    return ir_infer_op(transpose);
+    return ir_infer_op_lenient(transpose);
 }
 
 /* Elements of a constant shape, one behind the other along an axis that they have. */
@@ -137,13 +137,13 @@ static tssa_status *merge_axis(struct ir_op *at, struct ir_value *moved,
     struct ir_op *constant = ir_constant_ints(graph, 1, (size_t)element->rank, shape);
     TRY_ALLOC(constant);
     ir_op_insert_before(constant, at);
-    TRY(ir_infer_op(constant));
+    TRY(ir_infer_op_lenient(constant));
     struct ir_op *reshape = loop_make_op(at, IR_OP_Reshape, 2);
     TRY_ALLOC(reshape);
     ir_op_set_operand(reshape, 0, moved);
     ir_op_set_operand(reshape, 1, &constant->results[0]);
     *result = &reshape->results[0];
-    return ir_infer_op(reshape);
+    return ir_infer_op_lenient(reshape);
 }
 
 static tssa_status *from_concat(struct ir_op *op, struct ir_value *stacked,
@@ -164,7 +164,7 @@ static tssa_status *from_length(struct ir_op *op, struct ir_value *stacked,
     ir_op_set_operand(shape, 0, stacked);
     TRY(set_int(shape, "start", 0));
     TRY(set_int(shape, "end", 1));
-    TRY(ir_infer_op(shape));
+    TRY(ir_infer_op_lenient(shape));
     struct ir_value *axis;
     TRY(loop_make_int(op, 1, 0, &axis));
     struct ir_op *squeeze = loop_make_op(op, IR_OP_Squeeze, 2);
@@ -172,7 +172,7 @@ static tssa_status *from_length(struct ir_op *op, struct ir_value *stacked,
     ir_op_set_operand(squeeze, 0, &shape->results[0]);
     ir_op_set_operand(squeeze, 1, axis);
     *result = &squeeze->results[0];
-    return ir_infer_op(squeeze);
+    return ir_infer_op_lenient(squeeze);
 }
 
 static tssa_status *from_at(struct ir_op *op, struct ir_value *stacked, struct ir_value **result)
@@ -183,7 +183,7 @@ static tssa_status *from_at(struct ir_op *op, struct ir_value *stacked, struct i
     ir_op_set_operand(gather, 1, ir_operand(op, 1));
     TRY(set_int(gather, "axis", 0));
     *result = &gather->results[0];
-    return ir_infer_op(gather);
+    return ir_infer_op_lenient(gather);
 }
 
 /* The op itself stays, without uses, and lets go of the sequence: a walk over the block may be about to come
@@ -218,7 +218,7 @@ static tssa_status *rewrite(struct pass_context *pass, const struct loop *loop, 
     ir_op_set_operand(loop->ret, k + 1, loop_param(loop, k));
     if (!ir_op_add_operand(loop->ret, element) || !ir_op_set_results(op, n + 1, from))
         return status_out_of_memory();
-    TRY(ir_infer_op(op));
+    TRY(ir_infer_op_lenient(op));
     while (loop_final(loop, k)->uses)
         TRY(change_use(loop_final(loop, k)->uses->user, &op->results[n], type,
                        loop_initial(loop, k)));

@@ -223,7 +223,7 @@ static tssa_status *make_operand(struct ir_graph *graph, const struct row *row, 
     constant->name = row->pattern->name;
     ir_op_insert_before(constant, before);
     *operand = &constant->results[0];
-    return ir_infer_op(constant);
+    return ir_infer_op_lenient(constant);
 }
 
 static tssa_status *make_whole(struct ir_graph *graph, const struct row *row, struct ir_op *before,
@@ -244,7 +244,7 @@ static tssa_status *make_whole(struct ir_graph *graph, const struct row *row, st
     }
     ir_op_insert_before(op, before);
     *whole = op;
-    return ir_infer_op(op);
+    return ir_infer_op_lenient(op);
 }
 
 static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct ir_value *whole,
@@ -256,7 +256,7 @@ static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct ir_
     TRY_ALLOC(access);
     access->name = op->name;
     ir_op_insert_before(access, op);
-    TRY(ir_infer_op(access));
+    TRY(ir_infer_op_lenient(access));
     access->results[0].name = op->results[0].name;
     op->results[0].name = NULL;
     ir_value_replace(&op->results[0], &access->results[0]);
