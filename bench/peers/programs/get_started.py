@@ -5,14 +5,11 @@ from __future__ import annotations
 
 import torch
 
-from bench.peers.program import Weights
+from bench.peers.programs.micro import Micro
 
 
-class GetStarted(torch.nn.Module):
+class GetStarted(Micro):
     """Each iteration touches one row, so none needs another's result."""
-
-    def __init__(self, weights: Weights) -> None:
-        super().__init__()
 
     def forward(self, a: torch.Tensor, b: torch.Tensor, n: torch.Tensor) -> tuple[torch.Tensor]:
         b = b.clone()

@@ -4,8 +4,22 @@
 from __future__ import annotations
 
 from bench.peers.program import Program
+from bench.peers.programs.aliasing import (
+    Branch,
+    BranchLoop,
+    Dataflow,
+    IfPartialWrite,
+    RowLoop,
+    ViewExample,
+)
+from bench.peers.programs.attention import Attention
+from bench.peers.programs.boxes import BboxExpand, MultiScaleBbox, Offset2Bbox
 from bench.peers.programs.fcos import Fcos
 from bench.peers.programs.get_started import GetStarted
+from bench.peers.programs.lstm import Lstm
+from bench.peers.programs.nasrnn import NasRnn
+from bench.peers.programs.normalize import Normalize
+from bench.peers.programs.seq2seq import Seq2Seq
 from bench.peers.programs.ssd import Ssd
 from bench.peers.programs.yolact import Yolact
 from bench.peers.programs.yolov3 import Yolov3
@@ -20,6 +34,22 @@ PROGRAMS: tuple[Program, ...] = (
     Program("ssd", "ssd_loop", Ssd, DETECTOR_BATCHES, workload=True),
     Program("yolact", "yolact_loop", Yolact, DETECTOR_BATCHES, workload=True),
     Program("fcos", "fcos_loop", Fcos, DETECTOR_BATCHES, workload=True),
+    # Networks.
+    Program("nasrnn", "nasrnn", NasRnn, NETWORK_BATCHES, LENGTHS, workload=True),
+    Program("lstm", "lstm", Lstm, NETWORK_BATCHES, LENGTHS, workload=True),
+    Program("seq2seq_10", "seq2seq_10", Seq2Seq, workload=True),  # its loop stops early
+    Program("seq2seq_50", "seq2seq_50", Seq2Seq, NETWORK_BATCHES, LENGTHS, workload=True),
+    Program("attention", "attention", Attention, NETWORK_BATCHES, LENGTHS, workload=True),
     # Micro programs.
     Program("get_started", "get_started", GetStarted),
+    Program("if_partial_write", "if_partial_write", IfPartialWrite),
+    Program("normalize", "normalize", Normalize),
+    Program("multiscale_bbox", "multiscale_bbox", MultiScaleBbox),
+    Program("offset2bbox", "offset2bbox", Offset2Bbox),
+    Program("bbox_expand", "bbox_expand", BboxExpand),
+    Program("t_dataflow", "t_dataflow", Dataflow),
+    Program("t_loop", "t_loop", RowLoop),
+    Program("t_branch", "t_branch", Branch),
+    Program("t_branch_loop", "t_branch_loop", BranchLoop),
+    Program("view_example", "view_example", ViewExample),
 )
