@@ -189,14 +189,19 @@ const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound)
 
 /* ---- Axes and broadcasting ------------------------------------------------------------------------ */
 
+bool infer_find_axis(int64_t axis, int rank, int *result)
+{
+    *result = (int)(axis < 0 ? axis + rank : axis);
+    return axis >= -rank && axis < rank;
+}
+
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result)
 {
     (void)op;
-    if (axis < -rank || axis >= rank)
-        return ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis,
-                     rank);
-    *result = (int)(axis < 0 ? axis + rank : axis);
-    return NULL;
+    return infer_find_axis(axis, rank, result)
+               ? NULL
+               : ERROR(TSSA_MALFORMED, "axis %lld is out of range for rank %d", (long long)axis,
+                       rank);
 }
 
 tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const struct dim *b,

@@ -52,7 +52,9 @@ tssa_status *infer_set_unranked(struct ir_op *op, uint32_t index, tssa_dtype dty
 const struct dim *infer_fresh(struct ir_op *op);
 /* The same, of which is known that it is at most `bound` (NULL: nothing is). */
 const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound);
-/* Normalises a possibly negative axis; error when out of range. */
+/* Normalises a possibly negative axis; false when out of range. */
+bool infer_find_axis(int64_t axis, int rank, int *result);
+/* The same for rules: an error when out of range. */
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result);
 /* All known elements of an integer operand as constants: false when any is not. At most IR_KNOWN_MAX. */
 bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, size_t *count);

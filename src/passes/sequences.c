@@ -67,7 +67,8 @@ static tssa_status *part_sizes(const struct ir_op *op, const struct dim **sizes,
     int64_t whole, size = 1;
     int rank = infer_rank(op, 0), axis;
     *count = 0;
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    if (!infer_find_axis(ir_attr_int(op, "axis", 0), rank, &axis))
+        return NULL;
     if (infer_rank(op, 1) == 1) {
         for (size_t i = 0; split && i < split->count; i++)
             if (!(sizes[i] = split->elements[i]) || sizes[i]->low < 0)

@@ -52,6 +52,21 @@ static bool takes_sequence(const struct ir_op *user)
            ir_op_is(user, IR_OP_SequenceAt);
 }
 
+/* The axis along which the sequence is joined; false when there is none, so that the op can never run. */
+static bool join_axis(const struct ir_op *concat, const struct ir_type *element, int *axis)
+{
+    return infer_find_axis(ir_attr_int(concat, "axis", 0), element->rank + (stacks(concat) ? 1 : 0),
+                           axis);
+}
+
+/* Can it be made of the stacked elements? */
+static bool use_can_change(const struct ir_op *user, const struct ir_type *element)
+{
+    int axis;
+    return takes_sequence(user) &&
+           (!ir_op_is(user, IR_OP_ConcatFromSequence) || join_axis(user, element, &axis));
+}
+
 /* Can all uses be made of the stacked elements? */
 static bool uses_can_change(const struct ir_value *sequence, const struct ir_type *element)
 {
@@ -59,7 +74,7 @@ static bool uses_can_change(const struct ir_value *sequence, const struct ir_typ
     for (const struct ir_use *use = sequence->uses; use; use = use->next)
         stacked |= stacks(use->user);
     for (const struct ir_use *use = sequence->uses; use; use = use->next)
-        if (!takes_sequence(use->user) ||
+        if (!use_can_change(use->user, element) ||
             (!uniform &&
              !(stacked && (stacks(use->user) || ir_op_is(use->user, IR_OP_SequenceLength)))))
             return false;
@@ -149,11 +164,11 @@ static tssa_status *merge_axis(struct ir_op *at, struct ir_value *moved,
 static tssa_status *from_concat(struct ir_op *op, struct ir_value *stacked,
                                 const struct ir_type *element, struct ir_value **result)
 {
-    bool grows = stacks(op);
     int axis;
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), element->rank + (grows ? 1 : 0), &axis));
+    if (!join_axis(op, element, &axis))
+        return ERROR(TSSA_INTERNAL, "a sequence is joined along an axis that it does not have");
     TRY(move_axis(op, stacked, element->rank + 1, axis, result));
-    return grows ? NULL : merge_axis(op, *result, element, axis, result);
+    return stacks(op) ? NULL : merge_axis(op, *result, element, axis, result);
 }
 
 static tssa_status *from_length(struct ir_op *op, struct ir_value *stacked,
