@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/cuda_probe/library.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_LIMIT 4096
+
+/* NVRTC, say, opens its second half by name, which the loader finds only if that is open already. */
+static void open_needed(const char *folder, const char *pattern)
+{
+    char path[PATH_LIMIT];
+    glob_t found;
+    snprintf(path, sizeof path, "%s/%s", folder, pattern);
+    if (glob(path, 0, NULL, &found) != 0)
+        return;
+    for (size_t i = 0; i < found.gl_pathc; i++)
+        (void)dlopen(found.gl_pathv[i], RTLD_NOW | RTLD_LOCAL);
+    globfree(&found);
+}
+
+/* folder NULL: wherever the loader looks. */
+static void *open_in(const char *folder, const struct library_names *names)
+{
+    void *library = NULL;
+    if (folder && names->needs)
+        open_needed(folder, names->needs);
+    for (size_t i = 0; names->names[i] && !library; i++) {
+        char path[PATH_LIMIT];
+        snprintf(path, sizeof path, "%s%s%s", folder ? folder : "", folder ? "/" : "",
+                 names->names[i]);
+        library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    }
+    return library;
+}
+
+static void *open_installed(const struct library_names *names)
+{
+    char folder[PATH_LIMIT];
+    const char *home = getenv("CUDA_HOME");
+    void *library = open_in(NULL, names);
+    if (!library && home) {
+        snprintf(folder, sizeof folder, "%s/lib64", home);
+        library = open_in(folder, names);
+    }
+    return library ? library : open_in("/usr/local/cuda/lib64", names);
+}
+
+tssa_status *library_open(const struct library_names *names, void **library)
+{
+    const char *folder = getenv(LIBRARY_FOLDER);
+    *library = folder ? open_in(folder, names) : open_installed(names);
+    if (!*library)
+        return ERROR(TSSA_UNSUPPORTED, "no %s: %s does not open", names->what, names->names[0]);
+    return NULL;
+}
+
+void library_function(void *library, const char *name, void *target)
+{
+    void *address = dlsym(library, name);
+    memcpy(target, &address, sizeof address);
+}
+
+tssa_status *library_lacks(const char *function)
+{
+    return ERROR(TSSA_UNSUPPORTED, "the library is too old: it has no %s", function);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "bench/cuda_probe/nvrtc.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct _nvrtcProgram *program;
+typedef unsigned result;
+
+#define NVRTC_FUNCTIONS(X)                                                                         \
+    X(const char *, nvrtcGetErrorString, (result))                                                 \
+    X(result, nvrtcCreateProgram,                                                                  \
+      (program *, const char *source, const char *name, int, const char *const *,                  \
+       const char *const *))                                                                       \
+    X(result, nvrtcDestroyProgram, (program *))                                                    \
+    X(result, nvrtcCompileProgram, (program, int, const char *const *options))                     \
+    X(result, nvrtcGetCUBINSize, (program, size_t *))                                              \
+    X(result, nvrtcGetCUBIN, (program, char *))                                                    \
+    X(result, nvrtcGetPTXSize, (program, size_t *))                                                \
+    X(result, nvrtcGetPTX, (program, char *))                                                      \
+    X(result, nvrtcGetProgramLogSize, (program, size_t *))                                         \
+    X(result, nvrtcGetProgramLog, (program, char *))
+
+struct nvrtc {
+    NVRTC_FUNCTIONS(LIBRARY_MEMBER)
+};
+
+static const struct library_names library_names = {
+    "NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "libnvrtc-builtins.so.*"};
+
+static tssa_status *status_of(const struct nvrtc *nvrtc, result result, const char *function)
+{
+    if (result == 0)
+        return NULL;
+    return ERROR(TSSA_RUNTIME, "%s: %s", function,
+                 nvrtc->nvrtcGetErrorString ? nvrtc->nvrtcGetErrorString(result) : "failed");
+}
+
+#define NVRTC(nvrtc, function, ...) LIBRARY_CALL(status_of, nvrtc, function, __VA_ARGS__)
+
+static tssa_status *open_nvrtc(struct nvrtc *nvrtc)
+{
+    void *library;
+    TRY(library_open(&library_names, &library));
+#define LOAD(result, name, parameters) library_function(library, #name, &nvrtc->name);
+    NVRTC_FUNCTIONS(LOAD)
+#undef LOAD
+    return NULL;
+}
+
+/* Puts the compiler's first line before the error. */
+static tssa_status *explain(const struct nvrtc *nvrtc, program program, tssa_status *status)
+{
+    char *log;
+    size_t size = 0;
+    if (!status || !nvrtc->nvrtcGetProgramLogSize || !nvrtc->nvrtcGetProgramLog ||
+        nvrtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = calloc(size + 1, 1)))
+        return status;
+    if (nvrtc->nvrtcGetProgramLog(program, log) == 0) {
+        log[strcspn(log, "\n")] = '\0';
+        status = status_prefix(status, "%s", log);
+    }
+    free(log);
+    return status;
+}
+
+static tssa_status *take(const struct nvrtc *nvrtc, program program, image_kind kind,
+                         struct image *image)
+{
+    if (kind == IMAGE_CUBIN)
+        TRY(NVRTC(nvrtc, nvrtcGetCUBINSize, program, &image->size));
+    else
+        TRY(NVRTC(nvrtc, nvrtcGetPTXSize, program, &image->size));
+    image->data = calloc(image->size + 1, 1);
+    TRY_ALLOC(image->data);
+    tssa_status *status = kind == IMAGE_CUBIN ? NVRTC(nvrtc, nvrtcGetCUBIN, program, image->data)
+                                              : NVRTC(nvrtc, nvrtcGetPTX, program, image->data);
+    if (status)
+        free(image->data);
+    return status;
+}
+
+tssa_status *nvrtc_compile(const char *source, const char *name, int architecture, image_kind kind,
+                           struct image *image)
+{
+    struct nvrtc nvrtc;
+    program program = NULL;
+    char target[32];
+    snprintf(target, sizeof target, "-arch=%s_%d", kind == IMAGE_CUBIN ? "sm" : "compute",
+             architecture);
+    const char *const options[] = {target};
+    TRY(open_nvrtc(&nvrtc));
+    TRY(NVRTC(&nvrtc, nvrtcCreateProgram, &program, source, name, 0, NULL, NULL));
+    tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, 1, options);
+    status = status ? explain(&nvrtc, program, status) : take(&nvrtc, program, kind, image);
+    if (nvrtc.nvrtcDestroyProgram)
+        (void)nvrtc.nvrtcDestroyProgram(&program);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CUDA C to machine code at run time. Needs libnvrtc, and neither a driver nor a card. */
+#ifndef TSSA_CUDA_PROBE_NVRTC_H
+#define TSSA_CUDA_PROBE_NVRTC_H
+
+#include <stddef.h>
+
+#include "bench/cuda_probe/library.h"
+
+typedef enum { IMAGE_CUBIN, IMAGE_PTX } image_kind;
+
+struct image {
+    char *data; /* malloc; ends with a NUL that `size` does not count */
+    size_t size;
+};
+
+/* `architecture`: 90 for compute capability 9.0. An error of the compiler is its first line. */
+tssa_status *nvrtc_compile(const char *source, const char *name, int architecture, image_kind kind,
+                           struct image *image);
+
+#endif

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_probe where there is no driver, and with a stand-in for one (tests/cuda/fake_cuda.c). */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/process.h"
+
+#define LIBRARIES "CUDA_PROBE_LIBRARIES"
+#define FAIL "FAKE_CUDA_FAIL"
+
+static const char tool[] = TSSA_BUILD_DIR "/bench/cuda_probe";
+static const char new_driver[] = TSSA_BUILD_DIR "/tests/fake_cuda_new";
+static const char old_driver[] = TSSA_BUILD_DIR "/tests/fake_cuda_old";
+
+static const struct process_limits limits = {.seconds = 120};
+
+/* Runs the tool with up to 12 arguments. */
+#define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
+
+/* The libraries that the next runs see, and the call of theirs that fails ("FUNCTION:CODE" or NULL). */
+static void use(const char *libraries, const char *failing)
+{
+    setenv(LIBRARIES, libraries, 1);
+    if (failing)
+        setenv(FAIL, failing, 1);
+    else
+        unsetenv(FAIL);
+}
+
+static size_t count(const char *text, const char *part)
+{
+    size_t found = 0;
+    while ((text = strstr(text, part))) {
+        found++;
+        text += strlen(part);
+    }
+    return found;
+}
+
+static void expect(struct process_result *result, int status, const char *out, const char *err)
+{
+    if (result->status != status || !strstr(result->out, out) || !strstr(result->err, err))
+        print_error("status %d\n%s%s", result->status, result->out, result->err);
+    assert_int_equal(result->status, status);
+    assert_non_null(strstr(result->out, out));
+    assert_non_null(strstr(result->err, err));
+}
+
+static void expect_free(struct process_result result, int status, const char *out, const char *err)
+{
+    expect(&result, status, out, err);
+    process_result_free(&result);
+}
+
+static void tells_what_it_asks(void **state)
+{
+    (void)state;
+    expect_free(RUN("--list"), 0, "what does a kernel launch cost?", "");
+    expect_free(RUN("--help"), 0, "--json FILE", "");
+    expect_free(RUN("--only", "lunch"), 2, "", "there is no probe 'lunch'");
+    expect_free(RUN("--limit", "soon"), 2, "", "--limit wants a number");
+    expect_free(RUN("launch"), 2, "", "no argument is wanted");
+    expect_free(RUN("--json", "/nowhere/x.json"), 2, "", "/nowhere/x.json: No such file");
+}
+
+/* One line, and a status of its own. */
+static void says_that_there_is_no_driver(void **state)
+{
+    (void)state;
+    use("/nowhere", NULL);
+    struct process_result result = RUN(NULL);
+    expect(&result, 3, "",
+           "cuda_probe: nothing measured: no CUDA driver: libcuda.so.1 does not open\n");
+    assert_string_equal(result.out, "");
+    assert_int_equal(count(result.err, "\n"), 1);
+    process_result_free(&result);
+    expect_free(RUN("--compile", "90"), 3, "", "no NVRTC: libnvrtc.so.13 does not open");
+}
+
+static void says_that_there_is_no_device(void **state)
+{
+    (void)state;
+    use(new_driver, "cuInit:100");
+    expect_free(RUN(NULL), 3, "", "no CUDA device: cuInit: CUDA_ERROR_FAKE, error 100 (made up)\n");
+}
+
+/* The probes in a JSON file by name, and their answers. */
+static json_t *run_for_json(int status)
+{
+    char *folder = temporary_folder(), path[512];
+    snprintf(path, sizeof path, "%s/answers.json", folder);
+    struct process_result result = RUN("--json", path);
+    if (result.status != status)
+        print_error("status %d\n%s%s", result.status, result.out, result.err);
+    assert_int_equal(result.status, status);
+    process_result_free(&result);
+    json_t *root = json_load_file(path, 0, NULL);
+    assert_non_null(root);
+    remove_folder(folder);
+    return root;
+}
+
+static json_t *answer(const json_t *root, const char *name)
+{
+    size_t i;
+    json_t *probe;
+    json_array_foreach(json_object_get(root, "probes"), i, probe)
+    {
+        if (strcmp(json_string_value(json_object_get(probe, "name")), name) == 0)
+            return probe;
+    }
+    fail_msg("no probe %s", name);
+    return NULL;
+}
+
+static void expect_failure(const json_t *root, const char *name, const char *why)
+{
+    const char *failure = json_string_value(json_object_get(answer(root, name), "failure"));
+    bool as_wanted = failure && why ? strstr(failure, why) != NULL : failure == why;
+    if (!as_wanted)
+        print_error("%s: '%s' instead of '%s'\n", name, failure ? failure : "(none)",
+                    why ? why : "(none)");
+    assert_true(as_wanted);
+}
+
+static void measures(void **state)
+{
+    (void)state;
+    use(new_driver, NULL);
+    json_t *root = run_for_json(1);
+    expect_failure(root, "device", NULL);
+    expect_failure(root, "launch", NULL);
+    expect_failure(root, "copy_latency", NULL);
+    /* The fake card is small: what fits is reported, then comes the error. */
+    expect_failure(root, "copy_bandwidth", "out of memory");
+    assert_true(json_array_size(json_object_get(answer(root, "copy_bandwidth"), "figures")) > 10);
+    json_decref(root);
+}
+
+/* A probe that fails, crashes or hangs is one line, and the others still run. */
+static void survives_what_fails(void **state)
+{
+    (void)state;
+    use(new_driver, "cuLaunchKernel:719");
+    json_t *root = run_for_json(1);
+    expect_failure(root, "launch", "cuLaunchKernel: CUDA_ERROR_FAKE, error 719 (made up)");
+    expect_failure(root, "copy_latency", NULL);
+    json_decref(root);
+    use(new_driver, "cuLaunchKernel:crash");
+    root = run_for_json(1);
+    expect_failure(root, "launch", "ended by signal 6");
+    expect_failure(root, "copy_latency", NULL);
+    json_decref(root);
+    use(new_driver, "cuLaunchKernel:hang");
+    expect_free(RUN("--only", "launch", "--limit", "1"), 1,
+                "no answer: stopped after its limit of 1 s", "");
+    use(new_driver, "nvrtcCompileProgram:6");
+    expect_free(RUN("--only", "launch"), 1,
+                "no answer: basic.cu(1): error: made up: nvrtcCompileProgram", "");
+}
+
+static void lives_with_an_old_driver(void **state)
+{
+    (void)state;
+    use(old_driver, NULL);
+    expect_free(RUN("--only", "launch"), 0, "per launch, 10 in a row", "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tells_what_it_asks),
+        cmocka_unit_test(says_that_there_is_no_driver),
+        cmocka_unit_test(says_that_there_is_no_device),
+        cmocka_unit_test(measures),
+        cmocka_unit_test(survives_what_fails),
+        cmocka_unit_test(lives_with_an_old_driver),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
