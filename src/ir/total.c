@@ -222,6 +222,14 @@ static bool is_gather_total(const struct ir_op *op)
     return true;
 }
 
+static bool is_cumsum_total(const struct ir_op *op)
+{
+    int64_t axis[IR_KNOWN_MAX];
+    size_t count;
+    return of_ranked(op) && infer_const_ints(op, 1, axis, &count) && count == 1 &&
+           axis[0] >= -infer_rank(op, 0) && axis[0] < infer_rank(op, 0);
+}
+
 static bool is_construct_total(const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_operands; i++)
@@ -254,6 +262,7 @@ static const total_fn rules[IR_OP_COUNT] = {
     [IR_OP_ReduceMin] = is_extremum_total,
     [IR_OP_MatMul] = is_matmul_total,
     [IR_OP_Gather] = is_gather_total,
+    [IR_OP_CumSum] = is_cumsum_total,
     [IR_OP_SequenceConstruct] = is_construct_total,
 };
 

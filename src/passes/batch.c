@@ -6,6 +6,7 @@
 #include "ir/infer.h"
 #include "ir/total.h"
 #include "passes/loops.h"
+#include "passes/recurrence.h"
 
 tssa_status *batch_init(struct batch *batch, struct pass_context *pass, struct ir_cloner *shared,
                         struct ir_cloner *stacked, struct ir_op *loop, struct ir_value *trips)
@@ -381,25 +382,65 @@ static bool is_skipped(const struct ir_op *op, const struct ir_op *const *skip, 
     return false;
 }
 
+/* false with batch->status or a reason. */
+static bool make_form(struct batch *batch, const struct ir_op *op)
+{
+    if (has_unknown_operand(batch, op))
+        return refuse(batch, op, "it needs what another iteration computed");
+    return (uses_batched(batch, op) ? batch_op(batch, op) : share_op(batch, op)) && !batch->status;
+}
+
+static bool has_form(const struct batch *batch, const struct ir_op *op)
+{
+    bool batched;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].uses && !batch_get(batch, &op->results[i], &batched))
+            return false;
+    return true;
+}
+
 tssa_status *batch_body(struct batch *batch, const struct ir_op *const *skip, size_t n_skip,
                         bool *done)
 {
     *done = false;
     for (const struct ir_op *op = batch->body->first; op != ir_block_return(batch->body);
-         op = op->next) {
-        if (!is_used(op) || is_skipped(op, skip, n_skip))
-            continue;
-        bool ok = !has_unknown_operand(batch, op) ||
-                  refuse(batch, op, "it needs what another iteration computed");
-        if (ok)
-            ok = uses_batched(batch, op) ? batch_op(batch, op) : share_op(batch, op);
-        if (batch->status)
+         op = op->next)
+        if (is_used(op) && !is_skipped(op, skip, n_skip) && !has_form(batch, op) &&
+            !make_form(batch, op))
             return batch->status;
-        if (!ok)
-            return NULL;
-    }
     *done = true;
     return NULL;
+}
+
+struct slice {
+    const struct batch *batch;
+    bool *needed; /* by op id */
+};
+
+/* The op of the body that a value is a result of, or a value in a block of it. */
+static bool mark_op(void *context, struct ir_value *value)
+{
+    const struct slice *slice = context;
+    if (value->op && value->op->parent == slice->batch->body)
+        slice->needed[value->op->id] = true;
+    return true;
+}
+
+tssa_status *batch_slice(struct batch *batch, const struct ir_value *value, bool *done)
+{
+    const tssa_allocator *allocator = batch->graph->allocator;
+    struct slice slice = {batch, allocator_calloc(allocator, batch->graph->n_ops, sizeof(bool))};
+    TRY_ALLOC(slice.needed);
+    (void)mark_op(&slice, (struct ir_value *)value);
+    for (const struct ir_op *op = ir_block_return(batch->body); op; op = op->prev)
+        if (slice.needed[op->id])
+            (void)recurrence_visit_operands(op, mark_op, &slice);
+    *done = true;
+    /* What is made meanwhile stands before the loop, not in its body. */
+    for (const struct ir_op *op = batch->body->first; *done && op; op = op->next)
+        *done = !slice.needed[op->id] || has_form(batch, op) || make_form(batch, op);
+    allocator_free(allocator, slice.needed);
+    return batch->status;
 }
 
 /* i64[n, 1] as i64[n]. */

@@ -49,6 +49,8 @@ tssa_status *batch_share(struct batch *batch, struct ir_value *value, struct ir_
 /* `value` of the body is row i of `stacked` in iteration i. */
 tssa_status *batch_stack(struct batch *batch, struct ir_value *value, struct ir_value *stacked);
 
+/* The ops of the body that `value` is made by. What they make is not made again by batch_body. */
+tssa_status *batch_slice(struct batch *batch, const struct ir_value *value, bool *done);
 /* All ops of the body but those in `skip`. */
 tssa_status *batch_body(struct batch *batch, const struct ir_op *const *skip, size_t n_skip,
                         bool *done);

@@ -360,12 +360,47 @@ static bool rule_shape(struct batch *batch, const struct ir_op *op)
 
 /* ---- Reads and writes ----------------------------------------------------------------------------- */
 
+/* The indices of a rule that only selects along the first axes, as i64[n, count]; NULL: it is another. */
+static struct ir_value *selected(struct batch *batch, const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    struct ir_value *columns[TSSA_MAX_RANK];
+    if (rule->n_steps < 2 || rule->n_steps > TSSA_MAX_RANK)
+        return NULL;
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const struct rule_step *step = &rule->steps[i];
+        const struct ir_value *index = rule_param_value(op, &step->params[1]);
+        if (step->kind != RULE_SELECT || step->params[0].value != 0 || !index ||
+            index->type->kind != TYPE_TENSOR || index->type->rank != 0 ||
+            index->type->dtype != TSSA_INT64)
+            return NULL;
+    }
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        struct ir_value *index = rule_param_value(op, &rule->steps[i].params[1]);
+        columns[i] = batch_unsqueeze(batch, op, batch_stacked(batch, index, op), 1, 1);
+    }
+    return batch_concat(batch, op, 1, rule->n_steps, columns);
+}
+
+/* Elements or rows of an invariant tensor that several indices name. */
+static bool access_elements(struct batch *batch, const struct ir_op *op)
+{
+    bool batched;
+    struct ir_value *base = operand_of(batch, op, 0, &batched);
+    struct ir_value *operands[] = {base, batched ? NULL : selected(batch, op)};
+    struct ir_op *made = batch_make(batch, op, IR_OP_GatherND, 2, operands);
+    return made && batch_define(batch, op, 0, &made->results[0], true);
+}
+
 static bool rule_access(struct batch *batch, const struct ir_op *op)
 {
     bool batched;
     struct batch_region *region = batch_new_region(batch);
     struct ir_value *base = operand_of(batch, op, 0, &batched);
-    if (!region || !batch_region(batch, op, batched, ir_operand(op, 0)->type, region))
+    if (access_elements(batch, op))
+        return true;
+    if (batch->status || !region ||
+        !batch_region(batch, op, batched, ir_operand(op, 0)->type, region))
         return false;
     struct ir_op *access =
         rule_access_create(batch->graph, base, region->rule, region->n_params, region->params);

@@ -11,6 +11,9 @@
  * `parallelize` makes one large product; recurrences with products of their own (the layers of a
  * recurrent network) each get a Loop, whose weights then stay in the cache.
  *
+ * A loop in a loop that does nothing but write one value to elements of a tensor (write_nest.h) goes to a
+ * Loop of its own as well, where the two can be made one (coalesce).
+ *
  *   needs   a number of iterations that nothing computed in the body can change
  *   keeps   results' bits
  *   breaks  nothing; accesses are made that lower_rules turns into standard operators
@@ -23,9 +26,7 @@
 #include "passes/loops.h"
 #include "passes/pass.h"
 #include "passes/recurrence.h"
-
-/* More than this is not stacked, where the number of bytes is known. */
-#define MAX_STACKED_BYTES (INT64_C(64) << 20)
+#include "passes/write_nest.h"
 
 enum component_kind {
     LIGHT,
@@ -36,11 +37,13 @@ enum component_kind {
 
 struct distribution {
     struct pass_context *pass;
+    struct loop loop;
     struct recurrences found;
     uint8_t *kind;     /* by component */
     uint32_t *stage;   /* by component: even ones hold products, odd ones recurrences */
     bool *after_heavy; /* by component: a heavy recurrence of its stage comes before it, or is it */
     uint32_t n_stages;
+    uint32_t writer;           /* the carried value that a loop in the body only writes to; NONE */
     struct ir_value **stacked; /* by value id: the scan output that holds it */
     uint32_t n_values;
     struct ir_cloner cloner;
@@ -81,7 +84,7 @@ static void classify(struct distribution *d)
     }
 }
 
-/* Is there anything to gain? A heavy recurrence with a product or another heavy recurrence beside it. */
+/* Is there anything to gain? A loop that only writes, or a heavy recurrence with a product or another heavy recurrence beside it. */
 static bool is_worth_it(const struct distribution *d)
 {
     uint32_t products = 0, heavy = 0, recurrent = 0;
@@ -90,7 +93,7 @@ static bool is_worth_it(const struct distribution *d)
         heavy += d->kind[c] == HEAVY_RECURRENT;
         recurrent += d->kind[c] == RECURRENT;
     }
-    return heavy > 1 || (products > 0 && heavy + recurrent > 0);
+    return d->writer != RECURRENCE_NONE || heavy > 1 || (products > 0 && heavy + recurrent > 0);
 }
 
 /* ---- Stages --------------------------------------------------------------------------------------- */
@@ -146,6 +149,8 @@ static void assign_stages(struct distribution *d, const uint32_t *first, const u
         if (d->stage[c] >= d->n_stages)
             d->n_stages = d->stage[c] + 1;
     }
+    if (d->writer != RECURRENCE_NONE) /* nothing needs it: it may come last */
+        d->stage[found->component[found->n_ops + d->writer]] = d->n_stages++;
 }
 
 static bool count_body_value(void *context, struct ir_value *value)
@@ -201,42 +206,11 @@ static uint32_t stage_of_value(const struct distribution *d, const struct ir_val
 
 /* ---- What crosses --------------------------------------------------------------------------------- */
 
-static bool is_known_size(const struct dim *dim)
-{
-    if (dim_is_fresh(dim))
-        return false;
-    for (uint32_t i = 0; i < dim->n_terms; i++)
-        if (!is_known_size(dim->terms[i]))
-            return false;
-    return true;
-}
-
-/* Can the value be stacked over all iterations? Its size must be the same in each. */
-static bool can_stack(const struct distribution *d, const struct ir_value *value)
-{
-    const struct ir_type *type = value->type;
-    const struct ir_value *trips = ir_operand(d->found.loop, 0);
-    int64_t bytes = 1, dim;
-    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->rank >= TSSA_MAX_RANK ||
-        type->dtype == TSSA_UNDEFINED)
-        return false;
-    bool fixed =
-        trips->known && trips->known->count == 1 && dim_is_const(trips->known->elements[0], &bytes);
-    for (int i = 0; i < type->rank; i++) {
-        if (!is_known_size(type->dims[i]))
-            return false;
-        fixed &= dim_is_const(type->dims[i], &dim);
-        if (fixed && dim > 0 && __builtin_mul_overflow(bytes, dim, &bytes))
-            return false;
-    }
-    return !fixed || bytes <= MAX_STACKED_BYTES / (int64_t)dtype_info(type->dtype)->size;
-}
-
 static bool check_crossing(void *context, struct ir_value *value)
 {
     const struct distribution *d = context;
     uint32_t stage = stage_of_value(d, value);
-    return stage == RECURRENCE_NONE || stage == d->at || can_stack(d, value);
+    return stage == RECURRENCE_NONE || stage == d->at || loop_can_stack(&d->loop, value);
 }
 
 /* NULL, or a value that would have to be stacked and cannot be. */
@@ -269,6 +243,68 @@ static bool is_eligible(const struct ir_op *loop)
             return false;
     }
     return true;
+}
+
+/* ---- Loops that only write ------------------------------------------------------------------------ */
+
+/* A tensor that the enclosing loop carries, and that a loop in this one's body only writes to, where this
+ * one does more than that. */
+static uint32_t find_writer(const struct loop *loop)
+{
+    const struct ir_op *owner = loop->body->owner->parent->owner;
+    if (!owner || !ir_op_is(owner, IR_OP_Loop) || loop->op->n_results < 2)
+        return RECURRENCE_NONE;
+    for (uint32_t k = 0; k < loop->n_carried; k++) {
+        const struct ir_value *initial = loop_initial(loop, k);
+        if (initial && initial->block == owner->blocks[0] && initial->index >= 2 &&
+            write_nest_find(loop, k) && ir_op_is(write_nest_step(loop, k), IR_OP_Loop))
+            return k;
+    }
+    return RECURRENCE_NONE;
+}
+
+struct reader {
+    const struct ir_value *param;
+    bool reads;
+};
+
+static bool find_read(void *context, struct ir_value *value)
+{
+    struct reader *reader = context;
+    reader->reads |= value == reader->param;
+    return !reader->reads;
+}
+
+static bool is_inside(const struct ir_op *op, const struct ir_op *outer)
+{
+    while (op && op != outer)
+        op = op->parent->owner;
+    return op != NULL;
+}
+
+/* Readers of a carried value stay with it: what the writing loop reads of the others becomes a value. */
+static tssa_status *free_writer(const struct loop *loop, uint32_t writer)
+{
+    struct ir_op *step = write_nest_step(loop, writer);
+    for (uint32_t k = 0; k < loop->n_carried; k++) {
+        struct reader reader = {.param = loop_param(loop, k)};
+        if (k == writer)
+            continue;
+        (void)recurrence_visit_operands(step, find_read, &reader);
+        if (!reader.reads)
+            continue;
+        struct ir_op *copy = loop_make_op(loop->body->first, IR_OP_Identity, 1);
+        TRY_ALLOC(copy);
+        for (struct ir_use *use = reader.param->uses, *next; use; use = next) {
+            next = use->next;
+            if (is_inside(use->user, step))
+                ir_op_set_operand(use->user, (uint32_t)(use - use->user->operands),
+                                  &copy->results[0]);
+        }
+        ir_op_set_operand(copy, 0, loop_param(loop, k));
+        TRY(ir_infer_op_lenient(copy));
+    }
+    return NULL;
 }
 
 /* ---- Making the loops ----------------------------------------------------------------------------- */
@@ -506,7 +542,11 @@ static tssa_status *distribute(struct distribution *d, uint32_t *first, uint32_t
 static tssa_status *visit_loop(struct pass_context *pass, struct ir_op *loop)
 {
     const tssa_allocator *allocator = pass->graph->allocator;
-    struct distribution d = {.pass = pass, .n_values = pass->graph->n_values};
+    struct distribution d = {.pass = pass, .loop = loop_of(loop)};
+    d.writer = find_writer(&d.loop);
+    if (d.writer != RECURRENCE_NONE)
+        TRY(free_writer(&d.loop, d.writer));
+    d.n_values = pass->graph->n_values;
     tssa_status *status = recurrences_find(loop, &d.found);
     size_t n = (size_t)d.found.n_components + 1;
     if (!status) {

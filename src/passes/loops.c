@@ -71,6 +71,38 @@ uint32_t loop_size(const struct ir_block *block, uint32_t limit)
     return size;
 }
 
+/* More than this is not stacked, where the number of bytes is known. */
+#define MAX_STACKED_BYTES (INT64_C(64) << 20)
+
+static bool is_known_size(const struct dim *dim)
+{
+    if (dim_is_fresh(dim))
+        return false;
+    for (uint32_t i = 0; i < dim->n_terms; i++)
+        if (!is_known_size(dim->terms[i]))
+            return false;
+    return true;
+}
+
+bool loop_can_stack(const struct loop *loop, const struct ir_value *value)
+{
+    const struct ir_type *type = value->type;
+    const struct ir_value *trips = ir_operand(loop->op, 0);
+    int64_t bytes = 1, dim;
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->rank >= TSSA_MAX_RANK ||
+        type->dtype == TSSA_UNDEFINED)
+        return false;
+    bool fixed = loop_known_int(trips, &bytes);
+    for (int i = 0; i < type->rank; i++) {
+        if (!is_known_size(type->dims[i]))
+            return false;
+        fixed &= dim_is_const(type->dims[i], &dim);
+        if (fixed && dim > 0 && __builtin_mul_overflow(bytes, dim, &bytes))
+            return false;
+    }
+    return !fixed || bytes <= MAX_STACKED_BYTES / (int64_t)dtype_info(type->dtype)->size;
+}
+
 struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operands)
 {
     const struct ir_op_info *info = ir_op_info(id);
@@ -107,6 +139,40 @@ tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **resu
     *data = truth;
     *tensor = (struct tensor){.dtype = TSSA_BOOL, .data = data};
     return insert_constant(at, ir_constant_create(graph, tensor), result);
+}
+
+tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
+{
+    struct ir_graph *graph = loop->body->graph;
+    struct ir_value *value = ir_operand(loop->op, 0), *zero, *axis;
+    struct ir_op *op;
+    if (value->type->rank != 0) {
+        TRY(loop_make_int(loop->op, 1, 0, &axis));
+        op = loop_make_op(loop->op, IR_OP_Squeeze, 2);
+        TRY_ALLOC(op);
+        ir_op_set_operand(op, 0, value);
+        ir_op_set_operand(op, 1, axis);
+        TRY(ir_infer_op_lenient(op));
+        value = &op->results[0];
+    }
+    const struct dim *number =
+        value->known && value->known->count == 1 ? value->known->elements[0] : NULL;
+    if (!number || number->low < 0) {
+        TRY(loop_make_int(loop->op, 0, 0, &zero));
+        op = loop_make_op(loop->op, IR_OP_Max, 2);
+        TRY_ALLOC(op);
+        ir_op_set_operand(op, 0, value);
+        ir_op_set_operand(op, 1, zero);
+        TRY(ir_infer_op_lenient(op));
+        value = &op->results[0];
+    }
+    if (!value->known || value->known->count != 1 || !value->known->elements[0]) {
+        const struct dim *fresh = dim_fresh(&graph->dims, "trips");
+        TRY_ALLOC(fresh);
+        TRY(infer_set_known(value->op, value->index, 1, &fresh));
+    }
+    *trips = value;
+    return NULL;
 }
 
 void loop_replace(struct ir_value *old, struct ir_value *by)

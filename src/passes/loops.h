@@ -58,6 +58,9 @@ bool loop_makes(const struct loop *loop, const struct ir_value *value);
 /* Ops in the block and the blocks in it, but for constants and returns; no more than `limit` are counted. */
 uint32_t loop_size(const struct ir_block *block, uint32_t limit);
 
+/* Is the value of the body of the same size in every iteration, and a stack of them not too large? */
+bool loop_can_stack(const struct loop *loop, const struct ir_value *value);
+
 /* The first carried value that an iteration computes from its value before; NULL: there is none. `whole`:
  * counts only what is computed from a whole carried value, not from regions of it. */
 tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
@@ -68,6 +71,8 @@ struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operan
 /* A Constant of int64 or bool before `at`, with its type. */
 tssa_status *loop_make_int(struct ir_op *at, int rank, int64_t number, struct ir_value **result);
 tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **result);
+/* Before the loop: its trip count as an i64[] that is not negative and whose number is known as a dim. */
+tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips);
 /* All uses of `old` become uses of `by`, which takes the name over when it has none. */
 void loop_replace(struct ir_value *old, struct ir_value *by);
 

@@ -6,6 +6,7 @@
  *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself: rows
  *                    i, say. After the loop one assign writes what all iterations wrote.
  *     a result       of an operation on integers or truth values whose order does not matter
+ *     a sum          of integers, that the iteration uses: of those before it (CumSum)
  *     nothing        scan outputs are what all iterations computed
  *
  * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
@@ -32,13 +33,13 @@
 /* Results of at most so many bytes are made where the loop needed one of them at a time. */
 #define MAX_BYTES (INT64_C(256) << 20)
 
-enum carried_kind { CARRIED_SAME, CARRIED_TENSOR, CARRIED_REDUCED };
+enum carried_kind { CARRIED_SAME, CARRIED_TENSOR, CARRIED_REDUCED, CARRIED_SUMMED };
 
 struct carried {
     enum carried_kind kind;
     struct ir_op *assigns[MAX_ASSIGNS]; /* last one first */
     uint32_t n_assigns;
-    struct ir_op *combine; /* of CARRIED_REDUCED */
+    struct ir_op *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED */
     struct ir_value *term; /* what it adds */
 };
 
@@ -188,20 +189,34 @@ static const struct reduction *reduction_of(const struct ir_op *op)
     return NULL;
 }
 
-static bool check_reduction(struct state *s, uint32_t k)
+/* Does the next one come from this one and a term by such an operation? */
+static bool read_combine(struct state *s, uint32_t k)
 {
     struct carried *c = &s->carried[k];
     const struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
     struct ir_op *op = next->op;
-    c->kind = CARRIED_REDUCED;
-    c->combine = op;
     if (!op || op->parent != s->loop.body || op->n_operands != 2 ||
-        op->results[0].type->kind != TYPE_TENSOR || !reduction_of(op) || !param->uses ||
-        param->uses->next || param->uses->user != op || next->uses->next)
+        op->results[0].type->kind != TYPE_TENSOR || !reduction_of(op) ||
+        (ir_operand(op, 0) != param && ir_operand(op, 1) != param))
         return false;
+    c->combine = op;
     c->term = ir_operand(op, ir_operand(op, 0) == param ? 1 : 0);
-    return c->term->type == param->type && next->type == param->type && param->type->rank >= 0 &&
-           loop_initial(&s->loop, k)->type == param->type;
+    return c->term != param && c->term->type == param->type && next->type == param->type &&
+           param->type->rank >= 0 && loop_initial(&s->loop, k)->type == param->type;
+}
+
+/* Nothing else may use a result; sums can be had of the iterations before each one. */
+static bool check_reduction(struct state *s, uint32_t k)
+{
+    struct carried *c = &s->carried[k];
+    const struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
+    if (!read_combine(s, k))
+        return false;
+    c->kind = CARRIED_REDUCED;
+    if (param->uses && !param->uses->next && !next->uses->next)
+        return true;
+    c->kind = CARRIED_SUMMED;
+    return ir_op_is(c->combine, IR_OP_Add) && param->type->rank < TSSA_MAX_RANK;
 }
 
 static tssa_status *check_carried(struct state *s, const struct batch *facts, uint32_t k, bool *ok)
@@ -219,43 +234,6 @@ static tssa_status *check_carried(struct state *s, const struct batch *facts, ui
         *ok = refuse(s, param, next->op, "its shape may change");
     else if (!check_reduction(s, k))
         TRY(check_tensor(s, facts, k, ok));
-    return NULL;
-}
-
-/* ---- Trip count ----------------------------------------------------------------------------------- */
-
-/* The trip count as an i64[] that is not negative and whose number is known as a dim. */
-static tssa_status *make_trips(struct ir_op *loop, struct ir_value **trips)
-{
-    struct ir_graph *graph = loop->parent->graph;
-    struct ir_value *value = ir_operand(loop, 0), *zero, *axis;
-    struct ir_op *op;
-    if (value->type->rank != 0) {
-        TRY(loop_make_int(loop, 1, 0, &axis));
-        op = loop_make_op(loop, IR_OP_Squeeze, 2);
-        TRY_ALLOC(op);
-        ir_op_set_operand(op, 0, value);
-        ir_op_set_operand(op, 1, axis);
-        TRY(ir_infer_op_lenient(op));
-        value = &op->results[0];
-    }
-    const struct dim *number =
-        value->known && value->known->count == 1 ? value->known->elements[0] : NULL;
-    if (!number || number->low < 0) {
-        TRY(loop_make_int(loop, 0, 0, &zero));
-        op = loop_make_op(loop, IR_OP_Max, 2);
-        TRY_ALLOC(op);
-        ir_op_set_operand(op, 0, value);
-        ir_op_set_operand(op, 1, zero);
-        TRY(ir_infer_op_lenient(op));
-        value = &op->results[0];
-    }
-    if (!value->known || value->known->count != 1 || !value->known->elements[0]) {
-        const struct dim *fresh = dim_fresh(&graph->dims, "trips");
-        TRY_ALLOC(fresh);
-        TRY(infer_set_known(value->op, value->index, 1, &fresh));
-    }
-    *trips = value;
     return NULL;
 }
 
@@ -436,6 +414,7 @@ static struct ir_value *final_carried(struct state *s, struct batch *batch, uint
     case CARRIED_TENSOR:
         return final_tensor(s, batch, k);
     case CARRIED_REDUCED:
+    case CARRIED_SUMMED:
         return final_reduction(s, batch, k);
     default:
         return loop_initial(&s->loop, k);
@@ -498,9 +477,39 @@ static tssa_status *set_params(struct state *s, struct batch *batch)
         for (uint32_t i = 0; i < c->n_assigns; i++)
             if (!vec_push(&s->skipped, c->assigns[i]))
                 return status_out_of_memory();
-        if (c->kind != CARRIED_REDUCED)
+        if (c->kind == CARRIED_SAME || c->kind == CARRIED_TENSOR)
             TRY(batch_share(batch, loop_param(&s->loop, k), loop_initial(&s->loop, k)));
     }
+    return NULL;
+}
+
+/* Of a sum, what the iterations find there: the initial value and the terms before each. */
+static tssa_status *set_sum(struct state *s, struct batch *batch, uint32_t k, bool *done)
+{
+    static const int64_t zero = 0;
+    const struct carried *c = &s->carried[k];
+    struct ir_value *initial = loop_initial(&s->loop, k);
+    TRY(batch_slice(batch, c->term, done));
+    if (!*done)
+        return NULL;
+    struct ir_value *operands[] = {batch_stacked(batch, c->term, c->combine),
+                                   batch_ints(batch, 0, 1, &zero)};
+    struct ir_op *sums = batch_new(batch, c->combine, IR_OP_CumSum, 2, operands);
+    *done = sums && batch_set_int(batch, sums, "exclusive", 1) && batch_put(batch, sums);
+    if (!*done)
+        return batch->status;
+    struct ir_value *terms[] = {&sums->results[0], initial};
+    struct ir_op *all = batch_make(batch, c->combine, IR_OP_Add, 2, terms);
+    *done = all != NULL;
+    return all ? batch_stack(batch, loop_param(&s->loop, k), &all->results[0]) : batch->status;
+}
+
+static tssa_status *set_sums(struct state *s, struct batch *batch, bool *done)
+{
+    *done = true;
+    for (uint32_t k = 0; *done && k < s->loop.n_carried; k++)
+        if (s->carried[k].kind == CARRIED_SUMMED)
+            TRY(set_sum(s, batch, k, done));
     return NULL;
 }
 
@@ -539,7 +548,7 @@ static tssa_status *attempt(struct state *s, struct batch *batch, struct ir_op *
                             struct ir_value **results, bool *done)
 {
     struct ir_value *trips;
-    TRY(make_trips(s->loop.op, &trips));
+    TRY(loop_make_trips(&s->loop, &trips));
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
     for (uint32_t k = 0; k < s->loop.n_carried; k++) {
@@ -549,7 +558,9 @@ static tssa_status *attempt(struct state *s, struct batch *batch, struct ir_op *
             return NULL;
     }
     TRY(set_params(s, batch));
-    TRY(batch_body(batch, s->skipped.data, s->skipped.count, done));
+    TRY(set_sums(s, batch, done));
+    if (*done)
+        TRY(batch_body(batch, s->skipped.data, s->skipped.count, done));
     *done = *done && make_results(s, batch, results);
     if (*done && is_too_large(batch)) {
         *done = false;

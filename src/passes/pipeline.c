@@ -57,6 +57,7 @@ static const struct stage level_2[] = {
           "stack_sequences",
           "sequence_maps",
           "distribute",
+          "coalesce",
           "parallelize",
           "batch_writes",
           "pack_matmuls",
