@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The steps that the detectors share: anchors, the score filter, decoding, suppression.
 
-Everything here is plain eager code with views, in-place writes and data-dependent branches,
-annotated so that `torch.jit.script` takes it.  Free functions cannot see module constants
-there, so what is the same for all detectors stands as a literal or a default.
+Plain eager code with views, in-place writes and data-dependent branches, annotated so that
+`torch.jit.script` takes it.  Functions cannot see a Python module's constants there, so what
+is the same for all detectors stands as a literal or a default.
+
+Each detector has two forms of the same mathematics: one that loops over the levels, and an
+`Unrolled` one with the levels written out by hand and tensors filled column by column.
 """
 
 from __future__ import annotations
@@ -30,6 +33,17 @@ def anchor_grid(height: int, width: int, stride: int, base: Tensor) -> Tensor:
     """Every base box (A, 4) moved to every cell: (height * width * A, 4), cell-major."""
     x, y = cell_corners(height, width, stride, base)
     shifts = torch.stack([x, y, x, y], dim=-1)
+    return (base.unsqueeze(0) + shifts.unsqueeze(1)).view(-1, 4)
+
+
+def anchor_columns(height: int, width: int, stride: int, base: Tensor) -> Tensor:
+    """The same, with the cells' corners written column by column."""
+    x, y = cell_corners(height, width, stride, base)
+    shifts = torch.zeros([height * width, 4], dtype=base.dtype, device=base.device)
+    shifts[:, 0] = x
+    shifts[:, 1] = y
+    shifts[:, 2] = x
+    shifts[:, 3] = y
     return (base.unsqueeze(0) + shifts.unsqueeze(1)).view(-1, 4)
 
 

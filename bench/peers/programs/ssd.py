@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from bench.peers.program import Weights
 from bench.peers.programs.detection import (
     DeltaDecoder,
+    anchor_columns,
     anchors_of,
     centred_boxes,
     clamp_to_image,
@@ -49,13 +50,21 @@ class Ssd(nn.Module):
         self.iou = 0.45
         self.limit = 100
 
+    def priors_of(self, maps: list[Tensor]) -> list[Tensor]:
+        """The anchors of each level."""
+        return anchors_of(maps, self.strides, self.bases)
+
+    def clamp(self, boxes: Tensor) -> None:
+        """Cut boxes off at the image's edges, in place."""
+        clamp_to_image(boxes)
+
     def level(self, cls: Tensor, box: Tensor, priors: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Boxes, scores and classes of one level's candidates."""
         deltas = map_rows(box, 4)
         probabilities = map_rows(cls, 81).softmax(-1)[:, :-1]
         scores, classes, rows = filter_topk(probabilities, self.score, self.cap)
         boxes = self.decode(priors[rows], deltas[rows])
-        clamp_to_image(boxes)
+        self.clamp(boxes)
         return boxes, scores, classes
 
     def image(
@@ -66,10 +75,12 @@ class Ssd(nn.Module):
         scores: list[Tensor] = []
         classes: list[Tensor] = []
         for level_cls, level_box, level_priors in zip(cls, box, priors):
-            found = self.level(level_cls, level_box, level_priors)
-            boxes.append(found[0])
-            scores.append(found[1])
-            classes.append(found[2])
+            found_boxes, found_scores, found_classes = self.level(
+                level_cls, level_box, level_priors
+            )
+            boxes.append(found_boxes)
+            scores.append(found_scores)
+            classes.append(found_classes)
         return suppress(
             torch.cat(boxes), torch.cat(scores), torch.cat(classes), self.iou, self.limit
         )
@@ -92,7 +103,7 @@ class Ssd(nn.Module):
         """Lists of detections (K, 5) and labels (K), one per image."""
         cls = [cls_0, cls_1, cls_2, cls_3, cls_4, cls_5]
         box = [box_0, box_1, box_2, box_3, box_4, box_5]
-        priors = anchors_of(cls, self.strides, self.bases)
+        priors = self.priors_of(cls)
         dets: list[Tensor] = []
         labels: list[Tensor] = []
         for b in range(cls_0.size(0)):
@@ -100,3 +111,37 @@ class Ssd(nn.Module):
             dets.append(found[0])
             labels.append(found[1])
         return dets, labels
+
+
+class SsdUnrolled(Ssd):
+    """The same without a loop over the levels."""
+
+    def priors_of(self, maps: list[Tensor]) -> list[Tensor]:
+        """The anchors of each level, filled column by column."""
+        return [
+            anchor_columns(20, 20, 16, self.bases[0]),
+            anchor_columns(10, 10, 32, self.bases[1]),
+            anchor_columns(5, 5, 64, self.bases[2]),
+            anchor_columns(3, 3, 107, self.bases[3]),
+            anchor_columns(2, 2, 160, self.bases[4]),
+            anchor_columns(1, 1, 320, self.bases[5]),
+        ]
+
+    def clamp(self, boxes: Tensor) -> None:
+        """All four columns at once."""
+        boxes.clamp_(min=0.0, max=320.0)
+
+    def image(
+        self, cls: list[Tensor], box: list[Tensor], priors: list[Tensor]
+    ) -> tuple[Tensor, Tensor]:
+        """Detections and labels of one image."""
+        boxes_0, scores_0, classes_0 = self.level(cls[0], box[0], priors[0])
+        boxes_1, scores_1, classes_1 = self.level(cls[1], box[1], priors[1])
+        boxes_2, scores_2, classes_2 = self.level(cls[2], box[2], priors[2])
+        boxes_3, scores_3, classes_3 = self.level(cls[3], box[3], priors[3])
+        boxes_4, scores_4, classes_4 = self.level(cls[4], box[4], priors[4])
+        boxes_5, scores_5, classes_5 = self.level(cls[5], box[5], priors[5])
+        boxes = torch.cat([boxes_0, boxes_1, boxes_2, boxes_3, boxes_4, boxes_5])
+        scores = torch.cat([scores_0, scores_1, scores_2, scores_3, scores_4, scores_5])
+        classes = torch.cat([classes_0, classes_1, classes_2, classes_3, classes_4, classes_5])
+        return suppress(boxes, scores, classes, self.iou, self.limit)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of all programs: the eight workloads first, then the micro programs."""
+"""The table of all programs: the eight workloads, the detectors once more, micro programs."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bench.peers.programs.aliasing import (
 )
 from bench.peers.programs.attention import Attention
 from bench.peers.programs.boxes import BboxExpand, MultiScaleBbox, Offset2Bbox
-from bench.peers.programs.fcos import Fcos
+from bench.peers.programs.fcos import Fcos, FcosUnrolled
 from bench.peers.programs.get_started import GetStarted
 from bench.peers.programs.lstm import Lstm
 from bench.peers.programs.nasrnn import NasRnn
 from bench.peers.programs.normalize import Normalize
 from bench.peers.programs.seq2seq import Seq2Seq
-from bench.peers.programs.ssd import Ssd
-from bench.peers.programs.yolact import Yolact
-from bench.peers.programs.yolov3 import Yolov3
+from bench.peers.programs.ssd import Ssd, SsdUnrolled
+from bench.peers.programs.yolact import Yolact, YolactUnrolled
+from bench.peers.programs.yolov3 import Yolov3, Yolov3Unrolled
 
 DETECTOR_BATCHES = (1, 2, 4, 6, 8)
 NETWORK_BATCHES = (1, 4, 8, 12, 16)
@@ -40,6 +40,11 @@ PROGRAMS: tuple[Program, ...] = (
     Program("seq2seq_10", "seq2seq_10", Seq2Seq, workload=True),  # its loop stops early
     Program("seq2seq_50", "seq2seq_50", Seq2Seq, NETWORK_BATCHES, LENGTHS, workload=True),
     Program("attention", "attention", Attention, NETWORK_BATCHES, LENGTHS, workload=True),
+    # The detectors without a loop over the levels: longer chains of column writes.
+    Program("yolov3_unrolled", "yolov3_unrolled", Yolov3Unrolled),
+    Program("ssd_unrolled", "ssd_unrolled", SsdUnrolled),
+    Program("yolact_unrolled", "yolact_unrolled", YolactUnrolled),
+    Program("fcos_unrolled", "fcos_unrolled", FcosUnrolled),
     # Micro programs.
     Program("get_started", "get_started", GetStarted),
     Program("if_partial_write", "if_partial_write", IfPartialWrite),

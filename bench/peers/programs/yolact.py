@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from bench.peers.program import Weights
 from bench.peers.programs.detection import (
     DeltaDecoder,
+    anchor_columns,
     anchors_of,
     centred_boxes,
     clamp_to_image,
@@ -71,6 +72,14 @@ class Yolact(nn.Module):
         self.score = 0.05
         self.limit = 100
 
+    def priors_of(self, maps: list[Tensor]) -> list[Tensor]:
+        """The anchors of each level."""
+        return anchors_of(maps, self.strides, self.bases)
+
+    def clamp(self, boxes: Tensor) -> None:
+        """Cut boxes off at the image's edges, in place."""
+        clamp_to_image(boxes)
+
     def level(
         self, box: Tensor, cls: Tensor, coef: Tensor, priors: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
@@ -81,7 +90,7 @@ class Yolact(nn.Module):
         best = scores[:, :80].max(dim=1)[0]
         rows = best.topk(min(self.cap, best.size(0)))[1]
         boxes = self.decode(priors[rows], deltas[rows])
-        clamp_to_image(boxes)
+        self.clamp(boxes)
         return boxes, scores[rows], coefs[rows]
 
     def fast_suppress(
@@ -147,7 +156,7 @@ class Yolact(nn.Module):
         box = [box_0, box_1, box_2, box_3, box_4]
         cls = [cls_0, cls_1, cls_2, cls_3, cls_4]
         coef = [coef_0, coef_1, coef_2, coef_3, coef_4]
-        priors = anchors_of(cls, self.strides, self.bases)
+        priors = self.priors_of(cls)
         dets: list[Tensor] = []
         labels: list[Tensor] = []
         coefs: list[Tensor] = []
@@ -161,3 +170,35 @@ class Yolact(nn.Module):
         for b in range(proto.size(0)):
             masks.append(self.masks(pixels[b], coefs[b], dets[b]))
         return dets, labels, coefs, masks
+
+
+class YolactUnrolled(Yolact):
+    """The same without a loop over the levels."""
+
+    def priors_of(self, maps: list[Tensor]) -> list[Tensor]:
+        """The anchors of each level, filled column by column."""
+        return [
+            anchor_columns(40, 40, 8, self.bases[0]),
+            anchor_columns(20, 20, 16, self.bases[1]),
+            anchor_columns(10, 10, 32, self.bases[2]),
+            anchor_columns(5, 5, 64, self.bases[3]),
+            anchor_columns(3, 3, 128, self.bases[4]),
+        ]
+
+    def clamp(self, boxes: Tensor) -> None:
+        """All four columns at once."""
+        boxes.clamp_(min=0.0, max=320.0)
+
+    def image(
+        self, box: list[Tensor], cls: list[Tensor], coef: list[Tensor], priors: list[Tensor]
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Detections, labels and coefficients of one image."""
+        boxes_0, scores_0, coefs_0 = self.level(box[0], cls[0], coef[0], priors[0])
+        boxes_1, scores_1, coefs_1 = self.level(box[1], cls[1], coef[1], priors[1])
+        boxes_2, scores_2, coefs_2 = self.level(box[2], cls[2], coef[2], priors[2])
+        boxes_3, scores_3, coefs_3 = self.level(box[3], cls[3], coef[3], priors[3])
+        boxes_4, scores_4, coefs_4 = self.level(box[4], cls[4], coef[4], priors[4])
+        boxes = torch.cat([boxes_0, boxes_1, boxes_2, boxes_3, boxes_4])
+        scores = torch.cat([scores_0, scores_1, scores_2, scores_3, scores_4])
+        coefs = torch.cat([coefs_0, coefs_1, coefs_2, coefs_3, coefs_4])
+        return self.fast_suppress(boxes, scores, coefs)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from bench.peers.program import Weights
-from bench.peers.programs.detection import anchors_of, centred_boxes, suppress
+from bench.peers.programs.detection import anchor_columns, anchors_of, centred_boxes, suppress
 
 
 class Yolov3(nn.Module):
@@ -28,26 +28,32 @@ class Yolov3(nn.Module):
         self.iou = 0.45
         self.limit = 100
 
-    def read(self, preds: list[Tensor]) -> tuple[Tensor, Tensor]:
-        """All levels as rows (B, N, 85) and the stride of each row (N).
+    def anchors(self, preds: list[Tensor]) -> Tensor:
+        """The anchors of all levels (N, 4)."""
+        return torch.cat(anchors_of(preds, self.strides, self.bases))
+
+    def level(self, pred: Tensor, stride: int) -> tuple[Tensor, Tensor]:
+        """One map as rows (B, n, 85) and its strides (n).
 
         The two centre offsets of a row are activated in place: in the copy, not the map.
         """
-        levels: list[Tensor] = []
+        rows = pred.permute(0, 2, 3, 1).reshape(pred.size(0), -1, 85).clone()
+        rows[..., 0:2].sigmoid_()
+        one = torch.full([1], stride, dtype=torch.int64, device=pred.device)
+        return rows, one.expand(rows.size(1))
+
+    def read(self, preds: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """All levels as rows (B, N, 85) and the stride of each row (N)."""
+        rows: list[Tensor] = []
         strides: list[Tensor] = []
         for pred, stride in zip(preds, self.strides):
-            rows = pred.permute(0, 2, 3, 1).reshape(pred.size(0), -1, 85).clone()
-            rows[..., 0:2].sigmoid_()
-            levels.append(rows)
-            one = torch.full([1], stride, dtype=torch.int64, device=pred.device)
-            strides.append(one.expand(rows.size(1)))
-        return torch.cat(levels, dim=1), torch.cat(strides)
+            level_rows, level_strides = self.level(pred, stride)
+            rows.append(level_rows)
+            strides.append(level_strides)
+        return torch.cat(rows, dim=1), torch.cat(strides)
 
-    def decode(self, raw: Tensor, strides: Tensor, anchors: Tensor) -> Tensor:
-        """Boxes (B, N, 4) from regressions whose centre offsets are in (0, 1)."""
-        low, high = anchors[:, 0:2], anchors[:, 2:4]
-        centre = (low + high) * 0.5 + (raw[..., 0:2] - 0.5) * strides.unsqueeze(-1)
-        half = (high - low) * 0.5 * raw[..., 2:4].exp()
+    def corners(self, raw: Tensor, centre: Tensor, half: Tensor) -> Tensor:
+        """Boxes (B, N, 4) from their centres and half sizes (B, N, 2)."""
         return torch.stack(
             [
                 centre[..., 0] - half[..., 0],
@@ -57,6 +63,13 @@ class Yolov3(nn.Module):
             ],
             dim=-1,
         )
+
+    def decode(self, raw: Tensor, strides: Tensor, anchors: Tensor) -> Tensor:
+        """Boxes (B, N, 4) from regressions whose centre offsets are in (0, 1)."""
+        low, high = anchors[:, 0:2], anchors[:, 2:4]
+        centre = (low + high) * 0.5 + (raw[..., 0:2] - 0.5) * strides.unsqueeze(-1)
+        half = (high - low) * 0.5 * raw[..., 2:4].exp()
+        return self.corners(raw, centre, half)
 
     def image(self, box: Tensor, cls: Tensor, obj: Tensor) -> tuple[Tensor, Tensor]:
         """Detections of one image from boxes (N, 4), padded scores (N, 81), objectness (N)."""
@@ -75,7 +88,7 @@ class Yolov3(nn.Module):
     ) -> tuple[list[Tensor], list[Tensor]]:
         """Lists of detections (K, 5) and labels (K), one per image."""
         preds = [pred_0, pred_1, pred_2]
-        anchors = torch.cat(anchors_of(preds, self.strides, self.bases))
+        anchors = self.anchors(preds)
         rows, strides = self.read(preds)
         obj = rows[..., 4].sigmoid()
         cls = rows[..., 5:85].sigmoid()
@@ -89,3 +102,31 @@ class Yolov3(nn.Module):
             dets.append(found[0])
             labels.append(found[1])
         return dets, labels
+
+
+class Yolov3Unrolled(Yolov3):
+    """The same without a loop over the levels, and with boxes written column by column."""
+
+    def anchors(self, preds: list[Tensor]) -> Tensor:
+        """The anchors of all levels (N, 4)."""
+        anchors_0 = anchor_columns(10, 10, 32, self.bases[0])
+        anchors_1 = anchor_columns(20, 20, 16, self.bases[1])
+        anchors_2 = anchor_columns(40, 40, 8, self.bases[2])
+        return torch.cat([anchors_0, anchors_1, anchors_2])
+
+    def read(self, preds: list[Tensor]) -> tuple[Tensor, Tensor]:
+        """All levels as rows (B, N, 85) and the stride of each row (N)."""
+        rows_0, strides_0 = self.level(preds[0], 32)
+        rows_1, strides_1 = self.level(preds[1], 16)
+        rows_2, strides_2 = self.level(preds[2], 8)
+        rows = torch.cat([rows_0, rows_1, rows_2], dim=1)
+        return rows, torch.cat([strides_0, strides_1, strides_2])
+
+    def corners(self, raw: Tensor, centre: Tensor, half: Tensor) -> Tensor:
+        """Boxes (B, N, 4), written into a copy of the regressions."""
+        boxes = raw.clone()
+        boxes[..., 0] = centre[..., 0] - half[..., 0]
+        boxes[..., 1] = centre[..., 1] - half[..., 1]
+        boxes[..., 2] = centre[..., 0] + half[..., 0]
+        boxes[..., 3] = centre[..., 1] + half[..., 1]
+        return boxes
