@@ -10,7 +10,10 @@ from bench.peers.program import Weights
 
 
 class Attention(torch.nn.Module):
-    """x [B, heads, 1, D], k, v [B, heads, S, D] -> k, v, x after the steps at positions 32 to S - 1."""
+    """x [B, heads, 1, D], k, v [B, heads, S, D] -> k, v, x.
+
+    The first 32 positions of the caches are filled; each step fills the next one.
+    """
 
     def __init__(self, weights: Weights) -> None:
         super().__init__()
