@@ -193,12 +193,24 @@ TSSA_API tssa_status *tssa_value_element(const tssa_value *value, size_t index,
 
 typedef struct tssa_model tssa_model;
 
+/* What becomes of calls of model-local functions. A call hides the function's body from every pass. */
+typedef enum tssa_functions {
+    TSSA_FUNCTIONS_KNOWN =
+        0, /* the body takes the call's place, unless it holds an operator that tssa
+                                 does not know: such a function is called as before */
+    TSSA_FUNCTIONS_KEEP =
+        1, /* calls stay, and so do definitions that nothing calls. A session cannot
+                                 be made of such a model */
+    TSSA_FUNCTIONS_INLINE = 2 /* the body takes every call's place */
+} tssa_functions;
+
 typedef struct tssa_load_options {
     /* Read external data through links too. Off, only plain files inside the model's folder that have
      * one name are read, as the ONNX checker demands. */
     int allow_external_links;
     /* Folder of external data for a model read from memory; NULL: such a model may have none. */
     const char *external_data_folder;
+    tssa_functions functions;
 } tssa_load_options;
 
 /* The file is mapped, and large weights stay in the mapping, until the model and its sessions are freed.
@@ -307,7 +319,7 @@ typedef struct tssa_save_options {
 
 /*
  * Writes the model as ONNX, in standard operators and those of other domains it came with. Inputs,
- * outputs, names, metadata and the rest of the model survive. Files are written beside their targets
+ * outputs, names, metadata, functions that are called and the rest of the model survive. Files are written beside their targets
  * and renamed when complete, so that `path` may be the file the model was loaded from. What other
  * passes were to lower first, because ONNX has no operator for it, is TSSA_UNSUPPORTED. options may be
  * NULL for the defaults.
@@ -344,6 +356,7 @@ typedef struct tssa_op_count {
     size_t count;
     size_t nested; /* of these, how many are in subgraphs */
     int supported; /* 0: tssa carries it through but cannot run it */
+    int function;  /* 1: calls of a model-local function */
 } tssa_op_count;
 
 typedef struct tssa_model_info {
@@ -353,7 +366,10 @@ typedef struct tssa_model_info {
     int64_t opset; /* of ai.onnx; 0 when it is not imported */
     size_t initializer_count;
     size_t initializer_bytes;
-    size_t function_count; /* model-local functions; the graph has their bodies in place of calls */
+    size_t function_count;      /* model-local functions; see tssa_model_functions */
+    size_t kept_function_count; /* of these, how many are still called, or kept in any case */
+    const char *dropped;        /* parts of the file that a saved model will not have, with commas:
+                                   "training information"; "" when there are none */
 } tssa_model_info;
 
 TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info);
@@ -361,6 +377,22 @@ TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_in
  * is how many there are. */
 TSSA_API tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows,
                                            size_t capacity, size_t *count);
+
+/* A function of the model. Strings live as long as the call. */
+typedef struct tssa_function_info {
+    const char *domain, *name, *overload; /* "" where there is none */
+    size_t op_count;                      /* in its body, subgraphs included */
+    const char *operators; /* "Add 2, Tanh 1, local:inner 1": the most frequent first */
+    size_t calls;          /* nodes of the file that call it, those of other functions too */
+    int stays;             /* its calls stay calls, and its definition is written */
+    int needed;            /* a function that stays needs it: the definition is written, too */
+    const char *unknown;   /* an operator of its body that tssa does not know, or "" */
+} tssa_function_info;
+
+/* Calls `visit` for each, in the order of the file. */
+TSSA_API tssa_status *
+tssa_model_functions(const tssa_model *model,
+                     void (*visit)(void *user, const tssa_function_info *info), void *user);
 
 /* A Loop, Scan, If or SequenceMap. Strings live as long as the call. */
 typedef struct tssa_control_info {

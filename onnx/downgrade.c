@@ -668,7 +668,7 @@ static tssa_status *draft_opaque(struct export_draft *draft, int64_t opset)
     bool same =
         opaque->opset == opset || (version && version == schema_bind(opaque->name, opaque->opset) &&
                                    opaque->opset <= IR_NEWEST_OPSET);
-    if (!opaque->domain[0] && !same)
+    if (!opaque->domain[0] && !same && !opaque->function)
         return ERROR(TSSA_UNSUPPORTED, "what %s means is known at opset %lld alone", opaque->name,
                      (long long)opaque->opset);
     return NULL;
@@ -718,6 +718,7 @@ static tssa_status *name_op(const struct ir_op *op, int64_t opset, tssa_status *
 struct attempt {
     struct export *export;
     int64_t opset;
+    bool blocked; /* its nodes could be written, if it were not for a function that stays */
 };
 
 /* Operator sets that the model does not import: those of functions that were inlined. */
@@ -744,9 +745,12 @@ static tssa_status *need_opset(struct export *export, const char *domain, int64_
 
 static tssa_status *need_domain(struct export *export, const struct ir_op *op)
 {
-    if (op->opaque)
-        return op->opaque->domain[0]
-                   ? need_opset(export, op->opaque->domain, op->opaque->opset, true)
+    const struct ir_opaque *opaque = op->opaque;
+    if (opaque && opaque->function)
+        export_need_function(export, opaque->function);
+    if (opaque)
+        return opaque->domain[0]
+                   ? need_opset(export, opaque->domain, opaque->opset, !opaque->function)
                    : NULL;
     return op->info->domain[0] ? need_opset(export, op->info->domain, op->version, false) : NULL;
 }
@@ -781,7 +785,29 @@ static tssa_status *try_graph(struct attempt *attempt)
     export->needs_empty = false;
     export->opset = attempt->opset;
     export->opsets.count = 0;
-    return ir_block_walk(export->graph->body, try_op, attempt);
+    memset(export->functions.words, 0, (export->functions.size + 63) / 64 * sizeof(uint64_t));
+    export_need_kept_functions(export);
+    attempt->blocked = false;
+    TRY(ir_block_walk(export->graph->body, try_op, attempt));
+    if (attempt->opset == model_opset(export->graph))
+        return NULL;
+    attempt->blocked = true;
+    return export_check_functions(export, attempt->opset);
+}
+
+/* Why the first opset does not do and, if that is because of a function, the last; both are taken. */
+static tssa_status *join_reasons(tssa_status *first, tssa_status *last, bool blocked)
+{
+    tssa_status *both = first;
+    if (last == first)
+        return first;
+    if (blocked) {
+        both = ERROR(TSSA_UNSUPPORTED, "%s; of newer ones, %s", tssa_status_message(first),
+                     tssa_status_message(last));
+        tssa_status_free(first);
+    }
+    tssa_status_free(last);
+    return both;
 }
 
 tssa_status *export_choose_opset(struct export *export)
@@ -795,10 +821,11 @@ tssa_status *export_choose_opset(struct export *export)
     if (opset < OLDEST_OPSET)
         opset = OLDEST_OPSET;
     size_t n_values = (size_t) export->graph->n_values + 1;
-    if (!bitset_init(&export->needed, &export->scratch, n_values) ||
+    if (!bitset_init(&export->functions, &export->scratch, export->graph->n_functions) ||
+        !bitset_init(&export->needed, &export->scratch, n_values) ||
         !bitset_init(&export->placed, &export->scratch, n_values))
         return status_out_of_memory();
-    struct attempt attempt = {export, opset};
+    struct attempt attempt = {.export = export, .opset = opset};
     tssa_status *first = try_graph(&attempt), *status = first;
     while (status && !asked && tssa_status_code(status) == TSSA_UNSUPPORTED &&
            attempt.opset < IR_NEWEST_OPSET) {
@@ -807,9 +834,8 @@ tssa_status *export_choose_opset(struct export *export)
         attempt.opset++;
         status = try_graph(&attempt);
     }
-    if (status && status != first)
-        tssa_status_free(status);
-    if (!status)
-        tssa_status_free(first);
-    return status ? first : NULL;
+    if (status)
+        return join_reasons(first, status, attempt.blocked);
+    tssa_status_free(first);
+    return NULL;
 }

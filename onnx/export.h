@@ -34,6 +34,7 @@ struct export
     bool uses_onnx; /* some node is of ai.onnx */
     int64_t ir_version;
     VEC(struct ir_opset) opsets; /* of other domains, beside those that the model imports */
+    struct bitset functions;     /* whose definitions are written */
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;
@@ -85,6 +86,18 @@ void export_metadata(struct output *out, uint32_t field, const char *key, const 
 /* The two fields that notes are; NULL: nothing. */
 void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc_field,
                   uint32_t metadata_field);
+
+/* ---- export_functions.c --------------------------------------------------------------------------- */
+
+/* Its definition is written, and those of the functions it calls. */
+void export_need_function(struct export *export, const struct ir_function *function);
+/* The same of those that stay whether they are called or not. */
+void export_need_kept_functions(struct export *export);
+/* Definitions stay what they are: TSSA_UNSUPPORTED when they would mean something else, or be refused, in a
+ * model of this opset. */
+tssa_status *export_check_functions(const struct export *export, int64_t opset);
+/* The definitions, as fields `field`. */
+void export_put_functions(struct export *export, uint32_t field);
 
 /* ---- downgrade.c ---------------------------------------------------------------------------------- */
 

@@ -23,7 +23,8 @@ enum model_field {
     MODEL_DOC = 6,
     MODEL_GRAPH = 7,
     MODEL_OPSET = 8,
-    MODEL_METADATA = 14
+    MODEL_METADATA = 14,
+    MODEL_FUNCTION = 25
 };
 
 /* ---- The model around the graph ------------------------------------------------------------------- */
@@ -66,6 +67,7 @@ static tssa_status *put_model(struct export *export)
         export_metadata(out, MODEL_METADATA, graph->metadata[i].key, graph->metadata[i].value);
     TRY(export_block(export, MODEL_GRAPH, graph->body));
     put_opsets(export);
+    export_put_functions(export, MODEL_FUNCTION);
     return NULL;
 }
 

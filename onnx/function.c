@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of a model: found by domain, name and overload, checked for cycles, inlined at every call
- * (ONNX 1.22.0, docs/IR.md, "Functions"). A function of the model goes before an operator of the same
+ * Functions of a model: found by domain, name and overload, checked for cycles, inlined where a call is not
+ * to stay (ONNX 1.22.0, docs/IR.md, "Functions"). A function of the model goes before an operator of the same
  * name, because its author wrote it for that purpose.
  */
 #include <string.h>
 
 #include "onnx/import.h"
-
-struct function {
-    const Onnx__FunctionProto *proto;
-    uint32_t index;
-    struct opset_list opsets;
-};
 
 /* The checker's limit. */
 #define MAX_FUNCTIONS 10000
@@ -33,7 +27,7 @@ static tssa_status *function_key(const char *domain, const char *name, const cha
 }
 
 static tssa_status *find_by_key(const struct import *import, const Onnx__NodeProto *node,
-                                struct text *key, const struct function **function)
+                                struct text *key, struct function **function)
 {
     text_clear(key);
     TRY(function_key(node->domain, node->op_type, node->overload, key));
@@ -41,8 +35,8 @@ static tssa_status *find_by_key(const struct import *import, const Onnx__NodePro
     return NULL;
 }
 
-tssa_status *function_find(struct import *import, const Onnx__NodeProto *node,
-                           const struct function **function)
+tssa_status *function_find(const struct import *import, const Onnx__NodeProto *node,
+                           struct function **function)
 {
     *function = NULL;
     if (import->functions.live == 0)
@@ -68,7 +62,9 @@ static tssa_status *add_function(struct import *import, uint32_t index, struct t
     if (!function || !own_key)
         return status_out_of_memory();
     function->proto = proto;
-    function->index = index;
+    function->info = &import->graph->functions[index];
+    function->info->index = index;
+    import->function_list[index] = function;
     tssa_status *status =
         import_opsets(import, proto->opset_import, proto->n_opset_import, &function->opsets);
     if (status)
@@ -89,6 +85,8 @@ struct calls {
     size_t next[MAX_FUNCTIONS];
     uint32_t path[MAX_FUNCTIONS];
     uint8_t state[MAX_FUNCTIONS];
+    uint32_t *done; /* callees before callers */
+    size_t n_done;
 };
 
 enum { NEW, OPEN, DONE };
@@ -97,9 +95,9 @@ static tssa_status *collect_calls(struct calls *calls, Onnx__NodeProto *const *n
 
 static tssa_status *collect_node_calls(struct calls *calls, const Onnx__NodeProto *node)
 {
-    const struct function *callee;
+    struct function *callee;
     TRY(find_by_key(calls->import, node, &calls->key, &callee));
-    if (callee && !vec_push(&calls->callees, callee->index))
+    if (callee && !vec_push(&calls->callees, callee->info->index))
         return status_out_of_memory();
     for (size_t a = 0; a < node->n_attribute; a++) {
         const Onnx__AttributeProto *attribute = node->attribute[a];
@@ -128,6 +126,7 @@ static tssa_status *visit_function(struct calls *calls, uint32_t root)
         uint32_t at = calls->path[depth - 1];
         if (calls->next[at] == calls->first[at + 1]) {
             calls->state[at] = DONE;
+            calls->done[calls->n_done++] = at;
             depth--;
             continue;
         }
@@ -165,14 +164,17 @@ static tssa_status *check_cycles(struct calls *calls)
     return NULL;
 }
 
-static tssa_status *refuse_cycles(struct import *import)
+/* *order is in the scratch arena. */
+static tssa_status *order_functions(struct import *import, const uint32_t **order)
 {
     struct calls *calls = allocator_calloc(import->allocator, 1, sizeof *calls);
     TRY_ALLOC(calls);
     calls->import = import;
+    calls->done = ARENA_ARRAY(&import->scratch, uint32_t, import->model->n_functions);
+    *order = calls->done;
     text_init(&calls->key, import->allocator);
     vec_init(&calls->callees, import->allocator);
-    tssa_status *status = check_cycles(calls);
+    tssa_status *status = calls->done ? check_cycles(calls) : status_out_of_memory();
     vec_free(&calls->callees);
     text_free(&calls->key);
     allocator_free(import->allocator, calls);
@@ -186,13 +188,22 @@ tssa_status *functions_init(struct import *import)
         return NULL;
     if (model->n_functions > MAX_FUNCTIONS)
         return ERROR(TSSA_LIMIT, "the model has more than %d functions", MAX_FUNCTIONS);
+    struct ir_graph *graph = import->graph;
+    const uint32_t *order;
+    graph->functions = ARENA_ARRAY(&graph->arena, struct ir_function, model->n_functions);
+    import->function_list = ARENA_ARRAY(&import->scratch, struct function *, model->n_functions);
+    if (!graph->functions || !import->function_list)
+        return status_out_of_memory();
+    graph->n_functions = model->n_functions;
     struct text key;
     text_init(&key, import->allocator);
     tssa_status *status = NULL;
     for (uint32_t i = 0; i < model->n_functions && !status; i++)
         status = add_function(import, i, &key);
     text_free(&key);
-    return status ? status : refuse_cycles(import);
+    TRY(status);
+    TRY(order_functions(import, &order));
+    return functions_describe(import, order);
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------------- */

@@ -144,17 +144,20 @@ static int64_t newest_opset(const char *domain)
                                                : 1;
 }
 
+int64_t import_opset(const struct import *import, const struct opset_list *opsets,
+                     const char *domain)
+{
+    for (size_t i = 0; i < opsets->count; i++)
+        if (strcmp(opsets->data[i].domain, domain) == 0)
+            return opsets->data[i].version;
+    /* Before IR 3 there was one operator set. */
+    return import->model->ir_version < 3 ? 1 : 0;
+}
+
 static tssa_status *find_opset(const struct scope *scope, const char *domain, int64_t *version)
 {
-    const struct opset_list *opsets = &scope->frame->opsets;
-    for (size_t i = 0; i < opsets->count; i++)
-        if (strcmp(opsets->data[i].domain, domain) == 0) {
-            *version = opsets->data[i].version;
-            return NULL;
-        }
-    /* Before IR 3 there was one operator set. */
-    *version = 1;
-    if (scope->import->model->ir_version < 3)
+    *version = import_opset(scope->import, &scope->frame->opsets, domain);
+    if (*version)
         return NULL;
     return ERROR(TSSA_MALFORMED, "the %s imports no operator set of domain \"%s\"",
                  scope->frame->function ? "function" : "model", domain[0] ? domain : "ai.onnx");
@@ -184,22 +187,21 @@ static tssa_status *find_info(struct import *import, const char *domain, const c
     return NULL;
 }
 
-/* Sets the draft's row and version. */
-static tssa_status *bind_operator(struct draft *draft, const char *domain, int64_t opset)
+tssa_status *import_bind(struct import *import, const char *domain, const char *name, int64_t opset,
+                         const struct ir_op_info **info, int *version)
 {
-    const char *name = draft->node->op_type;
-    if (opset > newest_opset(domain)) {
-        draft->info = ir_op_info(IR_OP_opaque);
+    int replaced = 0;
+    *version = 0;
+    *info = ir_op_info(IR_OP_opaque);
+    if (opset > newest_opset(domain))
         return NULL;
-    }
-    int version = 0;
-    const char *replacement = domain[0] ? NULL : upgrade_replaced(name, opset, &version);
-    TRY(find_info(draft->scope->import, domain, replacement ? replacement : name, &draft->info));
-    if (draft->info->id == IR_OP_opaque)
+    const char *replacement = domain[0] ? NULL : upgrade_replaced(name, opset, &replaced);
+    TRY(find_info(import, domain, replacement ? replacement : name, info));
+    if ((*info)->id == IR_OP_opaque)
         return NULL;
-    draft->version = replacement ? version : ir_op_bind(draft->info, opset);
-    if (draft->version == 0) /* the operator is younger than the opset */
-        draft->info = ir_op_info(IR_OP_opaque);
+    *version = replacement ? replaced : ir_op_bind(*info, opset);
+    if (*version == 0) /* the operator is younger than the opset */
+        *info = ir_op_info(IR_OP_opaque);
     return NULL;
 }
 
@@ -388,20 +390,33 @@ static tssa_status *make_blocks(struct draft *draft, const struct graph_attrs *g
     return NULL;
 }
 
-static tssa_status *make_opaque(struct draft *draft, const char *domain, int64_t opset,
-                                struct ir_op *op)
+static tssa_status *make_opaque(const struct scope *scope, const Onnx__NodeProto *node,
+                                const char *domain, int64_t opset, struct ir_opaque **made)
 {
-    struct intern_table *strings = &draft->scope->import->graph->strings;
-    struct ir_opaque *opaque = ARENA_NEW(&draft->scope->import->graph->arena, struct ir_opaque);
+    struct intern_table *strings = &scope->import->graph->strings;
+    struct ir_opaque *opaque = ARENA_NEW(&scope->import->graph->arena, struct ir_opaque);
     TRY_ALLOC(opaque);
-    const char *overload = draft->node->overload;
     opaque->domain = intern_str(strings, domain);
-    opaque->name = intern_str(strings, draft->node->op_type);
-    opaque->overload = intern_str(strings, overload ? overload : "");
+    opaque->name = intern_str(strings, node->op_type);
+    opaque->overload = intern_str(strings, node->overload ? node->overload : "");
     opaque->opset = opset;
     if (!opaque->domain || !opaque->name || !opaque->overload)
         return status_out_of_memory();
-    op->opaque = opaque;
+    *made = opaque;
+    return NULL;
+}
+
+/* All calls of a function are the same operator. The domain's version says nothing of it. */
+static tssa_status *make_call(const struct scope *scope, const Onnx__NodeProto *node,
+                              struct function *function, struct ir_opaque **made)
+{
+    const char *domain = import_domain(node->domain);
+    int64_t opset = import_opset(scope->import, &scope->frame->opsets, domain);
+    if (!function->opaque) {
+        TRY(make_opaque(scope, node, domain, opset ? opset : 1, &function->opaque));
+        function->opaque->function = function->info;
+    }
+    *made = function->opaque;
     return NULL;
 }
 
@@ -467,24 +482,40 @@ static tssa_status *name_results(struct scope *scope, const Onnx__NodeProto *nod
     return NULL;
 }
 
-static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *node)
+/* Sets the draft's row and version, or what the op is instead. */
+static tssa_status *bind_operator(struct draft *draft, struct function *called,
+                                  struct ir_opaque **opaque)
+{
+    const struct scope *scope = draft->scope;
+    const Onnx__NodeProto *node = draft->node;
+    const char *domain = import_domain(node->domain);
+    int64_t opset;
+    *opaque = NULL;
+    draft->info = ir_op_info(IR_OP_opaque);
+    if (called)
+        return make_call(scope, node, called, opaque);
+    TRY(find_opset(scope, domain, &opset));
+    TRY(import_bind(scope->import, domain, node->op_type, opset, &draft->info, &draft->version));
+    return draft->info->id == IR_OP_opaque ? make_opaque(scope, node, domain, opset, opaque) : NULL;
+}
+
+/* `called`: the function whose call stays a call; NULL: an operator. */
+static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *node,
+                                    struct function *called)
 {
     struct draft draft = {.scope = scope, .node = node, .n_results = node->n_output};
     struct graph_attrs graphs;
+    struct ir_opaque *opaque;
     struct ir_op *op;
-    const char *domain = import_domain(node->domain);
-    int64_t opset;
-    TRY(find_opset(scope, domain, &opset));
-    TRY(bind_operator(&draft, domain, opset));
+    TRY(bind_operator(&draft, called, &opaque));
     TRY(read_attributes(&draft, &graphs));
     TRY(read_operands(&draft));
-    if (draft.info->id != IR_OP_opaque)
+    if (!opaque)
         TRY(upgrade_draft(&draft));
     TRY(check_counts(&draft));
     TRY(check_graphs(&draft, &graphs));
     TRY(make_op(&draft, &op));
-    if (draft.info->id == IR_OP_opaque)
-        TRY(make_opaque(&draft, domain, opset, op));
+    op->opaque = opaque;
     TRY(make_blocks(&draft, &graphs, op));
     TRY(name_results(scope, node, op));
     return import_append(scope, op);
@@ -492,12 +523,13 @@ static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *
 
 static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node)
 {
-    const struct function *function;
+    struct function *function;
     if (!node->op_type || !node->op_type[0])
         return ERROR(TSSA_MALFORMED, "it names no operator");
     TRY(import_spend(scope, 1 + (uint64_t)node->n_input + node->n_output + node->n_attribute));
     TRY(function_find(scope->import, node, &function));
-    return function ? function_inline(scope, node, function) : import_operator(scope, node);
+    return function && !function->info->stays ? function_inline(scope, node, function)
+                                              : import_operator(scope, node, function);
 }
 
 /* Says where an error was. Of many nested nodes the innermost and the outermost are named: the message

@@ -8,7 +8,6 @@
 #include "onnx/tensor_proto.h"
 #include "onnx/wire.h"
 
-struct function;
 struct import;
 
 /* Blocks and function calls may be nested this deep: every level costs stack. A function's body counts
@@ -27,6 +26,14 @@ struct opset {
 struct opset_list {
     const struct opset *data;
     size_t count;
+};
+
+/* A function of the model. */
+struct function {
+    const Onnx__FunctionProto *proto;
+    struct opset_list opsets;
+    struct ir_function *info; /* what the graph tells of it */
+    struct ir_opaque *opaque; /* of its calls; NULL until there is one */
 };
 
 /* What an attribute reference in a function's body stands for. */
@@ -65,12 +72,13 @@ struct import {
     bool eager;             /* infer every op at once, because upgrades of old opsets need types */
     struct ir_value absent; /* a function input that the caller left out */
     struct map functions;   /* key -> struct function */
-    struct map used_names;  /* names of values -> struct name_use */
-    struct map operators;   /* domain and name -> const struct ir_op_info */
-    unsigned inlining;      /* function calls that are open */
-    unsigned named_nodes;   /* in the error that is on its way out */
-    struct map attrs;       /* Onnx__AttributeProto * -> what it became: those of function bodies */
-    struct map tensors;     /* Onnx__TensorProto * or Onnx__SparseTensorProto *, the same */
+    struct function **function_list; /* in the order of the file */
+    struct map used_names;           /* names of values -> struct name_use */
+    struct map operators;            /* domain and name -> const struct ir_op_info */
+    unsigned inlining;               /* function calls that are open */
+    unsigned named_nodes;            /* in the error that is on its way out */
+    struct map attrs;   /* Onnx__AttributeProto * -> what it became: those of function bodies */
+    struct map tensors; /* Onnx__TensorProto * or Onnx__SparseTensorProto *, the same */
     struct external external;
     uint64_t expansion_left; /* see IMPORT_MAX_EXPANSION */
     uint64_t dense_left;     /* bytes that sparse tensors may still grow to */
@@ -98,6 +106,12 @@ tssa_status *import_main_graph(struct import *import, struct frame *frame);
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count);
 /* Appends an op to the scope's block, and infers it when types are needed at once. */
 tssa_status *import_append(struct scope *scope, struct ir_op *op);
+/* The row and the version of an operator; the row of opaque ops where tssa has none. */
+tssa_status *import_bind(struct import *import, const char *domain, const char *name, int64_t opset,
+                         const struct ir_op_info **info, int *version);
+/* The version of the domain's operator set; 0: it is not imported. */
+int64_t import_opset(const struct import *import, const struct opset_list *opsets,
+                     const char *domain);
 /* Takes `amount` from the budget of inlining. */
 tssa_status *import_spend(const struct scope *scope, uint64_t amount);
 
@@ -142,13 +156,19 @@ tssa_status *import_notes(struct import *import, const char *doc,
 
 /* ---- function.c ----------------------------------------------------------------------------------- */
 
-/* Indexes the model's functions and refuses cycles. */
+/* Indexes the model's functions, refuses cycles, and describes them for the graph. */
 tssa_status *functions_init(struct import *import);
 /* NULL when the node calls none. */
-tssa_status *function_find(struct import *import, const Onnx__NodeProto *node,
-                           const struct function **function);
+tssa_status *function_find(const struct import *import, const Onnx__NodeProto *node,
+                           struct function **function);
 tssa_status *function_inline(struct scope *scope, const Onnx__NodeProto *node,
                              const struct function *function);
+
+/* ---- function_list.c ------------------------------------------------------------------------------ */
+
+/* Says in the graph what each function consists of and who calls it, and decides whose calls stay. `order`:
+ * indices of the functions, callees before callers. */
+tssa_status *functions_describe(struct import *import, const uint32_t *order);
 
 /* ---- upgrade.c ------------------------------------------------------------------------------------ */
 

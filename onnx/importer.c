@@ -113,7 +113,6 @@ static tssa_status *copy_model_fields(struct import *import, const struct opset_
     TRY(copy_optional(graph, model->domain, &graph->domain));
     graph->ir_version = model->ir_version;
     graph->model_version = model->model_version;
-    graph->n_functions = model->n_functions;
     TRY(copy_opsets(graph, opsets));
     return copy_metadata(graph, model);
 }
@@ -127,6 +126,21 @@ static tssa_status *check_model(const Onnx__ModelProto *model)
                      (long long)model->ir_version, IR_NEWEST_IR_VERSION);
     if (!model->graph)
         return ERROR(TSSA_MALFORMED, "the model has no graph");
+    return NULL;
+}
+
+/* NULL where everything that the file holds is in the graph. */
+static tssa_status *name_dropped(const struct import *import)
+{
+    struct ir_graph *graph = import->graph;
+    size_t index = 0;
+    for (const char *name = wire_dropped(&import->file, &index); name;
+         name = wire_dropped(&import->file, &index)) {
+        const char *before = graph->dropped;
+        graph->dropped =
+            arena_printf(&graph->arena, "%s%s%s", before ? before : "", before ? ", " : "", name);
+        TRY_ALLOC(graph->dropped);
+    }
     return NULL;
 }
 
@@ -160,6 +174,7 @@ static tssa_status *import_bytes(struct import *import, const void *data, size_t
                    ? status_prefix(status, "not an ONNX model")
                    : status;
     import->model = (const Onnx__ModelProto *)message;
+    TRY(name_dropped(import));
     return import_model(import);
 }
 
@@ -204,6 +219,37 @@ static tssa_status *finish(struct ir_graph *graph)
 }
 
 static tssa_status *import_into(struct ir_graph *made, const void *data, size_t size,
+                                const struct onnx_import_options *options, bool mapped);
+
+static bool has_calls(const struct ir_graph *graph)
+{
+    for (size_t i = 0; i < graph->n_functions; i++)
+        if (graph->functions[i].stays)
+            return true;
+    return false;
+}
+
+/* A function that is called is well-formed, whether its calls stay or not: what is wrong with it is found
+ * by inlining it elsewhere. That it cannot be inlined for other reasons matters no more. */
+static tssa_status *check_kept(const struct ir_graph *graph, const void *data, size_t size,
+                               const struct onnx_import_options *options, bool mapped)
+{
+    if (!has_calls(graph))
+        return NULL;
+    struct onnx_import_options own = options ? *options : (struct onnx_import_options){0};
+    own.functions = TSSA_FUNCTIONS_INLINE;
+    struct ir_graph *inlined = ir_graph_create(graph->allocator);
+    TRY_ALLOC(inlined);
+    tssa_status *status = import_into(inlined, data, size, &own, mapped);
+    ir_graph_free(inlined);
+    tssa_code code = tssa_status_code(status);
+    if (code != TSSA_LIMIT && code != TSSA_UNSUPPORTED)
+        return status;
+    tssa_status_free(status);
+    return NULL;
+}
+
+static tssa_status *import_into(struct ir_graph *made, const void *data, size_t size,
                                 const struct onnx_import_options *options, bool mapped)
 {
     struct import import;
@@ -214,7 +260,9 @@ static tssa_status *import_into(struct ir_graph *made, const void *data, size_t 
     tssa_status *status = import_bytes(&import, data, size);
     external_free(&import.external);
     import_free(&import);
-    return status ? status : finish(made);
+    TRY(status);
+    TRY(finish(made));
+    return check_kept(made, data, size, options, mapped);
 }
 
 tssa_status *onnx_import(const tssa_allocator *allocator, const void *data, size_t size,

@@ -3,8 +3,9 @@
  * ONNX models to graphs.
  *
  * The graph that comes out is in the form that ir/ir.h describes: nodes are bound to their opset and
- * brought to the newest interface of their operator (upgrade.def), functions are inlined, initializers
- * are Constants, names are unique, types are inferred, and the verifier has passed it. Operators that
+ * brought to the newest interface of their operator (upgrade.def), functions are inlined or, where the
+ * options say so, their calls are opaque ops (graph->functions has the definitions), initializers are
+ * Constants, names are unique, types are inferred, and the verifier has passed it. Operators that
  * tssa has no row for, and those of opsets newer than it knows, are carried as opaque ops.
  *
  * Models of IR 1 to 13 are read (ONNX 1.22.0, docs/IR.md). Any bytes may be given: what is no valid
@@ -25,9 +26,10 @@ struct onnx_import_options {
     const char *external_data_folder;
     /* Follow links to external data, which the ONNX checker refuses. */
     bool allow_external_links;
+    tssa_functions functions;
 };
 
-/* `data` is borrowed by the graph's large tensors. options may be NULL. */
+/* `data` is borrowed by the graph's large tensors and functions. options may be NULL. */
 tssa_status *onnx_import(const tssa_allocator *allocator, const void *data, size_t size,
                          const struct onnx_import_options *options, struct ir_graph **graph);
 

@@ -14,21 +14,26 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32
 /* A length that is written before it is known takes the longest form that protobuf-c reads. */
 #define LENGTH_BYTES 5
 
-/* Known fields that tssa reads nothing from. Only their length is checked. */
+/* Known fields that tssa reads nothing from. Only their length is checked. What is no part of a model
+ * any more when it has been read and written has a name. */
 static const struct dropped {
     const ProtobufCMessageDescriptor *message;
     uint8_t field;
+    const char *name;
 } dropped_fields[] = {
-    {&onnx__model_proto__descriptor, 20},                  /* training_info */
-    {&onnx__model_proto__descriptor, 26},                  /* configuration */
-    {&onnx__function_proto__descriptor, 8},                /* doc_string */
-    {&onnx__function_proto__descriptor, 14},               /* metadata_props */
-    {&onnx__graph_proto__descriptor, 14},                  /* quantization_annotation */
-    {&onnx__node_proto__descriptor, 10},                   /* device_configurations */
-    {&onnx__attribute_proto__descriptor, 13},              /* doc_string */
-    {&onnx__type_proto__descriptor, 6},                    /* denotation */
-    {&onnx__tensor_shape_proto__dimension__descriptor, 3}, /* denotation */
+    {&onnx__model_proto__descriptor, 20, "training information"},
+    {&onnx__model_proto__descriptor, 26, "device configurations"},
+    {&onnx__graph_proto__descriptor, 14, "quantization annotations"},
+    {&onnx__type_proto__descriptor, 6, "denotations of types"},
+    {&onnx__tensor_shape_proto__dimension__descriptor, 3, "denotations of dims"},
+    {&onnx__attribute_proto__descriptor, 13, "documentation of attributes"},
+    {&onnx__function_proto__descriptor, 8, NULL},  /* doc_string: it is in the definition */
+    {&onnx__function_proto__descriptor, 14, NULL}, /* metadata_props, the same */
+    {&onnx__node_proto__descriptor, 10, NULL},     /* device_configurations: needs the model's */
 };
+#define N_DROPPED_FIELDS (sizeof dropped_fields / sizeof *dropped_fields)
+
+#define MODEL_FUNCTIONS 25
 
 /* Text for people. Old exporters wrote it in any encoding: it is dropped, not refused. */
 static bool is_documentation(const ProtobufCMessageDescriptor *message,
@@ -59,12 +64,15 @@ void wire_init(struct wire_file *file, const tssa_allocator *allocator)
 {
     arena_init(&file->arena, allocator);
     vec_init(&file->spans, allocator);
+    vec_init(&file->functions, allocator);
+    file->dropped = 0;
 }
 
 void wire_free(struct wire_file *file)
 {
     arena_clear(&file->arena);
     vec_free(&file->spans);
+    vec_free(&file->functions);
 }
 
 /* ---- Reading -------------------------------------------------------------------------------------- */
@@ -281,6 +289,10 @@ static tssa_status *scan_submessage(struct scan *scan, const ProtobufCMessageDes
                      WIRE_MAX_DEPTH);
     if (++scan->messages > WIRE_MAX_MESSAGES)
         return ERROR(TSSA_LIMIT, "more than %d messages", WIRE_MAX_MESSAGES);
+    const struct wire_span span = {field->number, field->at, field->size};
+    if (message == &onnx__model_proto__descriptor && field->number == MODEL_FUNCTIONS &&
+        !vec_push(&scan->file->functions, span))
+        return status_out_of_memory();
     put_tag(&scan->out, field->number, WIRE_BYTES);
     size_t position = scan->out.size;
     text_append(&scan->out, "\0\0\0\0\0", LENGTH_BYTES);
@@ -336,12 +348,24 @@ static tssa_status *scan_field(struct scan *scan, const ProtobufCMessageDescript
     return NULL;
 }
 
-static bool is_dropped(const ProtobufCMessageDescriptor *message, uint32_t number)
+static bool drop(struct wire_file *file, const ProtobufCMessageDescriptor *message, uint32_t number)
 {
-    for (size_t i = 0; i < sizeof dropped_fields / sizeof *dropped_fields; i++)
-        if (dropped_fields[i].message == message && dropped_fields[i].field == number)
+    for (size_t i = 0; i < N_DROPPED_FIELDS; i++)
+        if (dropped_fields[i].message == message && dropped_fields[i].field == number) {
+            file->dropped |= UINT32_C(1) << i;
             return true;
+        }
     return false;
+}
+
+const char *wire_dropped(const struct wire_file *file, size_t *index)
+{
+    while (*index < N_DROPPED_FIELDS) {
+        const char *name = dropped_fields[*index].name;
+        if (file->dropped >> (*index)++ & 1 && name)
+            return name;
+    }
+    return NULL;
 }
 
 static tssa_status *scan_message(struct scan *scan, const ProtobufCMessageDescriptor *message,
@@ -355,7 +379,7 @@ static tssa_status *scan_message(struct scan *scan, const ProtobufCMessageDescri
         at = field.next;
         const ProtobufCFieldDescriptor *descriptor =
             protobuf_c_message_descriptor_get_field(message, field.number);
-        if (descriptor && !is_dropped(message, field.number))
+        if (descriptor && !drop(scan->file, message, field.number))
             TRY(scan_field(scan, message, descriptor, &field, begin, end, &seen, depth));
     }
     return NULL;

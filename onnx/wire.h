@@ -43,6 +43,8 @@ struct wire_span {
 struct wire_file {
     struct arena arena; /* everything that was unpacked */
     VEC(struct wire_span) spans;
+    VEC(struct wire_span) functions; /* the definitions, as they lie in the original */
+    uint32_t dropped;                /* fields that were there: see wire_dropped */
 };
 
 void wire_init(struct wire_file *file, const tssa_allocator *allocator);
@@ -52,6 +54,9 @@ void wire_free(struct wire_file *file);
  * descriptor says. May be called several times. */
 tssa_status *wire_unpack(struct wire_file *file, const ProtobufCMessageDescriptor *descriptor,
                          const void *data, size_t size, ProtobufCMessage **message);
+
+/* What the file held and is not unpacked, for people: *index is 0 at first. NULL: nothing more. */
+const char *wire_dropped(const struct wire_file *file, size_t *index);
 
 /* Where the payload of this field of the tensor lies in the original bytes; NULL when protobuf-c holds
  * it (or nothing does). */

@@ -47,6 +47,18 @@ static bool is_look(const struct opt_arguments *arguments)
 
 /* ---- Before ----------------------------------------------------------------------------------------- */
 
+/* Nothing is left out of the new file without a word. */
+static enum exit_code note_dropped(const tssa_model *model)
+{
+    tssa_model_info info;
+    tssa_status *status = tssa_model_get_info(model, &info);
+    if (status)
+        return fail(EXIT_MODEL, status);
+    if (info.dropped[0])
+        complain("note: this is not kept: %s", info.dropped);
+    return EXIT_OK;
+}
+
 static enum exit_code open_model(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
@@ -57,14 +69,14 @@ static enum exit_code open_model(struct rewrite *rewrite)
     if (!status)
         status = model_bytes_read(arguments->model, &rewrite->bytes);
     if (!status)
-        status = rewrite_load(rewrite, &rewrite->model);
+        status = rewrite_load(rewrite, arguments->functions, &rewrite->model);
     if (!status && (is_look(arguments) || arguments->check || arguments->verify_only))
-        status = rewrite_load(rewrite, &rewrite->original);
+        status = rewrite_load(rewrite, arguments->functions, &rewrite->original);
     if (status)
         return fail(tssa_status_code(status) == TSSA_INVALID_ARGUMENT ? EXIT_USAGE : EXIT_MODEL,
                     status);
     progress_done();
-    return EXIT_OK;
+    return note_dropped(rewrite->model);
 }
 
 /* What would only be found out after minutes of work. */
@@ -97,6 +109,7 @@ static tssa_status *print_report(struct rewrite *rewrite)
         return json_print(rewrite);
     if (is_look(arguments)) {
         TRY(inspect_signature(rewrite->original));
+        TRY(inspect_functions(rewrite->original));
         TRY(inspect_control_flow(rewrite->original, rewrite->model, &rewrite->remarks));
     }
     if (!arguments->quiet && !arguments->verify_only)

@@ -58,7 +58,8 @@ static tssa_status *load(struct job *job)
 {
     const tssa_context_options context_options = {.threads = job->arguments.threads,
                                                   .memory_limit = job->arguments.memory_limit};
-    const tssa_load_options options = {.allow_external_links = job->arguments.external_links};
+    const tssa_load_options options = {.allow_external_links = job->arguments.external_links,
+                                       .functions = TSSA_FUNCTIONS_INLINE};
     double start = now_ms();
     TRY(tssa_context_create(&context_options, &job->context));
     TRY(model_bytes_read(job->arguments.model, &job->bytes));

@@ -51,6 +51,7 @@ static struct onnx_import_options import_options(const tssa_load_options *option
     if (options) {
         import.allow_external_links = options->allow_external_links != 0;
         import.external_data_folder = options->external_data_folder;
+        import.functions = options->functions;
     }
     return import;
 }

@@ -120,7 +120,10 @@ tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info)
     *info = (tssa_model_info){.graph_name = or_empty(graph->name),
                               .producer = or_empty(graph->producer_name),
                               .ir_version = graph->ir_version,
-                              .function_count = graph->n_functions};
+                              .function_count = graph->n_functions,
+                              .dropped = or_empty(graph->dropped)};
+    for (size_t i = 0; i < graph->n_functions; i++)
+        info->kept_function_count += graph->functions[i].stays;
     for (size_t i = 0; i < graph->n_opsets; i++)
         if (graph->opsets[i].domain[0] == '\0')
             info->opset = graph->opsets[i].version;
@@ -160,7 +163,10 @@ static tssa_status *count_op(void *context, struct ir_op *op)
         tally = ARENA_NEW(&counter->arena, struct tally);
         if (!tally || !map_put_str(&counter->seen, key, tally))
             return status_out_of_memory();
-        tally->row = (tssa_op_count){.domain = domain, .name = name, .supported = 1};
+        tally->row = (tssa_op_count){.domain = domain,
+                                     .name = name,
+                                     .supported = 1,
+                                     .function = op->opaque && op->opaque->function};
     }
     tally->row.count++;
     tally->row.nested += op->parent->owner != NULL;

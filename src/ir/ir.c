@@ -208,6 +208,14 @@ bool ir_op_is_pure(const struct ir_op *op)
     return true;
 }
 
+const struct ir_function_op *ir_function_unknown(const struct ir_function *function)
+{
+    for (size_t i = 0; i < function->n_ops; i++)
+        if (!function->ops[i].callee && !function->ops[i].is_known)
+            return &function->ops[i];
+    return NULL;
+}
+
 tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *, struct ir_op *),
                            void *context)
 {

@@ -92,10 +92,36 @@ struct ir_attr {
     };
 };
 
+struct ir_function;
+
+/* An operator in the body of a function. */
+struct ir_function_op {
+    const char *domain, *name, *overload;
+    size_t count;
+    struct ir_function *callee; /* NULL: it calls none of the model's functions */
+    bool is_known;              /* the op table has it */
+};
+
+/* A function of the model, as far as anybody asks. */
+struct ir_function {
+    uint32_t index; /* in graph->functions */
+    const char *domain, *name, *overload;
+    int64_t opset;          /* of ai.onnx, that its body imports; 0: none */
+    const void *definition; /* as the file has it; never looked into */
+    size_t definition_size;
+    const struct ir_function_op *ops;
+    size_t n_ops;
+    size_t calls;  /* nodes of the model that call it, those of other functions too */
+    bool can_stay; /* the definition means the same in another file */
+    bool stays;    /* its calls are opaque ops; else they were inlined */
+    bool needed;   /* a function that stays calls it, or one that such a function calls */
+};
+
 /* Domain, name and version of an op that has no row in the op table. */
 struct ir_opaque {
     const char *domain, *name, *overload;
     int64_t opset;
+    const struct ir_function *function; /* that the op calls; NULL: none of the model's */
 };
 
 struct ir_string_pair {
@@ -183,7 +209,10 @@ struct ir_graph {
     size_t n_opsets;
     struct ir_string_pair *metadata;
     size_t n_metadata;
-    size_t n_functions; /* model-local ones, which were inlined */
+    struct ir_function *functions; /* model-local ones */
+    size_t n_functions;
+    bool keeps_functions; /* those that nothing calls, too */
+    const char *dropped;  /* what the file held and the graph does not, with commas; may be NULL */
 };
 
 /* ---- Making --------------------------------------------------------------------------------------- */
@@ -254,6 +283,8 @@ bool ir_op_is_pure(const struct ir_op *op);
 bool ir_value_is_mutable(const struct ir_graph *graph, const struct ir_value *value);
 /* Does the block hold views, writes or updates? */
 bool ir_block_is_imperative(const struct ir_block *block);
+/* An operator of the function's body that the op table does not have; NULL: it has all. */
+const struct ir_function_op *ir_function_unknown(const struct ir_function *function);
 /* The Constant's tensor when the value is a Constant's result, else NULL. */
 const struct tensor *ir_value_constant(const struct ir_value *value);
 

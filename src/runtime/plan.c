@@ -123,10 +123,24 @@ static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, stru
 static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
                                   struct block_plan **out);
 
+static tssa_status *refuse_call(const char *op, const struct ir_function *function)
+{
+    const struct ir_function_op *unknown = ir_function_unknown(function);
+    if (!unknown)
+        return ERROR(TSSA_UNSUPPORTED,
+                     "%s: a function that is called cannot be run: load the model without keeping "
+                     "its functions",
+                     op);
+    return ERROR(TSSA_UNSUPPORTED, "%s: in this function, operator %s%s%s cannot be run", op,
+                 unknown->name, unknown->domain[0] ? " of domain " : "", unknown->domain);
+}
+
 static tssa_status *refuse(const struct ir_op *op)
 {
     char text[256];
     ir_op_describe(op, text, sizeof text);
+    if (op->opaque && op->opaque->function)
+        return refuse_call(text, op->opaque->function);
     if (op->opaque && op->opaque->domain[0])
         return ERROR(TSSA_UNSUPPORTED,
                      "%s: operator %s of domain %s, opset %" PRId64 ", cannot be run", text,

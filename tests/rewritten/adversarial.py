@@ -16,7 +16,7 @@ from pathlib import Path
 import onnx
 from onnx import TensorProto, helper, parser
 
-HEADER = '<ir_version: 9, opset_import: ["" : 18, "local" : 1]>\n'
+HEADER = '<ir_version: 9, opset_import: ["" : 18, "local" : 1, "other" : 1]>\n'
 
 # In the text form of onnx.parser: the graph, and functions behind it.
 TEXTS: dict[str, str] = {}
@@ -191,6 +191,43 @@ TEXTS["function_in_a_loop"] = """g (float[3, 4] x, int64 n) => (float[3, 4] y) {
 }
 <domain: "local", opset_import: ["" : 18]>
 twice (a) => (b) { t = Add (a, a) b = Tanh (t) }"""
+TEXTS["functions_of_one_name"] = """g (float[3, 4] x, bool p) => (float[3, 4] y) {
+    a = local.f (x)
+    b = other.f (a)
+    y = If (p) <then_branch = t () => (float[3, 4] t1) { t1 = local.f (b) },
+                else_branch = e () => (float[3, 4] e1) { c = other.f (x) e1 = Sub (c, a) }>
+}
+<domain: "local", opset_import: ["" : 18]>
+f (a) => (b) { b = Neg (a) }
+<domain: "other", opset_import: ["" : 18]>
+f (a) => (b) { b = Exp (a) }"""
+TEXTS["functions_call_functions"] = """g (float[3, 4] x, int64 n) => (float[3, 4] y) {
+    yes = Constant <value = bool {1}> ()
+    steep = local.outer <slope = 0.5> (x, x)
+    flat = local.outer (steep, x)
+    y = Loop (n, yes, flat) <body = a (int64 i, bool c, float[3, 4] v)
+            => (bool d, float[3, 4] w) {
+        d = Identity (c)
+        w = local.outer (v, steep)
+    }>
+}
+<domain: "local", opset_import: ["" : 18, "local" : 1, "other" : 1]>
+outer <slope: float = 0.25> (a, b) => (c) {
+    t = other.inner <limit: float = @slope> (a)
+    u = Sub (t, b)
+    c = local.leaf (u)
+}
+<domain: "other", opset_import: ["" : 18]>
+inner <limit> (a) => (b) { t = LeakyRelu <alpha: float = @limit> (a) b = Tanh (t) }
+<domain: "local", opset_import: ["" : 18]>
+leaf (a) => (b) {
+    one = Constant <value_float = 1.0> ()
+    zero = Constant <value_float = 0.0> ()
+    sum = ReduceSum <keepdims = 0> (a)
+    p = Less (sum, zero)
+    b = If (p) <then_branch = t () => (t1) { t1 = Add (a, one) },
+                else_branch = e () => (e1) { e1 = Mul (a, one) }>
+}"""
 TEXTS["sequences_grow_and_shrink"] = """g (float[3, 4] x, int64 n) => (float y) {
     yes = Constant <value = bool {1}> ()
     zero = Constant <value_int = 0> ()

@@ -8,7 +8,8 @@ Below every FOLDER, a model is NAME.onnx or NAME/model.onnx; data sets are the f
 beside it: test_data_set_K with input_K.pb and output_K.pb, or any with in_K.npy and
 out_K.npy.  A model that ONNX Runtime runs with the expected results (without expected
 results: that it runs, on inputs made up here) is rewritten with `tssa-opt --check 1` and
-must then give the same.  Models that ONNX Runtime does not run are only rewritten.
+must then give the same.  Models that ONNX Runtime does not run are only rewritten.  What has
+functions is rewritten once more with --keep-functions: these must be the same after it.
 
 The last line is `N passed, N failed, N skipped`; skipped are models that tssa does not load.
 """
@@ -128,6 +129,62 @@ def run(path: Path, sets: list | None):
     return [model.run(None, inputs) for inputs, _ in sets], sets
 
 
+def definitions(path: Path) -> list[bytes]:
+    functions = onnx.load(path, load_external_data=False).functions
+    return [f.SerializeToString(deterministic=True) for f in functions]
+
+
+def is_valid(path: Path) -> bool:
+    try:
+        onnx.checker.check_model(str(path), full_check=True)
+    except Exception:
+        return False
+    return True
+
+
+def kept_badly(tool: str, path: Path, target: Path) -> str | None:
+    """What is wrong with `target`, which was written with --keep-functions."""
+    if is_valid(path) and not is_valid(target):
+        return "--keep-functions: onnx.checker does not take it any more"
+    if definitions(path) != definitions(target):
+        return "--keep-functions: the functions are not what they were"
+    again = target.with_name("again.onnx")
+    subprocess.run([tool, "--quiet", "--keep-functions", target, again], check=True)
+    if target.read_bytes() != again.read_bytes():
+        return "--keep-functions: written again, it is another file"
+    return None
+
+
+def same_results(path: Path, sets: list, before: list) -> tuple[str, str]:
+    try:
+        after, _ = run(path, sets)
+    except Exception as error:
+        return "fail", "ONNX Runtime: " + (str(error).splitlines() or ["?"])[0]
+    for a, b, (_, expected) in zip(after, before, sets):
+        if found := difference(a, b if expected is None else expected):
+            return "fail", found
+    return "pass", ""
+
+
+def rewrite(
+    tool: str, path: Path, folder: Path, kept: bool, sets: list | None, before: list | None
+) -> tuple[str, str]:
+    target = folder / "model.onnx"
+    options = ["--keep-functions"] if kept else []
+    command = [tool, "--quiet", "--check", "1", *options, path, target]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    message = (done.stderr.strip().splitlines() or [""])[-1]
+    if done.returncode == NOT_LOADED:
+        return "skip", message
+    if done.returncode:
+        return "fail", f"exit status {done.returncode}: {message}"
+    if kept and (wrong := kept_badly(tool, path, target)):
+        return "fail", wrong
+    if before is None:
+        return "pass", "ONNX Runtime did not run the original"
+    return same_results(target, sets, before)
+
+
 def check(tool: str, path: Path) -> tuple[str, str]:
     """("pass" | "fail" | "skip", why)"""
     sets, before = None, None
@@ -137,25 +194,12 @@ def check(tool: str, path: Path) -> tuple[str, str]:
             before = None
     except Exception:
         before = None
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "model.onnx"
-        command = [tool, "--quiet", "--check", "1", path, target]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
-        message = (done.stderr.strip().splitlines() or [""])[-1]
-        if done.returncode == NOT_LOADED:
-            return "skip", message
-        if done.returncode:
-            return "fail", f"exit status {done.returncode}: {message}"
-        if before is None:
-            return "pass", "ONNX Runtime did not run the original"
-        try:
-            after, _ = run(target, sets)
-        except Exception as error:
-            return "fail", "ONNX Runtime: " + (str(error).splitlines() or ["?"])[0]
-    for a, b, (_, expected) in zip(after, before, sets):
-        if found := difference(a, b if expected is None else expected):
-            return "fail", found
-    return "pass", ""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        outcome = rewrite(tool, path, folder, False, sets, before)
+        if outcome[0] == "pass" and definitions(path):
+            outcome = rewrite(tool, path, folder, True, sets, before)
+    return outcome
 
 
 def check_one(job: tuple[str, str]) -> tuple[str, str]:

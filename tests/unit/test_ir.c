@@ -16,7 +16,8 @@
 
 static void op_descriptions(void **state)
 {
-    static const struct ir_opaque opaque = {"com.acme", TEN(TEN(E_ACUTE)), "", 1};
+    static const struct ir_opaque opaque = {
+        .domain = "com.acme", .name = TEN(TEN(E_ACUTE)), .overload = "", .opset = 1};
     struct ir_graph *graph = ir_graph_create(&allocator_default);
     struct ir_op *op = ir_op_create(graph, ir_op_info(IR_OP_Relu), 1, 1);
     char text[200];

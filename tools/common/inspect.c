@@ -90,8 +90,9 @@ tssa_status *inspect_signature(const tssa_model *model)
         printf(", opset %" PRId64, info.opset);
     printf(", %zu initializers of %zu bytes", info.initializer_count, info.initializer_bytes);
     if (info.function_count)
-        printf(", %zu function%s, inlined", info.function_count,
-               info.function_count == 1 ? "" : "s");
+        printf(", %zu function%s", info.function_count, info.function_count == 1 ? "" : "s");
+    if (info.function_count && !info.kept_function_count)
+        printf(", inlined");
     printf("\n");
     TRY(print_signature(model, "inputs", tssa_model_input_count(model), tssa_model_input));
     return print_signature(model, "outputs", tssa_model_output_count(model), tssa_model_output);

@@ -25,7 +25,8 @@ enum {
     KEY_STATS,
     KEY_EXTERNAL,
     KEY_LINKS,
-    KEY_MEMORY
+    KEY_MEMORY,
+    KEY_FUNCTIONS
 };
 
 static const struct argp_option options[] = {
@@ -44,6 +45,10 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is written:", 2},
     {"opset", KEY_OPSET, "N", 0,
      "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},
+    {"keep-functions", KEY_FUNCTIONS, "none", OPTION_ARG_OPTIONAL,
+     "Keep every function and its calls; none: inline every call (default: calls of functions that "
+     "hold an operator unknown to tssa stay)",
+     2},
     {"save-as-external-data", KEY_EXTERNAL, NULL, 0,
      "Put large weights into OUT.data; models above 2 GiB always do", 2},
 
@@ -223,6 +228,11 @@ static error_t parse_word(int key, const char *argument, struct opt_arguments *a
         if (argument && strcmp(argument, "json") != 0)
             return argument_refuse("--remarks", argument, "json, or nothing,");
         arguments->remarks = argument ? REMARKS_JSON : REMARKS_TEXT;
+        return 0;
+    case KEY_FUNCTIONS:
+        if (argument && strcmp(argument, "none") != 0)
+            return argument_refuse("--keep-functions", argument, "none, or nothing,");
+        arguments->functions = argument ? TSSA_FUNCTIONS_INLINE : TSSA_FUNCTIONS_KEEP;
         return 0;
     case KEY_DUMP:
         if (argument && strcmp(argument, "all") != 0 && !is_pass(argument))

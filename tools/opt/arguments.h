@@ -28,6 +28,7 @@ struct opt_arguments {
     const char *dump_dir;  /* NULL: to standard error */
     enum remark_format remarks;
     bool stats, verify_only, quiet, external_links, external_data;
+    tssa_functions functions;
     int64_t opset; /* 0: the model's */
     int64_t check; /* sets of random inputs; 0: no check */
     double rtol, atol;

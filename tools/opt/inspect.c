@@ -8,6 +8,37 @@
 #include "base/map.h"
 #include "base/status.h"
 
+/* ---- Functions -------------------------------------------------------------------------------------- */
+
+static void print_function(void *user, const tssa_function_info *info)
+{
+    size_t *printed = user;
+    if (!(*printed)++)
+        printf("functions\n");
+    printf("  %s%s%s%s%s: %zu operator%s (%s); ", info->domain, info->domain[0] ? ":" : "",
+           info->name, info->overload[0] ? ", overload " : "", info->overload, info->op_count,
+           info->op_count == 1 ? "" : "s", info->operators);
+    if (!info->calls) {
+        printf("nothing calls it\n");
+        return;
+    }
+    printf("called %zu time%s, %s", info->calls, info->calls == 1 ? "" : "s",
+           info->stays ? "stays" : "inlined");
+    if (!info->stays && info->needed)
+        printf(" but in functions that stay");
+    if (info->unknown[0])
+        printf(" (tssa does not know %s)", info->unknown);
+    printf("\n");
+}
+
+tssa_status *inspect_functions(const tssa_model *model)
+{
+    size_t printed = 0;
+    return tssa_model_functions(model, print_function, &printed);
+}
+
+/* ---- Loops and branches ----------------------------------------------------------------------------- */
+
 struct printer {
     const struct remark_list *remarks;
     struct map kept; /* descriptions of the loops and branches that stay; keys are owned */

@@ -98,10 +98,11 @@ static tssa_status *fix_shapes(const struct input_source *source, tssa_model *mo
     return NULL;
 }
 
-tssa_status *rewrite_load(struct rewrite *rewrite, tssa_model **out)
+tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tssa_model **out)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_load_options options = {.allow_external_links = arguments->external_links};
+    const tssa_load_options options = {.allow_external_links = arguments->external_links,
+                                       .functions = functions};
     tssa_model *model;
     TRY(model_load(rewrite->context, arguments->model, &rewrite->bytes, &options, &model));
     tssa_status *status = fix_shapes(&arguments->source, model);
@@ -188,10 +189,23 @@ static void add_bytes(void *user, const void *data, size_t size)
     text_append(user, data, size);
 }
 
+static tssa_status *inline_original(struct rewrite *rewrite)
+{
+    tssa_model_info info;
+    TRY(tssa_model_get_info(rewrite->original, &info));
+    if (info.kept_function_count == 0)
+        return NULL;
+    tssa_model_free(rewrite->original);
+    rewrite->original = NULL;
+    return rewrite_load(rewrite, TSSA_FUNCTIONS_INLINE, &rewrite->original);
+}
+
 tssa_status *rewrite_reload(struct rewrite *rewrite)
 {
+    static const tssa_load_options inlined = {.functions = TSSA_FUNCTIONS_INLINE};
     tssa_save_options options = save_options(rewrite);
     struct text text;
+    TRY(inline_original(rewrite));
     text_init(&text, &allocator_default);
     options.save_as_external_data = 0;
     tssa_status *status = tssa_model_save_memory(rewrite->model, &options, add_bytes, &text);
@@ -203,7 +217,7 @@ tssa_status *rewrite_reload(struct rewrite *rewrite)
     }
     rewrite->written_bytes = (struct model_bytes){text.data, text.size}; /* of malloc */
     status =
-        tssa_model_load_memory(rewrite->context, text.data, text.size, NULL, &rewrite->written);
+        tssa_model_load_memory(rewrite->context, text.data, text.size, &inlined, &rewrite->written);
     return status_prefix(status, "the rewritten model does not load");
 }
 

@@ -26,10 +26,11 @@ struct rewrite {
 };
 
 /* Loads the model, with the shapes and dims that the arguments fix. */
-tssa_status *rewrite_load(struct rewrite *rewrite, tssa_model **model);
+tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tssa_model **model);
 /* Optimizes rewrite->model; fills the tables, remarks and stats. */
 tssa_status *rewrite_optimize(struct rewrite *rewrite);
-/* Writes the optimized model to memory and loads it again: rewrite->written. */
+/* Writes the optimized model to memory and loads it again: rewrite->written. So that it can be run,
+ * functions are inlined there, and in rewrite->original. */
 tssa_status *rewrite_reload(struct rewrite *rewrite);
 tssa_status *rewrite_save(const struct rewrite *rewrite);
 void rewrite_free(struct rewrite *rewrite);

@@ -58,7 +58,7 @@ void op_table_free(struct op_table *table)
 struct pair {
     const char *domain, *name;
     size_t before, after, nested_before, nested_after;
-    bool supported;
+    bool supported, function;
 };
 
 static struct pair *find(struct pair *pairs, size_t count, const tssa_op_count *row)
@@ -90,6 +90,7 @@ static struct pair *join(const struct op_table *before, const struct op_table *a
             *pair = (struct pair){.domain = row->domain, .name = row->name, .supported = true};
         }
         pair->supported &= row->supported != 0;
+        pair->function |= row->function != 0;
         *(old ? &pair->before : &pair->after) = row->count;
         *(old ? &pair->nested_before : &pair->nested_after) = row->nested;
     }
@@ -127,7 +128,9 @@ tssa_status *op_table_print(const struct op_table *before, const struct op_table
         snprintf(name, sizeof name, "%s%s%s", pairs[i].domain, pairs[i].domain[0] ? ":" : "",
                  pairs[i].name);
         print_row(name, pairs[i].before, pairs[i].after,
-                  pairs[i].supported ? "" : "  (tssa cannot run it)");
+                  pairs[i].function    ? "  (a function)"
+                  : pairs[i].supported ? ""
+                                       : "  (tssa cannot run it)");
         sums[0] += pairs[i].before;
         sums[1] += pairs[i].after;
         sums[2] += pairs[i].nested_before;
