@@ -29,6 +29,12 @@ tssa_status *ir_infer_op_lenient(struct ir_op *op);
  * op again may tell more. */
 uint64_t ir_infer_stamp(const struct ir_op *op);
 
+/* Signs that a - b can have, as a set. */
+enum { INFER_LESS = 1, INFER_EQUAL = 2, INFER_GREATER = 4, INFER_ANY = 7 };
+
+/* The signs for which a comparison holds; INFER_ANY for what is none. */
+unsigned infer_signs(enum ir_op_id id);
+
 /* ---- For rules ------------------------------------------------------------------------------------ */
 
 #define INFER_RULE(name) tssa_status *infer_##name(struct ir_graph *graph, struct ir_op *op)

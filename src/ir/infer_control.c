@@ -105,25 +105,21 @@ struct pin {
     const struct dim *symbol, *value; /* NULL: nothing */
 };
 
-/* Signs that a - b can have, as a set. */
-enum { SIGN_LESS = 1, SIGN_EQUAL = 2, SIGN_GREATER = 4, SIGN_ANY = 7 };
-
-/* The signs for which a comparison holds; SIGN_ANY for what is none. */
-static unsigned signs_of(enum ir_op_id id)
+unsigned infer_signs(enum ir_op_id id)
 {
     switch (id) {
     case IR_OP_Equal:
-        return SIGN_EQUAL;
+        return INFER_EQUAL;
     case IR_OP_Less:
-        return SIGN_LESS;
+        return INFER_LESS;
     case IR_OP_LessOrEqual:
-        return SIGN_LESS | SIGN_EQUAL;
+        return INFER_LESS | INFER_EQUAL;
     case IR_OP_Greater:
-        return SIGN_GREATER;
+        return INFER_GREATER;
     case IR_OP_GreaterOrEqual:
-        return SIGN_GREATER | SIGN_EQUAL;
+        return INFER_GREATER | INFER_EQUAL;
     default:
-        return SIGN_ANY;
+        return INFER_ANY;
     }
 }
 
@@ -157,19 +153,19 @@ static tssa_status *pin_of(struct ir_graph *graph, const struct ir_value *condit
         condition = ir_operand(op, 0);
         op = condition ? condition->op : NULL;
     }
-    unsigned signs = op ? signs_of(op->info->id) : SIGN_ANY;
+    unsigned signs = op ? infer_signs(op->info->id) : INFER_ANY;
     const struct ir_known *a = op ? infer_known(op, 0) : NULL, *b = op ? infer_known(op, 1) : NULL;
-    if (signs == SIGN_ANY || !a || !b || a->count != 1 || b->count != 1 || !a->elements[0] ||
+    if (signs == INFER_ANY || !a || !b || a->count != 1 || b->count != 1 || !a->elements[0] ||
         !b->elements[0])
         return NULL;
     const struct dim *difference = dim_sub(&graph->dims, a->elements[0], b->elements[0]);
     TRY_ALLOC(difference);
-    signs = holds ? signs : SIGN_ANY & ~signs;
+    signs = holds ? signs : INFER_ANY & ~signs;
     if (difference->low >= 0)
-        signs &= ~(unsigned)SIGN_LESS;
+        signs &= ~(unsigned)INFER_LESS;
     if (difference->high <= 0)
-        signs &= ~(unsigned)SIGN_GREATER;
-    return signs == SIGN_EQUAL ? pin_zero(&graph->dims, difference, pin) : NULL;
+        signs &= ~(unsigned)INFER_GREATER;
+    return signs == INFER_EQUAL ? pin_zero(&graph->dims, difference, pin) : NULL;
 }
 
 /* A dim in a branch, with what the condition says there. */

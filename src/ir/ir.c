@@ -147,11 +147,22 @@ void ir_op_insert_before(struct ir_op *op, struct ir_op *before)
     before->prev = op;
 }
 
-void ir_op_remove(struct ir_op *op)
+static void unlink_op(struct ir_op *op)
 {
     struct ir_block *block = op->parent;
     *(op->prev ? &op->prev->next : &block->first) = op->next;
     *(op->next ? &op->next->prev : &block->last) = op->prev;
+}
+
+void ir_op_move_before(struct ir_op *op, struct ir_op *before)
+{
+    unlink_op(op);
+    ir_op_insert_before(op, before);
+}
+
+void ir_op_remove(struct ir_op *op)
+{
+    unlink_op(op);
     op->parent = NULL;
     op->prev = op->next = NULL;
     for (uint32_t i = 0; i < op->n_operands; i++)

@@ -231,6 +231,8 @@ struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info
                            uint32_t n_operands, uint32_t n_results);
 void ir_op_append(struct ir_block *block, struct ir_op *op);
 void ir_op_insert_before(struct ir_op *op, struct ir_op *before);
+/* The same for an op that is in a block. */
+void ir_op_move_before(struct ir_op *op, struct ir_op *before);
 /* Takes the op out of its block and drops its operands; its results must have no uses. */
 void ir_op_remove(struct ir_op *op);
 void ir_op_set_operand(struct ir_op *op, uint32_t index, struct ir_value *value);

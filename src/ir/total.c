@@ -322,14 +322,31 @@ static bool is_true(const struct ir_value *value)
            dim_is_const(value->known->elements[0], &element) && element;
 }
 
+static bool is_at_least_one(const struct ir_value *value)
+{
+    const struct ir_known *known = value->known;
+    return known && known->count == 1 && known->elements[0] && known->elements[0]->low >= 1;
+}
+
+/* The largest of numbers one of which is at least one: how often a loop runs that asks at its end. */
+static bool is_positive(const struct ir_value *trips)
+{
+    const struct ir_op *op = trips->op;
+    if (is_at_least_one(trips))
+        return true;
+    for (uint32_t i = 0; op && ir_op_is(op, IR_OP_Max) && i < op->n_operands; i++)
+        if (ir_operand(op, i) && is_at_least_one(ir_operand(op, i)))
+            return true;
+    return false;
+}
+
 bool ir_loop_runs(const struct ir_op *op)
 {
     if (ir_op_is(op, IR_OP_Loop)) {
         const struct ir_value *trips = ir_operand(op, 0), *condition = ir_operand(op, 1);
         if (condition && !is_true(condition))
             return false;
-        return !trips || (trips->known && trips->known->count == 1 && trips->known->elements[0] &&
-                          trips->known->elements[0]->low >= 1);
+        return !trips || is_positive(trips);
     }
     if (!ir_op_is(op, IR_OP_Scan) || op->version < 9)
         return false;

@@ -25,14 +25,6 @@ struct hoist {
     struct ir_cloner map;
 };
 
-static void move_before(struct ir_op *op, struct ir_op *before)
-{
-    struct ir_block *block = op->parent;
-    *(op->prev ? &op->prev->next : &block->first) = op->next;
-    *(op->next ? &op->next->prev : &block->last) = op->prev;
-    ir_op_insert_before(op, before);
-}
-
 /* ---- Loops ---------------------------------------------------------------------------------------- */
 
 static bool is_defined_in(const struct ir_value *value, const struct ir_block *block)
@@ -67,7 +59,7 @@ static tssa_status *hoist_from_loop(struct hoist *hoist, struct ir_op *loop)
             stays = stays ? stays : op;
             continue;
         }
-        move_before(op, loop);
+        ir_op_move_before(op, loop);
         hoist->pass->changed = true;
     }
     if (!stays)
@@ -132,7 +124,7 @@ static tssa_status *share(struct hoist *hoist, struct others *others, struct ir_
     TRY(ir_ops_equal(&hoist->map, op, other, &equal));
     if (!equal)
         return NULL;
-    move_before(op, branch);
+    ir_op_move_before(op, branch);
     for (uint32_t i = 0; i < op->n_results; i++)
         ir_value_replace(&other->results[i], &op->results[i]);
     ir_op_remove(other);
@@ -175,7 +167,7 @@ static void hoist_constants(struct hoist *hoist, struct ir_op *branch)
             next = op->next;
             if (!ir_op_is(op, IR_OP_Constant))
                 continue;
-            move_before(op, branch);
+            ir_op_move_before(op, branch);
             hoist->pass->changed = true;
         }
 }

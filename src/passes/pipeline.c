@@ -60,6 +60,7 @@ static const struct stage level_2[] = {
           "coalesce",
           "parallelize",
           "batch_writes",
+          "peel",
           "pack_matmuls",
           "widen",
           "fold_lookups",

@@ -20,7 +20,7 @@
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/rule.h"
-#include "passes/loops.h"
+#include "passes/iteration.h"
 #include "passes/pass.h"
 
 #define MAX_LAYERS 16 /* trips of a loop in a loop */
@@ -110,17 +110,6 @@ static tssa_status *is_worth_it(struct unroll *unroll, const struct loop *loop, 
     return NULL;
 }
 
-static bool has_absent_values(const struct loop *loop)
-{
-    for (uint32_t i = 0; i < loop->n_carried; i++)
-        if (!loop_initial(loop, i))
-            return true;
-    for (uint32_t i = 0; i < loop->ret->n_operands; i++)
-        if (!ir_operand(loop->ret, i))
-            return true;
-    return false;
-}
-
 /* Does every iteration write the same region of the carried value, and is that all that is done with it? */
 static bool is_overwritten(const struct loop *loop, uint32_t k)
 {
@@ -148,52 +137,6 @@ static bool only_last_counts(const struct loop *loop)
 
 /* ---- Loop ----------------------------------------------------------------------------------------- */
 
-/* The values of iteration `i` for the body's parameters: the counter, a condition that holds, and
- * `carried`, which are the values after the iteration before. */
-static tssa_status *enter_iteration(const struct loop *loop, int64_t i,
-                                    struct ir_value *const *carried, struct ir_value **arguments)
-{
-    TRY(loop_make_int(loop->op, 0, i, &arguments[0]));
-    if (loop->body->params[1]->uses)
-        TRY(loop_make_bool(loop->op, true, &arguments[1]));
-    for (uint32_t k = 0; k < loop->n_carried; k++)
-        arguments[k + 2] = carried[k];
-    return NULL;
-}
-
-/* An element of a scan output with the new axis in front. */
-static tssa_status *unsqueeze(struct ir_op *at, struct ir_value *element, struct ir_value **result)
-{
-    struct ir_value *axis;
-    TRY(loop_make_int(at, 1, 0, &axis));
-    struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, element);
-    ir_op_set_operand(op, 1, axis);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
-/* A scan output from its elements, which are already unsqueezed. */
-static tssa_status *stack(struct ir_op *at, struct ir_value *const *elements, size_t stride,
-                          int64_t count, struct ir_value **result)
-{
-    *result = elements[0];
-    if (count == 1)
-        return NULL;
-    struct ir_graph *graph = at->parent->graph;
-    struct ir_op *op = loop_make_op(at, IR_OP_Concat, (uint32_t)count);
-    TRY_ALLOC(op);
-    const struct ir_attr axis = {
-        .name = intern_str(&graph->strings, "axis"), .kind = IR_ATTR_INT, .i = 0};
-    if (!axis.name || !ir_op_set_attr(graph, op, &axis))
-        return status_out_of_memory();
-    for (int64_t i = 0; i < count; i++)
-        ir_op_set_operand(op, (uint32_t)i, elements[(size_t)i * stride]);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
 /* What was computed in the only iteration is better known under the loop's name. */
 static void take_name(struct ir_value *result, struct ir_value *value)
 {
@@ -211,54 +154,12 @@ static tssa_status *finish(const struct loop *loop, int64_t trips, struct ir_val
         struct ir_value *stacked, *result = &loop->op->results[loop->n_carried + k];
         if (!result->uses)
             continue;
-        TRY(stack(loop->op, elements + k, loop->n_stacked, trips, &stacked));
+        TRY(iteration_stack(loop->op, elements + k, loop->n_stacked, trips, &stacked));
         loop_replace(result, stacked);
     }
     ir_release_blocks(loop->op);
     ir_op_remove(loop->op);
     return NULL;
-}
-
-/* The values that the iteration returned, `value` giving what stands for a value of the body. */
-static tssa_status *leave_iteration(const struct loop *loop, const struct ir_cloner *cloner,
-                                    struct ir_value **carried, struct ir_value **elements)
-{
-    for (uint32_t k = 0; k < loop->n_carried; k++)
-        carried[k] = ir_cloner_get(cloner, loop_next(loop, k));
-    for (uint32_t k = 0; k < loop->n_stacked; k++)
-        if (loop->op->results[loop->n_carried + k].uses)
-            TRY(unsqueeze(loop->op,
-                          ir_cloner_get(cloner, ir_operand(loop->ret, loop->n_carried + 1 + k)),
-                          &elements[k]));
-    return NULL;
-}
-
-static tssa_status *copy_iteration(struct unroll *unroll, const struct loop *loop, int64_t i,
-                                   struct ir_value **carried, struct ir_value **arguments,
-                                   struct ir_value **elements)
-{
-    struct ir_cloner *cloner = &unroll->cloner;
-    TRY(enter_iteration(loop, i, carried, arguments));
-    ir_cloner_reset(cloner);
-    for (uint32_t p = 0; p < loop->body->n_params; p++)
-        if (arguments[p] && !ir_cloner_map(cloner, loop->body->params[p], arguments[p]))
-            return status_out_of_memory();
-    TRY(ir_clone_ops(cloner, loop->body, loop->op));
-    return leave_iteration(loop, cloner, carried, elements);
-}
-
-/* The only iteration that counts: its ops are moved, so that values keep their names. */
-static tssa_status *move_iteration(struct unroll *unroll, const struct loop *loop, int64_t i,
-                                   struct ir_value **carried, struct ir_value **arguments,
-                                   struct ir_value **elements)
-{
-    TRY(enter_iteration(loop, i, carried, arguments));
-    for (uint32_t p = 0; p < loop->body->n_params; p++)
-        if (arguments[p])
-            ir_value_replace(loop->body->params[p], arguments[p]);
-    ir_move_ops(loop->body, loop->op);
-    ir_cloner_reset(&unroll->cloner);
-    return leave_iteration(loop, &unroll->cloner, carried, elements);
 }
 
 /* Iterations first, first + 1, ... of which there are `trips`. */
@@ -268,10 +169,8 @@ static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, 
     struct arena *arena = &unroll->pass->graph->arena;
     size_t n_elements = (size_t)loop->n_stacked * (size_t)trips;
     struct ir_value **carried = ARENA_ARRAY(arena, struct ir_value *, loop->n_carried);
-    struct ir_value **arguments = ARENA_ARRAY(arena, struct ir_value *, loop->body->n_params);
     struct ir_value **elements = ARENA_ARRAY(arena, struct ir_value *, n_elements);
     TRY_ALLOC(carried);
-    TRY_ALLOC(arguments);
     TRY_ALLOC(elements);
     for (uint32_t k = 0; k < loop->n_carried; k++)
         carried[k] = loop_initial(loop, k);
@@ -279,11 +178,12 @@ static tssa_status *unroll_loop(struct unroll *unroll, const struct loop *loop, 
                     first ? "the last of " : "", (long long)(first + trips),
                     first + trips == 1 ? "" : "s"));
     unroll->pass->changed = true;
-    if (trips == 1)
-        TRY(move_iteration(unroll, loop, first, carried, arguments, elements));
-    for (int64_t i = 0; trips > 1 && i < trips; i++)
-        TRY(copy_iteration(unroll, loop, first + i, carried, arguments,
-                           elements + (size_t)i * loop->n_stacked));
+    for (int64_t i = 0; i < trips; i++) {
+        struct ir_value *number;
+        TRY(loop_make_int(loop->op, 0, first + i, &number));
+        TRY((trips == 1 ? iteration_move : iteration_copy)(&unroll->cloner, loop, number, carried,
+                                                           elements + (size_t)i * loop->n_stacked));
+    }
     return finish(loop, trips, carried, elements);
 }
 
@@ -292,7 +192,7 @@ static tssa_status *visit_loop(struct unroll *unroll, struct ir_op *op)
     struct loop loop = loop_of(op);
     int64_t trips;
     bool worth;
-    if (!loop_trips(&loop, &trips) || trips < 1 || has_absent_values(&loop))
+    if (!loop_trips(&loop, &trips) || trips < 1 || iteration_has_absent(&loop))
         return NULL;
     if (trips < INT64_MAX && only_last_counts(&loop))
         return unroll_loop(unroll, &loop, trips - 1, 1);
