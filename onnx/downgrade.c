@@ -8,7 +8,6 @@
 #include "onnx/schema.h"
 
 /* Nothing is written for older operator sets: below 7, broadcasting was another one. */
-#define OLDEST_OPSET 7
 
 struct downgrade {
     const char *op;
@@ -815,11 +814,11 @@ tssa_status *export_choose_opset(struct export *export)
     int64_t asked = export->options.opset, opset = asked;
     if (!asked)
         opset = model_opset(export->graph);
-    if (asked > IR_NEWEST_OPSET || asked < 0 || (asked && asked < OLDEST_OPSET))
+    if (asked > IR_NEWEST_OPSET || asked < 0 || (asked && asked < ONNX_OLDEST_OPSET))
         return ERROR(TSSA_INVALID_ARGUMENT, "opset %lld is none of %d to %d", (long long)asked,
-                     OLDEST_OPSET, IR_NEWEST_OPSET);
-    if (opset < OLDEST_OPSET)
-        opset = OLDEST_OPSET;
+                     ONNX_OLDEST_OPSET, IR_NEWEST_OPSET);
+    if (opset < ONNX_OLDEST_OPSET)
+        opset = ONNX_OLDEST_OPSET;
     size_t n_values = (size_t) export->graph->n_values + 1;
     if (!bitset_init(&export->functions, &export->scratch, export->graph->n_functions) ||
         !bitset_init(&export->needed, &export->scratch, n_values) ||

@@ -16,6 +16,9 @@
 #include "ir/ir.h"
 #include "onnx/output.h"
 
+/* No older opset of ai.onnx is written. */
+#define ONNX_OLDEST_OPSET 7
+
 struct onnx_export_options {
     int64_t opset;      /* of ai.onnx; 0: the model's, or a newer one where the graph needs it */
     bool external_data; /* large tensors go to a file of their own */

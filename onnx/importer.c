@@ -167,6 +167,8 @@ static tssa_status *import_model(struct import *import)
 static tssa_status *import_bytes(struct import *import, const void *data, size_t size)
 {
     ProtobufCMessage *message;
+    if (size == 0)
+        return ERROR(TSSA_MALFORMED, "not an ONNX model: it is empty");
     tssa_status *status =
         wire_unpack(&import->file, &onnx__model_proto__descriptor, data, size, &message);
     if (status)

@@ -4,6 +4,7 @@
  * (docs/tools.md). Without an output it only looks.
  */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,20 +84,22 @@ static enum exit_code open_model(struct rewrite *rewrite)
 static enum exit_code check_output(const char *output)
 {
     struct stat about;
-    const char *slash = output ? strrchr(output, '/') : NULL;
-    if (!output)
+    bool exists = output && stat(output, &about) == 0;
+    if (!output || (exists && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)))
         return EXIT_OK;
-    if (stat(output, &about) == 0) {
-        if (!S_ISDIR(about.st_mode))
-            return EXIT_OK;
+    if (exists && S_ISDIR(about.st_mode)) {
         complain("%s: it is a folder, no place for a model", output);
         return EXIT_FILE;
     }
-    char *folder = slash ? strndup(output, (size_t)(slash - output) + 1) : strdup(".");
-    bool good = !folder || access(folder, W_OK | X_OK) == 0;
+    /* A file is replaced where it is, which may be elsewhere than a link to it. */
+    char *path = exists ? realpath(output, NULL) : strdup(output);
+    char *slash = path ? strrchr(path, '/') : NULL;
+    if (slash)
+        slash[1] = '\0';
+    bool good = !path || access(slash ? path : ".", W_OK | X_OK) == 0;
     if (!good)
         complain("cannot write %s: %s", output, strerror(errno));
-    free(folder);
+    free(path);
     return good ? EXIT_OK : EXIT_FILE;
 }
 
@@ -271,6 +274,7 @@ int main(int argc, char **argv)
 {
     struct rewrite rewrite = {.context = NULL};
     enum exit_code code = EXIT_USAGE;
+    signal(SIGXFSZ, SIG_IGN);           /* a file that may not grow is an error as any other */
     setenv("OMP_PROC_BIND", "true", 0); /* as tssa-run does, for --check */
     if (opt_arguments_parse(argc, argv, &rewrite.arguments)) {
         progress_start("tssa-opt");

@@ -114,7 +114,7 @@ static tssa_status *create_temporary(struct file_writer *writer, mode_t mode)
     }
     if (writer->descriptor >= 0)
         return NULL;
-    tssa_status *status = io_error("create", writer->temporary, errno);
+    tssa_status *status = io_error("write", writer->path, errno);
     allocator_free(writer->allocator, writer->temporary);
     writer->temporary = NULL; /* nothing to remove */
     return status;

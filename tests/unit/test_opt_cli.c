@@ -274,6 +274,7 @@ static void refuses_unwritable_places(void **state)
     expect_refused(RUN(start, below), 6, "out.onnx");
     expect_refused(RUN(start, "/proc/nowhere/out.onnx"), 6, "/proc/nowhere");
     expect_refused(RUN(start, "/dev/full"), 6, "/dev/full");
+    expect_refused(RUN(start, "-q", "/proc/out.onnx"), 6, "cannot write /proc/out.onnx");
     expect_refused(RUN(start, "-q", "--dump-ir", "--dump-dir", file), 6, "file");
     const char *const argv[] = {tool, start, NULL};
     expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
@@ -310,6 +311,12 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
     expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
     expect_refused(RUN(start, "--opset", "0"), 2, "--opset 0");
+    expect_refused(RUN(start, "x.onnx", "--opset", "99"), 2, "--opset 99: an opset from 7 to");
+    expect_refused(RUN(start, "--dim", "z=-1"), 2, "--dim z=-1");
+    expect_refused(RUN(start, "--keep-functions=some"), 2, "--keep-functions some");
+    expect_refused(RUN(start, ""), 2, "empty");
+    expect_refused(RUN(""), 2, "empty");
+    expect_refused(RUN(start, "-"), 2, "/dev/stdout");
     expect_refused(RUN(start, "--input-shape", "a:1xx2"), 2, "a:1xx2");
     expect_refused(RUN(start, "--input-shape", "a:1"), 2, "a has 2 dims, not 1");
     expect_refused(RUN(start, "--input-shape", "z:1"), 2, "z");

@@ -28,16 +28,22 @@ int argument_refuse(const char *option, const char *argument, const char *wanted
     return EINVAL;
 }
 
-int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
-                     const char *wanted, int64_t *value)
+static bool parse_integer(const char *text, int64_t low, int64_t high, int64_t *value)
 {
     char *end;
     errno = 0;
-    intmax_t number = strtoimax(argument, &end, 10);
-    if (end == argument || *end || errno || number < low || number > high)
-        return argument_refuse(option, argument, wanted);
+    intmax_t number = strtoimax(text, &end, 10);
+    if (end == text || *end || errno || number < low || number > high)
+        return false;
     *value = number;
-    return 0;
+    return true;
+}
+
+int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
+                     const char *wanted, int64_t *value)
+{
+    return parse_integer(argument, low, high, value) ? 0
+                                                     : argument_refuse(option, argument, wanted);
 }
 
 int argument_tolerance(const char *option, const char *argument, double *value)
@@ -61,11 +67,8 @@ int argument_dim(struct input_source *source, const char *argument)
     if (!split)
         split = strrchr(argument, ':');
     struct dim_argument dim;
-    if (!split || split == argument ||
-        argument_integer("--dim", split + 1, 0, INT64_MAX, "NAME=SIZE", &dim.value) != 0) {
-        return split && split != argument ? EINVAL
-                                          : argument_refuse("--dim", argument, "NAME=SIZE");
-    }
+    if (!split || split == argument || !parse_integer(split + 1, 0, INT64_MAX, &dim.value))
+        return argument_refuse("--dim", argument, "NAME=SIZE");
     struct dim_argument *more = grow(source->dims, source->dim_count, sizeof *more);
     if (!more)
         return ENOMEM;

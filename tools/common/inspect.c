@@ -88,7 +88,8 @@ tssa_status *inspect_signature(const tssa_model *model)
     printf("\nIR version %" PRId64, info.ir_version);
     if (info.opset)
         printf(", opset %" PRId64, info.opset);
-    printf(", %zu initializers of %zu bytes", info.initializer_count, info.initializer_bytes);
+    printf(", %zu initializer%s of %zu bytes", info.initializer_count,
+           info.initializer_count == 1 ? "" : "s", info.initializer_bytes);
     if (info.function_count)
         printf(", %zu function%s", info.function_count, info.function_count == 1 ? "" : "s");
     if (info.function_count && !info.kept_function_count)

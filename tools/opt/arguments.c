@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "onnx/exporter.h"
+
+#define TEXT_OF(number) #number
+#define TEXT(number) TEXT_OF(number)
+
 enum {
     KEY_PASSES = 256,
     KEY_SKIP,
@@ -161,6 +166,14 @@ static void free_names(struct name_list *list)
 
 static error_t parse_positional(struct opt_arguments *arguments, const char *argument)
 {
+    if (!argument[0]) {
+        complain("the name of a file is empty");
+        return EINVAL;
+    }
+    if (arguments->model && !arguments->output && strcmp(argument, "-") == 0) {
+        complain("-: a model goes to standard output as /dev/stdout, with --quiet");
+        return EINVAL;
+    }
     if (!arguments->model) {
         arguments->model = argument;
     } else if (!arguments->output) {
@@ -201,8 +214,10 @@ static error_t parse_number(int key, const char *argument, struct opt_arguments 
         arguments->timeout = (unsigned)number;
         return error;
     case KEY_OPSET:
-        return argument_integer("--opset", argument, 1, 1000, "the number of an opset",
-                                &arguments->opset);
+        return argument_integer(
+            "--opset", argument, ONNX_OLDEST_OPSET, IR_NEWEST_OPSET,
+            "an opset from " TEXT(ONNX_OLDEST_OPSET) " to " TEXT(IR_NEWEST_OPSET),
+            &arguments->opset);
     case KEY_CHECK:
         return argument_integer("--check", argument, 1, 1000000, "a number of at least 1",
                                 &arguments->check);
