@@ -5,7 +5,7 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test models conformance test-real nightly bench docs format lint clean setup setup-test setup-dev venv
+.PHONY: help run build test models conformance test-real nightly bench gpu docs format lint clean setup setup-test setup-dev venv
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -37,6 +37,9 @@ nightly: build ## what takes too long for every change: 100,000 random imperativ
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done
 	@if [ -x build/venv/bin/python ] && [ -d build/models ]; then build/venv/bin/python bench/versus_ort.py; fi
+
+gpu: ## on a machine with a CUDA card: ask it what docs/cuda.md wants to know, and run the peers on it
+	@bench/on-gpu.sh
 
 docs: build ## write docs/passes.md from the passes' own comments
 	@scripts/docs.sh $(BUILD)

@@ -62,24 +62,26 @@ tssa_status *card_download(struct card *card, cuda_address memory, size_t size, 
     return card_sync(card);
 }
 
-static tssa_status *load_as(struct card *card, kernels_file file, image_kind kind)
+tssa_status *card_load(struct card *card, kernels_file file, image_kind kind)
 {
     struct image image;
+    cuda_module module;
     TRY(kernels_compile(file, card->architecture, kind, &image));
-    tssa_status *status = CARD(card, cuModuleLoadData, &card->modules[file], image.data);
+    tssa_status *status = CARD(card, cuModuleLoadData, &module, image.data);
     free(image.data);
+    if (!status)
+        card->modules[file] = module;
     return status;
 }
 
 static tssa_status *load(struct card *card, kernels_file file)
 {
-    tssa_status *status = load_as(card, file, IMAGE_CUBIN);
+    tssa_status *status = card_load(card, file, IMAGE_CUBIN);
     if (!status)
         return NULL;
-    tssa_status *as_ptx = load_as(card, file, IMAGE_PTX);
+    tssa_status *as_ptx = card_load(card, file, IMAGE_PTX);
     if (as_ptx) {
         tssa_status_free(as_ptx);
-        card->modules[file] = NULL;
         return status;
     }
     tssa_status_free(status);

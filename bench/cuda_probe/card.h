@@ -34,6 +34,9 @@ tssa_status *card_zeros(struct card *card, size_t size, cuda_address *memory);
 tssa_status *card_upload(struct card *card, const void *data, size_t size, cuda_address *memory);
 tssa_status *card_download(struct card *card, cuda_address memory, size_t size, void *data);
 
+/* Compiles a file of kernels and loads it, in place of what was loaded of it. */
+tssa_status *card_load(struct card *card, kernels_file file, image_kind kind);
+
 /* A kernel by name. Its file is compiled and loaded when it is the first: as machine code, or as PTX
  * if the driver does not take that. */
 tssa_status *card_kernel(struct card *card, kernels_file file, const char *name,

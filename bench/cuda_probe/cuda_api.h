@@ -7,12 +7,13 @@
 #define TSSA_CUDA_PROBE_CUDA_API_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "bench/cuda_probe/library.h"
 
 typedef unsigned cuda_result; /* an enum there */
 typedef unsigned long long cuda_address;
-typedef unsigned long long cuda_condition; /* the handle of a conditional node's value */
+typedef uint64_t cuda_condition; /* the handle of a conditional node's value */
 typedef struct CUctx_st *cuda_context;
 typedef struct CUmod_st *cuda_module;
 typedef struct CUfunc_st *cuda_function;
@@ -25,7 +26,7 @@ enum {
     CUDA_OUT_OF_MEMORY = 2,
 
     CUDA_STREAM_NON_BLOCKING = 1,
-    CUDA_CAPTURE_THREAD_LOCAL = 1,
+    CUDA_CAPTURE_RELAXED = 2,
     CUDA_CAPTURE_ACTIVE = 1,
     CUDA_DEPENDENCIES_SET = 1,
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Holds what the probes declare of CUDA's interface against its headers. Compiled, and that is all. */
 #include <assert.h>
+#include <cublasLt.h>
 #include <cuda.h>
+#if __has_include(<cudnn_graph.h>)
+#include <cudnn_graph.h>
+#endif
 
 #include "bench/cuda_probe/cuda_api.h"
 
@@ -11,7 +15,7 @@
 
 SAME_VALUE(CUDA_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
 SAME_VALUE(CUDA_STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING);
-SAME_VALUE(CUDA_CAPTURE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
+SAME_VALUE(CUDA_CAPTURE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED);
 SAME_VALUE(CUDA_CAPTURE_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE);
 SAME_VALUE(CUDA_DEPENDENCIES_SET, CU_STREAM_SET_CAPTURE_DEPENDENCIES);
 SAME_VALUE(CUDA_NODE_KERNEL, CU_GRAPH_NODE_TYPE_KERNEL);
@@ -42,11 +46,55 @@ SAME_VALUE(offsetof(OURS, conditional.bodies),
            offsetof(CUgraphNodeParams, conditional.phGraph_out));
 SAME_VALUE(offsetof(OURS, conditional.context), offsetof(CUgraphNodeParams, conditional.ctx));
 
-/* Where no struct of ours is named, the prototypes must be the same to the letter. */
-#define SAME_FUNCTION(ours, theirs)                                                                \
-    static_assert(__builtin_types_compatible_p(__typeof__(*((struct cuda_api *)0)->ours),          \
-                                               __typeof__(theirs)),                                \
-                  #ours)
+/* ---- Functions: the same to the letter where no struct of ours is named -------------------------------- */
 
-SAME_FUNCTION(cuDeviceGet, cuDeviceGet);
-SAME_FUNCTION(cuInit, cuInit);
+#define SAME_FUNCTION(name)                                                                        \
+    static_assert(                                                                                 \
+        __builtin_types_compatible_p(__typeof__(*((struct cuda_api *)0)->name), __typeof__(name)), \
+        #name)
+
+SAME_FUNCTION(cuInit);
+SAME_FUNCTION(cuGetErrorName);
+SAME_FUNCTION(cuGetErrorString);
+SAME_FUNCTION(cuDriverGetVersion);
+SAME_FUNCTION(cuDeviceGet);
+SAME_FUNCTION(cuDeviceGetName);
+SAME_FUNCTION(cuDeviceGetAttribute);
+SAME_FUNCTION(cuDeviceTotalMem_v2);
+SAME_FUNCTION(cuDevicePrimaryCtxRetain);
+SAME_FUNCTION(cuDevicePrimaryCtxRelease_v2);
+SAME_FUNCTION(cuCtxSetCurrent);
+SAME_FUNCTION(cuStreamCreate);
+SAME_FUNCTION(cuStreamSynchronize);
+SAME_FUNCTION(cuModuleLoadData);
+SAME_FUNCTION(cuModuleGetFunction);
+SAME_FUNCTION(cuLaunchKernel);
+SAME_FUNCTION(cuMemAlloc_v2);
+SAME_FUNCTION(cuMemFree_v2);
+SAME_FUNCTION(cuMemAllocHost_v2);
+SAME_FUNCTION(cuMemFreeHost);
+SAME_FUNCTION(cuMemcpyHtoDAsync_v2);
+SAME_FUNCTION(cuMemcpyDtoHAsync_v2);
+SAME_FUNCTION(cuMemcpyDtoDAsync_v2);
+SAME_FUNCTION(cuMemsetD32Async);
+SAME_FUNCTION(cuStreamBeginCapture_v2);
+SAME_FUNCTION(cuStreamEndCapture);
+SAME_FUNCTION(cuGraphConditionalHandleCreate);
+SAME_FUNCTION(cuGraphGetNodes);
+SAME_FUNCTION(cuGraphNodeGetType);
+SAME_FUNCTION(cuGraphInstantiateWithFlags);
+SAME_FUNCTION(cuGraphLaunch);
+SAME_FUNCTION(cuGraphExecDestroy);
+SAME_FUNCTION(cuGraphDestroy);
+
+/* ---- cuBLASLt and cuDNN -------------------------------------------------------------------------------- */
+
+/* Of probe_cublaslt.c. */
+SAME_VALUE(68, CUBLAS_COMPUTE_32F);
+SAME_VALUE(0, CUDA_R_32F);
+
+#if __has_include(<cudnn_graph.h>)
+#define CUDNN_VALUE(ours, theirs, value) SAME_VALUE(value, CUDNN_##theirs);
+#include "bench/cuda_probe/cudnn_values.def"
+#undef CUDNN_VALUE
+#endif

@@ -144,6 +144,15 @@ static void measures(void **state)
     /* The fake card is small: what fits is reported, then comes the error. */
     expect_failure(root, "copy_bandwidth", "out of memory");
     assert_true(json_array_size(json_object_get(answer(root, "copy_bandwidth"), "figures")) > 10);
+    expect_failure(root, "graph_launch", NULL);
+    expect_failure(root, "conditional_cubin", NULL);
+    expect_failure(root, "conditional_ptx", NULL);
+    expect_failure(root, "while_loop", NULL);
+    expect_failure(root, "nested_if", NULL);
+    expect_failure(root, "cublaslt_capture", "no cuBLASLt: libcublasLt.so.13 does not open");
+    expect_failure(root, "cudnn_capture", "no cuDNN");
+    expect_failure(root, "cudnn_f32", "no cuDNN");
+    expect_failure(root, "device_json", "no cuDNN");
     json_decref(root);
 }
 
@@ -174,6 +183,38 @@ static void lives_with_an_old_driver(void **state)
     (void)state;
     use(old_driver, NULL);
     expect_free(RUN("--only", "launch"), 0, "per launch, 10 in a row", "");
+    expect_free(RUN("--only", "while_loop"), 1,
+                "no answer: the library is too old: it has no cuStreamGetCaptureInfo_v3", "");
+}
+
+static void tells_what_conditions_need(void **state)
+{
+    (void)state;
+    use(new_driver, NULL);
+    expect_free(RUN("--only", "conditional_cubin"), 0, "yes, 3 iterations", "");
+    use(new_driver, "cuModuleLoadData:200");
+    expect_free(RUN("--only", "conditional_ptx"), 1,
+                "no answer: cuModuleLoadData: CUDA_ERROR_FAKE, error 200", "");
+    use(new_driver, "cuGraphAddNode_v2:801");
+    expect_free(RUN("--only", "conditional_cubin"), 1,
+                "no answer: cuGraphAddNode_v2: CUDA_ERROR_FAKE, error 801", "");
+    use(new_driver, "cuGraphLaunch:719");
+    expect_free(RUN("--only", "nested_if"), 1,
+                "no answer: cuGraphLaunch: CUDA_ERROR_FAKE, error 719", "");
+}
+
+/* The fake's __expf is one step off; its other functions are the C library's. */
+static void counts_steps_of_the_last_place(void **state)
+{
+    (void)state;
+    use(new_driver, NULL);
+    struct process_result result = RUN("--only", "math");
+    expect(&result, 0, "exp_fast, card against CPU", "");
+    const char *fast = strstr(result.out, "exp_fast, card against CPU");
+    const char *sine = strstr(result.out, "sinf, card against CPU");
+    assert_float_equal(strtod(fast + strlen("exp_fast, card against CPU"), NULL), 1, 1e-6);
+    assert_float_equal(strtod(sine + strlen("sinf, card against CPU"), NULL), 0, 1e-6);
+    process_result_free(&result);
 }
 
 int main(void)
@@ -185,6 +226,8 @@ int main(void)
         cmocka_unit_test(measures),
         cmocka_unit_test(survives_what_fails),
         cmocka_unit_test(lives_with_an_old_driver),
+        cmocka_unit_test(tells_what_conditions_need),
+        cmocka_unit_test(counts_steps_of_the_last_place),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
