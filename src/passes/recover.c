@@ -11,12 +11,14 @@
  *     scatters with ranges in any of these ways,
  *     Concat(x[:a], v, x[b:]), TensorScatter                               x[.., a:b:step, ..] := v
  *     Where(positions, v, x) for positions that are a box                  x[box] := v[box]
+ *     Add(x, Pad(v))                                                       x[box] := x[box] + v
  *     ScatterND(x, Unsqueeze(list), v)                                     x[list] := v
  *     a write into a slice that is scattered back                          x[slice, rest] := v
  *     a scatter or Concat of everything                                    v, or x itself
  *
  * The indices may come from constants, Range, Expand, Concat, shape arithmetic, a loop's counter and what
  * exporters put between (element.h). Scatters that add or multiply (reduction) are no writes.
+ * Adding the 0.0 of a Pad makes 0.0 of -0.0: floats must be proven to be none (zero_sign.h).
  *
  *   needs   types, known elements; dead code and shape arithmetic that is folded help
  *   keeps   types, known elements, results' bits; the arithmetic of shapes stays in ONNX's operators
@@ -216,6 +218,7 @@ static const recover_fn writes[IR_OP_COUNT] = {
     [IR_OP_Transpose] = recover_transpose,
     [IR_OP_Concat] = recover_concat,
     [IR_OP_Where] = recover_where,
+    [IR_OP_Add] = recover_add,
     [IR_OP_TensorScatter] = recover_tensor_scatter,
 };
 

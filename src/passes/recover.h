@@ -69,6 +69,7 @@ tssa_status *recover_gather_nd(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_gather_elements(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_transpose(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_concat(struct pass_context *pass, struct ir_op *op);
+tssa_status *recover_add(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_where(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_assign_chain(struct pass_context *pass, struct ir_op *op);
 
