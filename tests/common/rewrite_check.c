@@ -100,13 +100,24 @@ static void program_close(struct program *p)
 
 /* ---- Inputs --------------------------------------------------------------------------------------- */
 
+/* Of every sixteen floats one is -0.0 and one 0.0; of every sixty-four one an infinity and one NaN. */
+static double random_float(struct random *random)
+{
+    static const double special[] = {INFINITY, -INFINITY, NAN, NAN};
+    int64_t kind = random_int(random, 0, 63);
+    if (kind < 8)
+        return kind < 4 ? -0.0 : 0.0;
+    double number = (double)random_int(random, -64, 64) / 32;
+    return kind < 12 ? special[kind - 8] : number;
+}
+
 static void fill(const struct rewrite_check *check, struct random *random, struct tensor *tensor)
 {
     size_t count = tensor_count(tensor), width = dtype_info(tensor->dtype)->size;
     for (size_t i = 0; i < count; i++) {
         char *element = (char *)tensor->data + i * width;
         if (dtype_is_float(tensor->dtype))
-            dtype_store_double(tensor->dtype, element, (double)random_int(random, -64, 64) / 32);
+            dtype_store_double(tensor->dtype, element, random_float(random));
         else if (tensor->rank == 0 && dtype_is_integer(tensor->dtype))
             dtype_store_int64(tensor->dtype, element, check->scalar);
         else
@@ -144,6 +155,20 @@ static bool close_enough(const struct tensor *a, const struct tensor *b, double 
     return true;
 }
 
+/* The same bits, but that a NaN may be another one: which of two operands' it is depends on their order. */
+static bool same_bits(const struct tensor *a, const struct tensor *b)
+{
+    size_t width = dtype_info(a->dtype)->size, count = tensor_count(a);
+    const char *x = a->data, *y = b->data;
+    if (!dtype_is_float(a->dtype) || count == 0)
+        return count == 0 || memcmp(x, y, tensor_bytes(a)) == 0;
+    for (size_t i = 0; i < count; i++, x += width, y += width)
+        if (memcmp(x, y, width) != 0 &&
+            !(isnan(dtype_load_double(a->dtype, x)) && isnan(dtype_load_double(a->dtype, y))))
+            return false;
+    return true;
+}
+
 static bool same(const struct value *a, const struct value *b, double tolerance)
 {
     if (a->kind != b->kind)
@@ -153,8 +178,7 @@ static bool same(const struct value *a, const struct value *b, double tolerance)
             return false;
         if (tolerance > 0 && dtype_is_float(a->tensor.dtype))
             return close_enough(&a->tensor, &b->tensor, tolerance);
-        size_t bytes = tensor_bytes(&a->tensor);
-        return bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0;
+        return same_bits(&a->tensor, &b->tensor);
     }
     if (a->kind != TSSA_KIND_SEQUENCE ||
         sequence_length(a->sequence) != sequence_length(b->sequence))

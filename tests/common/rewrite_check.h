@@ -12,9 +12,10 @@ struct rewrite_check {
     const char *passes; /* names, spaces between them; NULL: all of level 2 */
     int64_t size;       /* of every symbolic dim */
     int64_t scalar;     /* of every integer input of rank 0: a number of iterations, an index */
-    double tolerance;   /* relative and absolute, of floats; 0: every bit is the same */
-    bool lenient;  /* runs that fail may no longer do so: what fails is dead after the passes */
-    uint64_t seed; /* of the other inputs: floats in [-2, 2], integers from 0 to 3 */
+    double tolerance; /* relative and absolute, of floats; 0: every bit is the same, but of NaNs */
+    bool lenient;     /* runs that fail may no longer do so: what fails is dead after the passes */
+    /* Of the other inputs: floats in [-2, 2], of which some are -0.0, infinite or NaN; integers from 0 to 3. */
+    uint64_t seed;
 };
 
 /*

@@ -7,6 +7,7 @@
  *
  * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
  */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -205,6 +206,14 @@ static void run_all_ways(struct program *p, int64_t trips, float *x, int64_t cou
     release(expected);
 }
 
+/* Zeros of either sign among them, and in one set of inputs infinities and NaNs. */
+static float number(int64_t i, int64_t set)
+{
+    static const float special[] = {-0.0f, 0.0f, -0.0f, INFINITY, -INFINITY, NAN};
+    int64_t pick = (i * 7919 + set) % 101;
+    return pick % 17 == 1 ? special[pick / 17 % (set == 3 ? 6 : 3)] : (float)pick / 8 - 6;
+}
+
 static void run_seed(uint64_t seed, bool print)
 {
     char *text = random_graph(seed);
@@ -218,7 +227,7 @@ static void run_seed(uint64_t seed, bool print)
         float *x = malloc(bytes), *before = malloc(bytes);
         assert_true(x && before);
         for (int64_t i = 0; i < 2 * counts[k]; i++)
-            x[i] = (float)((i * 7919 + (int64_t)k) % 101) / 8 - 6;
+            x[i] = number(i, (int64_t)k);
         memcpy(before, x, bytes);
         for (int64_t trips = 0; trips < 3; trips += 2)
             run_all_ways(&p, trips, x, counts[k]);
