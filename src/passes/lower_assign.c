@@ -473,6 +473,11 @@ static bool is_own(const struct writer *w, const struct ir_value *x)
 }
 
 /* ScatterElements writes in place in ONNX Runtime where it may; ScatterND copies. */
+static bool is_in_place(const struct writer *w, const struct ir_value *x)
+{
+    return lower_rank(x) == 2 && is_large(x->type) && is_own(w, x);
+}
+
 static struct ir_value *scatter_in_place(struct writer *w, struct ir_value *x,
                                          struct ir_value *rows, struct ir_value *part)
 {
@@ -491,7 +496,7 @@ static struct ir_value *scatter_rows(struct writer *w, struct ir_value *x, struc
     struct ir_value *rows = selected_row(w);
     rows = rows ? rows : constant_rows(w);
     rows = rows ? rows : sliced_rows(w, part);
-    if (rows && lower_rank(x) == 2 && is_large(x->type) && is_own(w, x))
+    if (rows && is_in_place(w, x))
         return scatter_in_place(w, x, rows, part);
     struct ir_value *const operands[] = {x, rows, part};
     return rows ? lower_emit(w->l, IR_OP_ScatterND, 3, operands) : NULL;
@@ -690,13 +695,14 @@ static struct ir_value *assign_mask(struct writer *w)
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
-/* One element, or a slab, that several numbers name, not all of them constants: their list is an index. */
+/* One element, row or slab, that numbers name, not all of them constants: their list is the index, and no
+ * axis is needed around it or the source. */
 static struct ir_value *assign_element(struct writer *w)
 {
     struct lower_number numbers[TSSA_MAX_RANK];
     uint32_t n = w->rule->n_steps;
     bool constant = true;
-    if (n < 2 || n > TSSA_MAX_RANK || w->region.rank < 0)
+    if (n < 1 || n > TSSA_MAX_RANK || w->region.rank < 0 || (n == 1 && is_in_place(w, w->x)))
         return NULL;
     for (uint32_t i = 0; i < n; i++) {
         const struct rule_step *step = &w->rule->steps[i];
@@ -708,10 +714,7 @@ static struct ir_value *assign_element(struct writer *w)
     struct ir_value *s = constant ? NULL : full_source(w);
     if (!s)
         return NULL;
-    static const int64_t first[] = {0};
-    struct ir_value *const operands[] = {
-        w->x, lower_unsqueeze(w->l, lower_numbers(w->l, (int)n, numbers), 1, first),
-        lower_unsqueeze(w->l, s, 1, first)};
+    struct ir_value *const operands[] = {w->x, lower_numbers(w->l, (int)n, numbers), s};
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
