@@ -57,9 +57,9 @@ static void forget_op(struct ir_graph *graph, struct ir_op *op)
     }
 }
 
-tssa_status *ir_infer_op_lenient(struct ir_op *op)
+/* That it can never run is no error. */
+static tssa_status *forgive(struct ir_op *op, tssa_status *status)
 {
-    tssa_status *status = ir_infer_op(op);
     if (!status || tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
         return status;
     tssa_status_free(status);
@@ -67,16 +67,32 @@ tssa_status *ir_infer_op_lenient(struct ir_op *op)
     return NULL;
 }
 
-tssa_status *ir_infer_block(struct ir_block *block)
+tssa_status *ir_infer_op_lenient(struct ir_op *op)
 {
-    for (struct ir_op *op = block->first; op; op = op->next)
-        TRY(ir_infer_op(op));
-    return NULL;
+    return forgive(op, ir_infer_op(op));
+}
+
+/* Control flow errs only where it has not the blocks that it must have. */
+static tssa_status *infer_inner(struct ir_op *op)
+{
+    bool may_never_run = graph_of(op)->infer_doubts > 0 && op->info->cls != IR_CLASS_CONTROL;
+    return may_never_run ? ir_infer_op_lenient(op) : ir_infer_op(op);
+}
+
+tssa_status *ir_infer_block(struct ir_block *block, bool certain)
+{
+    struct ir_graph *graph = block->graph;
+    tssa_status *status = NULL;
+    graph->infer_doubts += certain ? 0 : 1;
+    for (struct ir_op *op = block->first; op && !status; op = op->next)
+        status = infer_inner(op);
+    graph->infer_doubts -= certain ? 0 : 1;
+    return status;
 }
 
 tssa_status *ir_infer_graph(struct ir_graph *graph)
 {
-    return ir_infer_block(graph->body);
+    return ir_infer_block(graph->body, true);
 }
 
 /* ---- Reading operands ----------------------------------------------------------------------------- */
@@ -287,7 +303,7 @@ INFER_RULE(declared)
         for (uint32_t p = 0; p < block->n_params; p++)
             if (block->params[p]->declared)
                 block->params[p]->type = block->params[p]->declared;
-        TRY(ir_infer_block(block));
+        TRY(ir_infer_block(block, false));
     }
     return NULL;
 }

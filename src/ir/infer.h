@@ -19,7 +19,9 @@
 
 /* Infers every value of the graph, control flow included, in order. */
 tssa_status *ir_infer_graph(struct ir_graph *graph);
-tssa_status *ir_infer_block(struct ir_block *block);
+/* Where the block may never run (it is not `certain`, or one around it was not), what could not run in it is
+ * no error, but stays unknown. */
+tssa_status *ir_infer_block(struct ir_block *block, bool certain);
 /* One op; its blocks too. Prefixes errors with the op's description. */
 tssa_status *ir_infer_op(struct ir_op *op);
 /* The same for an op that a pass made: when no run of it could succeed, its results' types stay unknown

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Inference through If, Loop, Scan and SequenceMap: parameters from operands, results from returns. */
 #include "ir/infer.h"
+#include "ir/total.h"
 
 /* ---- Dims that may not leave their block ---------------------------------------------------------- */
 
@@ -239,14 +240,22 @@ static const struct ir_type *join_branches(struct ir_graph *graph, struct join *
     return type_tensor(&graph->types, dtype, a->rank, dims);
 }
 
+/* Is the condition this one in every run? */
+static bool is_known_to_be(const struct ir_value *condition, bool value)
+{
+    int64_t element;
+    return condition && condition->known && condition->known->count == 1 &&
+           dim_is_const(condition->known->elements[0], &element) && (element != 0) == value;
+}
+
 INFER_RULE(if)
 {
     struct ir_block *then_block, *else_block;
     struct join join = {.first_local = graph->dims.n_dims};
     TRY(find_block(op, "then_branch", 0, op->n_results, &then_block));
     TRY(find_block(op, "else_branch", 0, op->n_results, &else_block));
-    TRY(ir_infer_block(then_block));
-    TRY(ir_infer_block(else_block));
+    TRY(ir_infer_block(then_block, is_known_to_be(ir_operand(op, 0), true)));
+    TRY(ir_infer_block(else_block, is_known_to_be(ir_operand(op, 0), false)));
     TRY(pin_of(graph, ir_operand(op, 0), true, &join.then_pin));
     TRY(pin_of(graph, ir_operand(op, 0), false, &join.else_pin));
     join.pairs = ARENA_ARRAY(&graph->arena, struct joined, (size_t)op->n_results * TSSA_MAX_RANK);
@@ -325,9 +334,10 @@ static tssa_status *check_carried(const struct ir_type *assumed, const struct ir
                  dtype_info(assumed->dtype)->ir_name, dtype_info(returned->dtype)->ir_name);
 }
 
-/* Infers `block` until the types of params[first ...] agree with returns[first_return ...]. */
-static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block, uint32_t first,
-                                  uint32_t count, uint32_t first_return)
+/* Infers the loop's body until the types of params[first ...] agree with returns[first_return ...]. */
+static tssa_status *infer_carried(struct ir_graph *graph, const struct ir_op *op,
+                                  struct ir_block *block, uint32_t first, uint32_t count,
+                                  uint32_t first_return)
 {
     const struct ir_type **initial = ARENA_ARRAY(&graph->arena, const struct ir_type *, count);
     TRY_ALLOC(initial);
@@ -339,7 +349,7 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
         initial[i] = param->type;
     }
     for (int round = 0;; round++) {
-        TRY(ir_infer_block(block));
+        TRY(ir_infer_block(block, ir_loop_runs(op)));
         bool changed = false;
         for (uint32_t i = 0; i < count; i++) {
             struct ir_value *param = block->params[first + i];
@@ -359,14 +369,6 @@ static tssa_status *infer_carried(struct ir_graph *graph, struct ir_block *block
 
 /* ---- Loop ----------------------------------------------------------------------------------------- */
 
-/* Is it a bool that is known to be true? */
-static bool is_true(const struct ir_value *value)
-{
-    int64_t element;
-    return value && value->known && value->known->count == 1 &&
-           dim_is_const(value->known->elements[0], &element) && element;
-}
-
 /* The number of iterations where it does not depend on what the body computes, else a fresh dim. */
 static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *op,
                                     const struct ir_block *body)
@@ -376,8 +378,8 @@ static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *
     const struct ir_value *next = ir_operand(ir_block_return(body), 0);
     while (next && next->op && (next->op->info->flags & IR_ALIAS))
         next = ir_operand(next->op, 0); /* Identity, Reshape: the same bool */
-    bool enters = !entry || is_true(entry);
-    bool stays = next == body->params[1] || is_true(next);
+    bool enters = !entry || is_known_to_be(entry, true);
+    bool stays = next == body->params[1] || is_known_to_be(next, true);
     const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
     if (!limit)
         return dim_fresh(&graph->dims, "trips");
@@ -466,7 +468,7 @@ INFER_RULE(loop)
     TRY(set_counter(graph, op, body));
     for (uint32_t i = 0; i < carried; i++)
         TRY(set_param(body->params[i + 2], infer_operand_type(graph, op, i + 2)));
-    TRY(infer_carried(graph, body, 2, carried, 1));
+    TRY(infer_carried(graph, op, body, 2, carried, 1));
     for (uint32_t i = 0; i < carried; i++)
         TRY(infer_set(op, i, type_outside(graph, body->params[i + 2]->type, first_local)));
     const struct dim *trips = trip_count(graph, op, body);
@@ -567,7 +569,7 @@ INFER_RULE(scan)
     const struct dim *steps = NULL;
     for (uint32_t i = 0; i < scan.body->n_params; i++)
         TRY(set_scan_param(graph, op, &scan, i, &steps));
-    TRY(infer_carried(graph, scan.body, 0, scan.states, 0));
+    TRY(infer_carried(graph, op, scan.body, 0, scan.states, 0));
     if (!steps)
         steps = dim_fresh(&graph->dims, "steps");
     TRY_ALLOC(steps);
@@ -588,7 +590,7 @@ INFER_RULE(sequence_map)
             type = one_element(graph, type->element);
         TRY(set_param(body->params[i], type));
     }
-    TRY(ir_infer_block(body));
+    TRY(ir_infer_block(body, false));
     for (uint32_t i = 0; i < op->n_results; i++) {
         const struct ir_type *element = one_element(graph, return_type(body, i));
         TRY_ALLOC(element);

@@ -198,6 +198,7 @@ struct ir_graph {
     uint32_t n_values, n_ops;
     bool has_mutation;     /* there may be views, writes or updates; false: there are none */
     uint64_t infer_steps;  /* ops inferred so far: the budget of loops (infer_control.c) */
+    uint32_t infer_doubts; /* blocks around what is inferred that may never run */
     int64_t folded_growth; /* bytes that folded constants have added (fold_constants.c) */
     uint64_t folded_work;  /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */

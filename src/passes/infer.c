@@ -168,6 +168,13 @@ static void restore(struct state *state, struct ir_value *value)
     value->known = state->before[value->id].known;
 }
 
+/* What can never run may be inferred to be unknown, where it may not be run. */
+static void keep_known(struct state *state, struct ir_value *value)
+{
+    if (value->type->kind == TYPE_UNKNOWN)
+        restore(state, value);
+}
+
 static void compare(struct state *state, struct ir_value *value)
 {
     const struct facts *old = &state->before[value->id];
@@ -201,6 +208,7 @@ static tssa_status *infer_again(struct state *state, struct ir_op *op)
         each_value(state, op, restore);
         return NULL;
     }
+    each_value(state, op, keep_known);
     for (uint32_t i = 0; i < op->n_results; i++)
         TRY(keep_best(graph, &op->results[i], &state->before[op->results[i].id], first_new));
     each_value(state, op, compare);

@@ -212,26 +212,30 @@ static bool step_never_fails(const struct ir_op *op, const struct rule_step *ste
     }
 }
 
+/* The shape after the first n steps of the op's rule; false where they have none or it is not known. */
+static bool prefix_shape(const struct ir_op *op, uint32_t n, const struct dim **dims)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    const struct rule prefix = {.n_steps = n, .steps = rule_of(op)->steps};
+    int rank;
+    /* Only the op's graph is written to. */
+    tssa_status *status =
+        rule_prefix_shape((struct ir_op *)op, &prefix, type->rank, type->dims, &rank, dims);
+    tssa_status_free(status);
+    return !status && rank >= 0;
+}
+
 bool region_never_fails(const struct ir_op *op)
 {
     const struct rule *rule = rule_of(op);
     const struct ir_type *type = ir_operand(op, 0)->type;
-    const struct dim *dims[TSSA_MAX_RANK];
-    struct ir_op *mutable_op = (struct ir_op *)op; /* only its graph is written to */
+    const struct dim *dims[TSSA_MAX_RANK], *after[TSSA_MAX_RANK];
     if (type->kind != TYPE_TENSOR || type->rank < 0)
         return false;
-    for (uint32_t i = 0; i < rule->n_steps; i++) {
-        int rank;
-        const struct rule prefix = {.n_steps = i, .steps = rule->steps};
-        tssa_status *status =
-            rule_prefix_shape(mutable_op, &prefix, type->rank, type->dims, &rank, dims);
-        if (status || rank < 0) {
-            tssa_status_free(status);
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (!prefix_shape(op, i, dims) || !prefix_shape(op, i + 1, after) ||
+            !step_never_fails(op, &rule->steps[i], dims))
             return false;
-        }
-        if (!step_never_fails(op, &rule->steps[i], dims))
-            return false;
-    }
     return true;
 }
 

@@ -24,6 +24,9 @@
 #define INT(name, value_) "%" #name " = Constant() {value = i64[] " #value_ "}\n"
 #define BOOL(name, value_) "%" #name " = Constant() {value = bool[] " #value_ "}\n"
 
+/* What cannot run. */
+#define BAD "%bad = Transpose(%x) {perm = [0, 0]}\n"
+
 /* ---- If ------------------------------------------------------------------------------------------- */
 
 #define IF(then_ops, then_value, else_ops, else_value)                                             \
@@ -53,7 +56,9 @@ static void branches_refused(void **state)
             "\"else_branch\" has 2 outputs where 1 are needed");
     refused("%y = If(%b) {then_branch(%p: i64[]) {return(%x)} else_branch() {return(%x)}}",
             "\"then_branch\" has 1 inputs where 0 are needed");
-    refused(IF("%p = Transpose(%x) {perm = [0, 0]}", "%p", "", "%x"), "Transpose (node ");
+    refused(BOOL(t, true) "%y = If(%t) {then_branch() {" BAD
+                          "return(%bad)} else_branch() {return(%x)}}",
+            "Transpose (node ");
 }
 
 /* ---- Loop ----------------------------------------------------------------------------------------- */
@@ -125,7 +130,7 @@ static void loops_refused(void **state)
             "return(%c, %p, %q)}}",
             "2 carried values but only 1 outputs");
     refused(LOOP("%y", "%n", "_", "%x", "", "%c", "%v"), "carried value 0 is f32 and becomes i64");
-    refused(LOOP("%y", "%n", "_", "%x", "%q = Concat(%p, %n) {axis = 0}", "%c", "%q"),
+    refused(INT(two, 2) LOOP("%y", "%two", "_", "%x", "%q = Concat(%p, %n) {axis = 0}", "%c", "%q"),
             "Concat (node ");
 }
 
@@ -193,6 +198,25 @@ static void sequence_maps(void **state)
             "\"body\" has 2 inputs where 1 are needed");
 }
 
+/* ---- What may never run --------------------------------------------------------------------------- */
+
+static void what_may_not_run(void **state)
+{
+    (void)state;
+    gives(IF(BAD, "%bad", "", "%x"), "?");
+    gives(BOOL(t, true) "%y = If(%t) {then_branch() {return(%x)} else_branch() {" BAD
+                        "return(%bad)}}",
+          "?");
+    /* A branch of a branch, which would be taken if it came to that. */
+    gives(BOOL(t, true)
+              IF("%q = If(%t) {then_branch() {" BAD "return(%bad)} else_branch() {return(%x)}}",
+                 "%x", "", "%x"),
+          "f32[N, 4]");
+    gives(LOOP("%y", "%n", "_", "%x", BAD, "%c", "%p"), "f32[N, 4]");
+    refused(INT(one, 1) LOOP("%y", "%one", "_", "%x", BAD, "%c", "%p"), "Transpose (node ");
+    gives("%y = SequenceMap(%s) {body(%e: ?) {" BAD "return(%x)}}", "seq(f32[#1, 4])");
+}
+
 /* ---- Nesting -------------------------------------------------------------------------------------- */
 
 /* Loops in loops, the innermost of which makes its carried value longer, so that no level is inferred in one
@@ -232,7 +256,7 @@ int main(void)
         cmocka_unit_test(carried_values), cmocka_unit_test(scan_outputs),
         cmocka_unit_test(loops_refused),  cmocka_unit_test(scans),
         cmocka_unit_test(scans_refused),  cmocka_unit_test(sequence_maps),
-        cmocka_unit_test(nesting),
+        cmocka_unit_test(nesting),        cmocka_unit_test(what_may_not_run),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
