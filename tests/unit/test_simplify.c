@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "common/graph_text.h"
 #include "common/rewrite_check.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
@@ -86,9 +87,10 @@ static tssa_status *parse_and_optimize(const tssa_allocator *allocator)
 static void memory_may_run_out_anywhere(void **state)
 {
     static const char *const names[] = {
-        "algebra",        "carried_values", "fold_constants", "hoist",     "common_subexpressions",
-        "infer",          "sequences",      "unroll",         "induction", "loop_conditions",
-        "stack_sequences"};
+        "algebra",   "batch_writes",    "carried_values", "common_subexpressions",
+        "hoist",     "fold_constants",  "fold_lookups",   "infer",
+        "induction", "loop_conditions", "scan_outputs",   "sequences",
+        "unroll",    "stack_sequences"};
     (void)state;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char *text = read_file(names[i]);
@@ -98,15 +100,46 @@ static void memory_may_run_out_anywhere(void **state)
     }
 }
 
+/* ---- What may never run --------------------------------------------------------------------------- */
+
+/* Constants that are folded tell that each of these branches could only fail. */
+static const char impossible[] = "graph (%x: f32[3], %b: bool[]) -> (%y as \"y\", %z as \"z\") {\n"
+                                 "%two = Constant() {value = f32[1] [2]}\n"
+                                 "%zero = Constant() {value = i64[1] [0]}\n"
+                                 "%shape = Cast(%two) {to = 7}\n"
+                                 "%there = Slice(%x, %zero, %shape)\n"
+                                 "%y = If(%b) {\n"
+                                 "then_branch() {%r = Reshape(%x, %shape) return(%r)}\n"
+                                 "else_branch() {return(%x)}\n}\n"
+                                 "%z = If(%b) {\n"
+                                 "then_branch() {%s = Add(%x, %there) return(%s)}\n"
+                                 "else_branch() {return(%x)}\n}\n"
+                                 "return(%y, %z)\n}\n";
+
+static void what_cannot_run_can_be_read(void **state)
+{
+    (void)state;
+    struct ir_graph *graph = NULL;
+    struct text bytes;
+    text_init(&bytes, &allocator_default);
+    assert_null(ir_parse(&allocator_default, impossible, strlen(impossible), &graph));
+    assert_null(optimize(&allocator_default, graph));
+    struct ir_graph *again = export_import("impossible", graph, NULL, &bytes);
+    ir_graph_free(again);
+    ir_graph_free(graph);
+    text_free(&bytes);
+}
+
 int main(void)
 {
     static const char *const names[] = {"algebra", "carried_values", "hoist", "known_branches",
                                         "select_branches"};
     enum { N = sizeof names / sizeof *names };
-    struct CMUnitTest tests[N + 1];
+    struct CMUnitTest tests[N + 2];
     for (size_t i = 0; i < N; i++)
         tests[i] =
             (struct CMUnitTest){names[i], results_are_the_same, NULL, NULL, (void *)names[i]};
     tests[N] = (struct CMUnitTest)cmocka_unit_test(memory_may_run_out_anywhere);
+    tests[N + 1] = (struct CMUnitTest)cmocka_unit_test(what_cannot_run_can_be_read);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
