@@ -5,7 +5,7 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build test models conformance test-real nightly bench gpu docs format lint clean setup setup-test setup-dev venv
+.PHONY: help run build test models conformance test-real nightly bench gpu docs format lint clean setup setup-test setup-dev venv peers peers-test peers-venv
 
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
@@ -41,6 +41,13 @@ bench: build ## run the benchmarks; with build/models and build/venv (make model
 gpu: ## on a machine with a CUDA card: ask it what docs/cuda.md wants to know, and run the peers on it
 	@bench/on-gpu.sh
 
+peers: build models peers-venv ## time the workloads in PyTorch, ONNX Runtime, OpenVINO and tssa (ARGS="--quick --only ssd")
+	@build/peers-venv/bin/python bench/peers/run.py $(ARGS)
+
+peers-test: models peers-venv ## test what `make peers` measures with
+	@build/peers-venv/bin/python -m unittest bench.peers.test_peers
+	@build/peers-venv/bin/python -m unittest bench.peers.test_programs
+
 docs: build ## write docs/passes.md from the passes' own comments
 	@scripts/docs.sh $(BUILD)
 
@@ -65,3 +72,6 @@ setup-dev:
 
 venv: setup-test
 	@scripts/venv.sh
+
+peers-venv: setup-test
+	@scripts/peers_venv.sh

@@ -53,11 +53,29 @@ class _ValueInfo(ctypes.Structure):
     ]
 
 
+class _OptimizeOptions(ctypes.Structure):
+    _fields_ = [
+        ("level", c_int),
+        ("verify_after_passes", c_int),
+        ("dump_pass", c_char_p),
+        ("dump", c_void_p),
+        ("dump_user", c_void_p),
+        ("remark", c_void_p),
+        ("remark_user", c_void_p),
+        ("passes", c_void_p),
+        ("n_passes", c_size_t),
+        ("skipped", c_void_p),
+        ("n_skipped", c_size_t),
+        ("pass_done", c_void_p),
+        ("pass_done_user", c_void_p),
+    ]
+
+
 # The functions that return a status; their argument types.
 _CHECKED = {
     "tssa_context_create": (POINTER(_ContextOptions), POINTER(c_void_p)),
     "tssa_model_load_file": (c_void_p, c_char_p, c_void_p, POINTER(c_void_p)),
-    "tssa_model_optimize": (c_void_p, c_void_p),
+    "tssa_model_optimize": (c_void_p, POINTER(_OptimizeOptions)),
     "tssa_model_input": (c_void_p, c_size_t, POINTER(_ValueInfo)),
     "tssa_session_create": (c_void_p, c_void_p, POINTER(c_void_p)),
     "tssa_session_run": (c_void_p, c_size_t, c_void_p, c_size_t, c_void_p),
@@ -70,6 +88,7 @@ _CHECKED = {
         c_size_t,
         POINTER(c_void_p),
     ),
+    "tssa_sequence_create": (c_void_p, c_int, c_size_t, c_void_p, POINTER(c_void_p)),
     "tssa_value_element": (c_void_p, c_size_t, POINTER(c_void_p)),
 }
 _OTHERS = {
@@ -145,8 +164,9 @@ class Model(_Handle):
         self._own()
         self.n_outputs = lib.c.tssa_model_output_count(self.pointer)
 
-    def optimize(self) -> None:
-        self.lib.check(self.lib.c.tssa_model_optimize(self.pointer, None))
+    def optimize(self, level: int | None = None) -> None:
+        options = None if level is None else byref(_OptimizeOptions(level=level))
+        self.lib.check(self.lib.c.tssa_model_optimize(self.pointer, options))
 
     def input_names(self) -> list[str]:
         names = []
@@ -181,6 +201,22 @@ class Value(_Handle):
             )
         )
         self._own()
+
+    @classmethod
+    def of(cls, context: Context, value: np.ndarray | list[np.ndarray]) -> Value:
+        """A tensor, or a sequence of tensors, over the memory of arrays."""
+        if not isinstance(value, list):
+            return cls(context, value)
+        sequence, elements = cls(context), [cls(context, array) for array in value]
+        sequence.array = value
+        pointers = (c_void_p * max(len(elements), 1))(*[e.pointer for e in elements])
+        dtype = NUMBERS[value[0].dtype] if value else NUMBERS[np.dtype(np.float32)]
+        create = context.lib.c.tssa_sequence_create
+        context.lib.check(
+            create(context.pointer, dtype, len(value), pointers, byref(sequence.pointer))
+        )
+        sequence._own()
+        return sequence
 
     def to_python(self) -> np.ndarray | list | None:
         """A copy: an array, a list of arrays, or None for an empty optional."""

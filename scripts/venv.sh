@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Makes build/venv, the Python environment of the tests, from scripts/requirements.txt; does nothing when
-# it is up to date. The library and its tools need no Python.
+# Makes a Python environment in the build folder from a list of pinned packages; does nothing when it is up
+# to date. The library and its tools need no Python.
+#
+# Usage: scripts/venv.sh [FOLDER REQUIREMENTS]
+#   build/venv scripts/requirements.txt    the tests' environment, unless others are named
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-requirements=scripts/requirements.txt
-venv=build/venv
+venv=${1:-build/venv}
+requirements=${2:-scripts/requirements.txt}
 stamp=$venv/requirements.txt
-if cmp -s "$requirements" "$stamp" && [ -x $venv/bin/python ]; then
+if cmp -s "$requirements" "$stamp" && [ -x "$venv/bin/python" ]; then
     exit 0
 fi
 
@@ -23,10 +26,10 @@ if [ -z "$python" ]; then
     exit 1
 fi
 
-echo "venv.sh: making $venv with $("$python" --version) (onnx, onnxruntime, numpy)"
-rm -rf $venv
+echo "venv.sh: making $venv with $("$python" --version) from $requirements"
+rm -rf "$venv"
 mkdir -p build
-"$python" -m venv $venv
-$venv/bin/python -m pip install --quiet --disable-pip-version-check --no-input \
+"$python" -m venv "$venv"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input \
     --only-binary :all: --requirement "$requirements"
 cp "$requirements" "$stamp"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from models.lib.data import CheckFailure, Data, compare
 
-__all__ = ["CheckFailure", "check_outputs"]
+__all__ = ["CheckFailure", "check_inputs", "check_outputs"]
 
 
 def check_outputs(names: list[str], got: list[Data], expected: list[Data]) -> None:
@@ -20,3 +20,12 @@ def check_outputs(names: list[str], got: list[Data], expected: list[Data]) -> No
         if isinstance(ours, list) and not isinstance(wanted, list) and len(ours) == 1:
             ours = ours[0]
         compare(name, ours, wanted)
+
+
+def check_inputs(after: list[Data] | None, before: list[Data]) -> None:
+    """Raises CheckFailure where a call wrote its inputs."""
+    for k, (ours, given) in enumerate(zip(after or [], before)):
+        try:
+            compare(f"input {k}", ours, given)
+        except CheckFailure as error:
+            raise CheckFailure(f"an input was written: {error}") from None

@@ -1,62 +1,94 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the programs in PyTorch, ONNX Runtime, OpenVINO and tssa.
+"""Times programs in PyTorch, ONNX Runtime, OpenVINO and tssa, on the same inputs.
 
-bench/peers/run.py --check-only --only ssd     are the modules right?
+    bench/peers/run.py                             every program, batch 1, length 50
+    bench/peers/run.py --quick --only ssd lstm     those whose name holds a word
+    bench/peers/run.py --check-only --only ssd     are the modules right? (eager, jit.script)
+    bench/peers/run.py --sweep --only ssd          and other batch sizes and lengths
+    bench/peers/run.py --device cuda
+    bench/peers/run.py --record bench/results/2026-01-31-peers-cpu
+    bench/peers/run.py --report STEM.json          make STEM.md and charts again
+    bench/peers/run.py --compare A.json B.json     how far two records are apart
+
+Every mode's outputs must agree with the model's expected ones before it is timed.  Modes
+have a process each and are timed in alternating blocks, on copies of the first data set.
+A mode that cannot run a program is reported with its reason; build/peers has its log.
+Results are written program by program, so that an end before the end loses nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 from pathlib import Path
+from typing import NoReturn
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[0] = str(ROOT)
+sys.path[0] = str(Path(__file__).resolve().parents[2])
 
-import torch  # noqa: E402
-
-from bench.peers import check, data  # noqa: E402
-from bench.peers.program import Program  # noqa: E402
-from bench.peers.programs.table import PROGRAMS  # noqa: E402
+from bench.peers import compare, report  # noqa: E402
+from bench.peers.errors import UsageError  # noqa: E402
+from bench.peers.paths import MODELS, SCRATCH  # noqa: E402
 
 
-def check_program(program: Program, folder: Path) -> None:
-    model = data.read_model(folder)
-    module = program.make(model.weights)
-    for name, function in (("eager", module), ("jit.script", torch.jit.script(module))):
-        for k, data_set in enumerate(model.sets):
-            inputs = [data.to_torch(v) for v in data_set.inputs]
-            with torch.inference_mode():
-                outputs = [data.to_numpy(v) for v in function(*inputs)]
-            check.check_outputs(model.output_names, outputs, data_set.outputs)
-            for before, after in zip(data_set.inputs, inputs):
-                check.compare("an input was written", data.to_numpy(after), before)
-            print(f"{program.name} {name} data set {k}: right", flush=True)
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        usage="%(prog)s [options]; --help lists them",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--only", nargs="+", metavar="WORD", help="programs whose name holds a WORD")
+    add("--modes", nargs="+", metavar="MODE", help="instead of all")
+    add("--device", choices=["cpu", "cuda"], default="cpu")
+    add("--threads", type=int, default=2, help="of each runtime (2)")
+    add("--batch", type=int, default=1)
+    add("--length", type=int, default=50)
+    add("--sweep", action="store_true", help="all batch sizes and lengths of the programs")
+    add("--quick", action="store_true", help="rough figures in a fraction of the time")
+    add("--seconds", type=float, help="of calls per program and mode (2; micro programs 0.5)")
+    add("--limit", type=float, help="seconds for a mode to be ready (120), or it is left out")
+    add("--models", type=Path, default=MODELS)
+    add("--check-only", action="store_true")
+    add("--record", type=Path, metavar="STEM", help="write STEM.json, STEM.md, STEM-*.png")
+    add("--report", type=Path, metavar="JSON")
+    add("--compare", type=Path, nargs=2, metavar="JSON")
+    args = parser.parse_args(arguments)
+    if args.threads < 1 or args.batch < 1 or args.length < 1:
+        fail("--threads, --batch and --length are 1 or more")
+    return args
+
+
+def fail(text: str) -> NoReturn:
+    print(f"run.py: {text}", file=sys.stderr)
+    raise SystemExit(2)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--only", nargs="+", metavar="WORD", default=[""])
-    parser.add_argument("--models", type=Path, default=ROOT / "build/models")
-    parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--length", type=int, default=50)
-    parser.add_argument("--check-only", action="store_true")
-    args = parser.parse_args()
-    failed = 0
-    for program in PROGRAMS:
-        if not any(word in program.name for word in args.only):
-            continue
-        try:
-            name = program.model_name(args.batch, args.length)
-            check_program(program, args.models / name)
-        except Exception as error:
-            failed += 1
-            text = str(error).strip() or type(error).__name__
-            print(f"{program.name}: {type(error).__name__}: {text}", flush=True)
-    return 1 if failed else 0
+    args = parse(sys.argv[1:])
+    try:
+        if args.compare:
+            return compare.main(*args.compare)
+        if args.report:
+            return report.main(args.report)
+        prepare_environment(args.threads)
+        from bench.peers import session  # imports PyTorch, which reads the environment
+
+        return session.main(args)
+    except UsageError as error:
+        fail(str(error))
+
+
+def prepare_environment(threads: int) -> None:
+    """What libraries read once, when they are loaded."""
+    os.environ["OMP_NUM_THREADS"] = str(threads)
+    # Asking whether there is a card must not start CUDA in a process that will fork.
+    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"
+    kernels = SCRATCH / "kernels"
+    shutil.rmtree(kernels, ignore_errors=True)
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(kernels)
 
 
 if __name__ == "__main__":

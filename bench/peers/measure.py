@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes all modes of a program ready, checks them, and times them in alternating blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bench.peers.modes.base import Task
+from bench.peers.modes.table import Mode
+from bench.peers.worker import Failed, Worker
+from bench.versus_ort import BLOCKS, summary
+
+LEAST_CALLS = 100
+PATIENCE = 3  # a mode may take so many times its seconds, to come to so many calls
+STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble
+
+
+@dataclass(frozen=True)
+class Effort:
+    seconds: float  # of calls, for each mode
+    limit: float  # seconds until the first results, and again for all data sets
+
+
+Row = dict[str, Any]
+
+
+@contextmanager
+def workers_of() -> Iterator[dict[str, Worker]]:
+    """An empty table, to be filled by make_ready(); those in it end with the block."""
+    workers: dict[str, Worker] = {}
+    try:
+        yield workers
+    finally:
+        for worker in workers.values():
+            worker.close()
+
+
+def make_ready(
+    modes: list[Mode], task: Task, effort: Effort, logs: Path, workers: dict[str, Worker]
+) -> Iterator[Row]:
+    """One row for each mode: how long it took, or why it cannot."""
+    slow: set[str] = set()
+    for mode in modes:
+        if mode.after in slow:
+            slow.add(mode.name)
+            yield failure(mode, Failed("slow", f"not tried: {mode.after} was too slow"))
+            continue
+        worker = workers[mode.name] = Worker(mode, task, logs / f"{mode.name}.log")
+        try:
+            row = {"mode": mode.name, **worker.ask(effort.limit, "prepare")}
+            worker.ask(effort.limit, "check")
+            yield row
+        except Failed as failed:
+            del workers[mode.name]
+            if failed.kind == "slow":
+                slow.add(mode.name)
+            yield failure(mode, failed)
+
+
+def failure(mode: Mode, failed: Failed) -> Row:
+    return {"mode": mode.name, "failed": failed.kind, "reason": str(failed)}
+
+
+def time_all(workers: dict[str, Worker], effort: Effort) -> dict[str, Row]:
+    """What was measured of each mode. One that fails on the way has a reason instead."""
+    found: dict[str, Row] = {name: {} for name in workers}
+    samples: dict[str, list[np.ndarray]] = {name: [] for name in workers}
+    runs = {}
+    for name in list(workers):
+        with excused(workers, name, found):
+            runs[name] = calls_of_a_block(workers[name], effort)
+    for _ in range(BLOCKS):
+        for name in list(workers):
+            with excused(workers, name, found):
+                budget = PATIENCE * effort.seconds / BLOCKS
+                block = workers[name].ask(STEP_LIMIT, "block", runs[name], budget)
+                samples[name].append(block)
+    for name in list(workers):
+        with excused(workers, name, found):
+            found[name] |= summary(samples[name])
+            found[name] |= workers[name].ask(STEP_LIMIT, "memory")
+            found[name] |= {"counts": workers[name].ask(STEP_LIMIT, "counts")}
+    return found
+
+
+@contextmanager
+def excused(workers: dict[str, Worker], name: str, found: dict[str, Row]) -> Iterator[None]:
+    """A mode that fails now is taken off; the others go on."""
+    try:
+        yield
+    except Failed as failed:
+        found[name] = failure(workers.pop(name).mode, failed)
+
+
+def calls_of_a_block(worker: Worker, effort: Effort) -> int:
+    samples = worker.ask(STEP_LIMIT, "block", 5, effort.seconds)
+    estimate = float(np.median(samples)) / 1e9
+    return max(LEAST_CALLS, int(effort.seconds / max(estimate, 1e-7))) // BLOCKS + 1
+
+
+def copy_time_of(workers: dict[str, Worker], count: int) -> float | None:
+    """Microseconds to copy `count` bytes where the program runs."""
+    for worker in workers.values():
+        return worker.ask(STEP_LIMIT, "copy_us", count)
+    return None

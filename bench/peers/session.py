@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run from its options to its record: which programs at which sizes, and their rows."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from bench.peers import data, machine, measure, record
+from bench.peers.errors import UsageError
+from bench.peers.measure import Effort, Row
+from bench.peers.modes.base import Task
+from bench.peers.modes.table import Mode, modes_of
+from bench.peers.paths import ROOT, SCRATCH
+from bench.peers.program import DEFAULT_BATCH, DEFAULT_LENGTH, Program
+from bench.peers.programs.table import PROGRAMS
+from bench.peers.worker import Failed, Worker
+
+CHECKED_BY_DEFAULT = ["eager", "script"]
+LOGS = SCRATCH / "logs"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program at a size."""
+
+    program: Program
+    batch: int
+    length: int
+
+    @property
+    def model(self) -> str:
+        return self.program.model_name(self.batch, self.length)
+
+
+def main(args: argparse.Namespace) -> int:
+    cases = choose_cases(args)
+    modes = choose_modes(args)
+    if args.device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("there is no CUDA device here")
+    find_models(args, cases)
+    if args.check_only:
+        return check_all(args, cases, modes)
+    return measure_all(args, cases, modes)
+
+
+def choose_cases(args: argparse.Namespace) -> list[Case]:
+    words = args.only or [""]
+    for word in words:
+        if not any(word in program.name for program in PROGRAMS):
+            names = " ".join(program.name for program in PROGRAMS)
+            raise UsageError(f"no program's name holds {word}; there are {names}")
+    chosen = [p for p in PROGRAMS if any(word in p.name for word in words)]
+    cases = [Case(program, args.batch, args.length) for program in chosen]
+    if args.sweep:
+        cases += [Case(p, batch, DEFAULT_LENGTH) for p in chosen for batch in p.batches]
+        cases += [Case(p, DEFAULT_BATCH, length) for p in chosen for length in p.lengths]
+    return list(dict.fromkeys(case for case in cases if has_size(case)))
+
+
+def has_size(case: Case) -> bool:
+    """A program without batch or length is measured as it is only."""
+    program = case.program
+    return (case.batch == DEFAULT_BATCH or case.batch in program.batches) and (
+        case.length == DEFAULT_LENGTH or case.length in program.lengths
+    )
+
+
+def choose_modes(args: argparse.Namespace) -> list[Mode]:
+    there = modes_of(args.device)
+    names = args.modes or (CHECKED_BY_DEFAULT if args.check_only else None)
+    for name in names or []:
+        if not any(mode.name == name for mode in there):
+            known = " ".join(mode.name for mode in there)
+            raise UsageError(f"no mode {name} on {args.device}; there are {known}")
+    return [mode for mode in there if not names or mode.name in names]
+
+
+def find_models(args: argparse.Namespace, cases: list[Case]) -> None:
+    """Models of other sizes are built; the standard ones are `make models`."""
+    missing = [c for c in cases if not (args.models / c.model / "model.onnx").exists()]
+    plain = [c.model for c in missing if c.model == c.program.model]
+    if plain:
+        raise UsageError(f"{args.models} lacks {' '.join(plain)}; make models builds them")
+    if not missing:
+        return
+    python = ROOT / "build/venv/bin/python"
+    command = [
+        str(python if python.exists() else sys.executable),
+        str(ROOT / "models/build.py"),
+    ]
+    command += ["--out", str(args.models), *dict.fromkeys(case.model for case in missing)]
+    if subprocess.run(command).returncode:
+        raise UsageError("models/build.py could not build all models")
+
+
+def task_of(args: argparse.Namespace, case: Case) -> Task:
+    model = data.read_model(args.models / case.model)
+    return Task(case.program, model, args.device, args.threads)
+
+
+def effort_of(args: argparse.Namespace, program: Program) -> Effort:
+    seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
+    return Effort(seconds, args.limit or (60.0 if args.quick else 120.0))
+
+
+# ---- Only checking -------------------------------------------------------------------
+
+
+def check_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
+    """1 where a module is wrong."""
+    failed = 0
+    for case in cases:
+        task, logs = task_of(args, case), LOGS / case.model
+        with measure.workers_of() as workers:
+            effort = effort_of(args, case.program)
+            for row in measure.make_ready(modes, task, effort, logs, workers):
+                failed += is_bad(row)
+                print(f"{case.model} {row['mode']}: {row.get('reason', 'right')}", flush=True)
+    print(f"{failed} failed")
+    return 1 if failed else 0
+
+
+def is_bad(row: Row) -> bool:
+    """Whether a row means that the module is wrong; where only another engine's answer is,
+    that is a result."""
+    return row["mode"] == "eager" and "failed" in row
+
+
+# ---- Measuring -----------------------------------------------------------------------
+
+
+def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
+    kept = record.Record(args.record or SCRATCH / "last", about(args))
+    for mode in modes:
+        if mode.name == "compile":
+            warm_inductor(mode)
+    try:
+        for case in cases:
+            kept.add(*measure_case(args, case, modes))
+    except KeyboardInterrupt:
+        print(f"stopped; what was measured is in {kept.stem}.json")
+        return 130
+    finally:
+        kept.finish()
+    bad = [row for row in kept.rows if is_bad(row)]
+    for row in bad:
+        print(f"{row['model']} {row['mode']}: {row['reason']}")
+    failed = sum("failed" in row for row in kept.rows)
+    print(f"{len(kept.rows) - failed} measured, {failed} not; {kept.stem}.md has the reasons")
+    return 1 if bad else 0
+
+
+def about(args: argparse.Namespace) -> dict[str, Any]:
+    found = machine.describe(args.device, args.threads)
+    found["modes"] = {mode.name: mode.title for mode in modes_of(args.device)}
+    found["command"] = " ".join(sys.argv[1:])
+    return found
+
+
+def measure_case(
+    args: argparse.Namespace, case: Case, modes: list[Mode]
+) -> tuple[dict[str, Any], list[Row]]:
+    """What there is to say of the case, and a row for each mode."""
+    task, effort = task_of(args, case), effort_of(args, case.program)
+    started, rows = time.monotonic(), []
+    print(f"== {case.model}", flush=True)
+    with measure.workers_of() as workers:
+        for row in measure.make_ready(modes, task, effort, LOGS / case.model, workers):
+            rows.append(row)
+            if "failed" in row:
+                print(f"   {row['mode']}: {row['reason']}", flush=True)
+        copy_us = measure.copy_time_of(workers, task.model.bytes_moved() // 2)
+        found = measure.time_all(workers, effort)
+    rows = [row | found.get(row["mode"], {}) for row in rows]
+    for row in rows:
+        if "median" in row:
+            print(f"   {row['mode']}: {row['median']:.1f} us", flush=True)
+    case_row = {
+        "program": case.program.name,
+        "workload": case.program.workload,
+        "model": case.model,
+        "batch": case.batch,
+        "length": case.length,
+        "bytes_moved": task.model.bytes_moved(),
+        "copy_us": copy_us,
+        "load_average": machine.load_average(),
+        "seconds": time.monotonic() - started,
+    }
+    return case_row, rows
+
+
+def warm_inductor(mode: Mode) -> None:
+    """What Inductor makes once and keeps (headers, what the processor can) is made before
+    the first program is timed."""
+    worker = Worker(mode, None, LOGS / "inductor.log")
+    with contextlib.suppress(Failed):  # each program says the reason itself
+        worker.ask(measure.STEP_LIMIT, "warm_inductor")
+    worker.close()

@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The harness: wrong modules are found out, modes that fail are reported, tables are made.
+
+build/peers-venv/bin/python -m unittest bench.peers.test_peers
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import types
+import unittest
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.peers import data, measure, record, report, worker
+from bench.peers.modes.base import Runner, Task, Unsupported
+from bench.peers.modes.table import Mode, modes_of
+from bench.peers.paths import MODELS, ROOT
+from bench.peers.program import Program
+from bench.peers.programs.table import PROGRAMS
+from models.lib.data import Data
+
+RUN = [sys.executable, str(ROOT / "bench/peers/run.py")]
+BY_NAME = {program.name: program for program in PROGRAMS}
+MODE_BY_NAME = {mode.name: mode for mode in modes_of("cpu")}
+
+# A program, a constant in the file of its module, and a wrong one.
+WRONG = [
+    ("yolov3", "self.iou = 0.45", "self.iou = 0.9"),
+    ("ssd", "self.iou = 0.45", "self.iou = 0.9"),
+    ("yolact", "self.limit = 100", "self.limit = 10"),
+    ("fcos", "self.limit = 100", "self.limit = 3"),
+    ("lstm", "LAYERS = 10", "LAYERS = 9"),
+    ("seq2seq_50", "torch.full([batch], 1,", "torch.full([batch], 2,"),
+    ("attention", "a *= 0.125", "a *= 0.25"),
+    ("get_started", "b[i] + 1", "b[i] + 1.01"),
+    ("normalize", "dup[..., 0] = src[..., 2]", "dup[..., 0] = src[..., 1]"),
+    ("offset2bbox", "max=4.135", "max=0.5"),
+    ("t_dataflow", "a[1] = b[1]", "a[1] = b[2]"),
+    ("view_example", "c += 2", "c += 3"),
+]
+
+
+def task_of(program: Program) -> Task:
+    return Task(program, data.read_model(MODELS / program.model_name()), "cpu", 1)
+
+
+def changed(program: Program, right: str, wrong: str) -> Program:
+    """The program with another constant in its module's source."""
+    path = inspect.getfile(program.make)
+    source = Path(path).read_text()
+    if right not in source:
+        raise ValueError(f"{path} has no {right}")
+    module = types.ModuleType("changed")
+    sys.modules["changed"] = module
+    exec(compile(source.replace(right, wrong), path, "exec"), module.__dict__)
+    return Program(program.name, program.model, getattr(module, program.make.__name__))
+
+
+@dataclass(frozen=True)
+class FakeMode(Mode):
+    """A mode that does `what` when it is made ready."""
+
+    what: Callable[[Task], Any] = print
+
+    def start(self, task: Task) -> Runner:
+        self.what(task)
+        return Echo(task)
+
+
+class Echo(Runner):
+    """Gives the expected outputs of the first data set."""
+
+    def load(self, inputs: list[Data]) -> Any:
+        return inputs
+
+    def call(self, loaded: Any) -> Any:
+        time.sleep(1e-5)
+        return loaded
+
+    def outputs(self, result: Any) -> list[Data]:
+        return self.task.model.sets[0].outputs
+
+
+def fake(name: str, what: Callable[[Task], Any] = lambda task: None, after: str = "") -> Mode:
+    return FakeMode(name, name, "none", after=after, what=what)
+
+
+def refuse(task: Task) -> None:
+    raise Unsupported("this cannot be")
+
+
+def break_down(task: Task) -> None:
+    raise RuntimeError("\nTraceback of something:\n  File somewhere\nthe point of it\nmore")
+
+
+def crash(task: Task) -> None:
+    print("the last words", flush=True)
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self) -> None:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = Path(folder.name)
+
+    def rows(self, modes: list[Mode], task: Task, limit: float = 60) -> list[dict[str, Any]]:
+        effort = measure.Effort(0.01, limit)
+        with measure.workers_of() as workers:
+            rows = list(measure.make_ready(modes, task, effort, self.folder, workers))
+            found = measure.time_all(workers, effort)
+        return [row | found.get(row["mode"], {}) for row in rows]
+
+
+class WrongConstants(InFolder):
+    def check(self, task: Task) -> str | None:
+        """How eager mode failed, if it did."""
+        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 60)
+        with measure.workers_of() as workers:
+            (row,) = measure.make_ready(eager, task, effort, self.folder, workers)
+        return row.get("failed")
+
+    def test_a_wrong_constant_is_found_out(self) -> None:
+        for name, right, wrong in WRONG:
+            with self.subTest(name):
+                task = task_of(changed(BY_NAME[name], right, wrong))
+                self.assertEqual(self.check(task), "wrong")
+
+    def test_the_right_ones_pass(self) -> None:
+        for name, right, _ in WRONG:
+            with self.subTest(name):
+                task = task_of(changed(BY_NAME[name], right, right))
+                self.assertIsNone(self.check(task))
+
+
+class Modes(InFolder):
+    def test_what_cannot_run_has_a_reason_and_the_others_go_on(self) -> None:
+        modes = [
+            fake("refuses", refuse),
+            fake("breaks", break_down),
+            fake("crashes", crash),
+            fake("hangs", lambda task: time.sleep(60)),
+            fake("follows", after="hangs"),
+            fake("works"),
+        ]
+        rows = {row["mode"]: row for row in self.rows(modes, task_of(BY_NAME["lstm"]), 2)}
+        self.assertEqual(rows["refuses"]["reason"], "this cannot be")
+        self.assertEqual(rows["breaks"]["reason"], "the point of it")
+        self.assertEqual(rows["crashes"]["reason"], "crashed, SIGSEGV: the last words")
+        self.assertIn("within 2 s", rows["hangs"]["reason"])
+        self.assertEqual(rows["follows"]["reason"], "not tried: hangs was too slow")
+        self.assertGreater(rows["works"]["median"], 10)
+        self.assertGreaterEqual(rows["works"]["runs"], 100)
+
+    def test_a_mode_that_crashes_while_it_is_timed(self) -> None:
+        with measure.workers_of() as workers:
+            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
+            modes = [fake("dies"), fake("works")]
+            list(measure.make_ready(modes, task, effort, self.folder, workers))
+            os.kill(workers["dies"].pid, signal.SIGKILL)
+            found = measure.time_all(workers, effort)
+        self.assertEqual(found["dies"]["reason"], "crashed, SIGKILL")
+        self.assertIn("median", found["works"])
+
+    def test_reasons_are_one_line(self) -> None:
+        self.assertEqual(worker.reason_of(ValueError("")), "ValueError")
+        error = RuntimeError("backend='x' raised:\nCppCompileError: no g++\n\n more")
+        self.assertEqual(worker.reason_of(error), "CppCompileError: no g++")
+        self.assertLessEqual(len(worker.reason_of(ValueError("x" * 999))), 200)
+
+
+def example() -> dict[str, Any]:
+    """A record of two programs and three modes."""
+    about = {
+        "device": "cpu",
+        "threads": 2,
+        "date": "2026-01-31",
+        "cpu": "a CPU",
+        "cores": 2,
+        "system": "Linux",
+        "copy_gb_per_s": 10.0,
+        "tssa": "abc",
+        "versions": {"torch": "2"},
+        "clocks_mhz": [2600, 2600],
+        "modes": {"eager": "eager", "ort": "ONNX Runtime", "openvino": "OpenVINO"},
+    }
+    case = {"workload": True, "batch": 1, "length": 50, "load_average": 0.5, "copy_us": 8.0}
+    cases = [{**case, "program": name, "model": name} for name in ("ssd", "lstm")]
+    rows = [
+        timed("ssd", "eager", 4000.0),
+        timed("ssd", "ort", 1000.0),
+        {"model": "ssd", "mode": "openvino", "failed": "error", "reason": "a | b"},
+        timed("lstm", "eager", 90000.0),
+        {"model": "lstm", "mode": "ort", "failed": "slow", "reason": "not ready"},
+    ]
+    return {"machine": about, "cases": cases, "rows": rows}
+
+
+def timed(model: str, mode: str, median: float) -> dict[str, Any]:
+    return {
+        "model": model,
+        "mode": mode,
+        "first_s": 1.0,
+        "third_s": 1.5,
+        "runs": 100,
+        "min": median * 0.9,
+        "median": median,
+        "p90": median * 1.1,
+        "lowest_block_median": median * 0.95,
+        "highest_block_median": median * 1.05,
+        "counts": {"operators": 7},
+        "host_bytes": 3 << 20,
+    }
+
+
+class Reports(InFolder):
+    def test_tables(self) -> None:
+        text = report.render(example(), "example")
+        self.assertIn("| ssd | 4000 | **1000** | cannot | 8.00 |", text)
+        self.assertIn("| lstm | **90000** | too slow |  | 8.00 |", text)
+        self.assertIn("ONNX Runtime 4.00 (of 1)", text)
+        self.assertIn("| ssd | OpenVINO | cannot | a \\| b |", text)
+        self.assertIn("7 operators | 3 |", text)
+
+    def test_a_record_is_written_case_by_case(self) -> None:
+        content, stem = example(), self.folder / "some.where"
+        kept = record.Record(stem, content["machine"])
+        kept.add(content["cases"][0], [{"mode": "eager", "failed": "slow", "reason": "x"}])
+        written = json.loads((self.folder / "some.where.json").read_text())
+        self.assertEqual(written["rows"][0]["model"], "ssd")
+        self.assertIn("too slow", (self.folder / "some.where.md").read_text())
+        kept.add(content["cases"][1], [timed("lstm", "eager", 1.0)])
+        kept.finish()
+        self.assertTrue((self.folder / "some.where-latency.png").exists())
+
+    def test_comparison(self) -> None:
+        first, second = self.folder / "a.json", self.folder / "b.json"
+        content = example()
+        first.write_text(json.dumps(content))
+        content["rows"][0]["median"] *= 1.1
+        second.write_text(json.dumps(content))
+        self.assertEqual(self.compare(first, second), 0)
+        content["rows"][0]["median"] *= 1.1
+        second.write_text(json.dumps(content))
+        self.assertEqual(self.compare(first, second), 1)
+
+    def compare(self, first: Path, second: Path) -> int:
+        return subprocess.run(
+            [*RUN, "--compare", first, second], capture_output=True
+        ).returncode
+
+
+class Usage(InFolder):
+    def assert_refused(self, *arguments: str, saying: str) -> None:
+        done = subprocess.run([*RUN, *arguments], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+        self.assertIn(saying, done.stderr)
+
+    def test_wrong_usage_is_told_in_one_line(self) -> None:
+        self.assert_refused("--only", "nothing", saying="no program's name holds nothing")
+        self.assert_refused("--modes", "nothing", saying="no mode nothing on cpu")
+        self.assert_refused("--threads", "0", saying="1 or more")
+        self.assert_refused("--report", "/no/such.json", saying="No such file")
+        folder = str(self.folder)
+        self.assert_refused("--models", folder, "--only", "ssd", saying="make models builds")
+
+
+if __name__ == "__main__":
+    unittest.main()
