@@ -296,6 +296,11 @@ def find_models(args: argparse.Namespace) -> list[Path]:
 def machine() -> dict:
     import onnxruntime
 
+    return host() | {"onnxruntime": onnxruntime.__version__, "numpy": np.__version__}
+
+
+def host() -> dict:
+    """What needs no more than Python."""
     cpu = platform.processor() or platform.machine()
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         if line.startswith(("model name", "cpu family")):
@@ -309,8 +314,6 @@ def machine() -> dict:
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.release()}",
         "tssa": commit,
-        "onnxruntime": onnxruntime.__version__,
-        "numpy": np.__version__,
         "date": datetime.date.today().isoformat(),
         "copy_gb_per_s": (64 << 20) / copy_time(64 << 20) / 1e3,
     }

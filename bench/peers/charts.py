@@ -31,8 +31,11 @@ COLOURS = {
 
 
 def draw_all(content: Content, stem: Path) -> None:
-    import matplotlib
-
+    try:
+        import matplotlib
+    except ImportError:
+        print("no charts: matplotlib is not installed")
+        return
     matplotlib.use("agg")
     cases = [c for c in content["cases"] if c["batch"] == 1 and c["length"] == 50]
     cases.sort(key=lambda case: not case["workload"])
@@ -101,10 +104,11 @@ def draw(content: Content, cases: list[Row], bar: Bar, title: str, path: Path) -
         for mode in used_modes(content)
         if bar is ratio_of or any(bar(rows_of(content, c).get(mode, {}), {}) for c in cases)
     ]
-    lines = math.ceil(len(cases) / COLUMNS)
+    columns = min(COLUMNS, len(cases))
+    lines = math.ceil(len(cases) / columns)
     height = (0.26 * len(modes) + 0.75) * lines + 0.7
     figure, grid = pyplot.subplots(
-        lines, COLUMNS, figsize=(17, height), squeeze=False, layout="constrained"
+        lines, columns, figsize=(1.3 + 4 * columns, height), squeeze=False, layout="constrained"
     )
     for axes, case in zip(grid.flat, cases):
         draw_case(axes, content, case, modes, bar)
@@ -166,9 +170,14 @@ def draw_sweep(content: Content, size: str, path: Path) -> None:
     cases = {name: found for name, found in cases.items() if len(found) > 1}
     if not cases:
         return
-    lines = math.ceil(len(cases) / COLUMNS)
+    columns = min(COLUMNS, len(cases))
+    lines = math.ceil(len(cases) / columns)
     figure, grid = pyplot.subplots(
-        lines, COLUMNS, figsize=(17, 3.4 * lines + 0.9), squeeze=False, layout="constrained"
+        lines,
+        columns,
+        figsize=(1 + 4 * columns, 3.4 * lines + 0.9),
+        squeeze=False,
+        layout="constrained",
     )
     for axes, (name, found) in zip(grid.flat, cases.items()):
         draw_lines(axes, content, sorted(found, key=lambda case: case[size]), size)

@@ -26,7 +26,7 @@ CARD = (
 
 
 def describe(device: str, threads: int) -> dict[str, Any]:
-    about = versus_ort.machine()
+    about = versus_ort.host()
     about["threads"] = threads
     about["device"] = device
     about["versions"] = versions()

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import signal
 import subprocess
 import sys
 import time
@@ -138,6 +139,7 @@ def is_bad(row: Row) -> bool:
 
 
 def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a limit ends it like Ctrl-C
     kept = record.Record(args.record or SCRATCH / "last", about(args))
     for mode in modes:
         if mode.name == "compile":
