@@ -161,10 +161,10 @@ json.dump(properties, open(sys.argv[2], "w"), indent=2)
 print(properties["deviceName"])' "$out/probe.json" "$out/device-properties.json" >>"$out/log.txt" 2>&1
 }
 
-sanitize() { # TOOL
+sanitize() { # TOOL LIMIT
     local start=$SECONDS result=0
-    attempt "sanitizer-$1" 30 0 compute-sanitizer --tool "$1" --target-processes all "$probe" --limit 30 \
-        --only graph_launch --only while_loop --only nested_if --only math || result=$?
+    attempt "sanitizer-$1" "$2" 0 compute-sanitizer --tool "$1" --target-processes all "$probe" --limit "$2" \
+        --only math --only conditional_cubin --only conditional_ptx --only nested_if || result=$?
     if grep -qE 'ERROR SUMMARY: [1-9]|RACECHECK SUMMARY: [1-9]' "$part"; then
         tell "sanitizer-$1" "found: $(grep -m 1 -E 'SUMMARY: [1-9]' "$part" | sed 's/^=* *//')"
         note 1
@@ -184,7 +184,7 @@ measure_peers() {
         return
     fi
     if [ ! -d build/models ]; then
-        run models 100 150 "$python" models/build.py --out build/models --no-crosscheck
+        run models 100 200 "$python" models/build.py --out build/models --no-crosscheck
     fi
     absent=$(absent_modules torch numpy onnx)
     if [ -n "$absent" ]; then
@@ -192,8 +192,8 @@ measure_peers() {
         note 1
         return
     fi
-    run peers-check 60 150 "$python" bench/peers/run.py --device cuda --quick --check-only --modes eager
-    run peers 420 70 "$python" bench/peers/run.py --device cuda --quick --limit 40 --record "$out/peers-cuda"
+    run peers-check 60 200 "$python" bench/peers/run.py --device cuda --quick --check-only --modes eager
+    run peers 420 100 "$python" bench/peers/run.py --device cuda --quick --limit 40 --record "$out/peers-cuda"
 }
 
 card=no
@@ -201,7 +201,8 @@ run machine 30 0 bash -c describe
 run build 60 0 bash -c build_probe
 python=$(find_python)
 libraries=$([ -z "$python" ] || find_libraries "$python")
-[ -z "$libraries" ] || export LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+# The last is where containers find the driver, if the loader does not.
+export LD_LIBRARY_PATH=${libraries:+$libraries:}${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64
 if [ -x "$probe" ]; then
     run kernels 30 0 "$probe" --compile 90
     ask_probe
@@ -218,8 +219,9 @@ else
     skip peers "no card; make peers measures them on the CPU"
 fi
 if [ $card = yes ] && command -v compute-sanitizer >/dev/null; then
-    for tool in memcheck racecheck initcheck synccheck; do
-        sanitize "$tool"
+    sanitize memcheck 40
+    for tool in racecheck initcheck synccheck; do
+        sanitize "$tool" 20
     done
 else
     skip sanitizer "$([ $card = yes ] && echo 'there is no compute-sanitizer' || echo 'no card')"

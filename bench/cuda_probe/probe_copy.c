@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <string.h>
 
 #include "bench/cuda_probe/probe.h"
 
@@ -48,9 +49,11 @@ struct memory {
 
 static tssa_status *take(struct card *card, size_t size, struct memory *memory)
 {
-    *memory = (struct memory){.pageable = calloc(size, 1)};
+    *memory = (struct memory){.pageable = malloc(size)};
     TRY_ALLOC(memory->pageable);
     TRY(CARD(card, cuMemAllocHost_v2, &memory->pinned, size));
+    memset(memory->pageable, 1, size); /* pages that were never written to are all the same one */
+    memset(memory->pinned, 1, size);
     TRY(card_zeros(card, size, &memory->device));
     return card_zeros(card, size, &memory->other);
 }

@@ -590,25 +590,37 @@ FAKE(cuLaunchKernel, cuda_function kernel, unsigned blocks, unsigned y, unsigned
     return push(stream, &node);
 }
 
+/* In a list, for what is not given back. */
+struct block {
+    struct block *next;
+    size_t size;
+};
+static struct block *blocks;
+
 FAKE(cuMemAlloc_v2, cuda_address *memory, size_t size)
 {
     PLANNED();
     EXPECT(size > 0);
     if (size > MEMORY_LIMIT - memory_used)
         return OUT_OF_MEMORY;
-    size_t *block = malloc(2 * sizeof *block + size);
+    struct block *block = malloc(sizeof *block + size);
     if (!block)
         return OUT_OF_MEMORY;
-    block[0] = size;
+    *block = (struct block){blocks, size};
+    blocks = block;
     memory_used += size;
-    *memory = (cuda_address)(block + 2);
+    *memory = (cuda_address)(block + 1);
     return OK;
 }
 
 FAKE(cuMemFree_v2, cuda_address memory)
 {
-    size_t *block = (size_t *)memory - 2;
-    memory_used -= block[0];
+    struct block **at = &blocks, *block = (struct block *)memory - 1;
+    while (*at && *at != block)
+        at = &(*at)->next;
+    EXPECT(*at);
+    *at = block->next;
+    memory_used -= block->size;
     free(block);
     return OK;
 }

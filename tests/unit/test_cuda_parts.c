@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts of cuda_probe that need no card: counting ulps, records, and cuDNN's plans where it is installed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/cuda_probe/cudnn.h"
+#include "bench/cuda_probe/record.h"
+#include "bench/cuda_probe/ulp.h"
+
+static void counts_ulps(void **state)
+{
+    (void)state;
+    assert_float_equal(ulp_error(1.0f, 1.0), 0, 0);
+    assert_float_equal(ulp_error(nextafterf(1.0f, 2.0f), 1.0), 1, 1e-9);
+    assert_float_equal(ulp_error(nextafterf(-3.0f, 0.0f), -3.0), 1, 1e-9);
+    assert_float_equal(ulp_error(1.0f, 1.0 + 0.25 * (double)FLT_EPSILON), 0.25, 1e-9);
+    assert_float_equal(ulp_error(0.0f, 0.0), 0, 0);
+    assert_float_equal(ulp_error(2 * FLT_TRUE_MIN, (double)FLT_TRUE_MIN), 1, 1e-9);
+    assert_float_equal(ulp_error(INFINITY, INFINITY), 0, 0);
+    assert_float_equal(ulp_error(NAN, NAN), 0, 0);
+    assert_true(isinf(ulp_error(NAN, 1.0)));
+    assert_true(isinf(ulp_error(FLT_MAX, INFINITY)));
+    assert_true(isinf(ulp_error(FLT_MAX, 1e39))); /* which float32 cannot say */
+}
+
+static void reads_what_was_written(void **state)
+{
+    (void)state;
+    FILE *file = tmpfile();
+    tssa_status *status = ERROR(TSSA_RUNTIME, "a line\nand more");
+    assert_non_null(file);
+    record_figure(file, 2.5, "GB/s", "speed of %d", 7);
+    record_timing(file, (struct timing){.median = 3, .least = 1}, "time");
+    record_fact(file, "name", "two\twords");
+    record_error(file, status);
+    record_done(file);
+    fputs("figure\tcut off", file); /* as by a crash */
+    rewind(file);
+    tssa_status_free(status);
+
+    struct record_reader reader = {.in = file};
+    struct record record;
+    assert_true(record_next(&reader, &record));
+    assert_int_equal(record.kind, RECORD_FIGURE);
+    assert_string_equal(record.name, "speed of 7");
+    assert_string_equal(record.text, "GB/s");
+    assert_float_equal(record.value, 2.5, 0);
+    assert_true(isnan(record.least));
+    assert_true(record_next(&reader, &record));
+    assert_float_equal(record.least, 1, 0);
+    assert_true(record_next(&reader, &record));
+    assert_int_equal(record.kind, RECORD_FACT);
+    assert_string_equal(record.text, "two words");
+    assert_true(record_next(&reader, &record));
+    assert_int_equal(record.kind, RECORD_ERROR);
+    assert_int_equal((int)record.value, TSSA_RUNTIME);
+    assert_true(record_next(&reader, &record));
+    assert_int_equal(record.kind, RECORD_DONE);
+    assert_false(record_next(&reader, &record));
+    free(reader.line);
+    fclose(file);
+}
+
+static void expect_good(tssa_status *status)
+{
+    if (status)
+        print_error("%s\n", tssa_status_message(status));
+    assert_null(status);
+}
+
+/* cuDNN 9.8 and later; what it keeps is not given back, which a leak checker would not like. */
+static bool has_cudnn(struct cudnn *cudnn)
+{
+#ifdef __SANITIZE_ADDRESS__
+    (void)cudnn;
+    return false;
+#else
+    tssa_status *status = cudnn_open(cudnn);
+    bool good = !status && cudnn->cudnnGetVersion && cudnn->cudnnGetVersion() >= 90800;
+    tssa_status_free(status);
+    return good;
+#endif
+}
+
+/* Engines with tensor cores and without, and a plan of the first of each kind, for a card that is not there. */
+static void plans_without_a_card(void **state)
+{
+    (void)state;
+    static const struct convolution convolution = {1, 64, 56, 56, 64, 3};
+    struct engine engines[ENGINE_LIMIT];
+    struct cudnn cudnn;
+    bool planned[2] = {false, false};
+    char json[2048] = "";
+    size_t count;
+    if (!has_cudnn(&cudnn))
+        skip();
+    FILE *file = fopen(TSSA_SOURCE_DIR "/tests/cuda/device_h200.json", "r");
+    assert_non_null(file);
+    assert_true(fread(json, 1, sizeof json - 1, file) > 0);
+    fclose(file);
+    expect_good(cudnn_use_properties(&cudnn, json));
+    expect_good(cudnn_engines(&cudnn, &convolution, engines, &count));
+    for (size_t i = 0; i < count; i++) {
+        struct cudnn_plan plan;
+        if (engines[i].compiled || planned[engines[i].tensor_core])
+            continue;
+        expect_good(cudnn_plan_make(&cudnn, &engines[i], &plan));
+        assert_true(plan.workspace >= 0);
+        planned[engines[i].tensor_core] = true;
+    }
+    assert_true(planned[0] && planned[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_ulps),
+        cmocka_unit_test(reads_what_was_written),
+        cmocka_unit_test(plans_without_a_card),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
