@@ -17,11 +17,11 @@ from pathlib import Path
 import torch
 
 from bench.peers import check, data
+from bench.peers.paths import MODELS, ROOT
 from bench.peers.program import Program
+from bench.peers.programs.micro import Micro
 from bench.peers.programs.table import PROGRAMS
 
-ROOT = Path(__file__).resolve().parents[2]
-MODELS = ROOT / "build/models"
 BATCH = 4
 LENGTH = 100
 
@@ -63,6 +63,13 @@ class ProgramsTest(unittest.TestCase):
     def test_standard_sizes(self) -> None:
         for program in PROGRAMS:
             self.assert_agrees(program, MODELS / program.model_name())
+
+    def test_small_models(self) -> None:
+        """They have what the large ones lack: data for every branch, factors other than 1."""
+        for program in PROGRAMS:
+            folder = ROOT / f"models/{program.model}_small"
+            if issubclass(program.make, Micro) and folder.is_dir():
+                self.assert_agrees(program, folder)
 
     def test_other_sizes(self) -> None:
         sized = [(p, p.model_name(batch=BATCH)) for p in PROGRAMS if p.batches]
