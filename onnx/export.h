@@ -33,6 +33,7 @@ struct export
     int64_t opset;  /* of ai.onnx */
     bool uses_onnx; /* some node is of ai.onnx */
     int64_t ir_version;
+    struct map value_notes;      /* name -> struct ir_notes */
     VEC(struct ir_opset) opsets; /* of other domains, beside those that the model imports */
     struct bitset functions;     /* whose definitions are written */
     const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
@@ -65,6 +66,9 @@ tssa_status *export_order(struct export *export, const struct ir_block *block,
 
 /* A GraphProto as field `field`. */
 tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block);
+/* An initializer of the graph that is being written, for which no op stands. */
+tssa_status *export_initializer(struct export *export, const struct tensor *tensor,
+                                const char *name);
 /* Whether a Constant is written as an initializer of its graph. */
 bool export_is_initializer(const struct export *export, const struct ir_op *op);
 /* A constant that all its users were told as an attribute. */
@@ -81,11 +85,18 @@ tssa_status *export_tensor(struct export *export, uint32_t field, const struct t
 tssa_status *export_type(struct export *export, uint32_t field, const struct ir_type *type);
 bool export_type_known(const struct ir_type *type);
 
+/* ---- export_notes.c ------------------------------------------------------------------------------- */
+
 /* A StringStringEntryProto as field `field`. */
 void export_metadata(struct output *out, uint32_t field, const char *key, const char *value);
 /* The two fields that notes are; NULL: nothing. */
 void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc_field,
                   uint32_t metadata_field);
+/* Fills in export->value_notes. */
+tssa_status *export_collect_notes(struct export *export);
+/* The quantization annotations of what the block defines, as fields `field`. */
+tssa_status *export_annotations(struct export *export, uint32_t field,
+                                const struct ir_block *block);
 
 /* ---- export_functions.c --------------------------------------------------------------------------- */
 

@@ -12,26 +12,6 @@
 #define PAGE 4096
 #define PAGED_FROM ((size_t)1 << 20)
 
-/* ---- Notes ---------------------------------------------------------------------------------------- */
-
-void export_metadata(struct output *out, uint32_t field, const char *key, const char *value)
-{
-    struct output_mark entry = output_open(out, field);
-    output_string(out, 1, key);
-    output_string(out, 2, value);
-    output_close(out, entry);
-}
-
-void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc_field,
-                  uint32_t metadata_field)
-{
-    if (!notes)
-        return;
-    output_string(out, doc_field, notes->doc);
-    for (size_t i = 0; i < notes->n_metadata; i++)
-        export_metadata(out, metadata_field, notes->metadata[i].key, notes->metadata[i].value);
-}
-
 /* ---- Tensors -------------------------------------------------------------------------------------- */
 
 static tssa_status *place_external(struct export_external *external, const struct tensor *tensor,

@@ -29,6 +29,7 @@ enum graph_field {
     GRAPH_INPUT = 11,
     GRAPH_OUTPUT = 12,
     GRAPH_VALUE_INFO = 13,
+    GRAPH_QUANTIZATION = 14,
     GRAPH_METADATA = 16
 };
 
@@ -69,7 +70,7 @@ static tssa_status *put_noted_info(struct export *export, uint32_t field, const 
 static tssa_status *put_value_info(struct export *export, uint32_t field, const char *name,
                                    const struct ir_type *type)
 {
-    return put_noted_info(export, field, name, type, NULL);
+    return put_noted_info(export, field, name, type, map_get_str(&export->value_notes, name));
 }
 
 /* What inference knows; where that is nothing, what the model said. */
@@ -144,6 +145,15 @@ static tssa_status *put_initializer(struct export *export, const struct ir_op *o
                          name_of(export, value), op->notes, true);
 }
 
+tssa_status *export_initializer(struct export *export, const struct tensor *tensor,
+                                const char *name)
+{
+    const struct ir_type type = {.kind = TYPE_TENSOR, .dtype = tensor->dtype, .rank = -1};
+    if (export->ir_version < FREE_INITIALIZERS)
+        TRY(put_value_info(export, GRAPH_INPUT, name, &type));
+    return export_tensor(export, GRAPH_INITIALIZER, tensor, name, NULL, true);
+}
+
 /* What belongs to no op: defaults of inputs, and the empty tensor. */
 static tssa_status *put_other_initializers(struct export *export)
 {
@@ -151,7 +161,8 @@ static tssa_status *put_other_initializers(struct export *export)
     for (uint32_t i = 0; i < graph->body->n_params && graph->input_defaults; i++)
         if (graph->input_defaults[i])
             TRY(export_tensor(export, GRAPH_INITIALIZER, graph->input_defaults[i],
-                              name_of(export, graph->body->params[i]), NULL, true));
+                              name_of(export, graph->body->params[i]),
+                              graph->default_notes ? graph->default_notes[i] : NULL, true));
     if (!export->needs_empty)
         return NULL;
     const struct tensor empty = {.dtype = TSSA_FLOAT, .rank = 1};
@@ -482,7 +493,8 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
         TRY(put_other_initializers(export));
     TRY(put_nodes(export, block));
     TRY(put_outputs(export, block));
-    return put_types(export, block);
+    TRY(put_types(export, block));
+    return export_annotations(export, GRAPH_QUANTIZATION, block);
 }
 
 tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block)

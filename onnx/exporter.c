@@ -85,6 +85,7 @@ static void export_init(struct export *export, const struct ir_graph *graph,
     map_init(&export->external.offsets, graph->allocator);
     map_init(&export->used_names, graph->allocator);
     map_init(&export->name_counts, graph->allocator);
+    map_init(&export->value_notes, graph->allocator);
     vec_init(&export->opsets, graph->allocator);
     vec_init(&export->operands, graph->allocator);
     vec_init(&export->node_attrs, graph->allocator);
@@ -100,6 +101,7 @@ static void export_free(struct export *export)
     vec_free(&export->node_attrs);
     vec_free(&export->operands);
     vec_free(&export->opsets);
+    map_free(&export->value_notes);
     map_free(&export->name_counts);
     map_free(&export->used_names);
     map_free(&export->external.offsets);
@@ -114,6 +116,7 @@ static tssa_status *build(struct export *export)
     export->ir_version = export->graph->ir_version < 3 ? 3 : export->graph->ir_version;
     TRY(export_choose_opset(export));
     TRY(export_assign_names(export));
+    TRY(export_collect_notes(export));
     TRY(put_model(export));
     return output_failed(&export->out) ? status_out_of_memory() : NULL;
 }

@@ -287,6 +287,8 @@ static tssa_status *bind_outputs(struct scope *caller, const Onnx__NodeProto *no
             return ERROR(TSSA_MALFORMED, "the function does not define its output \"%s\"",
                          proto->output[i]);
         TRY(scope_bind(caller, node->output[i], value));
+        if (value->name && strcmp(value->name, node->output[i]) == 0)
+            TRY(scope_note(caller, node->output[i], value));
     }
     return NULL;
 }

@@ -89,11 +89,11 @@ static tssa_status *unique_name(struct import *import, const char *name, const c
  * value itself may never be made. */
 static tssa_status *declare(const struct scope *scope, const char *name, struct ir_value *value)
 {
-    const Onnx__TypeProto *proto = map_get_str(&scope->hints, name);
+    const Onnx__ValueInfoProto *info = map_get_str(&scope->hints, name);
     const struct ir_type *type;
-    if (!proto)
+    if (!info || !info->type)
         return NULL;
-    tssa_status *status = import_type(scope->import, proto, &type);
+    tssa_status *status = import_type(scope->import, info->type, &type);
     if (status && tssa_status_code(status) == TSSA_LIMIT) {
         tssa_status_free(status);
         return NULL;
@@ -111,15 +111,21 @@ tssa_status *scope_define(struct scope *scope, const char *name, struct ir_value
     if (made_value_name(name) && (scope->block->owner || !value->block))
         return NULL;
     const char *shown = map_get_str(&scope->frame->call_names, name);
-    return unique_name(scope->import, shown && !scope->parent ? shown : name, &value->name);
+    TRY(unique_name(scope->import, shown && !scope->parent ? shown : name, &value->name));
+    return scope_note(scope, name, value);
+}
+
+tssa_status *scope_note(const struct scope *scope, const char *name, const struct ir_value *value)
+{
+    const Onnx__ValueInfoProto *info = map_get_str(&scope->hints, name);
+    return info && value->name ? notes_of_value(scope->import, info, value) : NULL;
 }
 
 tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *const *infos,
                                  size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (infos[i]->name && infos[i]->type &&
-            !map_put_str(&scope->hints, infos[i]->name, infos[i]->type))
+        if (infos[i]->name && !map_put_str(&scope->hints, infos[i]->name, infos[i]))
             return status_out_of_memory();
     return NULL;
 }
@@ -604,7 +610,7 @@ static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto
     TRY(scope_define(scope, info->name, param));
     param->type = type;
     param->declared = info->type ? type : NULL;
-    return NULL;
+    return is_main ? NULL : notes_of_value(scope->import, info, param);
 }
 
 static tssa_status *import_inputs(struct scope *scope, const Onnx__GraphProto *graph)
@@ -622,7 +628,7 @@ static tssa_status *import_inputs(struct scope *scope, const Onnx__GraphProto *g
 
 /* The default of an input of the model. */
 static tssa_status *set_default(struct scope *scope, const struct ir_value *param,
-                                const struct tensor *tensor)
+                                const struct tensor *tensor, const struct ir_notes *notes)
 {
     struct ir_graph *graph = scope->import->graph;
     const struct ir_type *type =
@@ -637,6 +643,7 @@ static tssa_status *set_default(struct scope *scope, const struct ir_value *para
     if (graph->input_defaults[param->index])
         return ERROR(TSSA_MALFORMED, "\"%s\" is initialized twice", param->name);
     graph->input_defaults[param->index] = tensor;
+    graph->default_notes[param->index] = notes;
     return NULL;
 }
 
@@ -646,13 +653,15 @@ static tssa_status *import_initializer(struct scope *scope, const char *name,
     if (!name || !name[0])
         return ERROR(TSSA_MALFORMED, "an initializer has no name");
     struct ir_value *input = map_get_str(&scope->values, name);
+    const struct ir_notes *notes;
+    TRY(import_notes(scope->import, proto->doc_string, proto->metadata_props,
+                     proto->n_metadata_props, &notes));
     if (input && input->block && !scope->block->owner)
-        return set_default(scope, input, tensor);
+        return set_default(scope, input, tensor, notes);
     struct ir_op *op = ir_constant_create(scope->import->graph, tensor);
     TRY_ALLOC(op);
     op->origin = IR_ORIGIN_INITIALIZER;
-    TRY(import_notes(scope->import, proto->doc_string, proto->metadata_props,
-                     proto->n_metadata_props, &op->notes));
+    op->notes = notes;
     TRY(scope_define(scope, name, &op->results[0]));
     return import_append(scope, op);
 }
@@ -719,10 +728,13 @@ static tssa_status *import_graph(struct scope *scope, const Onnx__GraphProto *gr
     TRY(import_inputs(scope, graph));
     if (!scope->block->owner) {
         ir->input_defaults = ARENA_ARRAY(&ir->arena, const struct tensor *, ir->body->n_params);
-        TRY_ALLOC(ir->input_defaults);
+        ir->default_notes = ARENA_ARRAY(&ir->arena, const struct ir_notes *, ir->body->n_params);
+        if (!ir->input_defaults || !ir->default_notes)
+            return status_out_of_memory();
     }
     TRY(import_initializers(scope, graph));
     TRY(import_nodes(scope, graph->node, graph->n_node));
+    TRY(notes_of_quantization(scope, graph));
     return import_outputs(scope, graph);
 }
 
@@ -802,5 +814,7 @@ tssa_status *import_main_graph(struct import *import, struct frame *frame)
     if (!status)
         status = import_graph(&scope, import->model->graph);
     scope_free(&scope);
-    return status ? status : name_outputs(import, import->model->graph);
+    TRY(status);
+    TRY(name_outputs(import, import->model->graph));
+    return notes_finish(import);
 }

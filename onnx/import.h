@@ -58,7 +58,7 @@ struct scope {
     struct ir_block *block;
     unsigned depth;
     struct map values; /* name -> struct ir_value, or &import->absent */
-    struct map hints;  /* name -> Onnx__TypeProto: value_info */
+    struct map hints;  /* name -> Onnx__ValueInfoProto: value_info */
 };
 
 struct import {
@@ -85,6 +85,9 @@ struct import {
     /* Of the node being imported, kept for their memory. */
     VEC(struct ir_value *) operands;
     VEC(struct ir_attr) node_attrs;
+    /* What becomes of the graph's arrays of the same names. */
+    VEC(struct ir_value_notes) value_notes;
+    VEC(struct ir_annotation) annotations;
 };
 
 /* ---- graph.c: scopes, nodes, blocks --------------------------------------------------------------- */
@@ -98,7 +101,9 @@ struct ir_value *scope_find(const struct scope *scope, const char *name);
 tssa_status *scope_bind(struct scope *scope, const char *name, struct ir_value *value);
 /* The same, and gives the value its name, made unique, and its declared type. */
 tssa_status *scope_define(struct scope *scope, const char *name, struct ir_value *value);
-/* Remembers declared types. */
+/* Remembers what the scope's value_info notes of the name, for the value that has it. */
+tssa_status *scope_note(const struct scope *scope, const char *name, const struct ir_value *value);
+/* Remembers declared types and notes. */
 tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *const *infos,
                                  size_t count);
 
@@ -153,6 +158,14 @@ tssa_status *import_sparse(struct import *import, const Onnx__SparseTensorProto 
 tssa_status *import_notes(struct import *import, const char *doc,
                           Onnx__StringStringEntryProto *const *metadata, size_t n_metadata,
                           const struct ir_notes **notes);
+
+/* Remembers what `info` says of the value beside its type. */
+tssa_status *notes_of_value(struct import *import, const Onnx__ValueInfoProto *info,
+                            const struct ir_value *value);
+/* Remembers the quantization annotations of a graph whose values are all defined. */
+tssa_status *notes_of_quantization(struct scope *scope, const Onnx__GraphProto *graph);
+/* Gives the graph what was remembered. */
+tssa_status *notes_finish(struct import *import);
 
 /* ---- function.c ----------------------------------------------------------------------------------- */
 

@@ -197,10 +197,14 @@ static void import_init(struct import *import, const tssa_allocator *allocator, 
     map_init(&import->tensors, allocator);
     vec_init(&import->operands, allocator);
     vec_init(&import->node_attrs, allocator);
+    vec_init(&import->value_notes, allocator);
+    vec_init(&import->annotations, allocator);
 }
 
 static void import_free(struct import *import)
 {
+    vec_free(&import->annotations);
+    vec_free(&import->value_notes);
     vec_free(&import->node_attrs);
     vec_free(&import->operands);
     map_free(&import->tensors);

@@ -23,7 +23,6 @@ static const struct dropped {
 } dropped_fields[] = {
     {&onnx__model_proto__descriptor, 20, "training information"},
     {&onnx__model_proto__descriptor, 26, "device configurations"},
-    {&onnx__graph_proto__descriptor, 14, "quantization annotations"},
     {&onnx__type_proto__descriptor, 6, "denotations of types"},
     {&onnx__tensor_shape_proto__dimension__descriptor, 3, "denotations of dims"},
     {&onnx__attribute_proto__descriptor, 13, "documentation of attributes"},

@@ -19,6 +19,7 @@ else
     part_skip real "there is no $real"
 fi
 part export build/venv/bin/python tests/export_check.py build/release/libtssa.so "${models[@]}"
+part survive build/venv/bin/python tests/survive_check.py build/release/tssa-opt
 # Not written at old opsets, by which some of these would be invalid.
 part adversarial build/venv/bin/python tests/rewritten/adversarial.py build/adversarial
 part rewritten build/venv/bin/python tests/rewritten/check.py build/release/tssa-opt "${models[@]}" build/adversarial

@@ -135,6 +135,25 @@ struct ir_notes {
     size_t n_metadata;
 };
 
+/* What the model notes of a value, which passes may make elsewhere: by its name. */
+struct ir_value_notes {
+    const char *name;
+    const struct ir_notes *notes;
+};
+
+/* Scale, zero point, ...: a value that a quantization annotation names. */
+struct ir_annotation_part {
+    const char *key, *name;
+    const struct tensor *constant; /* NULL: it is computed */
+};
+
+/* A quantization annotation: carried, never read. */
+struct ir_annotation {
+    const char *name; /* of the value it is about */
+    const struct ir_annotation_part *parts;
+    size_t n_parts;
+};
+
 /* Where an op comes from. */
 enum ir_origin {
     IR_ORIGIN_MADE,       /* a pass or the importer made it */
@@ -195,6 +214,11 @@ struct ir_graph {
                                              entries may be NULL */
     const struct ir_notes **input_notes;  /* the arrays and their entries may be NULL */
     const struct ir_notes **output_notes;
+    const struct ir_notes **default_notes;    /* of input_defaults */
+    const struct ir_value_notes *value_notes; /* of other values */
+    size_t n_value_notes;
+    const struct ir_annotation *annotations;
+    size_t n_annotations;
     uint32_t n_values, n_ops;
     bool has_mutation;     /* there may be views, writes or updates; false: there are none */
     uint64_t infer_steps;  /* ops inferred so far: the budget of loops (infer_control.c) */

@@ -358,6 +358,18 @@ void expect_body(struct onnx_model *model, const char *body)
     model_free(model);
 }
 
+/* What is malformed is so whether functions are inlined or not. */
+static void expect_refused_with_calls(struct onnx_model *model)
+{
+    const struct onnx_import_options options = {.functions = TSSA_FUNCTIONS_KEEP};
+    struct ir_graph *graph = NULL;
+    size_t size;
+    const void *bytes = model_pack(model, &size);
+    tssa_status *status = onnx_import(&allocator_default, bytes, size, &options, &graph);
+    assert_int_equal(tssa_status_code(status), TSSA_MALFORMED);
+    tssa_status_free(status);
+}
+
 void expect_refused(struct onnx_model *model, tssa_code code, const char *message)
 {
     struct ir_graph *graph = NULL;
@@ -370,5 +382,7 @@ void expect_refused(struct onnx_model *model, tssa_code code, const char *messag
     assert_int_equal(tssa_status_code(status), code);
     assert_null(graph);
     tssa_status_free(status);
+    if (code == TSSA_MALFORMED)
+        expect_refused_with_calls(model);
     model_free(model);
 }

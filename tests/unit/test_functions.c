@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a model: inlining, attribute references, overloads, and what is refused. */
+/* Functions of a model: inlining, attribute references, overloads, those that stay, and what is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "common/graph_text.h"
 #include "common/onnx_model.h"
+#include "common/test_alloc.h"
+#include "onnx/importer.h"
 
 static void start(struct onnx_model *m)
 {
@@ -277,6 +281,176 @@ static void test_bad_functions(void **state)
                    "graph output 0, \"y\", is an input that the function's call leaves out");
 }
 
+/* ---- Functions that stay -------------------------------------------------------------------------- */
+
+static const void *sample;
+static size_t sample_size;
+
+/* `outer` calls `inner`, in a branch too; nothing calls `unused`; `magic` holds what nobody knows. */
+static void make_sample(struct onnx_model *m, bool with_magic)
+{
+    start(m);
+    model_input(m, m->graph, "p", TSSA_BOOL, "");
+    Onnx__FunctionProto *inner = model_function(m, "local", "inner", "a", "b", 18);
+    function_node(m, inner, "Softmax", "a", "b");
+    Onnx__FunctionProto *outer = model_function(m, "local", "outer", "a", "b", 18);
+    outer->doc_string = model_string(m, "what it is for");
+    function_node(m, outer, "local:inner", "a", "t");
+    function_node(m, outer, "Neg", "t", "b");
+    function_node(m, model_function(m, "local", "unused", "a", "b", 18), "Abs", "a", "b");
+    if (with_magic)
+        function_node(m, model_function(m, "local", "magic", "a", "b", 18), "Magic", "a", "b");
+    model_node(m, m->graph, "local:outer", "x", "u");
+    Onnx__GraphProto *yes = model_graph(m, "yes"), *no = model_graph(m, "no");
+    model_node(m, yes, "local:inner", "u", "v");
+    model_output(m, yes, "v", TSSA_FLOAT, "3");
+    model_node(m, no, with_magic ? "local:magic" : "Neg", "u", "w");
+    model_output(m, no, "w", TSSA_FLOAT, "3");
+    Onnx__NodeProto *branch = model_node(m, m->graph, "If", "p", "y");
+    model_attr_graph(m, branch, "then_branch", yes);
+    model_attr_graph(m, branch, "else_branch", no);
+    finish(m, "y");
+    sample = model_pack(m, &sample_size);
+}
+
+static struct ir_graph *import_sample(tssa_functions functions)
+{
+    const struct onnx_import_options options = {.functions = functions};
+    struct ir_graph *graph = NULL;
+    assert_null(onnx_import(&allocator_default, sample, sample_size, &options, &graph));
+    return graph;
+}
+
+/* "outer inner" */
+static const char *written_functions(const struct ir_graph *graph, char *names, size_t size)
+{
+    struct text bytes;
+    text_init(&bytes, &allocator_default);
+    struct ir_graph *again = export_import("functions", graph, NULL, &bytes);
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < again->n_functions; i++) {
+        const struct ir_function *new = &again->functions[i];
+        used += (size_t)snprintf(names + used, size - used, "%s%s", i ? " " : "", new->name);
+        for (size_t k = 0; k < graph->n_functions; k++)
+            if (strcmp(graph->functions[k].name, new->name) == 0) {
+                assert_int_equal(graph->functions[k].definition_size, new->definition_size);
+                assert_memory_equal(graph->functions[k].definition, new->definition,
+                                    new->definition_size);
+            }
+    }
+    ir_graph_free(again);
+    text_free(&bytes);
+    return names;
+}
+
+static void test_definitions(void **state)
+{
+    (void)state;
+    struct onnx_model m;
+    char names[100];
+    make_sample(&m, true);
+    struct ir_graph *graph = import_sample(TSSA_FUNCTIONS_KEEP);
+    assert_string_equal(written_functions(graph, names, sizeof names), "inner outer unused magic");
+    assert_int_equal(graph->functions[0].calls, 2);
+    assert_string_equal(graph->body->first->opaque->name, "outer");
+    ir_graph_free(graph);
+    /* What tssa does not know stays. */
+    graph = import_sample(TSSA_FUNCTIONS_KNOWN);
+    assert_string_equal(written_functions(graph, names, sizeof names), "magic");
+    assert_string_equal(ir_function_unknown(&graph->functions[3])->name, "Magic");
+    ir_graph_free(graph);
+    graph = import_sample(TSSA_FUNCTIONS_INLINE);
+    assert_string_equal(written_functions(graph, names, sizeof names), "");
+    ir_graph_free(graph);
+    model_free(&m);
+}
+
+/* A definition keeps its opset, at which its operators must mean what they do in the model. */
+static void test_opsets(void **state)
+{
+    (void)state;
+    struct onnx_model m;
+    struct text bytes;
+    text_init(&bytes, &allocator_default);
+    make_sample(&m, false);
+    struct ir_graph *graph = import_sample(TSSA_FUNCTIONS_KEEP);
+    const struct output_sink sink = text_sink(&bytes);
+    tssa_status *status = onnx_export(graph, &(struct onnx_export_options){.opset = 12}, &sink);
+    assert_int_equal(tssa_status_code(status), TSSA_UNSUPPORTED);
+    assert_non_null(strstr(tssa_status_message(status), "function \"inner\" stays a function"));
+    tssa_status_free(status);
+    assert_null(onnx_export(graph, &(struct onnx_export_options){.opset = 17}, &sink));
+    ir_graph_free(graph);
+    text_free(&bytes);
+    model_free(&m);
+}
+
+/* In the place of an operator it would take the nodes that passes make. */
+static void test_replaced_operators(void **state)
+{
+    (void)state;
+    struct onnx_model m;
+    start(&m);
+    function_node(&m, model_function(&m, "", "Neg", "a", "b", 18), "Abs", "a", "b");
+    model_node(&m, m.graph, "Neg", "x", "y");
+    finish(&m, "y");
+    sample = model_pack(&m, &sample_size);
+    struct ir_graph *graph = import_sample(TSSA_FUNCTIONS_KEEP);
+    char names[100];
+    assert_string_equal(written_functions(graph, names, sizeof names), "");
+    assert_int_equal(graph->body->first->info->id, IR_OP_Abs);
+    ir_graph_free(graph);
+    model_free(&m);
+}
+
+static tssa_status *keep_sample(const tssa_allocator *allocator)
+{
+    const struct onnx_import_options options = {.functions = TSSA_FUNCTIONS_KEEP};
+    struct ir_graph *graph = NULL;
+    struct text bytes;
+    TRY(onnx_import(allocator, sample, sample_size, &options, &graph));
+    text_init(&bytes, &allocator_default);
+    const struct output_sink sink = text_sink(&bytes);
+    tssa_status *status = onnx_export(graph, NULL, &sink);
+    text_free(&bytes);
+    ir_graph_free(graph);
+    return status;
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    struct onnx_model m;
+    make_sample(&m, true);
+    assert_true(test_alloc_sweep(keep_sample) > 50);
+    model_free(&m);
+}
+
+/* Whatever the bytes are, what is read can be written and read again. */
+static void test_mutations(void **state)
+{
+    (void)state;
+    struct onnx_model m;
+    make_sample(&m, true);
+    uint8_t *mutant = arena_alloc(&m.arena, sample_size);
+    const uint8_t *original = sample;
+    uint64_t random = 88172645463325252u;
+    assert_non_null(mutant);
+    sample = mutant;
+    for (size_t round = 0; round < 5000; round++) {
+        memcpy(mutant, original, sample_size);
+        for (int flips = 0; flips <= (int)(round % 3); flips++) {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            mutant[random % sample_size] ^= (uint8_t)(1u << (random >> 32) % 8);
+        }
+        tssa_status_free(keep_sample(&allocator_default));
+    }
+    model_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -289,6 +463,11 @@ int main(void)
         cmocka_unit_test(test_depth),
         cmocka_unit_test(test_expansion),
         cmocka_unit_test(test_bad_functions),
+        cmocka_unit_test(test_definitions),
+        cmocka_unit_test(test_opsets),
+        cmocka_unit_test(test_replaced_operators),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
