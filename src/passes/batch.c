@@ -98,6 +98,11 @@ bool batch_put(struct batch *batch, struct ir_op *op)
     if (!op)
         return batch_out_of_memory(batch);
     ir_op_insert_before(op, batch->before);
+    return batch_infer(batch, op);
+}
+
+bool batch_infer(struct batch *batch, struct ir_op *op)
+{
     tssa_status *status = ir_infer_op(op);
     if (!status)
         return true;
@@ -313,7 +318,7 @@ static bool uses_batched(const struct batch *batch, const struct ir_op *op)
     return false;
 }
 
-static bool refuse(struct batch *batch, const struct ir_op *op, const char *reason)
+bool batch_refuse(struct batch *batch, const struct ir_op *op, const char *reason)
 {
     if (!batch->reason) {
         batch->blamed = op;
@@ -322,15 +327,23 @@ static bool refuse(struct batch *batch, const struct ir_op *op, const char *reas
     return false;
 }
 
+bool batch_refuse_operand(struct batch *batch, const struct ir_op *op, uint32_t index,
+                          const char *reason)
+{
+    if (!batch->reason)
+        batch->blamed_value = ir_operand(op, index);
+    return batch_refuse(batch, op, reason);
+}
+
 /* The same in all iterations: computed once. */
 static bool share_op(struct batch *batch, const struct ir_op *op)
 {
-    if (!(op->info->flags & IR_PURE) || ir_op_is(op, IR_OP_Dropout))
-        return refuse(batch, op, "it is not pure");
+    if (!ir_op_is_pure(op) || ir_op_is(op, IR_OP_Dropout))
+        return batch_refuse(batch, op, "it is not pure");
     if (batch->may_be_empty && !ir_op_is(op, IR_OP_Constant) && !ir_op_is_total(op))
-        return refuse(batch, op, "it could fail where the loop makes no iteration");
+        return batch_refuse(batch, op, "it could fail where the loop makes no iteration");
     struct ir_op *copy = ir_clone_op(batch->shared, op);
-    return batch_put(batch, copy) || refuse(batch, op, "its types cannot be told");
+    return batch_put(batch, copy) || batch_refuse(batch, op, "its types cannot be told");
 }
 
 /* Reads and writes at an index that depends on the iteration fail in no iteration that is not made. */
@@ -344,17 +357,20 @@ static bool is_safe(const struct batch *batch, const struct ir_op *op)
 static bool batch_op(struct batch *batch, const struct ir_op *op)
 {
     batch_rule rule = batch_find_rule(op);
-    if (!rule || op->n_blocks)
-        return refuse(batch, op, "there is no form of it for all iterations at once");
+    if (op->n_blocks)
+        return batch_control(batch, op);
+    if (!rule)
+        return batch_refuse(batch, op, "there is no form of it for all iterations at once");
     if (!is_safe(batch, op))
-        return refuse(batch, op, "it could fail where the loop makes no iteration");
+        return batch_refuse(batch, op, "it could fail where the loop makes no iteration");
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = op->operands[i].value;
         if (value && (value->type->kind != TYPE_TENSOR || value->type->rank < 0 ||
                       value->type->rank >= TSSA_MAX_RANK))
-            return refuse(batch, op, "the rank of an operand is not known");
+            return batch_refuse(batch, op, "the rank of an operand is not known");
     }
-    return rule(batch, op) || refuse(batch, op, "this use of it has no form for all iterations");
+    return rule(batch, op) ||
+           batch_refuse(batch, op, "this use of it has no form for all iterations");
 }
 
 static bool is_used(const struct ir_op *op)
@@ -386,8 +402,22 @@ static bool is_skipped(const struct ir_op *op, const struct ir_op *const *skip, 
 static bool make_form(struct batch *batch, const struct ir_op *op)
 {
     if (has_unknown_operand(batch, op))
-        return refuse(batch, op, "it needs what another iteration computed");
+        return batch_refuse(batch, op, "it needs what another iteration computed");
     return (uses_batched(batch, op) ? batch_op(batch, op) : share_op(batch, op)) && !batch->status;
+}
+
+bool batch_ops(struct batch *batch, const struct ir_block *block)
+{
+    for (const struct ir_op *op = block->first; op != ir_block_return(block); op = op->next) {
+        if (!is_used(op))
+            continue;
+        if (batch->nested == 0)
+            return batch_refuse(batch, op, "there are too many ops in branches and loops");
+        batch->nested--;
+        if (!make_form(batch, op))
+            return false;
+    }
+    return true;
 }
 
 static bool has_form(const struct batch *batch, const struct ir_op *op)

@@ -34,10 +34,15 @@ struct batch {
     bool may_be_empty; /* zero iterations cannot be ruled out: ops that could fail are not run */
     /* What stands for values of the body outside: the same in all iterations, or with the axis. */
     struct ir_cloner *shared, *stacked;
-    tssa_status *status;        /* the first failed allocation */
-    const struct ir_op *blamed; /* the op that has no batched form */
+    tssa_status *status;                 /* the first failed allocation */
+    uint32_t nested;                     /* ops in blocks of the body that may still be made */
+    const struct ir_op *blamed;          /* the op that has no batched form */
+    const struct ir_value *blamed_value; /* what decides that, or NULL */
     const char *reason;
 };
+
+/* Blocks in blocks are tried again and again: what all loops of a pass may make in them. */
+#define BATCH_MAX_NESTED 16384
 
 /* The cloners are the caller's, who may use them for one loop after the other. */
 tssa_status *batch_init(struct batch *batch, struct pass_context *pass, struct ir_cloner *shared,
@@ -59,6 +64,20 @@ struct ir_value *batch_get(const struct batch *batch, const struct ir_value *val
 /* The same, with the axis in any case. NULL with batch->status, or without when it cannot be. */
 struct ir_value *batch_stacked(struct batch *batch, const struct ir_value *value,
                                const struct ir_op *origin);
+
+/* ---- For control flow ----------------------------------------------------------------------------- */
+
+/* All ops that a block in the body needs, made before batch->before; false as for rules. */
+bool batch_ops(struct batch *batch, const struct ir_block *block);
+/* An If or a Loop with a value that differs between iterations (batch_control.c). */
+bool batch_control(struct batch *batch, const struct ir_op *op);
+/* Remembers the first op without a form, and why; returns false. */
+bool batch_refuse(struct batch *batch, const struct ir_op *op, const char *reason);
+/* The same because of one of the op's operands. */
+bool batch_refuse_operand(struct batch *batch, const struct ir_op *op, uint32_t index,
+                          const char *reason);
+/* Infers an op that was put somewhere; false when that fails. */
+bool batch_infer(struct batch *batch, struct ir_op *op);
 
 /* ---- For rules ------------------------------------------------------------------------------------ */
 

@@ -9,6 +9,10 @@
  *     a sum          of integers, that the iteration uses: of those before it (CumSum)
  *     nothing        scan outputs are what all iterations computed
  *
+ * Ifs and Loops in the body may be among its ops (batch_control.c): an If that all iterations decide alike
+ * stays, outside; of one that each iteration decides both branches are computed, where they are cheap and
+ * cannot fail; a Loop that runs as often in all iterations stays, and takes a step of all of them at once.
+ *
  * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
  * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
  *
@@ -49,6 +53,7 @@ struct state {
     struct region_space space;
     struct loop loop;
     struct carried *carried;
+    uint32_t nested;                   /* ops in blocks that may still be made */
     VEC(const struct ir_op *) skipped; /* ops that are not computed as they stand */
     const struct ir_value *blamed;     /* the carried value that keeps the loop */
     const struct ir_op *at;
@@ -440,23 +445,34 @@ static bool make_results(struct state *s, struct batch *batch, struct ir_value *
     return true;
 }
 
-/* Is a result too large to have all of at once? */
+static bool is_large(const struct ir_type *type)
+{
+    int64_t bytes = 1, dim;
+    bool known = type->kind == TYPE_TENSOR && type->rank > 0;
+    for (int d = 0; known && d < type->rank; d++)
+        known = dim_is_const(type->dims[d], &dim) && !__builtin_mul_overflow(bytes, dim, &bytes);
+    return known && bytes > MAX_BYTES / 8 &&
+           bytes * (int64_t)tssa_dtype_size(type->dtype) > MAX_BYTES;
+}
+
+/* Is a result of one of these ops, or of those in them, too large to have all of at once? */
+static bool are_too_large(const struct ir_op *first, const struct ir_op *end)
+{
+    for (const struct ir_op *op = first; op != end; op = op->next) {
+        for (uint32_t i = 0; i < op->n_results; i++)
+            if (is_large(op->results[i].type))
+                return true;
+        for (uint32_t b = 0; b < op->n_blocks; b++)
+            if (are_too_large(op->blocks[b]->first, NULL))
+                return true;
+    }
+    return false;
+}
+
 static bool is_too_large(const struct batch *batch)
 {
-    const struct ir_op *op = batch->mark ? batch->mark->next : batch->before->parent->first;
-    for (; op != batch->before; op = op->next)
-        for (uint32_t i = 0; i < op->n_results; i++) {
-            const struct ir_type *type = op->results[i].type;
-            int64_t bytes = 1, dim;
-            bool known = type->kind == TYPE_TENSOR && type->rank > 0;
-            for (int d = 0; known && d < type->rank; d++)
-                known = dim_is_const(type->dims[d], &dim) &&
-                        !__builtin_mul_overflow(bytes, dim, &bytes);
-            if (known && bytes > MAX_BYTES / 8 &&
-                bytes * (int64_t)tssa_dtype_size(type->dtype) > MAX_BYTES)
-                return true;
-        }
-    return false;
+    return are_too_large(batch->mark ? batch->mark->next : batch->before->parent->first,
+                         batch->before);
 }
 
 /* ---- One loop ------------------------------------------------------------------------------------- */
@@ -539,7 +555,9 @@ static tssa_status *remark_missed(struct state *s, const struct batch *batch)
     if (batch->blamed)
         ir_op_describe(batch->blamed, description, sizeof description);
     return pass_remark(s->pass, TSSA_REMARK_MISSED, s->loop.op,
-                       "iterations are independent but stay a loop because of %s: %s", description,
+                       "iterations are independent but stay a loop because of %s%s%s: %s",
+                       description, batch->blamed_value ? ", %" : "",
+                       batch->blamed_value ? name_of(batch->blamed_value) : "",
                        batch->reason ? batch->reason : "it has no form for all iterations");
 }
 
@@ -551,6 +569,7 @@ static tssa_status *attempt(struct state *s, struct batch *batch, struct ir_op *
     TRY(loop_make_trips(&s->loop, &trips));
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
+    batch->nested = s->nested;
     for (uint32_t k = 0; k < s->loop.n_carried; k++) {
         bool ok;
         TRY(check_carried(s, batch, k, &ok));
@@ -598,6 +617,7 @@ static tssa_status *visit_loop(struct state *s, struct ir_op *op)
     if (!results || !s->carried)
         return status_out_of_memory();
     TRY(attempt(s, &batch, mark, results, &done));
+    s->nested = batch.nested;
     if (done)
         return replace_loop(s, results);
     batch.before = op;
@@ -613,7 +633,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 
 tssa_status *pass_parallelize(struct pass_context *pass)
 {
-    struct state state = {.pass = pass};
+    struct state state = {.pass = pass, .nested = BATCH_MAX_NESTED};
     vec_init(&state.skipped, pass->graph->allocator);
     ir_cloner_init(&state.shared, pass->graph);
     ir_cloner_init(&state.stacked, pass->graph);

@@ -44,6 +44,9 @@ struct pass_context {
     bool changed; /* set by a pass that changed the graph */
 };
 
+/* What Where can select in every runtime: a set of element types. */
+#define PASS_SELECTABLE (T_F32F64 | T_I32I64 | DTYPE_BIT(TSSA_UINT8))
+
 /* Puts a new op before another one, under its node's name, and infers it. NULL: memory ran out. */
 tssa_status *pass_insert(struct ir_op *op, struct ir_op *before);
 

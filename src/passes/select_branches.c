@@ -15,9 +15,6 @@
 #define MAX_OPS 16        /* in both branches together */
 #define MAX_ELEMENTS 1024 /* that they compute, all together */
 
-/* What Where can select in every runtime. */
-#define SELECTABLE (T_F32F64 | T_I32I64 | DTYPE_BIT(TSSA_UINT8))
-
 /* Adds the elements of a result of known size; false when there are too many or it is not known. */
 static bool count_elements(const struct ir_value *value, int64_t *elements)
 {
@@ -51,7 +48,7 @@ static bool is_selectable(const struct ir_value *condition, const struct ir_valu
     int64_t elements = 0;
     return a == b ||
            (a->type == b->type && count_elements(a, &elements) &&
-            dtype_in(SELECTABLE, a->type->dtype) && condition->type->rank <= a->type->rank);
+            dtype_in(PASS_SELECTABLE, a->type->dtype) && condition->type->rank <= a->type->rank);
 }
 
 static bool is_candidate(const struct ir_op *op, const struct ir_block *then_block,

@@ -43,7 +43,8 @@ static void no_error(const char *source, tssa_status *status)
 {
     if (!status)
         return;
-    print_message("%s\n%s\n", source, tssa_status_message(status));
+    print_message("%s\n", tssa_status_message(status)); /* first: long messages are cut */
+    print_message("%s\n", source);
     tssa_status_free(status);
     fail();
 }

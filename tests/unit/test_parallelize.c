@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Loops computed at once (parallelize), assigns forwarded and carried tensors taken apart: programs give
- * the same before and after, and fail before and after; random bodies, and near misses.
+ * the same before and after, and fail before and after; near misses; random bodies, with Ifs
+ * and Loops in them too.
  *
  * TSSA_SEED=N runs one random program and prints it; TSSA_PROGRAMS=N runs more of them.
  */
@@ -232,8 +233,12 @@ struct program {
     struct text text;
     uint64_t random;
     int n_values;
-    int ranks[64]; /* of %v0, %v1, ...: dims are (2), (3, 2) or none */
+    int ranks[256]; /* of %v0, %v1, ...: dims are (2), (3, 2) or none; HIDDEN: out of scope */
+    bool control;   /* Ifs and Loops in the body */
+    int n_ifs, n_loops;
 };
+
+#define HIDDEN (-2)
 
 static uint32_t next(struct program *p, uint32_t limit)
 {
@@ -353,6 +358,93 @@ static void begin_body(struct program *p)
                  "      %v4 = access(%v, %i) {rule = [select(0, $0)]}\n");
 }
 
+static void add_plain(struct program *p)
+{
+    uint64_t random = p->random;
+    size_t size = p->text.size;
+    add_op(p);
+    if (p->ranks[p->n_values - 1] >= 0)
+        return;
+    p->random = random; /* an op whose rank is its operand's: with rank 2 */
+    p->text.size = size;
+    p->n_values--;
+    text_printf(&p->text, "      %%v%d = MatMul(%%v%d, %%square)\n", p->n_values, pick(p, 2));
+    define(p, 2);
+    next(p, 2);
+}
+
+static void add_ops(struct program *p, uint32_t count, int depth);
+
+/* What was defined since cannot be used any more. */
+static void hide(struct program *p, int first)
+{
+    for (int i = first; i < p->n_values; i++)
+        p->ranks[i] = HIDDEN;
+}
+
+static void add_branch(struct program *p, const char *name, int rank, int depth)
+{
+    int first = p->n_values;
+    text_printf(&p->text, "      %s() {\n", name);
+    add_ops(p, next(p, 4), depth + 1);
+    text_printf(&p->text, "      return(%%v%d)\n      }\n", pick(p, rank));
+    hide(p, first);
+}
+
+/* Decided by the input, or by each iteration. */
+static void add_if(struct program *p, int depth)
+{
+    struct text *t = &p->text;
+    int k = p->n_values++, rank = (int)next(p, 3);
+    p->ranks[k] = HIDDEN;
+    p->n_ifs++;
+    if (next(p, 2))
+        text_printf(t, "      %%q%d = Greater(%%v%d, %%v%d)\n", k, pick(p, 0), pick(p, 0));
+    else
+        text_printf(t, "      %%q%d = Greater(%%n, %%zero)\n", k);
+    text_printf(t, "      %%v%d = If(%%q%d) {\n", k, k);
+    add_branch(p, "then_branch", rank, depth);
+    add_branch(p, "else_branch", rank, depth);
+    text_puts(t, "      }\n");
+    p->ranks[k] = rank;
+}
+
+/* Carries a value and a counter, and stacks what is summed up behind it. */
+static void add_loop(struct program *p, int depth)
+{
+    static const char *const types[] = {"f32[]", "f32[2]", "f32[3, 2]"}, *const trips[] = {
+                                                                             "%two", "%zero", "%n"};
+    struct text *t = &p->text;
+    int k = p->n_values, rank = (int)next(p, 3), row = (int)next(p, 3), first = k + 2;
+    p->n_values += 2;
+    p->ranks[k] = p->ranks[k + 1] = HIDDEN;
+    p->n_loops++;
+    text_printf(t, "      %%v%d, %%k%d, %%s%d = Loop(%s, _, %%v%d, %%zero) {\n", k, k, k,
+                trips[next(p, 3)], pick(p, rank));
+    text_printf(t, "      body(%%i%d: i64[], %%c%d: bool[], %%v%d: %s, %%l%d: i64[]) {\n", k, k,
+                first, types[rank], k);
+    define(p, rank);
+    text_printf(t, "      %%v%d = Gather(%%x, %%%s%d)\n", p->n_values, next(p, 2) ? "i" : "l", k);
+    define(p, 2);
+    add_ops(p, 1 + next(p, 4), depth + 1);
+    text_printf(t, "      %%n%d = Add(%%l%d, %s)\n", k, k, next(p, 2) ? "%one" : "%i1");
+    text_printf(t, "      return(%%c%d, %%v%d, %%n%d, %%v%d)\n      }\n      }\n", k, pick(p, rank),
+                k, pick(p, row));
+    hide(p, first);
+    text_printf(t, "      %%v%d = ReduceSum(%%s%d, %%first) {keepdims = 0}\n", k + 1, k);
+    p->ranks[k] = rank;
+    p->ranks[k + 1] = row;
+}
+
+static void add_ops(struct program *p, uint32_t count, int depth)
+{
+    for (; count > 0; count--)
+        if (p->control && depth < 2 && p->n_values < 160 && next(p, 4) == 0)
+            (next(p, 3) ? add_if : add_loop)(p, depth);
+        else
+            add_plain(p);
+}
+
 static void make_program(struct program *p, int trips, bool dynamic)
 {
     struct text *t = &p->text;
@@ -362,6 +454,7 @@ static void make_program(struct program *p, int trips, bool dynamic)
 
                  "  %first = Constant() {value = i64[1] [0]}\n"
                  "  %zero = Constant() {value = i64[] 0}\n"
+                 "  %two = Constant() {value = i64[] 2}\n"
                  "  %three = Constant() {value = i64[1] [1]}\n"
                  "  %six = Constant() {value = i64[1] [4]}\n"
                  "  %shape = Constant() {value = i64[2] [3, 2]}\n");
@@ -369,31 +462,21 @@ static void make_program(struct program *p, int trips, bool dynamic)
     text_printf(t, "  %%y, %%m, %%s = Loop(%s, _, %%b, %%zero) {\n", dynamic ? "%n" : "%fixed");
     text_puts(t, "    body(%i: i64[], %c: bool[], %v: f32[N, 3, 2], %sum: i64[]) {\n");
     begin_body(p);
-    for (uint32_t n = 3 + next(p, 12); n > 0; n--) {
-        uint64_t random = p->random;
-        size_t size = p->text.size;
-        add_op(p);
-        if (p->ranks[p->n_values - 1] < 0) { /* an op whose rank is its operand's: with rank 2 */
-            p->random = random;
-            p->text.size = size;
-            p->n_values--;
-            text_printf(t, "      %%v%d = MatMul(%%v%d, %%square)\n", p->n_values, pick(p, 2));
-            define(p, 2);
-            next(p, 2);
-        }
-    }
+    add_ops(p, 3 + next(p, 12), 0);
     text_printf(t, "      %%w = assign(%%v, %%v%d, %%i) {rule = [select(0, $0)]}\n",
                 pick(p, (int)next(p, 3)));
     text_puts(t, "      %sum1 = Add(%sum, %j)\n");
-    text_printf(t,
-                "      return(%%c, %%w, %%sum1, %%v%d)\n    }\n  }\n  return(%%y, %%s, %%m)\n}\n",
-                p->n_values - 1);
+    int last = p->n_values - 1;
+    while (p->ranks[last] == HIDDEN)
+        last--;
+    text_printf(
+        t, "      return(%%c, %%w, %%sum1, %%v%d)\n    }\n  }\n  return(%%y, %%s, %%m)\n}\n", last);
 }
 
 /* Returns whether the loop went. */
-static bool run_seed(uint64_t seed, bool print)
+static bool run_seed(uint64_t seed, bool control, bool print, struct program *made)
 {
-    struct program p = {.random = seed * 977 + 13};
+    struct program p = {.random = seed * 977 + 13, .control = control};
     text_init(&p.text, &allocator_default);
     int trips = (int)next(&p, 6);
     bool dynamic = next(&p, 3) == 0;
@@ -411,47 +494,77 @@ static bool run_seed(uint64_t seed, bool print)
                                           .seed = seed};
         rewrite_check(&run);
     }
-    bool gone = loops_left(text) == 0;
+    bool gone = rewrite_count(text, PASSES, "%y, %m, %s = Loop@") == 0;
     text_free(&p.text);
+    *made = p;
+    return gone;
+}
+
+/* Of how many programs did the loop go, and of those with Ifs, and with Loops, in the body? */
+struct gone {
+    unsigned long all, ifs, loops;
+};
+
+static struct gone run_programs(bool control, unsigned long *count)
+{
+    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    struct gone gone = {0};
+    unsigned long first = seed ? strtoul(seed, NULL, 10) : 1;
+    *count = seed ? 1 : programs ? strtoul(programs, NULL, 10) : 400;
+    for (unsigned long i = first; i < first + *count; i++) {
+        struct program made;
+        bool went = run_seed(i, control, seed != NULL, &made);
+        gone.all += went;
+        gone.ifs += went && made.n_ifs;
+        gone.loops += went && made.n_loops;
+    }
+    print_message("%lu of %lu loops went, %lu with an If and %lu with a Loop in them\n", gone.all,
+                  *count, gone.ifs, gone.loops);
     return gone;
 }
 
 static void test_random_bodies(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
-        return;
-    }
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 400;
-    unsigned long gone = 0;
-    for (unsigned long i = 1; i <= count; i++)
-        gone += run_seed(i, false);
-    print_message("%lu of %lu loops went\n", gone, count);
-    assert_true(gone > count / 2);
+    unsigned long count;
+    struct gone gone = run_programs(false, &count);
+    assert_true(count == 1 || gone.all > count / 2);
+}
+
+static void test_random_control(void **state)
+{
+    (void)state;
+    unsigned long count;
+    struct gone gone = run_programs(true, &count);
+    assert_true(count == 1 || (gone.ifs > count / 10 && gone.loops > count / 10));
 }
 
 /* ---- Memory --------------------------------------------------------------------------------------- */
 
 /* A body of every kind, rewritten on an allocator that fails. */
-static tssa_status *rewrite_on(const tssa_allocator *allocator)
+static tssa_status *rewrite_program(const tssa_allocator *allocator, struct program *p)
 {
     static const char *const names[] = {"forward_assigns", "merge_updates", "scalar_replacement",
                                         "parallelize", "sequence_maps"};
-    struct program p = {.random = 5};
     struct ir_graph *graph = NULL;
-    text_init(&p.text, &allocator_default);
-    make_program(&p, 3, true);
-    const char *text = text_string(&p.text);
+    text_init(&p->text, &allocator_default);
+    make_program(p, 3, true);
+    const char *text = text_string(&p->text);
     tssa_status *status = ir_parse(allocator, text, strlen(text), &graph);
-    text_free(&p.text);
+    text_free(&p->text);
     if (!status)
         status = ir_infer_graph(graph);
     if (!status)
         status = pipeline_run_passes(graph, names, sizeof names / sizeof *names, NULL);
     ir_graph_free(graph);
     return status;
+}
+
+static tssa_status *rewrite_on(const tssa_allocator *allocator)
+{
+    struct program plain = {.random = 5}, control = {.random = 5, .control = true};
+    tssa_status *status = rewrite_program(allocator, &plain);
+    return status ? status : rewrite_program(allocator, &control);
 }
 
 static void test_memory(void **state)
@@ -466,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_rows),          cmocka_unit_test(test_broadcast),
         cmocka_unit_test(test_regions),       cmocka_unit_test(test_near_misses),
         cmocka_unit_test(test_sequences),     cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_random_bodies), cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_random_bodies), cmocka_unit_test(test_random_control),
+        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
