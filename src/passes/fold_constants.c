@@ -15,6 +15,10 @@
  *   - all that was folded in the graph adds no more than MAX_GROWTH to its constants;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
+ *
+ * A constant has the precision of its type. A runtime that computes FP16 in FP32 and leaves conversions
+ * out in between (ONNX Runtime, when its own optimizations are off) may use more of it for what is not
+ * folded: results in FP16 may then differ in the last bit between the two models.
  */
 #include "ir/infer.h"
 #include "passes/pass.h"
