@@ -80,7 +80,8 @@ static void inspects(void **state)
     (void)state;
     expect_good(RUN(start, "--inspect"), "f32[rows, columns]");
     expect_good(RUN(start, "--inspect"), "1  ScatterND");
-    expect_good(RUN(start, "--dump-ir"), "= Loop@");
+    expect_good(RUN(start, "--dump-ir"), "= ScatterND@");
+    expect_good(RUN(start, "--dump-ir", "-O", "1"), "= Loop@");
     expect_good(RUN(start, "--dump-ir", "-O", "0"), "= Identity@");
 }
 

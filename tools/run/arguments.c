@@ -50,7 +50,8 @@ static const struct argp_option options[] = {
     {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
      3},
     {"optimize", 'O', "LEVEL", 0,
-     "0: run the graph as it is; 1: quick passes (default 1); 2: all passes. No level changes bits "
+     "0: run the graph as it is; 1: quick passes; 2, the default: all passes. No level changes "
+     "bits "
      "of element-wise results",
      3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
@@ -219,7 +220,7 @@ bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct argp argp = {options, parse, "MODEL [DATA_SET]", documentation, NULL,
                                      NULL,    NULL};
-    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5, .level = 1};
+    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5, .level = 2};
     argp_program_version = "tssa-run " TSSA_VERSION;
     argv[0] = program_invocation_short_name; /* getopt's messages start with it */
     error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
