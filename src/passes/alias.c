@@ -5,6 +5,9 @@
 
 #include "ir/rebuild.h"
 
+/* Writes that are looked at to find names that are only read. */
+#define MAX_LOOKED_AT 1000000
+
 struct alias_value *alias_of(const struct aliases *aliases, const struct ir_value *value)
 {
     return &aliases->values[value->id];
@@ -31,6 +34,16 @@ bool alias_is_converted(const struct aliases *aliases, const struct ir_value *va
     return set->written && set->refusal == ALIAS_FINE;
 }
 
+uint32_t alias_until(const struct aliases *aliases, const struct ir_block *home,
+                     const struct ir_op *user)
+{
+    uint32_t until = aliases->position[user->id];
+    for (const struct ir_block *block = user->parent; block != home; block = block->owner->parent)
+        if (!ir_op_is(block->owner, IR_OP_If))
+            until = aliases->end[block->owner->id];
+    return until;
+}
+
 static void refuse(struct aliases *aliases, const struct ir_value *value,
                    enum alias_refusal refusal, struct ir_op *where)
 {
@@ -46,7 +59,7 @@ static void refuse(struct aliases *aliases, const struct ir_value *value,
 static void plant(struct aliases *aliases, struct ir_value *value)
 {
     struct alias_value *of = alias_of(aliases, value);
-    of->root = of->leader = value;
+    of->root = of->leader = of->kin = value;
 }
 
 /* The rule of `op` behind that of the view it is taken of: steps one after the other, params too. */
@@ -202,6 +215,92 @@ static bool repeats(const struct aliases *aliases, const struct ir_value *value)
     return false;
 }
 
+/* ---- Names that are only looked at ---------------------------------------------------------------- */
+
+/* What stands for all trees that may have the value's storage, moved or not. */
+static struct ir_value *kin_of(const struct aliases *aliases, const struct ir_value *value)
+{
+    struct alias_value *of = tree_of(aliases, value);
+    while (alias_of(aliases, of->kin) != of) {
+        of->kin = alias_of(aliases, of->kin)->kin;
+        of = alias_of(aliases, of->kin);
+    }
+    return of->root;
+}
+
+static uint32_t used_until(const struct aliases *aliases, const struct ir_block *home,
+                           const struct ir_value *value)
+{
+    uint32_t last = 0;
+    for (const struct ir_use *use = value->uses; use; use = use->next) {
+        uint32_t until = alias_until(aliases, home, use->user);
+        last = until > last ? until : last;
+    }
+    return last;
+}
+
+/* From where to where in the program a name is used that storage gets. */
+static void life_of(const struct aliases *aliases, const struct alias_passing *passing,
+                    uint32_t *begin, uint32_t *end)
+{
+    const struct ir_op *op = passing->op;
+    const struct ir_value *to = passing->to;
+    op = ir_op_is(op, IR_OP_return) ? op->parent->owner : op;
+    *begin = aliases->position[op->id];
+    *end = aliases->end[op->id];
+    if (to->block) /* a parameter: all of the loop, which comes back to its beginning */
+        return;
+    *begin = *end;
+    *end = used_until(aliases, alias_block(to), to);
+    for (const struct alias_view *view = alias_of(aliases, to)->first; view; view = view->next) {
+        uint32_t until = used_until(aliases, alias_block(to), &view->op->results[0]);
+        *end = until > *end ? until : *end;
+    }
+}
+
+/* The first write from a position on. */
+static size_t find_write(const struct aliases *aliases, uint32_t position)
+{
+    size_t low = 0, high = aliases->writes.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (aliases->position[aliases->writes.data[middle]->id] < position)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Is nothing written to the storage while the new name is used, which it passes to no other? */
+static bool is_only_read(struct aliases *aliases, const struct alias_passing *passing)
+{
+    uint32_t begin, end;
+    if (passing->refusal == ALIAS_CONTAINED || tree_of(aliases, passing->to)->is_passed_on)
+        return false;
+    const struct ir_value *kin = kin_of(aliases, passing->to);
+    life_of(aliases, passing, &begin, &end);
+    for (size_t i = find_write(aliases, begin); i < aliases->writes.count; i++) {
+        const struct ir_op *write = aliases->writes.data[i];
+        if (aliases->position[write->id] > end)
+            return true;
+        if (aliases->n_looked_at++ > MAX_LOOKED_AT || kin_of(aliases, ir_operand(write, 0)) == kin)
+            return false;
+    }
+    return true;
+}
+
+/* After all have been noted. */
+static void note_kin(struct aliases *aliases)
+{
+    for (size_t i = 0; i < aliases->passings.count; i++) {
+        const struct alias_passing *passing = &aliases->passings.data[i];
+        struct ir_value *a = kin_of(aliases, passing->from), *b = kin_of(aliases, passing->to);
+        tree_of(aliases, passing->from)->is_passed_on = true;
+        alias_of(aliases, b)->kin = a;
+    }
+}
+
 /* `op` gives the storage of `from` to `to`: in join_sets it is seen whether they are one set. */
 static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct ir_value *to,
                     struct ir_op *op, enum alias_refusal refusal)
@@ -221,7 +320,13 @@ static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct
 /* What has moved is out of reach under its own name, but not when that name may be another's storage. */
 static void join_sets(struct aliases *aliases)
 {
-    size_t left = aliases->passings.count;
+    size_t left = 0;
+    note_kin(aliases);
+    for (size_t i = 0; i < aliases->passings.count; i++) {
+        struct alias_passing passing = aliases->passings.data[i];
+        if (!is_only_read(aliases, &passing))
+            aliases->passings.data[left++] = passing;
+    }
     for (bool changed = true; changed;) {
         size_t kept = 0;
         changed = false;
@@ -361,6 +466,37 @@ static void check_write(struct aliases *aliases, const struct ir_op *write)
     for (const struct ir_block *block = write->parent; block != home; block = block->owner->parent)
         if (!ir_op_is(block->owner, IR_OP_If) && !ir_op_is(block->owner, IR_OP_Loop))
             refuse(aliases, value, ALIAS_FOREIGN, block->owner);
+}
+
+/* ---- Values that are another value ---------------------------------------------------------------- */
+
+/* What both branches return is that value, and a carried value that is never rebound, or to what it was in
+ * the beginning, is that: not another name, of which one could not tell what it means. */
+static tssa_status *bind_same(void *context, struct ir_op *op)
+{
+    (void)context;
+    if (ir_op_is(op, IR_OP_If)) {
+        const struct ir_op *a = ir_block_return(op->blocks[0]), *b = ir_block_return(op->blocks[1]);
+        for (uint32_t i = 0; i < op->n_results; i++)
+            if (ir_operand(a, i) && ir_operand(a, i) == ir_operand(b, i))
+                ir_value_replace(&op->results[i], ir_operand(a, i));
+    }
+    for (uint32_t i = 0; ir_op_is(op, IR_OP_Loop) && i < ir_loop_carried(op); i++) {
+        struct ir_value *param = op->blocks[0]->params[ir_loop_param(op, i)];
+        struct ir_value *first = ir_operand(op, ir_loop_operand(op, i));
+        const struct ir_value *next =
+            ir_operand(ir_block_return(op->blocks[0]), ir_loop_return(op, i));
+        if (first && (next == param || next == first)) {
+            ir_value_replace(param, first);
+            ir_value_replace(&op->results[i], first);
+        }
+    }
+    return NULL;
+}
+
+tssa_status *alias_bind_same(struct ir_block *block)
+{
+    return ir_block_walk(block, bind_same, NULL);
 }
 
 /* ---- Analysis ------------------------------------------------------------------------------------- */

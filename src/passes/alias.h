@@ -7,7 +7,8 @@
  * loop carries it, a block returns it, a sequence takes it), its storage gets another root. That is no
  * trouble while nobody looks at the tree afterwards: it has moved. Otherwise both roots are one set, in
  * which two names may or may not mean the same storage, and a write to it cannot be converted. From such
- * a set nothing moves.
+ * a set nothing moves. Nor is it any trouble when nothing is written to the storage, under whatever name,
+ * as long as the new name is used: then it means what the old one meant when it got it.
  */
 #ifndef TSSA_PASSES_ALIAS_H
 #define TSSA_PASSES_ALIAS_H
@@ -42,6 +43,8 @@ struct alias_value {
     uint32_t last_use;               /* position of the last op that uses a value of the tree */
     uint32_t n_passed;               /* how often the op at hand passes the tree on */
     struct ir_value *leader;         /* towards the set's leader */
+    struct ir_value *kin;            /* towards that of all trees whose storage may be the same */
+    bool is_passed_on;               /* a tree whose storage gets another name */
     uint32_t n_writes;               /* counted by rewrite_mutation */
     bool written;
     bool is_shared; /* a set of several trees */
@@ -66,8 +69,12 @@ struct aliases {
     uint32_t *position, *end;   /* by op id: in program order, from 1; and of the last op inside */
     VEC(struct ir_op *) writes; /* in program order */
     VEC(struct alias_passing) passings;
+    uint32_t n_looked_at; /* writes, for one passing after the other */
 };
 
+/* Names that always mean another value become that value: results of an If whose sides return the same,
+ * carried values that are never rebound. */
+tssa_status *alias_bind_same(struct ir_block *block);
 /* Finds trees and sets. alias_free in any case. */
 tssa_status *alias_analyse(struct aliases *aliases, struct pass_context *pass);
 void alias_free(struct aliases *aliases);
@@ -75,6 +82,9 @@ void alias_free(struct aliases *aliases);
 struct alias_value *alias_of(const struct aliases *aliases, const struct ir_value *value);
 /* What stands for the whole set of a value: `written` and `refusal` are told here. */
 struct alias_value *alias_set(const struct aliases *aliases, const struct ir_value *value);
+/* Until where `user` reads a value of the block `home`: a loop reads what it reads until its end. */
+uint32_t alias_until(const struct aliases *aliases, const struct ir_block *home,
+                     const struct ir_op *user);
 /* The block that a value is defined in. */
 struct ir_block *alias_block(const struct ir_value *value);
 /* Will the tree of this value be converted, writes and all? */

@@ -32,7 +32,7 @@ struct stage {
 #define SIMPLIFY "identity", "fold_shapes", "dead_code"
 
 /* TensorSSA conversion: what makes an imperative program a functional one. */
-#define CONVERT "rewrite_mutation", "block_propagation", "rename", "remove_update"
+#define CONVERT "separate_names", "rewrite_mutation", "block_propagation", "rename", "remove_update"
 
 static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 /* One pass a line. */

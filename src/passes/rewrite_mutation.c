@@ -40,30 +40,6 @@ struct rewriting {
     VEC(struct ir_value *) updates; /* pairs of the write at hand: new, old */
 };
 
-/* ---- Values that are another value ---------------------------------------------------------------- */
-
-/* What both branches return is that value, and a carried value that is never rebound is what it was in
- * the beginning: not another name, of which one could not tell what it means. */
-static tssa_status *bind_same(void *context, struct ir_op *op)
-{
-    (void)context;
-    if (ir_op_is(op, IR_OP_If)) {
-        const struct ir_op *a = ir_block_return(op->blocks[0]), *b = ir_block_return(op->blocks[1]);
-        for (uint32_t i = 0; i < op->n_results; i++)
-            if (ir_operand(a, i) && ir_operand(a, i) == ir_operand(b, i))
-                ir_value_replace(&op->results[i], ir_operand(a, i));
-    }
-    for (uint32_t i = 0; ir_op_is(op, IR_OP_Loop) && i < ir_loop_carried(op); i++) {
-        struct ir_value *param = op->blocks[0]->params[ir_loop_param(op, i)];
-        struct ir_value *first = ir_operand(op, ir_loop_operand(op, i));
-        if (first && ir_operand(ir_block_return(op->blocks[0]), ir_loop_return(op, i)) == param) {
-            ir_value_replace(param, first);
-            ir_value_replace(&op->results[i], first);
-        }
-    }
-    return NULL;
-}
-
 /* ---- Views ---------------------------------------------------------------------------------------- */
 
 /* A view that will be accessed again needs its params as they were: those that are written to are copied. */
@@ -119,22 +95,11 @@ static bool is_read(const struct ir_use *use)
     return !(target && ir_op_is(use->user, IR_OP_write)) && !ir_op_is(use->user, IR_OP_update);
 }
 
-/* Until where `user` reads a value of the block `home`: a loop reads what it reads until its end. */
-static uint32_t read_until(const struct aliases *aliases, const struct ir_block *home,
-                           const struct ir_op *user)
-{
-    uint32_t until = aliases->position[user->id];
-    for (const struct ir_block *block = user->parent; block != home; block = block->owner->parent)
-        if (!ir_op_is(block->owner, IR_OP_If))
-            until = aliases->end[block->owner->id];
-    return until;
-}
-
 static uint32_t last_read(const struct aliases *aliases, const struct ir_op *view)
 {
     uint32_t last = 0;
     for (const struct ir_use *use = view->results[0].uses; use; use = use->next) {
-        uint32_t until = is_read(use) ? read_until(aliases, view->parent, use->user) : 0;
+        uint32_t until = is_read(use) ? alias_until(aliases, view->parent, use->user) : 0;
         last = until > last ? until : last;
     }
     return last;
@@ -367,7 +332,7 @@ static tssa_status *run(struct rewriting *rewriting, struct pass_context *pass)
 {
     rewriting->whole = rule_create(pass->graph, 0, NULL);
     TRY_ALLOC(rewriting->whole);
-    TRY(ir_block_walk(pass->graph->body, bind_same, NULL));
+    TRY(alias_bind_same(pass->graph->body));
     TRY(find_names(rewriting, pass));
     return rewrite(rewriting, pass);
 }

@@ -21,15 +21,16 @@ tssa_status *imperative_read(const char *text, struct ir_graph **graph)
 
 static tssa_status *convert(struct ir_graph *graph, bool all)
 {
-    static const char *const steps[] = {"rewrite_mutation", "block_propagation", "rename",
-                                        "remove_update"};
+    static const char *const steps[] = {"separate_names", "rewrite_mutation", "block_propagation",
+                                        "rename", "remove_update"};
     const tssa_optimize_options options = {.verify_after_passes = 1};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
     const struct pipeline pipeline = {
         .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
-    tssa_status *status = all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
-                              : pipeline_run_passes(graph, steps, 4, &pipeline);
+    tssa_status *status =
+        all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
+            : pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }

@@ -56,9 +56,8 @@ static void dumps_follow_passes(void **state)
     assert_null(pipeline_run(graph, 0, &pipeline));
     assert_string_equal(log.passes, "");
     assert_null(pipeline_run(graph, 1, &pipeline));
-    assert_string_equal(
-        log.passes,
-        "rewrite_mutation block_propagation rename remove_update identity fold_shapes dead_code ");
+    assert_string_equal(log.passes, "separate_names rewrite_mutation block_propagation rename "
+                                    "remove_update identity fold_shapes dead_code ");
     assert_false(log.saw_dead);
     ir_graph_free(graph);
 

@@ -140,12 +140,12 @@ static char *large_program(int n, int depth)
 
 static uint32_t ops_after_conversion(int n, int depth)
 {
-    static const char *const steps[] = {"rewrite_mutation", "block_propagation", "rename",
-                                        "remove_update"};
+    static const char *const steps[] = {"separate_names", "rewrite_mutation", "block_propagation",
+                                        "rename", "remove_update"};
     char *text = large_program(n, depth);
     struct ir_graph *graph;
     assert_null(imperative_read(text, &graph));
-    assert_null(pipeline_run_passes(graph, steps, 4, NULL));
+    assert_null(pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, NULL));
     assert_false(ir_block_is_imperative(graph->body));
     uint32_t n_ops = graph->n_ops;
     ir_graph_free(graph);
