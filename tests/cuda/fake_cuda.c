@@ -17,21 +17,15 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "bench/cuda_probe/cuda_api.h"
+#include "tests/cuda/fake.h"
 
-#define EXPORT __attribute__((visibility("default")))
-/* Defines a function of the driver, with its prototype. */
-#define FAKE(name, ...)                                                                            \
-    EXPORT cuda_result name(__VA_ARGS__);                                                          \
-    cuda_result name(__VA_ARGS__)
+#define OK FAKE_OK
 
 enum {
-    OK = 0,
-    INVALID_VALUE = 1,
     OUT_OF_MEMORY = 2,
     NOT_FOUND = 500,
     CAPTURE_UNSUPPORTED = 900,
-    MEMORY_LIMIT = 8 << 20,
+    MEMORY_LIMIT = 64 << 20,
     NODE_LIMIT = 256,
     BEFORE_LIMIT = 4,
     CONDITION_LIMIT = 64,
@@ -131,8 +125,7 @@ static struct CUfunc_st kernels[] = {
 
 /* ---- Failures on demand ----------------------------------------------------------------------------- */
 
-/* The code that FAKE_CUDA_FAIL has for this function, or OK. */
-static cuda_result planned(const char *function)
+cuda_result fake_planned(const char *function)
 {
     const char *plan = getenv("FAKE_CUDA_FAIL");
     size_t length = strlen(function);
@@ -146,19 +139,6 @@ static cuda_result planned(const char *function)
     return (cuda_result)strtoul(what, NULL, 10);
 }
 
-#define PLANNED()                                                                                  \
-    do {                                                                                           \
-        cuda_result planned_ = planned(__func__);                                                  \
-        if (planned_ != OK)                                                                        \
-            return planned_;                                                                       \
-    } while (0)
-
-#define EXPECT(condition)                                                                          \
-    do {                                                                                           \
-        if (!(condition))                                                                          \
-            return INVALID_VALUE;                                                                  \
-    } while (0)
-
 /* ---- Memory of the fake's own: in a list, so that the leak checker sees that it is held -------------- */
 
 struct held {
@@ -166,7 +146,7 @@ struct held {
 };
 static struct held *all_held;
 
-static void *hold(size_t size)
+void *fake_hold(size_t size)
 {
     struct held *held = calloc(1, sizeof *held + 8 + size);
     if (!held)
@@ -214,7 +194,7 @@ static struct CUstream_st *default_stream;
 static cuda_stream stream_of(cuda_stream stream)
 {
     if (!default_stream)
-        default_stream = hold(sizeof *default_stream);
+        default_stream = fake_hold(sizeof *default_stream);
     return stream ? stream : default_stream;
 }
 
@@ -302,7 +282,7 @@ static cuda_result push(cuda_stream stream, cuda_node node)
         run_node(node);
         return OK;
     }
-    cuda_node kept = hold(sizeof *kept);
+    cuda_node kept = fake_hold(sizeof *kept);
     *kept = *node;
     cuda_result result = add_node(stream->capturing, kept, stream->last, stream->last_count);
     stream->last[0] = kept;
@@ -321,7 +301,7 @@ FAKE(cuGraphInstantiateWithFlags, cuda_graph_exec *exec, cuda_graph graph, unsig
 {
     PLANNED();
     EXPECT(flags == 0);
-    *exec = hold(sizeof **exec);
+    *exec = fake_hold(sizeof **exec);
     (*exec)->graph = graph;
     return OK;
 }
@@ -363,7 +343,7 @@ FAKE(cuStreamBeginCapture_v2, cuda_stream stream, unsigned mode)
     (void)mode;
     PLANNED();
     EXPECT(!stream->capturing);
-    stream->capturing = hold(sizeof *stream->capturing);
+    stream->capturing = fake_hold(sizeof *stream->capturing);
     stream->last_count = 0;
     return OK;
 }
@@ -440,13 +420,13 @@ FAKE(cuGraphAddNode_v2, cuda_node *node, cuda_graph graph, const cuda_node *befo
     PLANNED();
     EXPECT(parameters->type == CUDA_NODE_CONDITIONAL);
     EXPECT(parameters->conditional.size >= 1 && parameters->conditional.size <= 2);
-    cuda_node made = hold(sizeof *made);
+    cuda_node made = fake_hold(sizeof *made);
     made->type = CUDA_NODE_CONDITIONAL;
     made->condition = parameters->conditional.handle;
     made->condition_type = parameters->conditional.type;
     made->body_count = parameters->conditional.size;
     for (unsigned i = 0; i < made->body_count; i++)
-        made->bodies[i] = hold(sizeof *made->bodies[i]);
+        made->bodies[i] = fake_hold(sizeof *made->bodies[i]);
     parameters->conditional.bodies = made->bodies;
     *node = made;
     return add_node(graph, made, before, count);
@@ -543,7 +523,7 @@ FAKE(cuStreamCreate, cuda_stream *stream, unsigned flags)
 {
     (void)flags;
     PLANNED();
-    *stream = hold(sizeof **stream);
+    *stream = fake_hold(sizeof **stream);
     return OK;
 }
 
@@ -557,9 +537,9 @@ FAKE(cuModuleLoadData, cuda_module *module, const void *image)
 {
     PLANNED();
     size_t size = strlen(image) + 1;
-    char *source = hold(size);
+    char *source = fake_hold(size);
     memcpy(source, image, size);
-    *module = hold(sizeof **module);
+    *module = fake_hold(sizeof **module);
     (*module)->source = source;
     return OK;
 }
@@ -699,8 +679,8 @@ FAKE(nvrtcCreateProgram, fake_program *program, const char *source, const char *
     (void)count;
     (void)headers;
     (void)names;
-    *program = hold(sizeof **program);
-    (*program)->source = hold(strlen(source) + 1);
+    *program = fake_hold(sizeof **program);
+    (*program)->source = fake_hold(strlen(source) + 1);
     memcpy((*program)->source, source, strlen(source) + 1);
     return OK;
 }

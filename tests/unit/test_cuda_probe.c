@@ -94,12 +94,13 @@ static void says_that_there_is_no_device(void **state)
     expect_free(RUN(NULL), 3, "", "no CUDA device: cuInit: CUDA_ERROR_FAKE, error 100 (made up)\n");
 }
 
-/* The probes in a JSON file by name, and their answers. */
-static json_t *run_for_json(int status)
+/* The answers as JSON: of all probes, or of two that `two` says to ask. */
+static json_t *run_for_json(int status, bool two)
 {
     char *folder = temporary_folder(), path[512];
     snprintf(path, sizeof path, "%s/answers.json", folder);
-    struct process_result result = RUN("--json", path);
+    struct process_result result =
+        RUN("--json", path, two ? "--only" : NULL, "launch", "--only", "copy_latency");
     if (result.status != status)
         print_error("status %d\n%s%s", result.status, result.out, result.err);
     assert_int_equal(result.status, status);
@@ -137,7 +138,7 @@ static void measures(void **state)
 {
     (void)state;
     use(new_driver, NULL);
-    json_t *root = run_for_json(1);
+    json_t *root = run_for_json(1, false);
     expect_failure(root, "device", NULL);
     expect_failure(root, "launch", NULL);
     expect_failure(root, "copy_latency", NULL);
@@ -149,10 +150,15 @@ static void measures(void **state)
     expect_failure(root, "conditional_ptx", NULL);
     expect_failure(root, "while_loop", NULL);
     expect_failure(root, "nested_if", NULL);
-    expect_failure(root, "cublaslt_capture", "no cuBLASLt: libcublasLt.so.13 does not open");
-    expect_failure(root, "cudnn_capture", "no cuDNN");
-    expect_failure(root, "cudnn_f32", "no cuDNN");
-    expect_failure(root, "device_json", "no cuDNN");
+    expect_failure(root, "cublaslt_capture", NULL);
+    expect_failure(root, "cudnn_capture", NULL);
+    expect_failure(root, "cudnn_f32", NULL);
+    expect_failure(root, "device_json", NULL);
+    expect_failure(root, "math", NULL);
+    assert_string_equal(
+        json_string_value(json_object_get(json_object_get(answer(root, "device_json"), "facts"),
+                                          "device properties")),
+        "{\"deviceName\": \"Fake card\"}");
     json_decref(root);
 }
 
@@ -161,12 +167,12 @@ static void survives_what_fails(void **state)
 {
     (void)state;
     use(new_driver, "cuLaunchKernel:719");
-    json_t *root = run_for_json(1);
+    json_t *root = run_for_json(1, true);
     expect_failure(root, "launch", "cuLaunchKernel: CUDA_ERROR_FAKE, error 719 (made up)");
     expect_failure(root, "copy_latency", NULL);
     json_decref(root);
     use(new_driver, "cuLaunchKernel:crash");
-    root = run_for_json(1);
+    root = run_for_json(1, true);
     expect_failure(root, "launch", "ended by signal 6");
     expect_failure(root, "copy_latency", NULL);
     json_decref(root);
@@ -185,6 +191,30 @@ static void lives_with_an_old_driver(void **state)
     expect_free(RUN("--only", "launch"), 0, "per launch, 10 in a row", "");
     expect_free(RUN("--only", "while_loop"), 1,
                 "no answer: the library is too old: it has no cuStreamGetCaptureInfo_v3", "");
+    expect_free(RUN("--only", "cublaslt_capture"), 1,
+                "no answer: no cuBLASLt: libcublasLt.so.13 does not open", "");
+    expect_free(RUN("--only", "device_json"), 1, "no answer: no cuDNN: libcudnn.so.9 does not open",
+                "");
+}
+
+/* What libraries put into a loop's body is told, and their errors are. */
+static void tells_what_libraries_capture(void **state)
+{
+    (void)state;
+    use(new_driver, NULL);
+    expect_free(RUN("--only", "cublaslt_capture"), 0,
+                "captured: 1 kernel, 1 memset (one kernel is the loop's); result has the same bits",
+                "");
+    expect_free(RUN("--only", "cudnn_capture"), 0,
+                "captured: 1 kernel, 1 memset (one kernel is the loop's); result has the same bits",
+                "");
+    use(new_driver, "cublasLtMatmul:7");
+    expect_free(RUN("--only", "cublaslt_capture"), 1,
+                "x [64, 64]: cublasLtMatmul: CUBLAS_STATUS_FAKE", "");
+    use(new_driver, "cudnnBackendExecute:3000");
+    expect_free(RUN("--only", "cudnn_f32"), 1, "none of 4 engines runs", "");
+    use(new_driver, "cudnnCreate:1001");
+    expect_free(RUN("--only", "device_json"), 1, "cudnnCreate: CUDNN_STATUS_FAKE, error 1001", "");
 }
 
 static void tells_what_conditions_need(void **state)
@@ -228,6 +258,7 @@ int main(void)
         cmocka_unit_test(lives_with_an_old_driver),
         cmocka_unit_test(tells_what_conditions_need),
         cmocka_unit_test(counts_steps_of_the_last_place),
+        cmocka_unit_test(tells_what_libraries_capture),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
