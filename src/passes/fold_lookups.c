@@ -74,10 +74,7 @@ static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
     if (!product)
         return NULL;
     *constant = ir_constant_create(pass->graph, product);
-    TRY_ALLOC(*constant);
-    (*constant)->name = op->name;
-    ir_op_insert_before(*constant, op);
-    return ir_infer_op_lenient(*constant);
+    return pass_insert(*constant, op);
 }
 
 static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
@@ -93,17 +90,8 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
         params[0] = ir_operand(rows, rule_first_operand(rows));
     struct ir_op *access =
         rule_access_create(pass->graph, &constant->results[0], rule_of(rows), n_params, params);
-    TRY_ALLOC(access);
-    access->name = op->name;
-    ir_op_insert_before(access, op);
-    TRY(ir_infer_op_lenient(access));
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op, "rows of a table times a matrix are looked up"));
-    access->results[0].name = op->results[0].name;
-    op->results[0].name = NULL;
-    ir_value_replace(&op->results[0], &access->results[0]);
-    ir_op_remove(op);
-    pass->changed = true;
-    return NULL;
+    return pass_replace(pass, op, access);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)

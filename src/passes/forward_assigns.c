@@ -12,7 +12,6 @@
  * What a run would have refused in an assign that is forwarded around (an index out of range) is refused
  * no more when nothing else uses the assign.
  */
-#include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
 #include "passes/pass.h"
@@ -56,12 +55,7 @@ static tssa_status *replace_by_access(struct pass_context *pass, struct ir_op *o
     TRY_ALLOC(params);
     TRY_ALLOC(rule);
     struct ir_op *access = rule_access_create(pass->graph, base, rule, rule->n_operands, params);
-    TRY_ALLOC(access);
-    access->name = op->name;
-    ir_op_insert_before(access, op);
-    TRY(ir_infer_op_lenient(access));
-    replace(pass, op, &access->results[0]);
-    return NULL;
+    return pass_replace(pass, op, access);
 }
 
 /* Is what was assigned as large as the region, no broadcast needed? */
@@ -173,12 +167,7 @@ static tssa_status *merge_accesses(struct pass_context *pass, struct ir_op *op)
     for (uint32_t i = 0; i < n_first + n_second; i++)
         params[i] = i < n_first ? ir_operand(inner, i + 1) : ir_operand(op, i - n_first + 1);
     struct ir_op *access = rule_access_create(pass->graph, base, rule, rule->n_operands, params);
-    TRY_ALLOC(access);
-    access->name = op->name;
-    ir_op_insert_before(access, op);
-    TRY(ir_infer_op_lenient(access));
-    replace(pass, op, &access->results[0]);
-    return NULL;
+    return pass_replace(pass, op, access);
 }
 
 /* Fewer steps are easier to compare. */

@@ -12,7 +12,6 @@
  *   breaks  nothing
  */
 #include "ir/equal.h"
-#include "ir/infer.h"
 #include "ir/region.h"
 #include "passes/pass.h"
 #include "passes/regions.h"
@@ -126,14 +125,8 @@ static tssa_status *replace(struct pass_context *pass, const struct parts *parts
     struct ir_op *op =
         ir_cloner_map(&cloner, part, parts->base) ? ir_clone_op(&cloner, parts->update) : NULL;
     ir_cloner_free(&cloner);
-    TRY_ALLOC(op);
-    ir_op_insert_before(op, assign);
-    TRY(ir_infer_op_lenient(op));
-    op->results[0].name = assign->results[0].name;
-    assign->results[0].name = NULL;
-    ir_value_replace(&assign->results[0], &op->results[0]);
-    ir_op_remove(assign);
-    pass->changed = true;
+    TRY(pass_replace(pass, assign, op));
+    op->name = parts->update->name;
     return NULL;
 }
 

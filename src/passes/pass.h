@@ -49,6 +49,9 @@ struct pass_context {
 
 /* Puts a new op before another one, under its node's name, and infers it. NULL: memory ran out. */
 tssa_status *pass_insert(struct ir_op *op, struct ir_op *before);
+/* Puts a new op in the place of one that is removed: its first result has the other's uses and name. NULL as
+ * above. */
+tssa_status *pass_replace(struct pass_context *pass, struct ir_op *op, struct ir_op *by);
 
 /* One remark about `op`, when somebody listens; printf-like. */
 __attribute__((format(printf, 4, 5))) tssa_status *pass_remark(const struct pass_context *pass,

@@ -11,7 +11,6 @@
  *   keeps   types; a carried value with a use of any other kind, which a remark names
  *   breaks  nothing
  */
-#include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "passes/pass.h"
 #include "passes/regions.h"
@@ -127,20 +126,13 @@ static bool is_written(const struct buffer_use *use)
 
 /* ---- Rewriting ------------------------------------------------------------------------------------ */
 
-static tssa_status *insert(struct ir_op *op, struct ir_op *before)
-{
-    TRY_ALLOC(op);
-    ir_op_insert_before(op, before);
-    return ir_infer_op_lenient(op);
-}
-
 /* The region of the piece in another version of the buffer. */
 static tssa_status *make_access(const struct buffer_use *use, const struct piece *piece,
                                 struct ir_value *base, struct ir_op *before,
                                 struct ir_value **result)
 {
     struct ir_op *op = rule_access_create(use->pass->graph, base, rule_of(piece->example), 0, NULL);
-    TRY(insert(op, before));
+    TRY(pass_insert(op, before));
     op->name = piece->example->name;
     *result = &op->results[0];
     return NULL;
@@ -160,7 +152,7 @@ static tssa_status *fit_source(const struct buffer_use *use, struct piece *piece
         rule_create(graph, 1, &(struct rule_step){RULE_EXPAND, (uint32_t)type->rank, params});
     TRY_ALLOC(rule);
     struct ir_op *op = rule_access_create(graph, piece->source, rule, 0, NULL);
-    TRY(insert(op, ir_block_return(body_of(use))));
+    TRY(pass_insert(op, ir_block_return(body_of(use))));
     piece->source = &op->results[0];
     return NULL;
 }
@@ -239,7 +231,8 @@ static tssa_status *rebuild_after(const struct buffer_use *use, uint32_t first_n
         struct ir_op *op =
             rule_assign_create(use->pass->graph, buffer, &loop->results[first_new + n++],
                                rule_of(use->pieces[i].example), 0, NULL);
-        TRY(insert(op, after));
+        TRY(pass_insert(op, after));
+        op->name = loop->name;
         buffer = &op->results[0];
     }
     old = &loop->results[use->carried];

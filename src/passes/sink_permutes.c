@@ -99,13 +99,8 @@ static tssa_status *sink(struct pass_context *pass, struct ir_op *assign, struct
     TRY(pass_insert(written, assign));
     struct ir_op *after =
         rule_access_create(pass->graph, &written->results[0], rule_of(permute), 0, NULL);
-    TRY(pass_insert(after, assign));
-    after->results[0].name = assign->results[0].name;
-    assign->results[0].name = NULL;
-    ir_value_replace(&assign->results[0], &after->results[0]);
-    ir_op_remove(assign);
+    TRY(pass_replace(pass, assign, after));
     ir_op_remove(permute);
-    pass->changed = true;
     return NULL;
 }
 

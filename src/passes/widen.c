@@ -247,21 +247,14 @@ static tssa_status *make_whole(struct ir_graph *graph, const struct row *row, st
     return ir_infer_op_lenient(op);
 }
 
-static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct ir_value *whole,
+static tssa_status *replace(struct pass_context *pass, struct ir_op *op, struct ir_value *whole,
                             int64_t axis, int64_t index)
 {
+    struct ir_graph *graph = pass->graph;
     const struct rule_param params[2] = {rule_constant(axis), rule_constant(index)};
     const struct rule_step step = {RULE_SELECT, 2, params};
     struct ir_op *access = rule_access_create(graph, whole, rule_create(graph, 1, &step), 0, NULL);
-    TRY_ALLOC(access);
-    access->name = op->name;
-    ir_op_insert_before(access, op);
-    TRY(ir_infer_op_lenient(access));
-    access->results[0].name = op->results[0].name;
-    op->results[0].name = NULL;
-    ir_value_replace(&op->results[0], &access->results[0]);
-    ir_op_remove(op);
-    return NULL;
+    return pass_replace(pass, op, access);
 }
 
 static tssa_status *widen(struct pass_context *pass, const struct row *row,
@@ -272,8 +265,7 @@ static tssa_status *widen(struct pass_context *pass, const struct row *row,
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op, "%lld ops on parts became one on the whole",
                     (long long)row->n_parts));
     for (int64_t k = 0; k < row->n_parts; k++)
-        TRY(replace(pass->graph, row->ops[k], &op->results[0], row->axis, k));
-    pass->changed = true;
+        TRY(replace(pass, row->ops[k], &op->results[0], row->axis, k));
     return NULL;
 }
 
