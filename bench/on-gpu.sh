@@ -6,8 +6,8 @@
 # Usage: bench/on-gpu.sh [SECONDS]        (480 when left out)
 #
 # Results go to $OUT, or else to bench/results/DATE-gpu: summary.txt (a line per part, also printed), log.txt
-# (what the parts said), probe.json, device-properties.json, peers-cuda.json, .md and .png. Each part has a
-# limit of its own, so that a slow one does not take the others' time.
+# (what the parts said), probe.json, device-properties.json, peers-cuda.json, .md and .png, and
+# peers-autotune.json. Each part has a limit of its own, so that a slow one does not take the others' time.
 #
 # The peers want the workloads' models in build/models, which is not in git: bring the folder along (170 MB),
 # or they are built (models/build.py) where there are numpy and onnx. build/peers-venv is used if it is
@@ -68,7 +68,7 @@ attempt() { # NAME LIMIT RESERVE COMMAND...
         echo "no time was left" >"$part"
         return 124
     fi
-    timeout --kill-after=5 "$limit" "$@" </dev/null >"$part" 2>&1 &
+    timeout --kill-after=10 "$limit" "$@" </dev/null >"$part" 2>&1 &
     child=$!
     wait "$child" || result=$?
     child=
@@ -129,6 +129,17 @@ print(":".join(d for p in nvidia.__path__ for d in glob.glob(p + "/*/lib")))' 2>
 
 # ---- The parts ------------------------------------------------------------------------------------------------
 
+compile_kernels() {
+    local start=$SECONDS result=0
+    attempt kernels 30 0 "$probe" --compile 90 || result=$?
+    if [ "$result" = 3 ]; then
+        skip kernels "$(tail -n 1 "$part")"
+        return
+    fi
+    tell kernels "$(verdict "$result" $((SECONDS - start)))"
+    [ "$result" = 0 ] || note 1
+}
+
 # Sets `card` when there is one.
 ask_probe() {
     local start=$SECONDS result=0
@@ -136,7 +147,8 @@ ask_probe() {
     case $result in
     0) tell probe "every question answered in $((SECONDS - start)) s" ;;
     1)
-        tell probe "$(grep -c 'no answer:' "$part") questions without an answer: $(grep -m 1 'no answer:' "$part")"
+        tell probe "without an answer: $(grep -c 'no answer:' "$part"); the first:$(
+            sed -n 's/.*no answer://p' "$part" | head -n 1)"
         note 1
         ;;
     3)
@@ -193,7 +205,12 @@ measure_peers() {
         return
     fi
     run peers-check 60 200 "$python" bench/peers/run.py --device cuda --quick --check-only --modes eager
-    run peers 420 100 "$python" bench/peers/run.py --device cuda --quick --limit 40 --record "$out/peers-cuda"
+    # What takes minutes to compile comes last, so that there are figures for every workload first.
+    run peers 420 100 "$python" bench/peers/run.py --device cuda --quick --limit 40 \
+        --modes eager script compile compile-graphs eager-graph ort --record "$out/peers-cuda"
+    run peers-autotune 420 100 "$python" bench/peers/run.py --device cuda --quick --limit 60 \
+        --modes eager autotune autotune-graphs --record build/peers-autotune
+    cp build/peers-autotune.json "$out" 2>/dev/null || true # its line says why there is none
 }
 
 card=no
@@ -204,7 +221,7 @@ libraries=$([ -z "$python" ] || find_libraries "$python")
 # The last is where containers find the driver, if the loader does not.
 export LD_LIBRARY_PATH=${libraries:+$libraries:}${LD_LIBRARY_PATH:+$LD_LIBRARY_PATH:}/usr/local/nvidia/lib64
 if [ -x "$probe" ]; then
-    run kernels 30 0 "$probe" --compile 90
+    compile_kernels
     ask_probe
 else
     skip probe "it was not built"

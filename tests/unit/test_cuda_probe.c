@@ -247,6 +247,24 @@ static void counts_steps_of_the_last_place(void **state)
     process_result_free(&result);
 }
 
+/* The script for a machine with a card, on one without: a line per part, and a status of its own. */
+static void the_script_lives_without_a_card(void **state)
+{
+    (void)state;
+    static const char script[] = TSSA_SOURCE_DIR "/bench/on-gpu.sh";
+    char *folder = temporary_folder();
+    use("/nowhere", NULL);
+    setenv("OUT", folder, 1);
+    struct process_result result =
+        process_run((const char *const[]){script, "90", NULL}, NULL, NULL, &limits);
+    expect(&result, 3, "no card: cuda_probe: nothing measured: no CUDA driver", "");
+    assert_non_null(strstr(result.out, "skipped: cuda_probe: basic.cu: no NVRTC"));
+    assert_non_null(strstr(result.out, "peers                  skipped: no card"));
+    process_result_free(&result);
+    unsetenv("OUT");
+    remove_folder(folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +277,7 @@ int main(void)
         cmocka_unit_test(tells_what_conditions_need),
         cmocka_unit_test(counts_steps_of_the_last_place),
         cmocka_unit_test(tells_what_libraries_capture),
+        cmocka_unit_test(the_script_lives_without_a_card),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
