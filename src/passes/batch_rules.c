@@ -369,9 +369,10 @@ static struct ir_value *selected(struct batch *batch, const struct ir_op *op)
         return NULL;
     for (uint32_t i = 0; i < rule->n_steps; i++) {
         const struct rule_step *step = &rule->steps[i];
+        if (step->kind != RULE_SELECT || step->params[0].value != 0)
+            return NULL;
         const struct ir_value *index = rule_param_value(op, &step->params[1]);
-        if (step->kind != RULE_SELECT || step->params[0].value != 0 || !index ||
-            index->type->kind != TYPE_TENSOR || index->type->rank != 0 ||
+        if (!index || index->type->kind != TYPE_TENSOR || index->type->rank != 0 ||
             index->type->dtype != TSSA_INT64)
             return NULL;
     }

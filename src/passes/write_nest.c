@@ -64,8 +64,10 @@ static bool writes_element(const struct loop *outermost, const struct ir_op *ass
         return false;
     for (uint32_t i = 0; i < rule->n_steps; i++) {
         const struct rule_step *step = &rule->steps[i];
+        if (step->kind != RULE_SELECT || step->params[0].value != 0)
+            return false;
         const struct ir_value *value = rule_param_value(assign, &step->params[1]);
-        if (step->kind != RULE_SELECT || step->params[0].value != 0 || (value && !is_index(value)))
+        if (value && !is_index(value))
             return false;
     }
     return true;
