@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "common/process.h"
+#include "common/cli.h"
 #include "common/xmalloc.h"
 
 #define MODELS TSSA_SOURCE_DIR "/models/"
@@ -29,41 +29,9 @@ static const char start_data[] = MODELS "get_started_small/test_data_set_0";
 static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
 static const char lstm[] = MODELS "lstm_small/model.onnx";
 
-static const struct process_limits limits = {.seconds = 60};
-
-/* Runs the tool with up to 12 arguments. */
-#define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
-
-static size_t count_lines(const char *text)
-{
-    size_t lines = 0;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-/* Ends well, and `part` is in what it printed. */
-static void expect_good(struct process_result result, const char *part)
-{
-    if (result.status != 0 || !strstr(result.out, part))
-        print_error("status %d\n%s%s", result.status, result.out, result.err);
-    assert_int_equal(result.status, 0);
-    assert_non_null(strstr(result.out, part));
-    process_result_free(&result);
-}
-
-/* Ends with `status` and exactly one line on standard error, which holds `part`. */
-static void expect_refused(struct process_result result, int status, const char *part)
-{
-    process_drop_announcements(&result);
-    if (result.status != status || count_lines(result.err) != 1 || !strstr(result.err, part))
-        print_error("status %d\n%s%s", result.status, result.out, result.err);
-    assert_int_equal(result.status, status);
-    assert_int_equal(count_lines(result.err), 1);
-    assert_true(strncmp(result.err, "tssa-opt: ", 10) == 0);
-    assert_non_null(strstr(result.err, part));
-    process_result_free(&result);
-}
+#define RUN(...) CLI_RUN(tool, __VA_ARGS__)
+#define expect_good cli_expect_good
+#define expect_refused(result, status, part) cli_expect_refused(result, "tssa-opt", status, part)
 
 /* ---- Looking ---------------------------------------------------------------------------------------- */
 
@@ -177,12 +145,12 @@ static void writes_models(void **state)
     expect_good(RUN(start, path), wrote);
     expect_good(
         process_run((const char *const[]){run_tool, path, start_data, "-c", start_data, NULL}, NULL,
-                    NULL, &limits),
+                    NULL, &cli_limits),
         "matches");
     /* Over itself, from standard input, and again: nothing changes any more. */
     expect_good(RUN(path, path, "--check", "1"), "identical");
     const char *const argv[] = {tool, "-", path, "-q", NULL};
-    expect_good(process_run(argv, start, NULL, &limits), "");
+    expect_good(process_run(argv, start, NULL, &cli_limits), "");
     expect_good(RUN(path), "in all");
     expect_good(RUN(start, path, "-q", "--opset", "21"), "");
     expect_good(RUN(path), "opset 21");
@@ -277,7 +245,7 @@ static void refuses_unwritable_places(void **state)
     expect_refused(RUN(start, "-q", "/proc/out.onnx"), 6, "cannot write /proc/out.onnx");
     expect_refused(RUN(start, "-q", "--dump-ir", "--dump-dir", file), 6, "file");
     const char *const argv[] = {tool, start, NULL};
-    expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
+    expect_refused(process_run(argv, NULL, "/dev/full", &cli_limits), 6, "standard output");
     assert_int_equal(unlink(file), 0);
     free(below);
     free(file);
@@ -296,7 +264,7 @@ static void refuses_what_an_opset_cannot_say(void **state)
 static void refuses_wrong_arguments(void **state)
 {
     (void)state;
-    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &limits), 2,
+    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &cli_limits), 2,
                    "which model");
     expect_refused(RUN("--unknown"), 2, "--unknown");
     expect_refused(RUN(start, "a", "b"), 2, "b: ");
@@ -337,29 +305,7 @@ static void refuses_missing_models(void **state)
 
 static void refuses_damaged_models(void **state)
 {
-    char *path = xprintf("%s/damaged.onnx", (char *)*state);
-    struct file_map map;
-    assert_null(file_write(&allocator_default, path, "", 0));
-    expect_refused(RUN(path), 3, "damaged.onnx");
-    assert_null(file_map_open(start, &map));
-    for (size_t size = 1; size < map.size; size += map.size / 7) {
-        assert_null(file_write(&allocator_default, path, map.data, size));
-        expect_refused(RUN(path), 3, "damaged.onnx");
-    }
-    file_map_close(&map);
-    free(path);
-}
-
-static int set_up(void **state)
-{
-    *state = temporary_folder();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    remove_folder(*state);
-    return 0;
+    cli_expect_damaged_refused(tool, "tssa-opt", start, *state);
 }
 
 int main(void)
@@ -385,5 +331,5 @@ int main(void)
         cmocka_unit_test(refuses_missing_models),
         cmocka_unit_test(refuses_damaged_models),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return cmocka_run_group_tests(tests, cli_make_folder, cli_remove_folder);
 }

@@ -17,7 +17,7 @@
 #include <zip.h>
 
 #include "base/file.h"
-#include "common/process.h"
+#include "common/cli.h"
 #include "common/xmalloc.h"
 #include "tools/common/npy.h"
 
@@ -29,41 +29,9 @@ static const char start_data[] = MODELS "get_started_small/test_data_set_0";
 static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
 static const char ssd_data[] = MODELS "ssd_loop_small/test_data_set_0";
 
-static const struct process_limits limits = {.seconds = 60};
-
-/* Runs the tool with up to 12 arguments. */
-#define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
-
-static size_t count_lines(const char *text)
-{
-    size_t lines = 0;
-    for (; *text; text++)
-        lines += *text == '\n';
-    return lines;
-}
-
-/* Ends well, and `part` is in what it printed. */
-static void expect_good(struct process_result result, const char *part)
-{
-    if (result.status != 0 || !strstr(result.out, part))
-        print_error("status %d\n%s%s", result.status, result.out, result.err);
-    assert_int_equal(result.status, 0);
-    assert_non_null(strstr(result.out, part));
-    process_result_free(&result);
-}
-
-/* Ends with `status` and exactly one line on standard error, which holds `part`. */
-static void expect_refused(struct process_result result, int status, const char *part)
-{
-    process_drop_announcements(&result);
-    if (result.status != status || count_lines(result.err) != 1 || !strstr(result.err, part))
-        print_error("status %d\n%s%s", result.status, result.out, result.err);
-    assert_int_equal(result.status, status);
-    assert_int_equal(count_lines(result.err), 1);
-    assert_true(strncmp(result.err, "tssa-run: ", 10) == 0);
-    assert_non_null(strstr(result.err, part));
-    process_result_free(&result);
-}
+#define RUN(...) CLI_RUN(tool, __VA_ARGS__)
+#define expect_good cli_expect_good
+#define expect_refused(result, status, part) cli_expect_refused(result, "tssa-run", status, part)
 
 /* ---- Looking ---------------------------------------------------------------------------------------- */
 
@@ -100,7 +68,7 @@ static void reads_a_model_from_standard_input(void **state)
 {
     (void)state;
     const char *const argv[] = {tool, "-", start_data, NULL};
-    expect_good(process_run(argv, start, NULL, &limits), "f32[16, 8]");
+    expect_good(process_run(argv, start, NULL, &cli_limits), "f32[16, 8]");
 }
 
 static void random_inputs_have_a_seed(void **state)
@@ -245,7 +213,7 @@ static void reads_inputs(void **state)
 static void refuses_wrong_arguments(void **state)
 {
     (void)state;
-    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &limits), 2,
+    expect_refused(process_run((const char *const[]){tool, NULL}, NULL, NULL, &cli_limits), 2,
                    "which model");
     expect_refused(RUN("--unknown"), 2, "--unknown");
     expect_refused(RUN(start, "--shape"), 2, "argument");
@@ -282,18 +250,10 @@ static void refuses_missing_files(void **state)
 
 static void refuses_damaged_models(void **state)
 {
-    char *path = xprintf("%s/damaged.onnx", (char *)*state);
-    struct file_map map;
-    assert_null(file_write(&allocator_default, path, "", 0));
-    expect_refused(RUN(path), 3, "damaged.onnx");
-    assert_null(file_map_open(start, &map));
-    for (size_t size = 1; size < map.size; size += map.size / 7) {
-        assert_null(file_write(&allocator_default, path, map.data, size));
-        expect_refused(RUN(path), 3, "damaged.onnx");
-    }
-    file_map_close(&map);
+    cli_expect_damaged_refused(tool, "tssa-run", start, *state);
+    char *path = xprintf("%s/array.onnx", (char *)*state);
     assert_null(file_write(&allocator_default, path, "\x93NUMPY", 6));
-    expect_refused(RUN(path), 3, "damaged.onnx");
+    expect_refused(RUN(path), 3, "array.onnx");
     free(path);
 }
 
@@ -352,20 +312,8 @@ static void refuses_unwritable_places(void **state)
     expect_refused(RUN(start, start_data, "-o", "/proc/nowhere"), 6, "/proc/nowhere");
     expect_refused(RUN(start, start_data, "--profile", "/dev/full"), 6, "/dev/full");
     const char *const argv[] = {tool, start, start_data, NULL};
-    expect_refused(process_run(argv, NULL, "/dev/full", &limits), 6, "standard output");
+    expect_refused(process_run(argv, NULL, "/dev/full", &cli_limits), 6, "standard output");
     free(file);
-}
-
-static int set_up(void **state)
-{
-    *state = temporary_folder();
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    remove_folder(*state);
-    return 0;
 }
 
 int main(void)
@@ -392,5 +340,5 @@ int main(void)
         cmocka_unit_test(leaves_nothing_half_written),
         cmocka_unit_test(refuses_unwritable_places),
     };
-    return cmocka_run_group_tests_name("run_cli", tests, set_up, tear_down);
+    return cmocka_run_group_tests_name("run_cli", tests, cli_make_folder, cli_remove_folder);
 }
