@@ -38,12 +38,12 @@ static enum exit_code fail(enum exit_code code, tssa_status *status)
 /* JSON is alone on standard output. */
 static bool is_quiet(const struct opt_arguments *arguments)
 {
-    return arguments->quiet || arguments->remarks == REMARKS_JSON;
+    return arguments->common.quiet || arguments->remarks == REMARKS_JSON;
 }
 
 static bool is_look(const struct opt_arguments *arguments)
 {
-    return !arguments->output && !arguments->verify_only && !arguments->quiet;
+    return !arguments->output && !arguments->verify_only && !arguments->common.quiet;
 }
 
 /* ---- Before ----------------------------------------------------------------------------------------- */
@@ -63,8 +63,8 @@ static enum exit_code note_dropped(const tssa_model *model)
 static enum exit_code open_model(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_context_options options = {.threads = arguments->threads,
-                                          .memory_limit = arguments->memory_limit};
+    const tssa_context_options options = {.threads = arguments->common.threads,
+                                          .memory_limit = arguments->common.memory_limit};
     progress("loading %s", arguments->model);
     tssa_status *status = tssa_context_create(&options, &rewrite->context);
     if (!status)
@@ -115,7 +115,7 @@ static tssa_status *print_report(struct rewrite *rewrite)
         TRY(inspect_functions(rewrite->original));
         TRY(inspect_control_flow(rewrite->original, rewrite->model, &rewrite->remarks));
     }
-    if (!arguments->quiet && !arguments->verify_only)
+    if (!arguments->common.quiet && !arguments->verify_only)
         TRY(op_table_print(&rewrite->before, &rewrite->after));
     if (arguments->remarks)
         remarks_print(&rewrite->remarks);
@@ -192,14 +192,16 @@ static tssa_status *compare_models(struct rewrite *rewrite, const struct check_o
 static enum exit_code check_runs(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const struct check_options options = {
-        .path = arguments->model,
-        .sets = arguments->check,
-        .source = &arguments->source,
-        .rule = {.rtol = arguments->rtol, .atol = arguments->atol, .exact_integers = true},
-        .timeout = arguments->timeout,
-        .quiet = is_quiet(arguments),
-        .out = arguments->remarks == REMARKS_JSON ? stderr : stdout};
+    const struct check_options options = {.path = arguments->model,
+                                          .sets = arguments->check,
+                                          .source = &arguments->common.source,
+                                          .rule = {.rtol = arguments->common.rtol,
+                                                   .atol = arguments->common.atol,
+                                                   .exact_integers = true},
+                                          .timeout = arguments->common.timeout,
+                                          .quiet = is_quiet(arguments),
+                                          .out =
+                                              arguments->remarks == REMARKS_JSON ? stderr : stdout};
     bool same = true;
     tssa_status *status = compare_models(rewrite, &options, &same);
     progress_done();

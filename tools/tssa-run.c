@@ -56,9 +56,10 @@ static enum exit_code fail(enum exit_code code, tssa_status *status)
 
 static tssa_status *load(struct job *job)
 {
-    const tssa_context_options context_options = {.threads = job->arguments.threads,
-                                                  .memory_limit = job->arguments.memory_limit};
-    const tssa_load_options options = {.allow_external_links = job->arguments.external_links,
+    const tssa_context_options context_options = {.threads = job->arguments.common.threads,
+                                                  .memory_limit =
+                                                      job->arguments.common.memory_limit};
+    const tssa_load_options options = {.allow_external_links = job->arguments.common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
     double start = now_ms();
     TRY(tssa_context_create(&context_options, &job->context));
@@ -75,8 +76,8 @@ static enum exit_code open_model(struct job *job)
     tssa_status *status = load(job);
     if (status)
         return fail(EXIT_MODEL, status);
-    for (size_t i = 0; i < job->arguments.source.dim_count && !status; i++) {
-        const struct dim_argument *dim = &job->arguments.source.dims[i];
+    for (size_t i = 0; i < job->arguments.common.source.dim_count && !status; i++) {
+        const struct dim_argument *dim = &job->arguments.common.source.dims[i];
         status = tssa_model_set_dim(job->model, dim->name, dim->value);
         if (status)
             return fail(EXIT_USAGE,
@@ -93,7 +94,7 @@ static void print_text(void *user, const char *text, size_t size)
 
 static tssa_status *optimize(struct job *job)
 {
-    const tssa_optimize_options options = {.level = job->arguments.level};
+    const tssa_optimize_options options = {.level = job->arguments.common.level};
     return tssa_model_optimize(job->model, &options);
 }
 
@@ -147,7 +148,7 @@ static enum exit_code prepare(struct job *job)
     if (!job->outputs)
         return fail(EXIT_RUN, status_out_of_memory());
     progress("reading inputs");
-    status = inputs_make(job->context, job->model, &job->arguments.source, &job->inputs);
+    status = inputs_make(job->context, job->model, &job->arguments.common.source, &job->inputs);
     if (!status && job->inputs.guesses && job->inputs.guesses[0])
         complain("note: nothing fixes these dims, they are 1 now (see --dim and --shape): %s",
                  job->inputs.guesses);
@@ -204,7 +205,7 @@ static tssa_status *repeat(struct job *job)
 static enum exit_code run(struct job *job)
 {
     progress("running %s", job->arguments.model);
-    interrupt_arm(job->session, job->arguments.timeout);
+    interrupt_arm(job->session, job->arguments.common.timeout);
     tssa_status *status = run_once(job, &job->run_ms);
     progress_done();
     if (!status) {
@@ -263,7 +264,7 @@ static enum exit_code finish(struct job *job)
             complain("--boxes: no two outputs are boxes (K,5) and labels (K)");
             return EXIT_USAGE;
         }
-    } else if (!arguments->quiet) {
+    } else if (!arguments->common.quiet) {
         status = print_outputs(job);
     }
     progress("writing outputs");

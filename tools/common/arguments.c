@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/common/arguments.h"
 
+#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -141,4 +142,59 @@ void input_source_free(struct input_source *source)
     free(source->dims);
     free(source->inputs);
     *source = (struct input_source){0};
+}
+
+/* ---- What every tool can be told -------------------------------------------------------------------- */
+
+static int parse_number(int key, const char *argument, struct common_arguments *common)
+{
+    int64_t number = 0;
+    int error;
+    switch (key) {
+    case 'O':
+        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
+        common->level = (int)number;
+        return error;
+    case 't':
+        error =
+            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
+        common->threads = (int)number;
+        return error;
+    case KEY_TIMEOUT:
+        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
+        common->timeout = (unsigned)number;
+        return error;
+    case KEY_MEMORY:
+        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
+                                 &number);
+        common->memory_limit = (size_t)number << 20;
+        return error;
+    case KEY_SEED:
+        error =
+            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
+        common->source.seed = (uint64_t)number;
+        return error;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+int argument_common(int key, const char *argument, struct common_arguments *common)
+{
+    switch (key) {
+    case 'q':
+        common->quiet = true;
+        return 0;
+    case KEY_LINKS:
+        common->external_links = true;
+        return 0;
+    case KEY_DIM:
+        return argument_dim(&common->source, argument);
+    case KEY_RTOL:
+        return argument_tolerance("--rtol", argument, &common->rtol);
+    case KEY_ATOL:
+        return argument_tolerance("--atol", argument, &common->atol);
+    default:
+        return parse_number(key, argument, common);
+    }
 }

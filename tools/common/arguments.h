@@ -64,6 +64,26 @@ struct input_source {
 
 void input_source_free(struct input_source *source);
 
+/* What every tool can be told. */
+struct common_arguments {
+    struct input_source source;
+    int level; /* of optimization */
+    int threads;
+    unsigned timeout;    /* seconds; 0: no limit */
+    size_t memory_limit; /* bytes; 0: the machine's memory */
+    double rtol, atol;
+    bool quiet, external_links;
+};
+
+/* What they are when nothing is said. */
+#define COMMON_ARGUMENTS                                                                           \
+    {                                                                                              \
+        .level = 2, .rtol = 1e-3, .atol = 1e-5                                                     \
+    }
+
+/* argp's keys of options without a letter; those of a tool alone begin at KEY_OWN. */
+enum { KEY_DIM = 256, KEY_TIMEOUT, KEY_MEMORY, KEY_SEED, KEY_RTOL, KEY_ATOL, KEY_LINKS, KEY_OWN };
+
 /* A line of the form "TOOL: ..." on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -79,5 +99,7 @@ int argument_tolerance(const char *option, const char *argument, double *value);
 int argument_dim(struct input_source *source, const char *argument);
 int argument_shape(struct input_source *source, const char *option, const char *argument);
 int argument_input(struct input_source *source, const char *argument);
+/* The options that struct common_arguments has; ARGP_ERR_UNKNOWN for others. */
+int argument_common(int key, const char *argument, struct common_arguments *common);
 
 #endif

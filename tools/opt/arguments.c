@@ -12,25 +12,18 @@
 #define TEXT(number) TEXT_OF(number)
 
 enum {
-    KEY_PASSES = 256,
+    KEY_PASSES = KEY_OWN,
     KEY_SKIP,
     KEY_LIST,
     KEY_DUMP,
     KEY_DUMP_DIR,
     KEY_REMARKS,
     KEY_SHAPE,
-    KEY_DIM,
     KEY_OPSET,
     KEY_CHECK,
-    KEY_SEED,
-    KEY_RTOL,
-    KEY_ATOL,
-    KEY_TIMEOUT,
     KEY_VERIFY,
     KEY_STATS,
     KEY_EXTERNAL,
-    KEY_LINKS,
-    KEY_MEMORY,
     KEY_FUNCTIONS
 };
 
@@ -185,51 +178,6 @@ static error_t parse_positional(struct opt_arguments *arguments, const char *arg
     return 0;
 }
 
-static error_t parse_number(int key, const char *argument, struct opt_arguments *arguments)
-{
-    int64_t number = 0;
-    error_t error;
-    switch (key) {
-    case 'O':
-        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
-        arguments->level = (int)number;
-        return error;
-    case 't':
-        error =
-            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
-        arguments->threads = (int)number;
-        return error;
-    case KEY_SEED:
-        error =
-            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
-        arguments->source.seed = (uint64_t)number;
-        return error;
-    case KEY_MEMORY:
-        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
-                                 &number);
-        arguments->memory_limit = (size_t)number << 20;
-        return error;
-    case KEY_TIMEOUT:
-        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
-        arguments->timeout = (unsigned)number;
-        return error;
-    case KEY_OPSET:
-        return argument_integer(
-            "--opset", argument, ONNX_OLDEST_OPSET, IR_NEWEST_OPSET,
-            "an opset from " TEXT(ONNX_OLDEST_OPSET) " to " TEXT(IR_NEWEST_OPSET),
-            &arguments->opset);
-    case KEY_CHECK:
-        return argument_integer("--check", argument, 1, 1000000, "a number of at least 1",
-                                &arguments->check);
-    case KEY_RTOL:
-        return argument_tolerance("--rtol", argument, &arguments->rtol);
-    case KEY_ATOL:
-        return argument_tolerance("--atol", argument, &arguments->atol);
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
 /* Options that may have one word as their argument. */
 static error_t parse_word(int key, const char *argument, struct opt_arguments *arguments)
 {
@@ -259,7 +207,7 @@ static error_t parse_word(int key, const char *argument, struct opt_arguments *a
         arguments->dump_dir = argument;
         return 0;
     default:
-        return parse_number(key, argument, arguments);
+        return argument_common(key, argument, &arguments->common);
     }
 }
 
@@ -272,9 +220,7 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
     case KEY_SKIP:
         return add_names(&arguments->skipped, "--skip-pass", argument);
     case KEY_SHAPE:
-        return argument_shape(&arguments->source, "--input-shape", argument);
-    case KEY_DIM:
-        return argument_dim(&arguments->source, argument);
+        return argument_shape(&arguments->common.source, "--input-shape", argument);
     case KEY_EXTERNAL:
         arguments->external_data = true;
         return 0;
@@ -284,12 +230,14 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
     case KEY_STATS:
         arguments->stats = true;
         return 0;
-    case KEY_LINKS:
-        arguments->external_links = true;
-        return 0;
-    case 'q':
-        arguments->quiet = true;
-        return 0;
+    case KEY_OPSET:
+        return argument_integer(
+            "--opset", argument, ONNX_OLDEST_OPSET, IR_NEWEST_OPSET,
+            "an opset from " TEXT(ONNX_OLDEST_OPSET) " to " TEXT(IR_NEWEST_OPSET),
+            &arguments->opset);
+    case KEY_CHECK:
+        return argument_integer("--check", argument, 1, 1000000, "a number of at least 1",
+                                &arguments->check);
     default:
         return parse_word(key, argument, arguments);
     }
@@ -331,7 +279,7 @@ bool opt_arguments_parse(int argc, char **argv, struct opt_arguments *arguments)
 {
     static const struct argp argp = {options, parse, "MODEL [OUT]", documentation,
                                      NULL,    NULL,  NULL};
-    *arguments = (struct opt_arguments){.rtol = 1e-3, .atol = 1e-5, .level = 2};
+    *arguments = (struct opt_arguments){.common = COMMON_ARGUMENTS};
     argp_program_version = "tssa-opt " TSSA_VERSION;
     argv[0] = program_invocation_short_name; /* getopt's messages start with it */
     error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
@@ -342,7 +290,7 @@ bool opt_arguments_parse(int argc, char **argv, struct opt_arguments *arguments)
 
 void opt_arguments_free(struct opt_arguments *arguments)
 {
-    input_source_free(&arguments->source);
+    input_source_free(&arguments->common.source);
     free_names(&arguments->passes);
     free_names(&arguments->skipped);
 }

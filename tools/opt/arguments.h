@@ -17,9 +17,8 @@ struct name_list {
 };
 
 struct opt_arguments {
-    const char *model, *output; /* output NULL: look only */
-    struct input_source source; /* shapes and dims that are fixed in the model, and the seed */
-    int level;
+    const char *model, *output;     /* output NULL: look only */
+    struct common_arguments common; /* `source`: what is fixed in the model, and the seed */
     struct name_list passes, skipped;
     bool passes_given;
     enum listing listing;  /* --print-passes */
@@ -27,14 +26,10 @@ struct opt_arguments {
     const char *dump_pass; /* "all", a pass, or NULL: the result */
     const char *dump_dir;  /* NULL: to standard error */
     enum remark_format remarks;
-    bool stats, verify_only, quiet, external_links, external_data;
+    bool stats, verify_only, external_data;
     tssa_functions functions;
     int64_t opset; /* 0: the model's */
     int64_t check; /* sets of random inputs; 0: no check */
-    double rtol, atol;
-    unsigned timeout; /* seconds per run of --check; 0: no limit */
-    int threads;
-    size_t memory_limit;
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

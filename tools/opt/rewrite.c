@@ -101,11 +101,11 @@ static tssa_status *fix_shapes(const struct input_source *source, tssa_model *mo
 tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tssa_model **out)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_load_options options = {.allow_external_links = arguments->external_links,
+    const tssa_load_options options = {.allow_external_links = arguments->common.external_links,
                                        .functions = functions};
     tssa_model *model;
     TRY(model_load(rewrite->context, arguments->model, &rewrite->bytes, &options, &model));
-    tssa_status *status = fix_shapes(&arguments->source, model);
+    tssa_status *status = fix_shapes(&arguments->common.source, model);
     if (status)
         tssa_model_free(model);
     else
@@ -135,7 +135,7 @@ static tssa_status *run_passes(struct rewrite *rewrite)
     static const char *const no_passes[] = {NULL};
     const char *dump_pass = arguments->dump_pass;
     bool dumps_all = dump_pass && strcmp(dump_pass, "all") == 0;
-    tssa_optimize_options options = {.level = arguments->level,
+    tssa_optimize_options options = {.level = arguments->common.level,
                                      .verify_after_passes = arguments->verify_only,
                                      .remark = remarks_add,
                                      .remark_user = &rewrite->remarks,

@@ -7,21 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    KEY_DIM = 256,
-    KEY_TIMEOUT,
-    KEY_MEMORY,
-    KEY_SEED,
-    KEY_FORMAT,
-    KEY_RTOL,
-    KEY_ATOL,
-    KEY_PROFILE,
-    KEY_DUMP_IR,
-    KEY_DEVICE,
-    KEY_INSPECT,
-    KEY_BOXES,
-    KEY_LINKS
-};
+enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_DEVICE, KEY_INSPECT, KEY_BOXES };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Inputs:", 1},
@@ -51,8 +37,7 @@ static const struct argp_option options[] = {
      3},
     {"optimize", 'O', "LEVEL", 0,
      "0: run the graph as it is; 1: quick passes; 2, the default: all passes. No level changes "
-     "bits "
-     "of element-wise results",
+     "bits of element-wise results",
      3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
@@ -95,8 +80,8 @@ static error_t parse_positional(struct arguments *arguments, const char *argumen
 {
     if (!arguments->model) {
         arguments->model = argument;
-    } else if (!arguments->source.data_set) {
-        arguments->source.data_set = argument;
+    } else if (!arguments->common.source.data_set) {
+        arguments->common.source.data_set = argument;
     } else {
         complain("%s: a model and a data set are all that is wanted", argument);
         return EINVAL;
@@ -111,33 +96,10 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
     int64_t number = 0;
     error_t error = 0;
     switch (key) {
-    case 't':
-        error =
-            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
-        arguments->threads = (int)number;
-        return error;
-    case KEY_TIMEOUT:
-        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
-        arguments->timeout = (unsigned)number;
-        return error;
-    case KEY_MEMORY:
-        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
-                                 &number);
-        arguments->memory_limit = (size_t)number << 20;
-        return error;
-    case 'O':
-        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
-        arguments->level = (int)number;
-        return error;
     case 'r':
         error =
             argument_integer("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
         arguments->repeat = (long)number;
-        return error;
-    case KEY_SEED:
-        error =
-            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
-        arguments->source.seed = (uint64_t)number;
         return error;
     case KEY_DEVICE:
         arguments->device = argument;
@@ -154,11 +116,8 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
     case KEY_DUMP_IR:
         arguments->dump_ir = true;
         return 0;
-    case KEY_LINKS:
-        arguments->external_links = true;
-        return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return argument_common(key, argument, &arguments->common);
     }
 }
 
@@ -166,19 +125,14 @@ static error_t parse_values(int key, const char *argument, struct arguments *arg
 {
     switch (key) {
     case 'i':
-        return argument_input(&arguments->source, argument);
+        return argument_input(&arguments->common.source, argument);
     case 's':
-        return argument_shape(&arguments->source, "--shape", argument);
-    case KEY_DIM:
-        return argument_dim(&arguments->source, argument);
+        return argument_shape(&arguments->common.source, "--shape", argument);
     case 'o':
         arguments->output_dir = argument;
         return 0;
     case 'c':
         arguments->compare_dir = argument;
-        return 0;
-    case 'q':
-        arguments->quiet = true;
         return 0;
     case KEY_BOXES:
         arguments->boxes = true;
@@ -188,10 +142,6 @@ static error_t parse_values(int key, const char *argument, struct arguments *arg
         return arguments->output_pb || strcmp(argument, "npy") == 0
                    ? 0
                    : argument_refuse("--output-format", argument, "npy or pb");
-    case KEY_RTOL:
-        return argument_tolerance("--rtol", argument, &arguments->rtol);
-    case KEY_ATOL:
-        return argument_tolerance("--atol", argument, &arguments->atol);
     default:
         return parse_running(key, argument, arguments);
     }
@@ -220,7 +170,7 @@ bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 {
     static const struct argp argp = {options, parse, "MODEL [DATA_SET]", documentation, NULL,
                                      NULL,    NULL};
-    *arguments = (struct arguments){.rtol = 1e-3, .atol = 1e-5, .level = 2};
+    *arguments = (struct arguments){.common = COMMON_ARGUMENTS};
     argp_program_version = "tssa-run " TSSA_VERSION;
     argv[0] = program_invocation_short_name; /* getopt's messages start with it */
     error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
@@ -231,5 +181,5 @@ bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 
 void arguments_free(struct arguments *arguments)
 {
-    input_source_free(&arguments->source);
+    input_source_free(&arguments->common.source);
 }

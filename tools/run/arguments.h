@@ -7,19 +7,14 @@
 
 struct arguments {
     const char *model;
-    struct input_source source;
+    struct common_arguments common;
     const char *output_dir;
     bool output_pb;
     const char *compare_dir;
-    double rtol, atol;
     long repeat; /* timed runs; 0: none beside the one */
     const char *profile;
     const char *device;
-    int threads;
-    unsigned timeout;    /* seconds that all runs together may take; 0: no limit */
-    size_t memory_limit; /* bytes; 0: the machine's memory */
-    int level;           /* of optimization */
-    bool dump_ir, inspect, boxes, quiet, external_links;
+    bool dump_ir, inspect, boxes;
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

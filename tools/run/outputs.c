@@ -111,7 +111,7 @@ static bool compare_one(const struct arguments *arguments, const char *name,
                         const struct value *actual, const struct value *expected)
 {
     const struct compare_rule rule = {
-        .rtol = arguments->rtol, .atol = arguments->atol, .exact_integers = true};
+        .rtol = arguments->common.rtol, .atol = arguments->common.atol, .exact_integers = true};
     struct compare_report report;
     bool same = compare_values(actual, expected, &rule, &report);
     printf("  %-12s %s", name, same ? "matches" : "DIFFERS");
@@ -156,8 +156,8 @@ tssa_status *outputs_compare(tssa_context *context, const tssa_model *model,
 {
     const char *folder = arguments->compare_dir;
     *same = true;
-    printf("compared with %s (rtol %g, atol %g, integers exactly)\n", folder, arguments->rtol,
-           arguments->atol);
+    printf("compared with %s (rtol %g, atol %g, integers exactly)\n", folder,
+           arguments->common.rtol, arguments->common.atol);
     for (size_t i = 0; i < count; i++) {
         struct value expected;
         tssa_value_info info;
