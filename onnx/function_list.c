@@ -27,16 +27,16 @@ static tssa_status *intern_into(struct import *import, const char *text, const c
     return NULL;
 }
 
-static tssa_status *is_known(struct body *body, const char *domain, const char *name, bool *known)
+static tssa_status *look_up(const struct body *body, struct ir_function_op *op)
 {
     const struct ir_op_info *info;
     int version;
-    int64_t opset = import_opset(body->import, body->opsets, domain);
-    *known = false;
+    int64_t opset = import_opset(body->import, body->opsets, op->domain);
     if (!opset) /* is refused when the body is read */
         return NULL;
-    TRY(import_bind(body->import, domain, name, opset, &info, &version));
-    *known = info->id != IR_OP_opaque;
+    TRY(import_bind(body->import, op->domain, op->name, opset, &info, &version));
+    op->is_known = info->id != IR_OP_opaque;
+    op->is_pure = (info->flags & IR_PURE) && info->id != IR_OP_Dropout; /* which may be random */
     return NULL;
 }
 
@@ -53,7 +53,7 @@ static tssa_status *add_operator(struct body *body, const Onnx__NodeProto *node,
     TRY(intern_into(import, node->overload, &op->overload));
     op->count = 1;
     op->callee = callee ? callee->info : NULL;
-    return callee ? NULL : is_known(body, op->domain, op->name, &op->is_known);
+    return callee ? NULL : look_up(body, op);
 }
 
 static tssa_status *count_operator(struct body *body, const Onnx__NodeProto *node)
@@ -130,6 +130,9 @@ static tssa_status *keep_operators(const struct body *body, struct ir_function *
     for (const struct map_entry *e = map_next(&body->ops, NULL); e; e = map_next(&body->ops, e))
         ops[info->n_ops++] = *(const struct ir_function_op *)e->value;
     info->ops = ops;
+    info->is_pure = true;
+    for (size_t i = 0; i < info->n_ops; i++)
+        info->is_pure &= ops[i].callee ? ops[i].callee->is_pure : ops[i].is_pure;
     return NULL;
 }
 

@@ -364,7 +364,7 @@ static tssa_status *check_graphs(const struct draft *draft, const struct graph_a
         {IR_OP_Scan, "body"},      {IR_OP_SequenceMap, "body"},
     };
     for (uint32_t i = 0; i < graphs->count; i++) {
-        bool found = draft->info->id == IR_OP_opaque;
+        bool found = draft->info->id == IR_OP_opaque || draft->info->id == IR_OP_call;
         for (size_t k = 0; k < sizeof known / sizeof *known && !found; k++)
             found =
                 known[k].op == draft->info->id && strcmp(known[k].name, graphs->data[i].name) == 0;
@@ -498,8 +498,11 @@ static tssa_status *bind_operator(struct draft *draft, struct function *called,
     int64_t opset;
     *opaque = NULL;
     draft->info = ir_op_info(IR_OP_opaque);
-    if (called)
+    if (called) {
+        if (called->info->is_pure)
+            draft->info = ir_op_info(IR_OP_call);
         return make_call(scope, node, called, opaque);
+    }
     TRY(find_opset(scope, domain, &opset));
     TRY(import_bind(scope->import, domain, node->op_type, opset, &draft->info, &draft->version));
     return draft->info->id == IR_OP_opaque ? make_opaque(scope, node, domain, opset, opaque) : NULL;

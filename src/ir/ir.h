@@ -100,6 +100,7 @@ struct ir_function_op {
     size_t count;
     struct ir_function *callee; /* NULL: it calls none of the model's functions */
     bool is_known;              /* the op table has it */
+    bool is_pure;               /* what it does, its subgraphs aside, is its results */
 };
 
 /* A function of the model, as far as anybody asks. */
@@ -112,6 +113,7 @@ struct ir_function {
     const struct ir_function_op *ops;
     size_t n_ops;
     size_t calls;  /* nodes of the model that call it, those of other functions too */
+    bool is_pure;  /* the same of the whole body */
     bool can_stay; /* the definition means the same in another file */
     bool stays;    /* its calls are opaque ops; else they were inlined */
     bool needed;   /* a function that stays calls it, or one that such a function calls */
@@ -162,7 +164,9 @@ enum ir_origin {
 };
 
 struct ir_op {
-    const struct ir_op_info *info; /* the op table's row; that of `opaque` for unknown operators */
+    const struct ir_op_info
+        *info; /* the op table's row; that of `opaque` for unknown operators, and of
+                                      `call` for functions without effects */
     const struct ir_opaque *opaque;
     uint32_t id;
     int version; /* since-version it was bound to; 0 for tssa's own ops */

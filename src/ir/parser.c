@@ -239,7 +239,7 @@ static const struct ir_op_info *find_info(const char *spelled, size_t size)
     if (!info && !dot)
         info = ir_op_lookup(ir_op_info(IR_OP_opaque)->domain, name);
     bool prefixed = dot && info && info->versions[0] == 0;
-    return info && !prefixed && info->id != IR_OP_opaque ? info : NULL;
+    return info && !prefixed && info->id != IR_OP_opaque && info->id != IR_OP_call ? info : NULL;
 }
 
 /* Name[@version] */

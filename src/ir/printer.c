@@ -186,7 +186,7 @@ static void print_op_name(const struct printer *printer, const struct ir_op *op)
 {
     struct text *text = printer->text;
     const struct ir_opaque *opaque = op->opaque;
-    if (ir_op_is(op, IR_OP_opaque) && opaque) {
+    if (opaque) {
         text_puts(text, "opaque(");
         print_string(printer, opaque->domain);
         text_puts(text, ", ");

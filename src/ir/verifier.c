@@ -78,7 +78,7 @@ static tssa_status *check_op_structure(struct verifier *v, const struct ir_op *o
     if (op->id >= v->graph->n_ops || v->ops[op->id])
         return broken(op, "its id is out of range or used twice");
     v->ops[op->id] = op;
-    if (ir_op_is(op, IR_OP_opaque) != (op->opaque != NULL))
+    if ((ir_op_is(op, IR_OP_opaque) || ir_op_is(op, IR_OP_call)) != (op->opaque != NULL))
         return broken(op, "an opaque op, and no other, has an opaque name");
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (op->operands[i].user != op)
@@ -305,6 +305,7 @@ static tssa_status *check_control(const struct ir_op *op)
         TRY(check_count(op, "blocks", op->n_blocks, 1, 1));
         return check_block(op, "body", op->n_operands, op->n_results);
     case IR_OP_opaque:
+    case IR_OP_call:
         return NULL;
     default:
         return check_count(op, "blocks", op->n_blocks, 0, 0);

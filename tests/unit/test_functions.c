@@ -354,6 +354,9 @@ static void test_definitions(void **state)
     assert_string_equal(written_functions(graph, names, sizeof names), "inner outer unused magic");
     assert_int_equal(graph->functions[0].calls, 2);
     assert_string_equal(graph->body->first->opaque->name, "outer");
+    assert_true(ir_op_is_pure(graph->body->first));
+    assert_true(graph->functions[0].is_pure && graph->functions[1].is_pure);
+    assert_false(graph->functions[3].is_pure);
     ir_graph_free(graph);
     /* What tssa does not know stays. */
     graph = import_sample(TSSA_FUNCTIONS_KNOWN);

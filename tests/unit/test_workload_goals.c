@@ -70,7 +70,7 @@ static int count_own(const struct ir_block *block)
 {
     int found = 0;
     for (const struct ir_op *op = block->first; op; op = op->next) {
-        found += ir_op_is_own(op) && !ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_opaque);
+        found += ir_op_is_own(op) && !ir_op_is(op, IR_OP_return) && !op->opaque;
         for (uint32_t i = 0; i < op->n_blocks; i++)
             found += count_own(op->blocks[i]);
     }
