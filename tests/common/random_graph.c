@@ -294,6 +294,30 @@ static void loop(struct generator *g)
     add(g, VECTOR, first + 4);
 }
 
+/* Carries nothing; stacks one vector, whose maximum is a vector again. */
+static void map(struct generator *g)
+{
+    uint32_t id = g->n_values;
+    g->n_values += 2;
+    emit(g, "%%v%us = Loop@16(%s, _) {\nbody(%%i%u: i64[], %%c%u: bool[]) {\n", id,
+         below(g, 2) ? "%three" : "%n", id, id);
+    struct scope *outer = malloc(sizeof *outer);
+    assert_non_null(outer);
+    *outer = g->scope;
+    uint32_t m = pick(g, MATRIX);
+    emit(g, "%%i%um = Mod(%%i%u, %%three)\n%%v%u = Gather(%%v%u, %%i%um) {axis = 0}\n", id, id, id,
+         m, id);
+    add(g, VECTOR, id);
+    body(g, below(g, 6));
+    emit(g, "return(%%c%u, %%v%u)\n}\n}\n", id, pick(g, VECTOR));
+    g->scope = *outer;
+    free(outer);
+    uint32_t row = pick(g, ROW);
+    emit(g, "%%v%ux = Concat@13(%%v%u, %%v%us) {axis = 0}\n", id, row, id);
+    emit(g, "%%v%u = ReduceMax@18(%%v%ux, %%axis) {keepdims = 0}\n", id + 1, id);
+    add(g, VECTOR, id + 1);
+}
+
 /* Over the rows of a matrix, with a vector as state; stacks rows. */
 static void scan_rows(struct generator *g)
 {
@@ -360,12 +384,12 @@ static void body(struct generator *g, uint32_t length)
 {
     static void (*const plain[])(struct generator *) = {
         arithmetic, arithmetic, alias, alias, other_shapes, sequences, redundant, indexed};
-    static void (*const control[])(struct generator *) = {branches,  loop,         loop,
+    static void (*const control[])(struct generator *) = {branches,  loop,         loop,        map,
                                                           scan_rows, scan_columns, sequence_map};
     g->depth++;
     for (uint32_t i = 0; i < length; i++)
         if (g->depth <= MAX_DEPTH && below(g, 4) == 0)
-            control[below(g, 6)](g);
+            control[below(g, 7)](g);
         else
             plain[below(g, 8)](g);
     g->depth--;

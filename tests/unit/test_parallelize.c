@@ -493,6 +493,11 @@ static bool run_seed(uint64_t seed, bool control, bool print, struct program *ma
                                           .tolerance = 1e-5,
                                           .seed = seed};
         rewrite_check(&run);
+        struct rewrite_check all = run;
+        all.passes = NULL;
+        all.lenient = true;
+        if (control)
+            rewrite_check(&all);
     }
     bool gone = rewrite_count(text, PASSES, "%y, %m, %s = Loop@") == 0;
     text_free(&p.text);

@@ -31,6 +31,7 @@
 struct program {
     const char *text;
     uint64_t seed;
+    unsigned long batched; /* loops that level 2 computed at once */
     struct ir_graph *graph, *optimized_graph[PIPELINE_MAX_LEVEL];
     struct plan *plan, *pooled, *optimized_plan[PIPELINE_MAX_LEVEL];
     struct run *run, *reference, *optimized[PIPELINE_MAX_LEVEL]; /* [i]: of level i + 1 */
@@ -63,11 +64,18 @@ static struct run *prepare(const struct program *p, const struct ir_graph *graph
     return run;
 }
 
+static void count_batched(void *user, const tssa_remark *remark)
+{
+    struct program *p = user;
+    p->batched += remark->kind == TSSA_REMARK_APPLIED && strcmp(remark->pass, "parallelize") == 0;
+}
+
 static void program_open(struct program *p)
 {
     static const uint32_t nowhere[RANDOM_GRAPH_OUTPUTS] = {SLOT_NONE, SLOT_NONE, SLOT_NONE,
                                                            SLOT_NONE, SLOT_NONE, SLOT_NONE};
-    const tssa_optimize_options checked = {.verify_after_passes = 1};
+    const tssa_optimize_options checked = {
+        .verify_after_passes = 1, .remark = count_batched, .remark_user = p};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
     const struct pipeline pipeline = {
@@ -214,7 +222,8 @@ static float number(int64_t i, int64_t set)
     return pick % 17 == 1 ? special[pick / 17 % (set == 3 ? 6 : 3)] : (float)pick / 8 - 6;
 }
 
-static void run_seed(uint64_t seed, bool print)
+/* Returns how many loops were computed at once. */
+static unsigned long run_seed(uint64_t seed, bool print)
 {
     char *text = random_graph(seed);
     if (print)
@@ -237,6 +246,7 @@ static void run_seed(uint64_t seed, bool print)
     }
     program_close(&p);
     free(text);
+    return p.batched;
 }
 
 static void test_no_bit_changes(void **state)
@@ -248,8 +258,11 @@ static void test_no_bit_changes(void **state)
         return;
     }
     unsigned long count = programs ? strtoul(programs, NULL, 10) : 300;
+    unsigned long batched = 0;
     for (unsigned long i = 1; i <= count; i++)
-        run_seed(i, false);
+        batched += run_seed(i, false);
+    print_message("%lu loops were computed at once\n", batched);
+    assert_true(batched >= count / 10);
 }
 
 int main(void)
