@@ -23,7 +23,6 @@ import argparse
 import gc
 import json
 import math
-import os
 import subprocess
 import sys
 import time
@@ -32,7 +31,7 @@ from pathlib import Path
 import numpy as np
 
 import versus_ort
-from versus_ort import BLOCKS, ROOT, Ort, data_set_of, difference, figure, find_models
+from versus_ort import BLOCKS, ROOT, Ort, data_set_of, difference, figure, find_models, spread
 
 # The programs of the eight workloads; the other models are single idioms.
 WORKLOADS = ("yolov3", "ssd", "yolact", "fcos", "nasrnn", "lstm", "seq2seq", "attention")
@@ -176,11 +175,7 @@ def ratio(row: dict) -> float:
 def table_row(row: dict) -> str:
     if "error" in row:
         return f"| {row['model']} | {row['threads']} | {row['error']} ||||||||"
-    middle = [
-        f"{figure(s['median'])} ({figure(s['lowest_block_median'])} to "
-        f"{figure(s['highest_block_median'])})"
-        for s in (row["original"], row["rewritten"])
-    ]
+    middle = [spread(row[which]) for which in ("original", "rewritten")]
     return (
         f"| {row['model']} | {row['threads']} | {figure(row['original']['min'])} "
         f"| {figure(row['rewritten']['min'])} | {ratio(row):.2f} | {middle[0]} | {middle[1]} "
@@ -212,22 +207,13 @@ def run_children(args: argparse.Namespace) -> list[dict]:
         command = [sys.executable, __file__, "--child", str(threads)]
         command += ["--seconds", str(args.seconds), "--tool", str(args.tool)]
         command += ["--models", *map(str, args.models), "--", *args.words]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            for line in process.stdout:
-                rows.append(json.loads(line))
-                rows[-1]["load_average"] = os.getloadavg()[0]
-                print(table_row(rows[-1]), flush=True)
-        if process.returncode:
-            raise SystemExit(f"rewrite.py: the process of {threads} threads failed")
+        rows += versus_ort.rows_of(command, None, table_row)
     return rows
 
 
 def record(args: argparse.Namespace, about: dict, rows: list[dict], means: list[str]) -> None:
-    loads = [row["load_average"] for row in rows]
-    about["load_average"] = [min(loads, default=0), max(loads, default=0)]
-    args.record.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": about, "rows": rows}
-    args.record.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    versus_ort.note_load(about, rows)
+    versus_ort.write_json(args.record, {"machine": about, "rows": rows})
     lines = [
         f"# Rewritten by tssa-opt, run by ONNX Runtime, {about['date']}",
         "",
@@ -246,16 +232,8 @@ def record(args: argparse.Namespace, about: dict, rows: list[dict], means: list[
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("words", nargs="*", metavar="WORD")
-    parser.add_argument("--models", nargs="+", type=Path, default=[ROOT / "build/models"])
-    parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=1.0, help="per file and model")
+    parser = versus_ort.arguments(__doc__)
     parser.add_argument("--tool", type=Path, default=ROOT / "build/release/tssa-opt")
-    parser.add_argument("--record", type=Path, metavar="STEM", help="write STEM.md, STEM.json")
-    parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.child:
         return child(args)

@@ -319,6 +319,21 @@ def host() -> dict:
     }
 
 
+def rows_of(command: list[str], environment: dict[str, str] | None, show) -> list[dict]:
+    """What a process prints, an object a line; `show` makes a line of a table of each."""
+    rows = []
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout:
+            rows.append(json.loads(line))
+            rows[-1]["load_average"] = os.getloadavg()[0]
+            print(show(rows[-1]), flush=True)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))} failed")
+    return rows
+
+
 def run_children(args: argparse.Namespace) -> list[dict]:
     rows = []
     for threads in args.threads:
@@ -326,15 +341,7 @@ def run_children(args: argparse.Namespace) -> list[dict]:
         command += ["--seconds", str(args.seconds), "--library", str(args.library)]
         command += ["--models", *map(str, args.models), "--", *args.words]
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-        with subprocess.Popen(
-            command, env=environment, stdout=subprocess.PIPE, text=True
-        ) as process:
-            for line in process.stdout:
-                rows.append(json.loads(line))
-                rows[-1]["load_average"] = os.getloadavg()[0]
-                print(table_row(rows[-1]), flush=True)
-        if process.returncode:
-            raise SystemExit(f"versus_ort.py: the process of {threads} threads failed")
+        rows += rows_of(command, environment, table_row)
     return rows
 
 
@@ -349,20 +356,31 @@ def figure(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
+def spread(times: dict[str, float]) -> str:
+    low, high = figure(times["lowest_block_median"]), figure(times["highest_block_median"])
+    return f"{figure(times['median'])} ({low} to {high})"
+
+
 def table_row(row: dict) -> str:
     if "error" in row:
         return f"| {row['model']} | {row['threads']} | {row['error']} |||||||"
-    middle = [
-        f"{figure(s['median'])} ({figure(s['lowest_block_median'])} to "
-        f"{figure(s['highest_block_median'])})"
-        for s in (row["tssa"], row["ort"])
-    ]
+    middle = [spread(row[which]) for which in ("tssa", "ort")]
     return (
         f"| {row['model']} | {row['threads']} | {figure(row['tssa']['min'])} "
         f"| {figure(row['ort']['min'])} | {row['ort']['min'] / row['tssa']['min']:.2f} "
         f"| {middle[0]} | {middle[1]} | {figure(row['copy_us'])} "
         f"| {row['tssa_create_ms']:.2f} / {row['ort_create_ms']:.2f} |"
     )
+
+
+def note_load(about: dict, rows: list[dict]) -> None:
+    loads = [row["load_average"] for row in rows]
+    about["load_average"] = [min(loads, default=0), max(loads, default=0)]
+
+
+def write_json(stem: Path, content: dict) -> None:
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    stem.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
 
 
 def record(args: argparse.Namespace, about: dict, rows: list[dict]) -> None:
@@ -374,11 +392,8 @@ def record(args: argparse.Namespace, about: dict, rows: list[dict]) -> None:
                 [path], cwd=ROOT, capture_output=True, text=True, check=True
             )
             notes[program] = output.stdout.strip()
-    loads = [row["load_average"] for row in rows]
-    about["load_average"] = [min(loads, default=0), max(loads, default=0)]
-    args.record.parent.mkdir(parents=True, exist_ok=True)
-    content = {"machine": about, "rows": rows, "programs": notes}
-    args.record.with_suffix(".json").write_text(json.dumps(content, indent=1) + "\n")
+    note_load(about, rows)
+    write_json(args.record, {"machine": about, "rows": rows, "programs": notes})
     lines = [
         f"# tssa against ONNX Runtime on the CPU, {about['date']}",
         "",
@@ -397,17 +412,25 @@ def record(args: argparse.Namespace, about: dict, rows: list[dict]) -> None:
     args.record.with_suffix(".md").write_text("\n".join(lines) + "\n")
 
 
-def main() -> int:
+def arguments(about: str) -> argparse.ArgumentParser:
+    """What every comparison of model files can be told."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("words", nargs="*", metavar="WORD")
     parser.add_argument("--models", nargs="+", type=Path, default=[ROOT / "build/models"])
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
-    parser.add_argument("--seconds", type=float, default=1.0, help="per engine and model")
-    parser.add_argument("--library", type=Path, default=ROOT / "build/release/libtssa.so")
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, help="per model, and per engine or file"
+    )
     parser.add_argument("--record", type=Path, metavar="STEM", help="write STEM.md, STEM.json")
     parser.add_argument("--child", type=int, help=argparse.SUPPRESS)
+    return parser
+
+
+def main() -> int:
+    parser = arguments(__doc__)
+    parser.add_argument("--library", type=Path, default=ROOT / "build/release/libtssa.so")
     args = parser.parse_args()
     if args.child:
         return child(args)
