@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import weakref
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
 
@@ -71,13 +72,20 @@ class _OptimizeOptions(ctypes.Structure):
     ]
 
 
+class _SessionOptions(ctypes.Structure):
+    _fields_ = [("device", c_char_p), ("profile", c_int)]
+
+
+_WRITE = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
+
 # The functions that return a status; their argument types.
 _CHECKED = {
     "tssa_context_create": (POINTER(_ContextOptions), POINTER(c_void_p)),
     "tssa_model_load_file": (c_void_p, c_char_p, c_void_p, POINTER(c_void_p)),
     "tssa_model_optimize": (c_void_p, POINTER(_OptimizeOptions)),
     "tssa_model_input": (c_void_p, c_size_t, POINTER(_ValueInfo)),
-    "tssa_session_create": (c_void_p, c_void_p, POINTER(c_void_p)),
+    "tssa_session_create": (c_void_p, POINTER(_SessionOptions), POINTER(c_void_p)),
+    "tssa_session_profile": (c_void_p, _WRITE, c_void_p),
     "tssa_session_run": (c_void_p, c_size_t, c_void_p, c_size_t, c_void_p),
     "tssa_tensor_borrow": (
         c_void_p,
@@ -243,12 +251,20 @@ class Value(_Handle):
 
 
 class Session(_Handle):
-    def __init__(self, model: Model):
+    def __init__(self, model: Model, profile: bool = False):
         lib = model.lib
         super().__init__(lib, "tssa_session_free", model)
         self.context, self.n_outputs = model.context, model.n_outputs
-        lib.check(lib.c.tssa_session_create(model.pointer, None, byref(self.pointer)))
+        options = byref(_SessionOptions(profile=profile))
+        lib.check(lib.c.tssa_session_create(model.pointer, options, byref(self.pointer)))
         self._own()
+
+    def profile(self) -> list[dict]:
+        """The steps of all runs since the session was made, as Chrome trace events."""
+        pieces: list[bytes] = []
+        write = _WRITE(lambda _, text, size: pieces.append(ctypes.string_at(text, size)))
+        self.lib.check(self.lib.c.tssa_session_profile(self.pointer, write, None))
+        return json.loads(b"".join(pieces))
 
     def run(self, inputs: list[Value | None]) -> list[Value]:
         call = Call(self, inputs)

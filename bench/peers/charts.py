@@ -58,8 +58,8 @@ def count_title(place: str) -> str:
     if place == "CUDA":
         return "Kernels that run on the card in a call (log scale; less is better)"
     return (
-        "Operator calls of a call: PyTorch's operators and fused kernels, "
-        "ONNX Runtime's nodes (log scale; less is better)"
+        "Operators that run in a call: PyTorch's outermost and fused kernels, nodes of "
+        "ONNX Runtime, steps of tssa (log scale; less is better)"
     )
 
 
@@ -86,7 +86,7 @@ def time_text(microseconds: float) -> str:
 
 def count_of(row: Row, eager: Row) -> tuple[float, str] | None:
     counts = row.get("counts", {})
-    for what in ("kernels", "operators", "nodes"):
+    for what in ("kernels", "operators", "nodes", "steps"):
         if what in counts:
             return max(counts[what], 0.5), str(counts[what])
     return None

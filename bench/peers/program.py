@@ -34,6 +34,7 @@ class Program:
     batches: tuple[int, ...] = ()  # what the batch sweep measures
     lengths: tuple[int, ...] = ()  # what the length sweep measures
     workload: bool = False  # one of the eight, not a micro program
+    standard: bool = True  # False: only when it is named, or with --all
 
     def model_name(self, batch: int = DEFAULT_BATCH, length: int = DEFAULT_LENGTH) -> str:
         """The name of the model of these sizes, as models/build.py takes it."""

@@ -39,7 +39,8 @@ finds the kernels that `compile` has built before it. `per call`: {counts}.
 
 COUNTS = {
     "cpu": "PyTorch's operators that the program itself calls (views among them) or fused "
-    "kernels, and how many graphs were compiled; ONNX Runtime's nodes that ran",
+    "kernels, and how many graphs were compiled; ONNX Runtime's nodes and tssa's "
+    "steps that ran, those of a loop's body each time",
     "cuda": "kernels, and copies and fills, that ran on the card; graphs that were compiled",
 }
 MEMORY = {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times programs in PyTorch, ONNX Runtime, OpenVINO and tssa, on the same inputs.
 
-    bench/peers/run.py                             every program, batch 1, length 50
+    bench/peers/run.py                             the standard programs, batch 1, length 50
     bench/peers/run.py --quick --only ssd lstm     those whose name holds a word
     bench/peers/run.py --check-only --only ssd     are the modules right? (eager, jit.script)
     bench/peers/run.py --sweep --only ssd          and other batch sizes and lengths
@@ -41,6 +41,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     )
     add = parser.add_argument
     add("--only", nargs="+", metavar="WORD", help="programs whose name holds a WORD")
+    add("--all", action="store_true", help="also programs that are not measured otherwise")
     add("--modes", nargs="+", metavar="MODE", help="instead of all")
     add("--device", choices=["cpu", "cuda"], default="cpu")
     add("--threads", type=int, default=2, help="of each runtime (2)")
@@ -49,7 +50,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--sweep", action="store_true", help="all batch sizes and lengths of the programs")
     add("--quick", action="store_true", help="rough figures in a fraction of the time")
     add("--seconds", type=float, help="of calls per program and mode (2; micro programs 0.5)")
-    add("--limit", type=float, help="seconds for a mode to be ready (120), or it is left out")
+    add("--limit", type=float, help="seconds for a mode to be ready (90), or it is left out")
     add("--models", type=Path, default=MODELS)
     add("--check-only", action="store_true")
     add("--record", type=Path, metavar="STEM", help="write STEM.json, STEM.md, STEM-*.png")

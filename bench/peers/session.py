@@ -58,7 +58,12 @@ def choose_cases(args: argparse.Namespace) -> list[Case]:
         if not any(word in program.name for program in PROGRAMS):
             names = " ".join(program.name for program in PROGRAMS)
             raise UsageError(f"no program's name holds {word}; there are {names}")
-    chosen = [p for p in PROGRAMS if any(word in p.name for word in words)]
+    chosen = [
+        program
+        for program in PROGRAMS
+        if any(word in program.name for word in words)
+        and (program.standard or args.all or args.only)
+    ]
     cases = [Case(program, args.batch, args.length) for program in chosen]
     if args.sweep:
         cases += [Case(p, batch, DEFAULT_LENGTH) for p in chosen for batch in p.batches]
@@ -109,7 +114,7 @@ def task_of(args: argparse.Namespace, case: Case) -> Task:
 
 def effort_of(args: argparse.Namespace, program: Program) -> Effort:
     seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
-    return Effort(seconds, args.limit or (60.0 if args.quick else 120.0))
+    return Effort(seconds, args.limit or (45.0 if args.quick else 90.0))
 
 
 # ---- Only checking -------------------------------------------------------------------
@@ -148,7 +153,7 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
         for case in cases:
             kept.add(*measure_case(args, case, modes))
     except KeyboardInterrupt:
-        print(f"stopped; what was measured is in {kept.stem}.json")
+        print(f"stopped; {kept.stem}.json has the {len(kept.cases)} programs before this one")
         return 130
     finally:
         kept.finish()

@@ -23,13 +23,15 @@ class Compile(Eager):
         # So that the profiler sees the kernels; it costs some ten nanoseconds for each.
         torch._inductor.config.cpp.enable_kernel_profile = True
         self.mode = mode
+        self.graphs = task.device == "cuda" and mode in ("reduce-overhead", "max-autotune")
         super().__init__(task)
 
     def transform(self, module: torch.nn.Module) -> Callable[..., tuple[Value, ...]]:
         return torch.compile(module, mode=self.mode)
 
     def call(self, loaded: list[Value]) -> Any:
-        torch.compiler.cudagraph_mark_step_begin()
+        if self.graphs:
+            torch.compiler.cudagraph_mark_step_begin()
         return super().call(loaded)
 
     def counts(self, loaded: list[Value]) -> dict[str, int]:

@@ -23,9 +23,9 @@ class Tssa(Runner):
             raise Unsupported("build/release/libtssa.so is not there; make build makes it")
         self.context = Context(Library(str(LIBRARY)), task.threads)
         try:
-            model = Model(self.context, str(task.model.path))
-            model.optimize(level)
-            self.session = Session(model)
+            self.model = Model(self.context, str(task.model.path))
+            self.model.optimize(level)
+            self.session = Session(self.model)
         except TssaError as error:
             raise Unsupported(str(error)) from None
 
@@ -39,3 +39,9 @@ class Tssa(Runner):
 
     def outputs(self, result: Call) -> list[Any]:
         return [value.to_python() for value in result.outputs()]
+
+    def counts(self, loaded: Call) -> dict[str, int]:
+        session = Session(self.model, profile=True)
+        first_set = self.task.model.sets[0].inputs
+        session.run([Value.of(self.context, copied(value)) for value in first_set])
+        return {"steps": sum(step["args"]["count"] for step in session.profile())}

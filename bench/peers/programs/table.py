@@ -41,10 +41,10 @@ PROGRAMS: tuple[Program, ...] = (
     Program("seq2seq_50", "seq2seq_50", Seq2Seq, NETWORK_BATCHES, LENGTHS, workload=True),
     Program("attention", "attention", Attention, NETWORK_BATCHES, LENGTHS, workload=True),
     # The detectors without a loop over the levels: longer chains of column writes.
-    Program("yolov3_unrolled", "yolov3_unrolled", Yolov3Unrolled),
-    Program("ssd_unrolled", "ssd_unrolled", SsdUnrolled),
-    Program("yolact_unrolled", "yolact_unrolled", YolactUnrolled),
-    Program("fcos_unrolled", "fcos_unrolled", FcosUnrolled),
+    Program("yolov3_unrolled", "yolov3_unrolled", Yolov3Unrolled, standard=False),
+    Program("ssd_unrolled", "ssd_unrolled", SsdUnrolled, standard=False),
+    Program("yolact_unrolled", "yolact_unrolled", YolactUnrolled, standard=False),
+    Program("fcos_unrolled", "fcos_unrolled", FcosUnrolled, standard=False),
     # Micro programs.
     Program("get_started", "get_started", GetStarted),
     Program("if_partial_write", "if_partial_write", IfPartialWrite),
