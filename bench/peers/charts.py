@@ -56,10 +56,10 @@ def draw_all(content: Content, stem: Path) -> None:
 
 def count_title(place: str) -> str:
     if place == "CUDA":
-        return "Kernels that run on the card in a call (log scale; less is better)"
+        return "Kernels that run on the card in a call (less is better)"
     return (
-        "Operators that run in a call: PyTorch's outermost and fused kernels, nodes of "
-        "ONNX Runtime, steps of tssa (log scale; less is better)"
+        "Operators that run in a call: PyTorch's operators and fused kernels, nodes of "
+        "ONNX Runtime, steps of tssa (less is better)"
     )
 
 
@@ -88,7 +88,7 @@ def count_of(row: Row, eager: Row) -> tuple[float, str] | None:
     counts = row.get("counts", {})
     for what in ("kernels", "operators", "nodes", "steps"):
         if what in counts:
-            return max(counts[what], 0.5), str(counts[what])
+            return counts[what], str(counts[what])
     return None
 
 
@@ -124,9 +124,11 @@ def draw_case(axes: Any, content: Content, case: Row, modes: list[str], bar: Bar
     rows = rows_of(content, case)
     bars = {mode: bar(rows.get(mode, {}), rows.get("eager", {})) for mode in modes}
     lengths = [found[0] for found in bars.values() if found]
-    low, high = min([*lengths, 1.0]) / 1.6, max([*lengths, 1.0])
-    axes.set_xscale("log")
-    axes.set_xlim(low, high * (high / low) ** 0.75)  # the labels need room
+    low, high = 0.0, max([*lengths, 1.0])
+    if bar is ratio_of:
+        low = min([*lengths, 1.0]) / 1.6
+        axes.set_xscale("log")
+    axes.set_xlim(low, high * (high / low) ** 0.75 if low else high * 1.3)  # room for labels
     axes.set_ylim(len(modes) - 0.5, -0.5)
     for place, mode in enumerate(modes):
         found = bars[mode]
@@ -139,12 +141,11 @@ def draw_case(axes: Any, content: Content, case: Row, modes: list[str], bar: Bar
             text,
             va="center",
             fontsize=9,
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
             color="black" if found else "#999999",
             style="normal" if found else "italic",
         )
     if bar is ratio_of:
-        axes.axvline(1, color="black", linewidth=0.8, linestyle=":")
+        axes.axvline(1, color="#bbbbbb", linewidth=0.8, zorder=0)
     weight = "bold" if case["workload"] else "normal"
     axes.set_title(case["program"], fontsize=11, fontweight=weight, loc="left")
     axes.set_yticks([])
