@@ -95,9 +95,11 @@ static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
     if (!is_read(op))
         TRY(find_chain(visitor, &l));
     size_t n = visitor->chain.count;
-    /* What has no type can perhaps never run: what it would become need not fit where it stands. */
-    if (op->results[0].type->kind == TYPE_TENSOR)
-        TRY(n > 1 ? lower_chain(&l, visitor->chain.data, (uint32_t)n, &y) : lower_alone(&l, &y));
+    /* What it would become need not fit where it stands. */
+    if (op->results[0].type->kind != TYPE_TENSOR)
+        return pass_remark(visitor->pass, TSSA_REMARK_MISSED, op,
+                           "cannot be said in ONNX: it has no type, so it can perhaps never run");
+    TRY(n > 1 ? lower_chain(&l, visitor->chain.data, (uint32_t)n, &y) : lower_alone(&l, &y));
     if (!y)
         return pass_remark(visitor->pass, TSSA_REMARK_MISSED, op,
                            "cannot be said in ONNX: the rank of its operand is not known");
