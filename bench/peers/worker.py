@@ -154,10 +154,9 @@ def reason_of(error: Exception) -> str:
     """One line of what may be pages: the first that says something."""
     lines = [line.strip() for line in str(error).splitlines() if not EMPTY_WORDS.match(line)]
     lines = lines or [type(error).__name__]
-    text = lines[0]
-    if text.endswith("raised:") and len(lines) > 1:
-        text = lines[1]
-    return shortened(text)
+    if lines[0].endswith(":") and len(lines) > 1:  # only says who said it
+        del lines[0]
+    return shortened(lines[0])
 
 
 def shortened(text: str) -> str:
