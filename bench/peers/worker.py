@@ -154,7 +154,7 @@ def reason_of(error: Exception) -> str:
     """One line of what may be pages: the first that says something."""
     lines = [line.strip() for line in str(error).splitlines() if not EMPTY_WORDS.match(line)]
     lines = lines or [type(error).__name__]
-    if lines[0].endswith(":") and len(lines) > 1:  # only says who said it
+    while lines[0].endswith(":") and len(lines) > 1:  # only says who says it
         del lines[0]
     return shortened(lines[0])
 
