@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
-from bench.peers.program import Program
+import importlib
+from collections.abc import Callable
+
+import torch
+
+from bench.peers.program import Program, Weights
 from bench.peers.programs.aliasing import (
     Branch,
     BranchLoop,
@@ -14,26 +19,36 @@ from bench.peers.programs.aliasing import (
 )
 from bench.peers.programs.attention import Attention
 from bench.peers.programs.boxes import BboxExpand, MultiScaleBbox, Offset2Bbox
-from bench.peers.programs.fcos import Fcos, FcosUnrolled
 from bench.peers.programs.get_started import GetStarted
 from bench.peers.programs.lstm import Lstm
 from bench.peers.programs.nasrnn import NasRnn
 from bench.peers.programs.normalize import Normalize
 from bench.peers.programs.seq2seq import Seq2Seq
-from bench.peers.programs.ssd import Ssd, SsdUnrolled
-from bench.peers.programs.yolact import Yolact, YolactUnrolled
-from bench.peers.programs.yolov3 import Yolov3, Yolov3Unrolled
 
 DETECTOR_BATCHES = (1, 2, 4, 6, 8)
 NETWORK_BATCHES = (1, 4, 8, 12, 16)
 LENGTHS = (50, 100, 150, 200, 250, 300)
 
+
+def _detector(module: str, cls: str) -> Callable[[Weights], torch.nn.Module]:
+    """Makes the module; imports it only then, since only the detectors need torchvision."""
+
+    def make(weights: Weights) -> torch.nn.Module:
+        return getattr(importlib.import_module(f"bench.peers.programs.{module}"), cls)(weights)
+
+    return make
+
+
 PROGRAMS: tuple[Program, ...] = (
     # Detection post-processing in its loop form.
-    Program("yolov3", "yolov3_loop", Yolov3, DETECTOR_BATCHES, workload=True),
-    Program("ssd", "ssd_loop", Ssd, DETECTOR_BATCHES, workload=True),
-    Program("yolact", "yolact_loop", Yolact, DETECTOR_BATCHES, workload=True),
-    Program("fcos", "fcos_loop", Fcos, DETECTOR_BATCHES, workload=True),
+    Program(
+        "yolov3", "yolov3_loop", _detector("yolov3", "Yolov3"), DETECTOR_BATCHES, workload=True
+    ),
+    Program("ssd", "ssd_loop", _detector("ssd", "Ssd"), DETECTOR_BATCHES, workload=True),
+    Program(
+        "yolact", "yolact_loop", _detector("yolact", "Yolact"), DETECTOR_BATCHES, workload=True
+    ),
+    Program("fcos", "fcos_loop", _detector("fcos", "Fcos"), DETECTOR_BATCHES, workload=True),
     # Networks.
     Program("nasrnn", "nasrnn", NasRnn, NETWORK_BATCHES, LENGTHS, workload=True),
     Program("lstm", "lstm", Lstm, NETWORK_BATCHES, LENGTHS, workload=True),
@@ -41,10 +56,22 @@ PROGRAMS: tuple[Program, ...] = (
     Program("seq2seq_50", "seq2seq_50", Seq2Seq, NETWORK_BATCHES, LENGTHS, workload=True),
     Program("attention", "attention", Attention, NETWORK_BATCHES, LENGTHS, workload=True),
     # The detectors without a loop over the levels: longer chains of column writes.
-    Program("yolov3_unrolled", "yolov3_unrolled", Yolov3Unrolled, standard=False),
-    Program("ssd_unrolled", "ssd_unrolled", SsdUnrolled, standard=False),
-    Program("yolact_unrolled", "yolact_unrolled", YolactUnrolled, standard=False),
-    Program("fcos_unrolled", "fcos_unrolled", FcosUnrolled, standard=False),
+    Program(
+        "yolov3_unrolled",
+        "yolov3_unrolled",
+        _detector("yolov3", "Yolov3Unrolled"),
+        standard=False,
+    ),
+    Program("ssd_unrolled", "ssd_unrolled", _detector("ssd", "SsdUnrolled"), standard=False),
+    Program(
+        "yolact_unrolled",
+        "yolact_unrolled",
+        _detector("yolact", "YolactUnrolled"),
+        standard=False,
+    ),
+    Program(
+        "fcos_unrolled", "fcos_unrolled", _detector("fcos", "FcosUnrolled"), standard=False
+    ),
     # Micro programs.
     Program("get_started", "get_started", GetStarted),
     Program("if_partial_write", "if_partial_write", IfPartialWrite),
