@@ -174,8 +174,8 @@ class Modes(InFolder):
 
     def test_reasons_are_one_line(self) -> None:
         self.assertEqual(worker.reason_of(ValueError("")), "ValueError")
-        error = RuntimeError("backend='x' raised:\nCppCompileError: no g++\n\n more")
-        self.assertEqual(worker.reason_of(error), "CppCompileError: no g++")
+        error = RuntimeError("Exception from a.cpp:1:\nIn x:\ny changed:\nwas 1\n\n more")
+        self.assertEqual(worker.reason_of(error), "y changed: was 1")
         self.assertLessEqual(len(worker.reason_of(ValueError("x" * 999))), 200)
 
 

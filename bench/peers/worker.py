@@ -154,9 +154,10 @@ def reason_of(error: Exception) -> str:
     """One line of what may be pages: the first that says something."""
     lines = [line.strip() for line in str(error).splitlines() if not EMPTY_WORDS.match(line)]
     lines = lines or [type(error).__name__]
-    while lines[0].endswith(":") and len(lines) > 1:  # only says who says it
-        del lines[0]
-    return shortened(lines[0])
+    said = 0  # lines that end so lead to the next; the last of them says what it is about
+    while lines[said].endswith(":") and said + 1 < len(lines):
+        said += 1
+    return shortened(" ".join(lines[max(said - 1, 0) : said + 1]))
 
 
 def shortened(text: str) -> str:
