@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How far two records are apart: the ratio of the medians, and the worst."""
+"""How far two records are apart: the ratio of the medians, and the worst.
+
+All modes of a program are timed in turn, so a machine that was faster or slower as a whole
+changes them alike.  That is the pace; what is left without it is how well the comparison of
+modes, which is what the record is for, can be repeated.
+"""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -17,31 +23,47 @@ Pair = tuple[str, str, float, float]  # model, mode, and the medians
 
 def main(first: Path, second: Path) -> int:
     """1 where two medians above a millisecond are further apart than CLOSE."""
-    pairs = pairs_of(read(first), read(second))
+    records = read(first), read(second)
+    pairs = pairs_of(*records, "median")
     if not pairs:
         raise UsageError("the two records have nothing in common")
-    print("| model | mode | first, us | second, us | second / first |")
-    print("|---|---|--:|--:|--:|")
+    pace = pace_of(pairs)
+    print("| model | mode | first, us | second, us | second / first | without the pace |")
+    print("|---|---|--:|--:|--:|--:|")
     for model, mode, a, b in pairs:
-        print(table_row([model, mode, figure(a), figure(b), f"{b / a:.2f}"]))
+        ratios = [f"{b / a:.2f}", f"{b / a / pace[model]:.2f}"]
+        print(table_row([model, mode, figure(a), figure(b), *ratios]))
     long = [pair for pair in pairs if min(pair[2], pair[3]) >= FROM]
+    is_long = {pair[:2] for pair in long}
+    least = [pair for pair in pairs_of(*records, "min") if pair[:2] in is_long]
+    steady = [(model, mode, a * pace[model], b) for model, mode, a, b in long]
     print(f"\nall {len(pairs)}: {worst_of(pairs)}")
     print(f"the {len(long)} above 1 ms: {worst_of(long)}")
+    print(f"pace of the machine: {min(pace.values()):.2f} to {max(pace.values()):.2f}")
+    print(f"the {len(long)} above 1 ms without it: {worst_of(steady)}")
+    print(f"their least times: {worst_of(least)}")
     far = [pair for pair in long if apart(pair) > CLOSE]
     for model, mode, a, b in far:
         print(f"further apart than {CLOSE - 1:.0%}: {model} {mode}, {b / a:.2f}")
     return 1 if far else 0
 
 
-def pairs_of(first: dict[str, Any], second: dict[str, Any]) -> list[Pair]:
-    medians = {
-        (row["model"], row["mode"]): row["median"] for row in second["rows"] if "median" in row
-    }
+def pairs_of(first: dict[str, Any], second: dict[str, Any], which: str) -> list[Pair]:
+    """Of all that was measured in both. `which`: of the figures in a row."""
+    found = {(row["model"], row["mode"]): row[which] for row in second["rows"] if which in row}
     return [
-        (row["model"], row["mode"], row["median"], medians[row["model"], row["mode"]])
+        (row["model"], row["mode"], row[which], found[row["model"], row["mode"]])
         for row in first["rows"]
-        if "median" in row and (row["model"], row["mode"]) in medians
+        if which in row and (row["model"], row["mode"]) in found
     ]
+
+
+def pace_of(pairs: list[Pair]) -> dict[str, float]:
+    """For each model the geometric mean of second / first over its modes."""
+    logs: dict[str, list[float]] = {}
+    for model, _, a, b in pairs:
+        logs.setdefault(model, []).append(math.log(b / a))
+    return {model: math.exp(sum(found) / len(found)) for model, found in logs.items()}
 
 
 def apart(pair: Pair) -> float:

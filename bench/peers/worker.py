@@ -157,7 +157,8 @@ def reason_of(error: Exception) -> str:
     said = 0  # lines that end so lead to the next; the last of them says what it is about
     while lines[said].endswith(":") and said + 1 < len(lines):
         said += 1
-    return shortened(" ".join(lines[max(said - 1, 0) : said + 1]))
+    whole = " ".join(lines[max(said - 1, 0) : said + 1])
+    return whole if len(whole) <= LONGEST_REASON else shortened(lines[said])
 
 
 def shortened(text: str) -> str:
