@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,18 +23,25 @@ DEFAULT_LENGTH = 50
 class Program:
     """One row of programs/table.py.
 
-    `make` gives a module whose forward() takes the model's inputs in the model's order and
-    returns a tuple of its outputs.  A detector returns a list with one tensor per image for
-    each output, at batch 1 too.  Weights are buffers of the module; no input is written.
+    forward() of its module takes the model's inputs in the model's order and returns a tuple
+    of its outputs.  A detector returns a list with one tensor per image for each output, at
+    batch 1 too.  Weights are buffers of the module; no input is written.
     """
 
     name: str
     model: str  # in models/registry.py
-    make: Callable[[Weights], torch.nn.Module]
+    module: str  # FILE.CLASS in programs; read when it is wanted: some need torchvision
     batches: tuple[int, ...] = ()  # what the batch sweep measures
     lengths: tuple[int, ...] = ()  # what the length sweep measures
     workload: bool = False  # one of the eight, not a micro program
     standard: bool = True  # False: only when it is named, or with --all
+
+    def module_class(self) -> type[torch.nn.Module]:
+        file, name = self.module.split(".")
+        return getattr(importlib.import_module(f"bench.peers.programs.{file}"), name)
+
+    def make(self, weights: Weights) -> torch.nn.Module:
+        return self.module_class()(weights)
 
     def model_name(self, batch: int = DEFAULT_BATCH, length: int = DEFAULT_LENGTH) -> str:
         """The name of the model of these sizes, as models/build.py takes it."""

@@ -6,7 +6,6 @@ build/peers-venv/bin/python -m unittest bench.peers.test_peers
 
 from __future__ import annotations
 
-import inspect
 import json
 import os
 import signal
@@ -20,6 +19,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import torch
 
 from bench.peers import data, measure, record, report, worker
 from bench.peers.modes.base import Runner, Task, Unsupported
@@ -54,16 +55,27 @@ def task_of(program: Program) -> Task:
     return Task(program, data.read_model(MODELS / program.model_name()), "cpu", 1)
 
 
+@dataclass(frozen=True)
+class Changed(Program):
+    """A program with another constant in its module's source."""
+
+    right: str = ""
+    wrong: str = ""
+
+    def module_class(self) -> type[torch.nn.Module]:
+        file, name = self.module.split(".")
+        path = ROOT / f"bench/peers/programs/{file}.py"
+        source = path.read_text()
+        if self.right not in source:
+            raise ValueError(f"{path} has no {self.right}")
+        module = types.ModuleType("changed")
+        sys.modules["changed"] = module
+        exec(compile(source.replace(self.right, self.wrong), path, "exec"), module.__dict__)
+        return getattr(module, name)
+
+
 def changed(program: Program, right: str, wrong: str) -> Program:
-    """The program with another constant in its module's source."""
-    path = inspect.getfile(program.make)
-    source = Path(path).read_text()
-    if right not in source:
-        raise ValueError(f"{path} has no {right}")
-    module = types.ModuleType("changed")
-    sys.modules["changed"] = module
-    exec(compile(source.replace(right, wrong), path, "exec"), module.__dict__)
-    return Program(program.name, program.model, getattr(module, program.make.__name__))
+    return Changed(program.name, program.model, program.module, right=right, wrong=wrong)
 
 
 @dataclass(frozen=True)

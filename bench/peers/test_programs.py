@@ -73,7 +73,7 @@ class ProgramsTest(unittest.TestCase):
         """They have what the large ones lack: data for every branch, factors other than 1."""
         for program in PROGRAMS:
             folder = ROOT / f"models/{program.model}_small"
-            if issubclass(program.make, Micro) and folder.is_dir():
+            if issubclass(program.module_class(), Micro) and folder.is_dir():
                 self.assert_agrees(program, folder)
 
     def test_other_sizes(self) -> None:
