@@ -138,14 +138,6 @@ static tssa_status *emit_with(struct ir_op *at, enum ir_op_id id, uint32_t n,
     return ir_infer_op_lenient(op);
 }
 
-static tssa_status *unsqueeze(struct ir_op *at, struct ir_value *value, int64_t axis,
-                              struct ir_value **result)
-{
-    struct ir_value *operands[] = {value, NULL};
-    TRY(loop_make_int(at, 1, axis, &operands[1]));
-    return emit(at, IR_OP_Unsqueeze, 2, operands, result);
-}
-
 /* 0, 1, ... below the largest of the lengths, which may all be negative or none. */
 static tssa_status *longest_range(struct ir_op *at, struct ir_value *lengths,
                                   struct ir_value **range)
@@ -165,8 +157,8 @@ static tssa_status *list_iterations(struct ir_op *at, struct ir_value *lengths,
 {
     struct ir_value *compared[2], *mask, *places, *row[2];
     TRY(longest_range(at, lengths, &compared[0]));
-    TRY(unsqueeze(at, compared[0], 0, &compared[0]));
-    TRY(unsqueeze(at, lengths, 1, &compared[1]));
+    TRY(loop_make_unsqueeze(at, compared[0], 0, &compared[0]));
+    TRY(loop_make_unsqueeze(at, lengths, 1, &compared[1]));
     TRY(emit(at, IR_OP_Less, 2, compared, &mask));
     TRY(emit(at, IR_OP_NonZero, 1, &mask, &places));
     row[0] = places;

@@ -28,19 +28,6 @@ static tssa_status *enter(const struct loop *loop, struct ir_value *number,
     return NULL;
 }
 
-/* An element of a scan output with the new axis in front. */
-static tssa_status *unsqueeze(struct ir_op *at, struct ir_value *element, struct ir_value **result)
-{
-    struct ir_value *axis;
-    TRY(loop_make_int(at, 1, 0, &axis));
-    struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, element);
-    ir_op_set_operand(op, 1, axis);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
 tssa_status *iteration_stack(struct ir_op *at, struct ir_value *const *elements, size_t stride,
                              int64_t count, struct ir_value **result)
 {
@@ -68,9 +55,9 @@ static tssa_status *leave(const struct loop *loop, const struct ir_cloner *clone
         carried[k] = ir_cloner_get(cloner, loop_next(loop, k));
     for (uint32_t k = 0; k < loop->n_stacked; k++)
         if (loop->op->results[loop->n_carried + k].uses)
-            TRY(unsqueeze(loop->op,
-                          ir_cloner_get(cloner, ir_operand(loop->ret, loop->n_carried + 1 + k)),
-                          &elements[k]));
+            TRY(loop_make_unsqueeze(
+                loop->op, ir_cloner_get(cloner, ir_operand(loop->ret, loop->n_carried + 1 + k)), 0,
+                &elements[k]));
     return NULL;
 }
 

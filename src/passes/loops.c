@@ -141,6 +141,19 @@ tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **resu
     return insert_constant(at, ir_constant_create(graph, tensor), result);
 }
 
+tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64_t axis,
+                                 struct ir_value **result)
+{
+    struct ir_value *axes;
+    TRY(loop_make_int(at, 1, axis, &axes));
+    struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
+    TRY_ALLOC(op);
+    ir_op_set_operand(op, 0, value);
+    ir_op_set_operand(op, 1, axes);
+    *result = &op->results[0];
+    return ir_infer_op_lenient(op);
+}
+
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
 {
     struct ir_graph *graph = loop->body->graph;

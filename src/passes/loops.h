@@ -71,6 +71,9 @@ struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operan
 /* A Constant of int64 or bool before `at`, with its type. */
 tssa_status *loop_make_int(struct ir_op *at, int rank, int64_t number, struct ir_value **result);
 tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **result);
+/* The value with one more axis, before `at`. */
+tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64_t axis,
+                                 struct ir_value **result);
 /* Before the loop: its trip count as an i64[] that is not negative and whose number is known as a dim. */
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips);
 /* All uses of `old` become uses of `by`, which takes the name over when it has none. */

@@ -245,16 +245,8 @@ static tssa_status *replace_by_truth(struct ir_op *at, struct ir_value *value, b
 {
     struct ir_value *constant;
     TRY(loop_make_bool(at, truth, &constant));
-    if (value->type->rank == 1) {
-        struct ir_value *axis;
-        TRY(loop_make_int(at, 1, 0, &axis));
-        struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
-        TRY_ALLOC(op);
-        ir_op_set_operand(op, 0, constant);
-        ir_op_set_operand(op, 1, axis);
-        TRY(ir_infer_op_lenient(op));
-        constant = &op->results[0];
-    }
+    if (value->type->rank == 1)
+        TRY(loop_make_unsqueeze(at, constant, 0, &constant));
     ir_value_replace(value, constant);
     return NULL;
 }
