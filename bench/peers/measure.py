@@ -1,11 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes all modes of a program ready, checks them, and times them in alternating blocks."""
+"""Makes all modes of a program ready, checks them, and times them in alternating blocks.
+
+A block counts if the machine was quiet before and after it (pace.py); one that was not is
+timed again, as long as there is patience.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +18,12 @@ import numpy as np
 
 from bench.peers.modes.base import Task
 from bench.peers.modes.table import Mode
+from bench.peers.pace import Pace
 from bench.peers.worker import Failed, Worker
-from bench.versus_ort import BLOCKS, summary
+from bench.versus_ort import summary
 
+BLOCKS = 15  # that count, of each mode
+ENOUGH_QUIET = 5  # fewer say less than all blocks do
 LEAST_CALLS = 100
 PATIENCE = 3  # a mode may take so many times its seconds, to come to so many calls
 STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble
@@ -24,6 +32,7 @@ STEP_LIMIT = 120.0  # seconds for anything that has been done before without tro
 @dataclass(frozen=True)
 class Effort:
     seconds: float  # of calls, for each mode
+    patience: float  # seconds that waiting and blocks that do not count may take
     limit: float  # seconds until the first results, and again for all data sets
 
 
@@ -67,26 +76,54 @@ def failure(mode: Mode, failed: Failed) -> Row:
     return {"mode": mode.name, "failed": failed.kind, "reason": str(failed)}
 
 
-def time_all(workers: dict[str, Worker], effort: Effort) -> dict[str, Row]:
+@dataclass
+class Blocks:
+    """Of a mode: how many calls each has, and the nanoseconds of each call."""
+
+    runs: int
+    all: list[np.ndarray] = field(default_factory=list)
+    quiet: list[np.ndarray] = field(default_factory=list)
+
+    def suffice(self, patience: float) -> bool:
+        return len(self.all if patience <= 0 else self.quiet) >= BLOCKS
+
+    def summary(self) -> Row:
+        chosen = self.quiet if len(self.quiet) >= ENOUGH_QUIET else self.all
+        return summary(chosen) | {"quiet_blocks": len(self.quiet), "blocks": len(self.all)}
+
+
+def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str, Row]:
     """What was measured of each mode. One that fails on the way has a reason instead."""
     found: dict[str, Row] = {name: {} for name in workers}
-    samples: dict[str, list[np.ndarray]] = {name: [] for name in workers}
-    runs = {}
+    blocks: dict[str, Blocks] = {}
     for name in list(workers):
         with excused(workers, name, found):
-            runs[name] = calls_of_a_block(workers[name], effort)
-    for _ in range(BLOCKS):
-        for name in list(workers):
+            blocks[name] = Blocks(calls_of_a_block(workers[name], effort))
+    patience = effort.patience
+    while wanting := [name for name in workers if not blocks[name].suffice(patience)]:
+        for name in wanting:
             with excused(workers, name, found):
-                budget = PATIENCE * effort.seconds / BLOCKS
-                block = workers[name].ask(STEP_LIMIT, "block", runs[name], budget)
-                samples[name].append(block)
+                patience -= try_block(workers[name], blocks[name], effort, pace, patience)
     for name in list(workers):
         with excused(workers, name, found):
-            found[name] |= summary(samples[name])
+            found[name] |= blocks[name].summary()
             found[name] |= workers[name].ask(STEP_LIMIT, "memory")
             found[name] |= {"counts": workers[name].ask(STEP_LIMIT, "counts")}
     return found
+
+
+def try_block(
+    worker: Worker, blocks: Blocks, effort: Effort, pace: Pace, patience: float
+) -> float:
+    """The seconds that were lost: the wait, and the block too where it does not count."""
+    came, quiet, timed = time.monotonic(), pace.wait(patience), time.monotonic()
+    budget = PATIENCE * effort.seconds / BLOCKS
+    block = worker.ask(STEP_LIMIT, "block", blocks.runs, budget)
+    blocks.all.append(block)
+    if quiet and pace.is_quiet():
+        blocks.quiet.append(block)
+        return timed - came
+    return time.monotonic() - came
 
 
 @contextmanager

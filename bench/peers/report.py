@@ -27,9 +27,12 @@ FROM = 1000.0  # microseconds: shorter medians are not held to the same spread
 LEGEND = """\
 Every mode's outputs agree with the model's expected ones on all its data sets (rtol 1e-3,
 atol 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
-minimum of all calls; `blocks` are the lowest and the highest median of a block of calls, and
-`spread` how far these are apart. Each mode has a process of its own; all of a program's modes
-are timed in alternating blocks, on copies of the inputs used in turn.
+minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
+block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many: the
+same work took its usual time before and after them, so no neighbour on the machine slowed the
+cores (where fewer than 5 were, all blocks count). Each mode has a process of its own, which
+keeps the memory it once had; all of a program's modes are timed in alternating blocks, on
+copies of the inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
@@ -101,7 +104,7 @@ def spread_of(content: Content) -> str:
     worst = max(rows, key=spread)
     middle = sorted(map(spread, rows))[len(rows) // 2]
     return (
-        f"medians of blocks above 1 ms are {middle:.0%} apart in the middle case, "
+        f"medians of quiet blocks above 1 ms are {middle:.0%} apart in the middle case, "
         f"{spread(worst):.0%} at worst ({worst['model']}, {worst['mode']})"
     )
 
@@ -182,8 +185,11 @@ def charts_of(name: str) -> list[str]:
 
 
 def detail_table(content: Content) -> list[str]:
-    head = "model | mode | median | blocks | spread | P90 | min | calls | first, s | third, s"
-    lines = [f"| {head} | per call | memory |", table_row(["---", "---", *["--:"] * 10])]
+    times = "median | blocks | spread | quiet | P90 | min | calls | first, s | third, s"
+    lines = [
+        f"| model | mode | {times} | per call | memory |",
+        table_row(["---", "---", *["--:"] * 11]),
+    ]
     for row in content["rows"]:
         if "median" in row:
             lines.append(table_row(detail_cells(content, row)))
@@ -199,6 +205,7 @@ def detail_cells(content: Content, row: Row) -> list[str]:
         figure(row["median"]),
         f"{figure(low)} to {figure(high)}",
         f"{spread(row):.0%}",
+        f"{row['quiet_blocks']} of {row['blocks']}",
         figure(row["p90"]),
         figure(row["min"]),
         str(row["runs"]),

@@ -40,7 +40,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("--only", nargs="+", metavar="WORD", help="programs whose name holds a WORD")
+    add(
+        "--only",
+        nargs="+",
+        metavar="WORD",
+        help="programs of that name, or else those whose name holds the WORD",
+    )
     add("--all", action="store_true", help="also programs that are not measured otherwise")
     add("--modes", nargs="+", metavar="MODE", help="instead of all")
     add("--device", choices=["cpu", "cuda"], default="cpu")

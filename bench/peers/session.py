@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from bench.peers import data, machine, measure, record
+from bench.peers import data, machine, measure, pace, record
 from bench.peers.errors import UsageError
 from bench.peers.measure import Effort, Row
 from bench.peers.modes.base import Task
@@ -26,6 +26,7 @@ from bench.peers.worker import Failed, Worker
 
 CHECKED_BY_DEFAULT = ["eager", "script"]
 LOGS = SCRATCH / "logs"
+WAITS = 30  # times the seconds of a mode may be lost to a machine that is not quiet
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def choose_cases(args: argparse.Namespace) -> list[Case]:
     chosen = [
         program
         for program in PROGRAMS
-        if any(word in program.name for word in words)
+        if any(is_meant(program, word) for word in words)
         and (program.standard or args.all or args.only)
     ]
     cases = [Case(program, args.batch, args.length) for program in chosen]
@@ -69,6 +70,13 @@ def choose_cases(args: argparse.Namespace) -> list[Case]:
         cases += [Case(p, batch, DEFAULT_LENGTH) for p in chosen for batch in p.batches]
         cases += [Case(p, DEFAULT_BATCH, length) for p in chosen for length in p.lengths]
     return list(dict.fromkeys(case for case in cases if has_size(case)))
+
+
+def is_meant(program: Program, word: str) -> bool:
+    """A word that is a program's whole name means that program alone."""
+    if any(word == other.name for other in PROGRAMS):
+        return word == program.name
+    return word in program.name
 
 
 def has_size(case: Case) -> bool:
@@ -114,7 +122,7 @@ def task_of(args: argparse.Namespace, case: Case) -> Task:
 
 def effort_of(args: argparse.Namespace, program: Program) -> Effort:
     seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
-    return Effort(seconds, args.limit or (45.0 if args.quick else 90.0))
+    return Effort(seconds, WAITS * seconds, args.limit or (45.0 if args.quick else 90.0))
 
 
 # ---- Only checking -------------------------------------------------------------------
@@ -149,13 +157,17 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
     for mode in modes:
         if mode.name == "compile":
             warm_inductor(mode)
+    reference = Worker(modes[0], None, LOGS / "pace.log")
+    machine_pace = pace.Pace(lambda: reference.ask(measure.STEP_LIMIT, "pace_us"))
+    machine_pace.learn()
     try:
         for case in cases:
-            kept.add(*measure_case(args, case, modes))
+            kept.add(*measure_case(args, case, modes, machine_pace))
     except KeyboardInterrupt:
         print(f"stopped; {kept.stem}.json has the {len(kept.cases)} programs before this one")
         return 130
     finally:
+        reference.close()
         kept.finish()
     bad = [row for row in kept.rows if is_bad(row)]
     for row in bad:
@@ -173,7 +185,7 @@ def about(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def measure_case(
-    args: argparse.Namespace, case: Case, modes: list[Mode]
+    args: argparse.Namespace, case: Case, modes: list[Mode], machine_pace: pace.Pace
 ) -> tuple[dict[str, Any], list[Row]]:
     """What there is to say of the case, and a row for each mode."""
     task, effort = task_of(args, case), effort_of(args, case.program)
@@ -185,7 +197,7 @@ def measure_case(
             if "failed" in row:
                 print(f"   {row['mode']}: {row['reason']}", flush=True)
         copy_us = measure.copy_time_of(workers, task.model.bytes_moved() // 2)
-        found = measure.time_all(workers, effort)
+        found = measure.time_all(workers, effort, machine_pace)
     rows = [row | found.get(row["mode"], {}) for row in rows]
     for row in rows:
         if "median" in row:
@@ -198,6 +210,7 @@ def measure_case(
         "length": case.length,
         "bytes_moved": task.model.bytes_moved(),
         "copy_us": copy_us,
+        "quiet_us": machine_pace.quiet_us(),
         "load_average": machine.load_average(),
         "seconds": time.monotonic() - started,
     }

@@ -6,6 +6,7 @@ build/peers-venv/bin/python -m unittest bench.peers.test_peers
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
@@ -22,7 +23,7 @@ from typing import Any
 
 import torch
 
-from bench.peers import data, measure, record, report, worker
+from bench.peers import data, measure, pace, record, report, worker
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import MODELS, ROOT
@@ -120,6 +121,10 @@ def crash(task: Task) -> None:
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
+def always_quiet() -> pace.Pace:
+    return pace.Pace(lambda: 1.0)
+
+
 class InFolder(unittest.TestCase):
     def setUp(self) -> None:
         folder = tempfile.TemporaryDirectory()
@@ -127,17 +132,17 @@ class InFolder(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def rows(self, modes: list[Mode], task: Task, limit: float = 60) -> list[dict[str, Any]]:
-        effort = measure.Effort(0.3, limit)
+        effort = measure.Effort(0.3, 0.0, limit)
         with measure.workers_of() as workers:
             rows = list(measure.make_ready(modes, task, effort, self.folder, workers))
-            found = measure.time_all(workers, effort)
+            found = measure.time_all(workers, effort, always_quiet())
         return [row | found.get(row["mode"], {}) for row in rows]
 
 
 class WrongConstants(InFolder):
     def check(self, task: Task) -> str | None:
         """How eager mode failed, if it did."""
-        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 60)
+        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 0.0, 60)
         with measure.workers_of() as workers:
             (row,) = measure.make_ready(eager, task, effort, self.folder, workers)
         return row.get("failed")
@@ -176,11 +181,11 @@ class Modes(InFolder):
 
     def test_a_mode_that_crashes_while_it_is_timed(self) -> None:
         with measure.workers_of() as workers:
-            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
+            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 0.0, 60)
             modes = [fake("dies"), fake("works")]
             list(measure.make_ready(modes, task, effort, self.folder, workers))
             os.kill(workers["dies"].pid, signal.SIGKILL)
-            found = measure.time_all(workers, effort)
+            found = measure.time_all(workers, effort, always_quiet())
         self.assertEqual(found["dies"]["reason"], "crashed, SIGKILL")
         self.assertIn("median", found["works"])
 
@@ -189,6 +194,41 @@ class Modes(InFolder):
         error = RuntimeError("Exception from a.cpp:1:\nIn x:\ny changed:\nwas 1\n\n more")
         self.assertEqual(worker.reason_of(error), "y changed: was 1")
         self.assertLessEqual(len(worker.reason_of(ValueError("x" * 999))), 200)
+
+
+class Quiet(InFolder):
+    def timed(self, read: Callable[[], float], patience: float) -> measure.Row:
+        task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, patience, 60)
+        with measure.workers_of() as workers:
+            list(measure.make_ready([fake("works")], task, effort, self.folder, workers))
+            return measure.time_all(workers, effort, pace.Pace(read))["works"]
+
+    def test_blocks_between_slow_readings_are_timed_again(self) -> None:
+        readings = itertools.cycle([1.0, 1.0, 1.05, 1.5])  # two blocks, of which one counts
+        row = self.timed(lambda: next(readings), 60.0)
+        self.assertEqual(row["quiet_blocks"], measure.BLOCKS)
+        self.assertEqual(row["blocks"], 2 * measure.BLOCKS - 1)
+
+    def test_patience_ends(self) -> None:
+        readings = itertools.chain([1.0], itertools.repeat(1.5))
+        row = self.timed(lambda: next(readings), 0.1)
+        self.assertEqual(row["quiet_blocks"], 0)
+        self.assertEqual(row["blocks"], measure.BLOCKS)
+        self.assertGreater(row["median"], 10)
+
+    def test_an_odd_fast_reading_is_not_what_quiet_is(self) -> None:
+        readings = itertools.chain([0.5], itertools.repeat(1.0))
+        steady = pace.Pace(lambda: next(readings))
+        told = [steady.is_quiet() for _ in range(200)]
+        self.assertFalse(told[1])
+        self.assertTrue(told[-1])
+
+    def test_waiting(self) -> None:
+        readings = iter([1.0, 1.5, 1.5, 1.0])
+        calm = pace.Pace(lambda: next(readings))
+        self.assertTrue(calm.wait(0.0))
+        self.assertFalse(calm.wait(0.0))
+        self.assertTrue(calm.wait(10.0))
 
 
 def example() -> dict[str, Any]:
@@ -230,6 +270,8 @@ def timed(model: str, mode: str, median: float) -> dict[str, Any]:
         "p90": median * 1.1,
         "lowest_block_median": median * 0.95,
         "highest_block_median": median * 1.05,
+        "quiet_blocks": 15,
+        "blocks": 17,
         "counts": {"operators": 7},
         "host_bytes": 3 << 20,
     }

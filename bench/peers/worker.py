@@ -31,6 +31,7 @@ from bench.peers.modes.base import Task, Unsupported
 from bench.peers.modes.table import Mode
 from bench.versus_ort import copy_time, time_block
 
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
 COPIES = 3  # of the inputs, used in turn
 # Lines that say only that, or where, something went wrong.
 EMPTY_WORDS = re.compile(r"\s*$|Traceback|\s|Exception from |Check '|The following operation")
@@ -102,6 +103,11 @@ class Bench:
     def warm_inductor(self) -> None:
         torch.compile(lambda x: torch.sin(x) + 1)(torch.ones(64))
 
+    def pace_us(self) -> float:
+        """Of the same work on each core at once."""
+        values = torch.linspace(-1, 1, 32768 * torch.get_num_threads())
+        return float(np.median(time_block(lambda: torch.exp(values), 41, 1.0))) / 1e3
+
     def copy_us(self, count: int) -> float:
         """To copy so many bytes."""
         return device_copy_time(count) if self.task.device == "cuda" else copy_time(count)
@@ -140,6 +146,7 @@ def serve(connection: Connection, mode: Mode, task: Task | None, log: Path) -> N
     descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
+    keep_memory()
     bench = Bench(mode, task)
     with torch.inference_mode():
         while True:
@@ -148,6 +155,15 @@ def serve(connection: Connection, mode: Mode, task: Task | None, log: Path) -> N
             except EOFError:
                 os._exit(0)
             connection.send(answer(bench, what, tuple(args)))
+
+
+def keep_memory() -> None:
+    """Memory once used stays with the process, whatever the runtime.  Else glibc hands large
+    tensors back to the system after each call and gets them again page by page, which takes
+    as long as the program and, under a hypervisor, some other time in each block."""
+    mallopt = ctypes.CDLL(None).mallopt
+    mallopt(M_MMAP_MAX, 0)
+    mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def reason_of(error: Exception) -> str:

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the machine is quiet: nobody else takes its cores' throughput away.
+
+A virtual machine's neighbours make everything up to twice as slow, for seconds or minutes,
+and steal time tells little of it: they share the cores' other hardware threads, and caches.
+A few exponentials on each core at once tell it in a millisecond.  What is timed between two
+quiet readings can be repeated; what is not says more about the neighbours.
+"""
+
+from __future__ import annotations
+
+import bisect
+import time
+from collections.abc import Callable
+
+TOLERANCE = 1.08  # of the quiet reading; a busy sibling of a core makes it 1.2 and more
+STEP = 0.02  # seconds between readings while waiting
+FIRST_READINGS = 200
+
+
+class Pace:
+    def __init__(self, read: Callable[[], float]) -> None:
+        """`read` gives microseconds of work that is always the same."""
+        self.read = read
+        self.readings: list[float] = []  # ascending
+
+    def learn(self) -> None:
+        """What quiet is, if the machine is it in the next seconds."""
+        for _ in range(FIRST_READINGS):
+            self.is_quiet()
+            time.sleep(STEP)
+
+    def quiet_us(self) -> float:
+        """The best of all readings but the odd one in a hundred."""
+        return self.readings[len(self.readings) // 100]
+
+    def is_quiet(self) -> bool:
+        reading = self.read()
+        bisect.insort(self.readings, reading)
+        return reading <= TOLERANCE * self.quiet_us()
+
+    def wait(self, seconds: float) -> bool:
+        """Until the machine is quiet, or the seconds are over: whether it is."""
+        end = time.monotonic() + seconds
+        while not (quiet := self.is_quiet()) and time.monotonic() < end:
+            time.sleep(STEP)
+        return quiet
