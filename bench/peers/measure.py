@@ -23,16 +23,15 @@ from bench.peers.worker import Failed, Worker
 from bench.versus_ort import summary
 
 BLOCKS = 15  # that count, of each mode
-ENOUGH_QUIET = 5  # fewer say less than all blocks do
+ENOUGH_QUIET = 3  # fewer say less than all blocks do
 LEAST_CALLS = 100
-PATIENCE = 3  # a mode may take so many times its seconds, to come to so many calls
+STRETCH = 3  # a mode may take so many times its seconds, to come to so many calls
 STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble
 
 
 @dataclass(frozen=True)
 class Effort:
     seconds: float  # of calls, for each mode
-    patience: float  # seconds that waiting and blocks that do not count may take
     limit: float  # seconds until the first results, and again for all data sets
 
 
@@ -99,11 +98,10 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
     for name in list(workers):
         with excused(workers, name, found):
             blocks[name] = Blocks(calls_of_a_block(workers[name], effort))
-    patience = effort.patience
-    while wanting := [name for name in workers if not blocks[name].suffice(patience)]:
+    while wanting := [name for name in workers if not blocks[name].suffice(pace.patience)]:
         for name in wanting:
             with excused(workers, name, found):
-                patience -= try_block(workers[name], blocks[name], effort, pace, patience)
+                try_block(workers[name], blocks[name], effort, pace)
     for name in list(workers):
         with excused(workers, name, found):
             found[name] |= blocks[name].summary()
@@ -112,18 +110,15 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
     return found
 
 
-def try_block(
-    worker: Worker, blocks: Blocks, effort: Effort, pace: Pace, patience: float
-) -> float:
-    """The seconds that were lost: the wait, and the block too where it does not count."""
-    came, quiet, timed = time.monotonic(), pace.wait(patience), time.monotonic()
-    budget = PATIENCE * effort.seconds / BLOCKS
+def try_block(worker: Worker, blocks: Blocks, effort: Effort, pace: Pace) -> None:
+    quiet, start = pace.wait(), time.monotonic()
+    budget = STRETCH * effort.seconds / BLOCKS
     block = worker.ask(STEP_LIMIT, "block", blocks.runs, budget)
     blocks.all.append(block)
     if quiet and pace.is_quiet():
         blocks.quiet.append(block)
-        return timed - came
-    return time.monotonic() - came
+    else:
+        pace.patience -= time.monotonic() - start
 
 
 @contextmanager

@@ -19,9 +19,11 @@ FIRST_READINGS = 200
 
 
 class Pace:
-    def __init__(self, read: Callable[[], float]) -> None:
-        """`read` gives microseconds of work that is always the same."""
+    def __init__(self, read: Callable[[], float], patience: float) -> None:
+        """`read` gives microseconds of work that is always the same; `patience` are the
+        seconds that may be lost in all, waiting and with what does not count."""
         self.read = read
+        self.patience = patience
         self.readings: list[float] = []  # ascending
 
     def learn(self) -> None:
@@ -39,9 +41,10 @@ class Pace:
         bisect.insort(self.readings, reading)
         return reading <= TOLERANCE * self.quiet_us()
 
-    def wait(self, seconds: float) -> bool:
-        """Until the machine is quiet, or the seconds are over: whether it is."""
-        end = time.monotonic() + seconds
-        while not (quiet := self.is_quiet()) and time.monotonic() < end:
+    def wait(self) -> bool:
+        """Until the machine is quiet, or patience is over: whether it is."""
+        start = time.monotonic()
+        while not (quiet := self.is_quiet()) and time.monotonic() - start < self.patience:
             time.sleep(STEP)
+        self.patience -= time.monotonic() - start
         return quiet

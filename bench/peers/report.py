@@ -30,7 +30,7 @@ atol 1e-5, integers equal). Times are of the first data set, in microseconds: me
 minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
 block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many: the
 same work took its usual time before and after them, so no neighbour on the machine slowed the
-cores (where fewer than 5 were, all blocks count). Each mode has a process of its own, which
+cores (where fewer than 3 were, all blocks count). Each mode has a process of its own, which
 keeps the memory it once had; all of a program's modes are timed in alternating blocks, on
 copies of the inputs used in turn.
 

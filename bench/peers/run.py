@@ -56,12 +56,15 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--quick", action="store_true", help="rough figures in a fraction of the time")
     add("--seconds", type=float, help="of calls per program and mode (2; micro programs 0.5)")
     add("--limit", type=float, help="seconds for a mode to be ready (90), or it is left out")
+    add("--patience", type=float, help="seconds to lose waiting for a quiet machine (1200)")
     add("--models", type=Path, default=MODELS)
     add("--check-only", action="store_true")
     add("--record", type=Path, metavar="STEM", help="write STEM.json, STEM.md, STEM-*.png")
     add("--report", type=Path, metavar="JSON")
     add("--compare", type=Path, nargs=2, metavar="JSON")
     args = parser.parse_args(arguments)
+    if args.patience is None:
+        args.patience = 60 if args.quick else 1200
     if args.threads < 1 or args.batch < 1 or args.length < 1:
         fail("--threads, --batch and --length are 1 or more")
     return args

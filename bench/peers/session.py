@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import signal
 import subprocess
 import sys
@@ -26,7 +27,6 @@ from bench.peers.worker import Failed, Worker
 
 CHECKED_BY_DEFAULT = ["eager", "script"]
 LOGS = SCRATCH / "logs"
-WAITS = 30  # times the seconds of a mode may be lost to a machine that is not quiet
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def task_of(args: argparse.Namespace, case: Case) -> Task:
 
 def effort_of(args: argparse.Namespace, program: Program) -> Effort:
     seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
-    return Effort(seconds, WAITS * seconds, args.limit or (45.0 if args.quick else 90.0))
+    return Effort(seconds, args.limit or (45.0 if args.quick else 90.0))
 
 
 # ---- Only checking -------------------------------------------------------------------
@@ -158,7 +158,9 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
         if mode.name == "compile":
             warm_inductor(mode)
     reference = Worker(modes[0], None, LOGS / "pace.log")
-    machine_pace = pace.Pace(lambda: reference.ask(measure.STEP_LIMIT, "pace_us"))
+    machine_pace = pace.Pace(
+        lambda: reference.ask(measure.STEP_LIMIT, "pace_us"), args.patience
+    )
     machine_pace.learn()
     try:
         for case in cases:

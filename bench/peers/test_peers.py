@@ -122,7 +122,7 @@ def crash(task: Task) -> None:
 
 
 def always_quiet() -> pace.Pace:
-    return pace.Pace(lambda: 1.0)
+    return pace.Pace(lambda: 1.0, 0.0)
 
 
 class InFolder(unittest.TestCase):
@@ -132,7 +132,7 @@ class InFolder(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def rows(self, modes: list[Mode], task: Task, limit: float = 60) -> list[dict[str, Any]]:
-        effort = measure.Effort(0.3, 0.0, limit)
+        effort = measure.Effort(0.3, limit)
         with measure.workers_of() as workers:
             rows = list(measure.make_ready(modes, task, effort, self.folder, workers))
             found = measure.time_all(workers, effort, always_quiet())
@@ -142,7 +142,7 @@ class InFolder(unittest.TestCase):
 class WrongConstants(InFolder):
     def check(self, task: Task) -> str | None:
         """How eager mode failed, if it did."""
-        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 0.0, 60)
+        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 60)
         with measure.workers_of() as workers:
             (row,) = measure.make_ready(eager, task, effort, self.folder, workers)
         return row.get("failed")
@@ -181,7 +181,7 @@ class Modes(InFolder):
 
     def test_a_mode_that_crashes_while_it_is_timed(self) -> None:
         with measure.workers_of() as workers:
-            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 0.0, 60)
+            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
             modes = [fake("dies"), fake("works")]
             list(measure.make_ready(modes, task, effort, self.folder, workers))
             os.kill(workers["dies"].pid, signal.SIGKILL)
@@ -198,10 +198,10 @@ class Modes(InFolder):
 
 class Quiet(InFolder):
     def timed(self, read: Callable[[], float], patience: float) -> measure.Row:
-        task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, patience, 60)
+        task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
         with measure.workers_of() as workers:
             list(measure.make_ready([fake("works")], task, effort, self.folder, workers))
-            return measure.time_all(workers, effort, pace.Pace(read))["works"]
+            return measure.time_all(workers, effort, pace.Pace(read, patience))["works"]
 
     def test_blocks_between_slow_readings_are_timed_again(self) -> None:
         readings = itertools.cycle([1.0, 1.0, 1.05, 1.5])  # two blocks, of which one counts
@@ -218,17 +218,19 @@ class Quiet(InFolder):
 
     def test_an_odd_fast_reading_is_not_what_quiet_is(self) -> None:
         readings = itertools.chain([0.5], itertools.repeat(1.0))
-        steady = pace.Pace(lambda: next(readings))
+        steady = pace.Pace(lambda: next(readings), 0.0)
         told = [steady.is_quiet() for _ in range(200)]
         self.assertFalse(told[1])
         self.assertTrue(told[-1])
 
     def test_waiting(self) -> None:
         readings = iter([1.0, 1.5, 1.5, 1.0])
-        calm = pace.Pace(lambda: next(readings))
-        self.assertTrue(calm.wait(0.0))
-        self.assertFalse(calm.wait(0.0))
-        self.assertTrue(calm.wait(10.0))
+        calm = pace.Pace(lambda: next(readings), 0.0)
+        self.assertTrue(calm.wait())
+        self.assertFalse(calm.wait())
+        calm.patience = 10.0
+        self.assertTrue(calm.wait())
+        self.assertLess(calm.patience, 10.0)
 
 
 def example() -> dict[str, Any]:
