@@ -42,15 +42,24 @@ def main(first: Path, second: Path) -> int:
     print(f"pace of the machine: {min(pace.values()):.2f} to {max(pace.values()):.2f}")
     print(f"the {len(long)} above 1 ms without it: {worst_of(steady)}")
     print(f"their least times: {worst_of(least)}")
+    quiet = [{row_name(row): row.get("quiet_blocks", 0) for row in r["rows"]} for r in records]
     far = [pair for pair in long if apart(pair) > CLOSE]
     for model, mode, a, b in far:
-        print(f"further apart than {CLOSE - 1:.0%}: {model} {mode}, {b / a:.2f}")
+        counts = " and ".join(str(found[model, mode]) for found in quiet)
+        print(
+            f"further apart than {CLOSE - 1:.0%}: {model} {mode}, {b / a:.2f}, "
+            f"of {counts} quiet blocks"
+        )
     return 1 if far else 0
+
+
+def row_name(row: dict[str, Any]) -> tuple[str, str]:
+    return row["model"], row["mode"]
 
 
 def pairs_of(first: dict[str, Any], second: dict[str, Any], which: str) -> list[Pair]:
     """Of all that was measured in both. `which`: of the figures in a row."""
-    found = {(row["model"], row["mode"]): row[which] for row in second["rows"] if which in row}
+    found = {row_name(row): row[which] for row in second["rows"] if which in row}
     return [
         (row["model"], row["mode"], row[which], found[row["model"], row["mode"]])
         for row in first["rows"]

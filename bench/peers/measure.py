@@ -18,12 +18,11 @@ import numpy as np
 
 from bench.peers.modes.base import Task
 from bench.peers.modes.table import Mode
-from bench.peers.pace import Pace
+from bench.peers.pace import ENOUGH_QUIET, Pace
 from bench.peers.worker import Failed, Worker
 from bench.versus_ort import summary
 
-BLOCKS = 15  # that count, of each mode
-ENOUGH_QUIET = 3  # fewer say less than all blocks do
+BLOCKS = 30  # that count, of each mode; short, since quiet may be
 LEAST_CALLS = 100
 STRETCH = 3  # a mode may take so many times its seconds, to come to so many calls
 STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble

@@ -16,6 +16,7 @@ from collections.abc import Callable
 TOLERANCE = 1.08  # of the quiet reading; a busy sibling of a core makes it 1.2 and more
 STEP = 0.02  # seconds between readings while waiting
 FIRST_READINGS = 200
+ENOUGH_QUIET = 6  # blocks; fewer say less than all blocks do, quiet or not
 
 
 class Pace:

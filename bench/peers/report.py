@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.errors import UsageError
+from bench.peers.pace import ENOUGH_QUIET
 from bench.versus_ort import figure
 
 Row = dict[str, Any]
@@ -30,9 +31,9 @@ atol 1e-5, integers equal). Times are of the first data set, in microseconds: me
 minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
 block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many: the
 same work took its usual time before and after them, so no neighbour on the machine slowed the
-cores (where fewer than 3 were, all blocks count). Each mode has a process of its own, which
-keeps the memory it once had; all of a program's modes are timed in alternating blocks, on
-copies of the inputs used in turn.
+cores (where fewer than {quiet} were, all blocks count). Each mode has a process of its own, which keeps
+the memory it once had; all of a program's modes are timed in alternating blocks, on copies of
+the inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
@@ -62,7 +63,7 @@ def render(content: Content, name: str) -> str:
         text += [f"## {title}", "", *median_table(content, chosen), ""]
     text += means(content)
     text += charts_of(name)
-    text += ["## Details", "", LEGEND.format(counts=COUNTS[device], memory=MEMORY[device]), ""]
+    text += ["## Details", "", legend(device), ""]
     text += [*detail_table(content), "", *reason_table(content)]
     return "\n".join(text).rstrip() + "\n"
 
@@ -87,7 +88,8 @@ def described(about: Row, content: Content) -> list[str]:
     loads = [case["load_average"] for case in content["cases"]]
     if loads:
         lines.append(
-            f"- load average {min(loads):.1f} to {max(loads):.1f}; {spread_of(content)}"
+            f"- load average {min(loads):.1f} to {max(loads):.1f}; {quiet_of(content)}; "
+            f"{spread_of(content)}"
         )
     return lines
 
@@ -97,6 +99,12 @@ def spread(row: Row) -> float:
     return row["highest_block_median"] / row["lowest_block_median"] - 1
 
 
+def quiet_of(content: Content) -> str:
+    rows = [row for row in content["rows"] if "median" in row]
+    quiet = sum(row["quiet_blocks"] >= ENOUGH_QUIET for row in rows)
+    return f"{quiet} of {len(rows)} medians are of quiet blocks"
+
+
 def spread_of(content: Content) -> str:
     rows = [row for row in content["rows"] if row.get("median", 0) >= FROM]
     if not rows:
@@ -104,9 +112,13 @@ def spread_of(content: Content) -> str:
     worst = max(rows, key=spread)
     middle = sorted(map(spread, rows))[len(rows) // 2]
     return (
-        f"medians of quiet blocks above 1 ms are {middle:.0%} apart in the middle case, "
+        f"medians of blocks above 1 ms are {middle:.0%} apart in the middle case, "
         f"{spread(worst):.0%} at worst ({worst['model']}, {worst['mode']})"
     )
+
+
+def legend(device: str) -> str:
+    return LEGEND.format(counts=COUNTS[device], memory=MEMORY[device], quiet=ENOUGH_QUIET)
 
 
 # ---- Tables --------------------------------------------------------------------------
