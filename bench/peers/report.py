@@ -26,14 +26,14 @@ WORDS = {
 FROM = 1000.0  # microseconds: shorter medians are not held to the same spread
 
 LEGEND = """\
-Every mode's outputs agree with the model's expected ones on all its data sets (rtol 1e-3,
-atol 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
+Every mode's outputs agree with the model's expected ones on all its data sets (rtol 1e-3, atol
+1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
 minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
-block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many: the
-same work took its usual time before and after them, so no neighbour on the machine slowed the
-cores (where fewer than {quiet} were, all blocks count). Each mode has a process of its own, which keeps
-the memory it once had; all of a program's modes are timed in alternating blocks, on copies of
-the inputs used in turn.
+block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many:
+the same work took its usual time before and after them, so no neighbour on the machine slowed
+the cores (where fewer than {quiet} were, all blocks count). Each mode has a process of its
+own, which keeps the memory it once had; all of a program's modes are timed in alternating
+blocks, on copies of the inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
