@@ -22,7 +22,8 @@ from bench.peers.pace import ENOUGH_QUIET, Pace
 from bench.peers.worker import Failed, Worker
 from bench.versus_ort import summary
 
-BLOCKS = 30  # that count, of each mode; short, since quiet may be
+BLOCKS = 30  # that count, of each mode; short, since quiet may be; fewer of slow calls
+LEAST_OF_A_BLOCK = 3  # calls
 LEAST_CALLS = 100
 STRETCH = 3  # a mode may take so many times its seconds, to come to so many calls
 STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble
@@ -76,14 +77,15 @@ def failure(mode: Mode, failed: Failed) -> Row:
 
 @dataclass
 class Blocks:
-    """Of a mode: how many calls each has, and the nanoseconds of each call."""
+    """Of a mode: how many are wanted, the calls of each, and the nanoseconds of each call."""
 
+    wanted: int
     runs: int
     all: list[np.ndarray] = field(default_factory=list)
     quiet: list[np.ndarray] = field(default_factory=list)
 
     def suffice(self, patience: float) -> bool:
-        return len(self.all if patience <= 0 else self.quiet) >= BLOCKS
+        return len(self.all if patience <= 0 else self.quiet) >= self.wanted
 
     def summary(self) -> Row:
         chosen = self.quiet if len(self.quiet) >= ENOUGH_QUIET else self.all
@@ -96,7 +98,7 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
     blocks: dict[str, Blocks] = {}
     for name in list(workers):
         with excused(workers, name, found):
-            blocks[name] = Blocks(calls_of_a_block(workers[name], effort))
+            blocks[name] = plan_blocks(workers[name], effort)
     while wanting := [name for name in workers if not blocks[name].suffice(pace.patience)]:
         for name in wanting:
             with excused(workers, name, found):
@@ -111,7 +113,7 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
 
 def try_block(worker: Worker, blocks: Blocks, effort: Effort, pace: Pace) -> None:
     quiet, start = pace.wait(), time.monotonic()
-    budget = STRETCH * effort.seconds / BLOCKS
+    budget = STRETCH * effort.seconds / blocks.wanted
     block = worker.ask(STEP_LIMIT, "block", blocks.runs, budget)
     blocks.all.append(block)
     if quiet and pace.is_quiet():
@@ -129,10 +131,12 @@ def excused(workers: dict[str, Worker], name: str, found: dict[str, Row]) -> Ite
         found[name] = failure(workers.pop(name).mode, failed)
 
 
-def calls_of_a_block(worker: Worker, effort: Effort) -> int:
+def plan_blocks(worker: Worker, effort: Effort) -> Blocks:
     samples = worker.ask(STEP_LIMIT, "block", 5, effort.seconds)
-    estimate = float(np.median(samples)) / 1e9
-    return max(LEAST_CALLS, int(effort.seconds / max(estimate, 1e-7))) // BLOCKS + 1
+    in_time = effort.seconds / max(float(np.median(samples)) / 1e9, 1e-7)
+    calls = int(max(in_time, min(LEAST_CALLS, STRETCH * in_time)))
+    wanted = min(max(calls // LEAST_OF_A_BLOCK, ENOUGH_QUIET), BLOCKS)
+    return Blocks(wanted, max(calls // wanted + 1, LEAST_OF_A_BLOCK))
 
 
 def copy_time_of(workers: dict[str, Worker], count: int) -> float | None:
