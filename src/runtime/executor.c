@@ -357,13 +357,12 @@ static tssa_status *place(struct run *run)
 static void offer_outputs(struct run *run, const struct value *outputs)
 {
     const struct plan *plan = run->plan;
-    for (uint32_t i = 0; i < plan->body->n_returns; i++) {
-        if (plan->result_outputs[i] == SLOT_NONE)
-            continue;
-        struct kernel_place *place = &run->places[plan->result_outputs[i]];
-        bool given = outputs[i].kind == TSSA_KIND_TENSOR;
-        place->data = given ? outputs[i].tensor.data : NULL;
-        place->size = given ? tensor_bytes(&outputs[i].tensor) : 0;
+    for (uint32_t i = 0; i < plan->n_results; i++) {
+        const struct value *out = &outputs[plan->results[i].result];
+        struct kernel_place *place = &run->places[plan->results[i].output];
+        bool given = out->kind == TSSA_KIND_TENSOR;
+        place->data = given ? out->tensor.data : NULL;
+        place->size = given ? tensor_bytes(&out->tensor) : 0;
     }
 }
 

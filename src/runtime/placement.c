@@ -74,6 +74,7 @@ struct analysis {
     struct lifetime *lifetimes; /* per value id */
     uint32_t *step_of_op;       /* per op id */
     VEC(struct plan_placed) placed;
+    VEC(struct plan_result) results;
 };
 
 /* The step of `block` that `op` is, or is nested in. */
@@ -176,47 +177,72 @@ static int by_first(const void *a, const void *b)
 
 /* ---- Results that may be written where the caller wants them -------------------------------------- */
 
-static tssa_status *find_result_outputs(struct plan *plan, const uint32_t *output_of_slot)
+/* May return i of a block be computed in memory that the caller may reuse? It must not live on elsewhere,
+ * be it as another result of an If. */
+static bool goes_out(const struct block_plan *block, uint32_t i, const struct ir_value *value)
 {
-    const struct block_plan *body = plan->body;
-    uint32_t *results = ARENA_ARRAY(&plan->arena, uint32_t, body->n_returns);
-    TRY_ALLOC(results);
-    plan->result_outputs = results;
-    for (uint32_t i = 0; i < body->n_returns; i++) {
-        const struct ir_value *value = ir_operand(ir_block_return(body->block), i);
-        bool computed = body->returns[i].move && value->op && !value->op->n_blocks &&
-                        !(value->op->info->flags & IR_ALIAS) &&
-                        value->op->info->cls != IR_CLASS_SEQUENCE &&
-                        value->type->dtype != TSSA_STRING;
-        /* An alias of the result must not live on in memory that the caller may reuse. */
-        for (const struct ir_use *use = computed ? value->uses : NULL; use; use = use->next)
-            computed &= use->user == body->block->last || !keeps_handles(use->user);
-        results[i] = computed ? output_of_slot[value->id] : SLOT_NONE;
-    }
+    const struct ir_op *op = value->op;
+    if (!block->returns[i].move || !op || op->parent != block->block ||
+        value->type->dtype == TSSA_STRING || (op->info->flags & IR_ALIAS) ||
+        op->info->cls == IR_CLASS_SEQUENCE || (op->n_blocks && !ir_op_is(op, IR_OP_If)))
+        return false;
+    uint32_t handles = 0;
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        handles += keeps_handles(use->user);
+    return handles == 1; /* the return itself */
+}
+
+/* NULL for what is no step, as constants. */
+static const struct step *step_of(const struct block_plan *block, const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++)
+        if (block->steps[i].op == op)
+            return &block->steps[i];
     return NULL;
 }
 
-static tssa_status *map_outputs(struct plan *plan, struct arena *scratch, uint32_t **output_of_slot)
+/* The outputs of steps that return i of a block is: those of both branches where it is an If's. */
+static tssa_status *find_results(struct analysis *a, const struct block_plan *block, uint32_t i,
+                                 uint32_t result)
 {
-    *output_of_slot = ARENA_ARRAY(scratch, uint32_t, plan->n_slots);
-    TRY_ALLOC(*output_of_slot);
-    for (uint32_t i = 0; i < plan->n_outputs; i++)
-        if (plan->outputs[i] != SLOT_NONE)
-            (*output_of_slot)[plan->outputs[i]] = i;
-    return NULL;
+    const struct ir_value *value = ir_operand(ir_block_return(block->block), i);
+    const struct step *step = goes_out(block, i, value) ? step_of(block, value->op) : NULL;
+    if (!step)
+        return NULL;
+    uint32_t index = (uint32_t)(value - value->op->results);
+    for (uint32_t b = 0; b < value->op->n_blocks; b++)
+        TRY(find_results(a, step->blocks[b], index, result));
+    struct plan_result found = {result, step->first_output + index};
+    return value->op->n_blocks || vec_push(&a->results, found) ? NULL : status_out_of_memory();
+}
+
+static tssa_status *find_all_results(struct analysis *a)
+{
+    struct plan *plan = a->plan;
+    tssa_status *status = NULL;
+    vec_init(&a->results, plan->arena.allocator);
+    for (uint32_t i = 0; !status && i < plan->body->n_returns; i++)
+        status = find_results(a, plan->body, i, i);
+    if (!status && a->results.count) {
+        plan->results =
+            arena_copy(&plan->arena, a->results.data, a->results.count * sizeof *a->results.data);
+        plan->n_results = (uint32_t)a->results.count;
+        if (!plan->results)
+            status = status_out_of_memory();
+    }
+    vec_free(&a->results);
+    return status;
 }
 
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
-    uint32_t *output_of_slot;
     a.lifetimes = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
     a.step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
     if (!a.lifetimes || !a.step_of_op)
         return status_out_of_memory();
     TRY(collect_symbols(plan));
-    TRY(map_outputs(plan, scratch, &output_of_slot));
-    TRY(find_result_outputs(plan, output_of_slot));
+    TRY(find_all_results(&a));
     index_steps(&a, plan->body);
     vec_init(&a.placed, plan->arena.allocator);
     tssa_status *status = analyse_block(&a, plan->body);

@@ -9,7 +9,7 @@
 
 #include "runtime/plan.h"
 
-/* Fills plan->placed, plan->symbols and plan->result_outputs. */
+/* Fills plan->placed, plan->symbols and plan->results. */
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch);
 
 /*

@@ -62,6 +62,12 @@ struct plan_placed {
     const struct ir_type *type;
 };
 
+/* A step's output that is a graph output, and may be computed in the caller's memory. */
+struct plan_result {
+    uint32_t result; /* number of the graph output */
+    uint32_t output; /* index into plan->outputs */
+};
+
 struct plan {
     struct arena arena;
     const struct ir_graph *graph;
@@ -79,9 +85,8 @@ struct plan {
     uint32_t n_symbols;
     const uint32_t *symbol_numbers; /* per dim id: the symbol's index in `symbols` + 1, or 0 */
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
-    const uint32_t
-        *result_outputs; /* per graph output: index into plan->outputs that may be placed in
-                                       the caller's memory, or SLOT_NONE */
+    const struct plan_result *results;
+    uint32_t n_results;
 };
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. */

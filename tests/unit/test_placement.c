@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory plan: results that are alive together never share bytes, for random lifetimes and sizes. */
+/* The memory plan: results that are alive together never share bytes, for random lifetimes and sizes; which
+ * steps compute graph outputs in the caller's memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "ir/infer.h"
+#include "ir/parser.h"
 #include "runtime/placement.h"
 
 #define MAX_PLACED 200
@@ -121,12 +125,59 @@ static void test_symbolic_sizes(void **state)
     ir_graph_free(f.graph);
 }
 
+/* How many steps may compute graph outputs where the caller wants them. */
+static uint32_t count_results(const char *text)
+{
+    struct ir_graph *graph;
+    struct plan *plan;
+    assert_null(ir_parse(&allocator_default, text, strlen(text), &graph));
+    assert_null(ir_infer_graph(graph));
+    assert_null(plan_create(graph, &allocator_default, &plan));
+    uint32_t n = plan->n_results;
+    plan_free(plan);
+    ir_graph_free(graph);
+    return n;
+}
+
+#define BRANCHES(then, otherwise)                                                                  \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %c: bool[]) -> (%y as \"y\", %z as "     \
+    "\"z\") {\n"                                                                                   \
+    "  %y, %z = If@21(%c): f32[4], f32[4] {\n"                                                     \
+    "    else_branch() {\n" otherwise "    }\n"                                                    \
+    "    then_branch() {\n" then "    }\n"                                                         \
+    "  }\n"                                                                                        \
+    "  return(%y, %z)\n"                                                                           \
+    "}\n"
+
+/* Those of branches too, but not what is also something else's. */
+static void test_results(void **state)
+{
+    (void)state;
+    static const char *const text =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4]) -> (%y as "
+        "\"y\") {\n  %y = Neg@13(%x): f32[4]\n  return(%y)\n}\n";
+    assert_int_equal(count_results(text), 1);
+    assert_int_equal(count_results(BRANCHES("      %a = Neg@13(%x): f32[4]\n"
+                                            "      %b = Abs@13(%x): f32[4]\n"
+                                            "      return(%a, %b)\n",
+                                            "      %d = Exp@13(%x): f32[4]\n"
+                                            "      %e = Sqrt@13(%d): f32[4]\n"
+                                            "      return(%e, %d)\n")),
+                     4);
+    assert_int_equal(count_results(BRANCHES("      %a = Neg@13(%x): f32[4]\n"
+                                            "      return(%a, %a)\n",
+                                            "      %d = Exp@13(%x): f32[4]\n"
+                                            "      return(%x, %d)\n")),
+                     1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_lifetimes),
         cmocka_unit_test(test_chain_reuses_memory),
         cmocka_unit_test(test_symbolic_sizes),
+        cmocka_unit_test(test_results),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

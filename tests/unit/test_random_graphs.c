@@ -72,8 +72,6 @@ static void count_batched(void *user, const tssa_remark *remark)
 
 static void program_open(struct program *p)
 {
-    static const uint32_t nowhere[RANDOM_GRAPH_OUTPUTS] = {SLOT_NONE, SLOT_NONE, SLOT_NONE,
-                                                           SLOT_NONE, SLOT_NONE, SLOT_NONE};
     const tssa_optimize_options checked = {
         .verify_after_passes = 1, .remark = count_batched, .remark_user = p};
     struct evaluator evaluator;
@@ -84,7 +82,7 @@ static void program_open(struct program *p)
     p->run = prepare(p, p->graph, &p->plan);
     p->reference = prepare(p, p->graph, &p->pooled);
     p->pooled->n_placed = 0;
-    p->pooled->result_outputs = nowhere;
+    p->pooled->n_results = 0;
     for (int i = 0; i < PIPELINE_MAX_LEVEL; i++) {
         p->optimized_graph[i] = parse(p);
         no_error(p, pipeline_run(p->optimized_graph[i], i + 1, &pipeline));
