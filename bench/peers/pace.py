@@ -24,7 +24,8 @@ class Pace:
         """`read` gives microseconds of work that is always the same; `patience` are the
         seconds that may be lost in all, waiting and with what does not count."""
         self.read = read
-        self.patience = patience
+        self.patience = patience  # of the program that is being timed
+        self.saved = 0.0  # for those after it
         self.readings: list[float] = []  # ascending
 
     def learn(self) -> None:
@@ -32,6 +33,12 @@ class Pace:
         for _ in range(FIRST_READINGS):
             self.is_quiet()
             time.sleep(STEP)
+
+    def share(self, programs: int) -> None:
+        """What is left of the patience, with so many programs to go: the next has its part."""
+        left = self.saved + self.patience
+        self.patience = left / programs
+        self.saved = left - self.patience
 
     def quiet_us(self) -> float:
         """The best of all readings but the odd one in a hundred."""

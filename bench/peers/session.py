@@ -162,7 +162,8 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
     )
     machine_pace.learn()
     try:
-        for case in cases:
+        for done, case in enumerate(cases):
+            machine_pace.share(len(cases) - done)
             kept.add(*measure_case(args, case, modes, machine_pace))
     except KeyboardInterrupt:
         print(f"stopped; {kept.stem}.json has the {len(kept.cases)} programs before this one")

@@ -29,6 +29,7 @@ from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import MODELS, ROOT
 from bench.peers.program import Program
 from bench.peers.programs.table import PROGRAMS
+from bench.versus_ort import time_block
 from models.lib.data import Data
 
 RUN = [sys.executable, str(ROOT / "bench/peers/run.py")]
@@ -222,6 +223,23 @@ class Quiet(InFolder):
         told = [steady.is_quiet() for _ in range(200)]
         self.assertFalse(told[1])
         self.assertTrue(told[-1])
+
+    def test_patience_is_shared(self) -> None:
+        calm = pace.Pace(lambda: 1.0, 60.0)
+        calm.share(3)
+        self.assertEqual(calm.patience, 20.0)
+        calm.patience = -10.0  # it lost more than its part
+        calm.share(2)
+        self.assertEqual(calm.patience, 15.0)
+        calm.share(1)
+        self.assertEqual(calm.patience, 30.0)
+
+    def test_threads_rest_after_a_block(self) -> None:
+        values = torch.linspace(-1, 1, 65536 * torch.get_num_threads())
+        time_block(lambda: torch.exp(values), 100, 1.0)
+        used, start = time.process_time(), time.monotonic()
+        time.sleep(0.02)
+        self.assertLess(time.process_time() - used, 0.5 * (time.monotonic() - start))
 
     def test_waiting(self) -> None:
         readings = iter([1.0, 1.5, 1.5, 1.0])
