@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ScatterElements-18, ScatterND-18 and TensorScatter-24 of ai.onnx. Each is two steps: the result
- * starts as a copy of the data, then the updates are written. The second step runs on one thread, in
- * the order of the updates, so that duplicate indices always give the same result.
+ * starts as a copy of the data, or takes its place, then the updates are written. The second step runs
+ * on one thread, in the order of the updates, so that duplicate indices always give the same result.
  */
 #include <string.h>
 
@@ -122,15 +122,6 @@ static tssa_status *scatter_prepare(const struct ir_op *op, struct arena *arena,
     return ERROR(TSSA_MALFORMED, "reduction is \"%s\", not none, add, mul, min or max", name);
 }
 
-/* Step one. Nothing to do where the output has been placed on the data itself. */
-static tssa_status *copy_data(struct kernel_args *args, const struct tensor *x, struct tensor **y)
-{
-    TRY(kernel_output(args, 0, x->dtype, x->rank, x->dims, y));
-    if (*y && (*y)->data != x->data)
-        contiguous_copy(args->env->team, (*y)->data, x->data, tensor_bytes(x));
-    return NULL;
-}
-
 static tssa_status *find_combiner(const struct scatter *scatter, tssa_dtype dtype,
                                   combine_fn *combine)
 {
@@ -204,7 +195,7 @@ static tssa_status *scatter_elements_run(struct kernel_args *args)
     tssa_status *status =
         indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis], &strides[axis], &offsets);
     if (!status)
-        status = copy_data(args, x, &y);
+        status = update_input(args, &y);
     if (!status && y && offsets.count > 0)
         scatter_elements_write(updates, axis, combine, strides, offsets.data, y);
     indices_release(&offsets);
@@ -249,7 +240,7 @@ static tssa_status *scatter_nd_run(struct kernel_args *args)
     tensor_strides(depth, x->dims, strides);
     tssa_status *status = indices_read(args, 1, count, depth, x->dims, strides, &offsets);
     if (!status)
-        status = copy_data(args, x, &y);
+        status = update_input(args, &y);
     if (!status && y && tensor_count(updates) > 0) {
         size_t elements = (size_t)dims_product(x->dims, depth, x->rank);
         size_t block = elements * dtype_info(x->dtype)->size;
@@ -333,7 +324,7 @@ static tssa_status *tensor_scatter_run(struct kernel_args *args)
     int64_t start, length = updates->dims[axis], limit = x->dims[axis];
     for (int64_t b = 0; b < x->dims[0]; b++)
         TRY(tensor_scatter_start(scatter, starts, b, length, limit, &start));
-    TRY(copy_data(args, x, &y));
+    TRY(update_input(args, &y));
     if (!y || tensor_count(updates) == 0)
         return NULL;
 

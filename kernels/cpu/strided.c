@@ -261,6 +261,18 @@ void contiguous_copy(const struct team *team, void *to, const void *from, size_t
     strided_copy(team, 1, &box, to, from);
 }
 
+tssa_status *update_input(struct kernel_args *args, struct tensor **output)
+{
+    const struct tensor *x;
+    TRY(kernel_tensor(args, 0, &x));
+    if (kernel_take(args, 0, 0, output))
+        return NULL;
+    TRY(kernel_output(args, 0, x->dtype, x->rank, x->dims, output));
+    if (*output)
+        contiguous_copy(args->env->team, (*output)->data, x->data, tensor_bytes(x));
+    return NULL;
+}
+
 void contiguous_fill(const struct team *team, size_t size, int64_t count, void *to,
                      const void *value)
 {

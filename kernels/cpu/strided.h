@@ -15,8 +15,8 @@
 struct strided_box {
     int rank;
     int64_t dims[STRIDED_MAX_RANK];
-    int64_t to[STRIDED_MAX_RANK];   /* strides in elements */
-    int64_t from[STRIDED_MAX_RANK]; /* the same; 0 repeats an element, negative ones reverse */
+    int64_t to[STRIDED_MAX_RANK];   /* strides in elements; negative ones reverse */
+    int64_t from[STRIDED_MAX_RANK]; /* the same; 0 repeats an element */
 };
 
 /* Adds a dim at the end of the box. */
@@ -37,6 +37,10 @@ void strided_copy(const struct team *team, size_t size, const struct strided_box
 /* Writes one value to every element of the box; its `from` strides are not read. */
 void strided_fill(const struct team *team, size_t size, const struct strided_box *box, void *to,
                   const void *value);
+
+/* Makes output 0 input 0, to be changed in part: in its place where that can be, else a copy. The output is
+ * NULL when it is not wanted. */
+tssa_status *update_input(struct kernel_args *args, struct tensor **output);
 
 /* Both arrays without gaps. */
 void contiguous_copy(const struct team *team, void *to, const void *from, size_t bytes);

@@ -75,6 +75,27 @@ tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t fro
     return NULL;
 }
 
+/* Nobody else's: counted once, or where the plan wants the output, which it does for no other reason. */
+static bool is_own_memory(const struct tensor *tensor, const struct kernel_place *place)
+{
+    if (tensor->owner)
+        return atomic_load_explicit(&tensor->owner->references, memory_order_acquire) == 1;
+    return place && place->data && place->data == tensor->data;
+}
+
+bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor)
+{
+    if (!args->last_uses || !args->last_uses[from] || !args->outputs[index])
+        return false;
+    struct value *input = (struct value *)args->inputs[from]; /* a slot of the run */
+    if (input->kind != TSSA_KIND_TENSOR ||
+        !is_own_memory(&input->tensor, args->places ? &args->places[index] : NULL))
+        return false;
+    value_move(args->outputs[index], input);
+    *tensor = &args->outputs[index]->tensor;
+    return true;
+}
+
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer)
 {
     *buffer = pool_alloc(args->env->pool, size);

@@ -9,7 +9,7 @@
  * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
  * memory with kernel_output, and fills it. It must check everything that inference cannot promise
  * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs never alias outputs
- * unless the kernel itself shares them (kernel_share).
+ * unless the kernel itself shares them (kernel_share) or takes them (kernel_take).
  */
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H
@@ -42,6 +42,7 @@ struct kernel_args {
     const struct value *const *inputs; /* NULL: absent */
     struct value *const *outputs;      /* NULL: not wanted */
     const struct kernel_place *places; /* per output; NULL: none planned */
+    const bool *last_uses; /* per input: kernel_take may have it; NULL: none of them */
 };
 
 struct cpu_kernel {
@@ -57,6 +58,12 @@ tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype 
 /* Makes output `index` share input `from`'s storage under new dims (as many elements). */
 tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank,
                           const int64_t *dims);
+/*
+ * Makes output `index` input `from`, to be changed in place: where nobody uses the input after this op,
+ * and nobody else its memory. Else false, and nothing has happened. A taken input is gone for everybody
+ * but the kernel that took it, which may still read its dims.
+ */
+bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor);
 /* Scratch memory from the pool, released with buffer_release. */
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);
 

@@ -108,6 +108,7 @@ tssa_status *executor_run_kernel(struct run *run, const struct step *step)
         .inputs = run->inputs + step->first_input,
         .outputs = run->outputs + step->first_output,
         .places = run->places + step->first_output,
+        .last_uses = run->plan->last_uses + step->first_input,
     };
     return step->kernel->run(&args);
 }

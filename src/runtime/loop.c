@@ -19,6 +19,19 @@ struct loop {
     int64_t trips; /* INT64_MAX: no limit */
 };
 
+/* What the body updates is its own to update, where nobody else uses it any more. */
+static void carry_in(struct loop *loop, uint32_t i)
+{
+    const struct plan *plan = loop->run->plan;
+    uint32_t input = loop->step->first_input + i + 2, slot = plan->inputs[input];
+    if (slot == SLOT_NONE)
+        return;
+    if (plan->last_uses[input])
+        value_move(&loop->carried[i], &loop->run->slots[slot]);
+    else
+        value_copy(&loop->carried[i], &loop->run->slots[slot]);
+}
+
 static tssa_status *loop_open(struct loop *loop, bool *condition)
 {
     struct run *run = loop->run;
@@ -37,8 +50,7 @@ static tssa_status *loop_open(struct loop *loop, bool *condition)
     for (uint32_t i = 0; i < loop->n_stacked; i++)
         stack_init(&loop->stacks[i], &run->pool);
     for (uint32_t i = 0; i < loop->n_carried; i++)
-        if (inputs[i + 2])
-            value_copy(&loop->carried[i], inputs[i + 2]);
+        carry_in(loop, i);
     return NULL;
 }
 

@@ -65,14 +65,17 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim 
 /* ---- Who may be placed, and for how long ---------------------------------------------------------- */
 
 struct lifetime {
-    uint32_t last; /* step index */
-    bool escapes;  /* outlives its block, or is kept by handle */
+    uint32_t last;         /* step index */
+    uint32_t last_of_view; /* that of those that share its storage; 0: none does, or none after step 0 */
+    bool escapes;          /* outlives its block, or is kept by handle */
+    uint32_t update;       /* index into `placed`, plus 1, of what its last use makes of it; 0: nothing */
 };
 
 struct analysis {
     struct plan *plan;
     struct lifetime *lifetimes; /* per value id */
     uint32_t *step_of_op;       /* per op id */
+    uint32_t *updates;          /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
 };
@@ -109,6 +112,8 @@ static void find_lifetime(struct analysis *a, const struct ir_value *value, cons
             own->escapes |= alias->escapes;
             if (user->parent == step->op->parent && alias->last > last)
                 last = alias->last;
+            if (last > own->last_of_view)
+                own->last_of_view = last;
         }
         if (last > own->last)
             own->last = last;
@@ -127,6 +132,28 @@ static bool size_is_known(const struct plan *plan, const struct ir_type *type)
     return true;
 }
 
+/* Remembers with operand 0 that this result of the step, the newest entry, may take its place. */
+static void offer_update(struct analysis *a, const struct step *step, const struct ir_value *result)
+{
+    const struct ir_value *operand = ir_operand(step->op, 0);
+    bool takes = (step->op->info->flags & IR_UPDATE) && a->plan->last_uses[step->first_input];
+    if (takes && operand->op && operand->op->parent == step->op->parent &&
+        operand->type == result->type)
+        a->lifetimes[operand->id].update = (uint32_t)a->placed.count;
+}
+
+/* Stretches an entry over that of its update, which lies in the same place then. */
+static void join_update(struct analysis *a, const struct lifetime *life, struct plan_placed *placed)
+{
+    if (!life->update)
+        return;
+    const struct plan_placed *update = &a->placed.data[life->update - 1];
+    if (life->last != update->first || life->last_of_view >= update->first)
+        return;
+    placed->last = update->last;
+    a->updates[update->output] = placed->output + 1;
+}
+
 static tssa_status *analyse_step(struct analysis *a, const struct step *step)
 {
     for (uint32_t i = 0; i < step->n_outputs; i++) {
@@ -138,9 +165,13 @@ static tssa_status *analyse_step(struct analysis *a, const struct step *step)
         bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
         if (!step->kernel || life->escapes || shares || !size_is_known(a->plan, value->type))
             continue;
-        struct plan_placed placed = {step->first_output + i, step->index, life->last, value->type};
+        struct plan_placed placed = {step->first_output + i, step->index, life->last, value->type,
+                                     0};
+        join_update(a, life, &placed);
         if (!vec_push(&a->placed, placed))
             return status_out_of_memory();
+        if (i == 0)
+            offer_update(a, step, value);
     }
     return NULL;
 }
@@ -173,6 +204,25 @@ static int by_first(const void *a, const void *b)
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
     return x->output < y->output ? -1 : x->output > y->output;
+}
+
+static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
+{
+    struct plan *plan = a->plan;
+    struct plan_placed *placed = a->placed.data;
+    uint32_t n = (uint32_t)a->placed.count, *entry = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
+    TRY_ALLOC(entry);
+    if (n == 0)
+        return NULL;
+    qsort(placed, n, sizeof *placed, by_first);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t updated = a->updates[placed[i].output];
+        entry[placed[i].output] = i;
+        placed[i].back = updated ? i - entry[updated - 1] : 0;
+    }
+    plan->placed = arena_copy(&plan->arena, placed, n * sizeof *placed);
+    plan->n_placed = n;
+    return plan->placed ? NULL : status_out_of_memory();
 }
 
 /* ---- Results that may be written where the caller wants them -------------------------------------- */
@@ -239,21 +289,16 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     struct analysis a = {.plan = plan};
     a.lifetimes = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
     a.step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
-    if (!a.lifetimes || !a.step_of_op)
+    a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
+    if (!a.lifetimes || !a.step_of_op || !a.updates)
         return status_out_of_memory();
     TRY(collect_symbols(plan));
     TRY(find_all_results(&a));
     index_steps(&a, plan->body);
     vec_init(&a.placed, plan->arena.allocator);
     tssa_status *status = analyse_block(&a, plan->body);
-    if (!status && a.placed.count) {
-        qsort(a.placed.data, a.placed.count, sizeof *a.placed.data, by_first);
-        plan->placed =
-            arena_copy(&plan->arena, a.placed.data, a.placed.count * sizeof *a.placed.data);
-        plan->n_placed = (uint32_t)a.placed.count;
-        if (!plan->placed)
-            status = status_out_of_memory();
-    }
+    if (!status)
+        status = keep_placed(&a, scratch);
     vec_free(&a.placed);
     return status;
 }
@@ -347,6 +392,11 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
     *slab_size = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         const struct plan_placed *placed = &plan->placed[i];
+        if (placed->back) {
+            offsets[i] = offsets[i - placed->back];
+            sizes[i] = sizes[i - placed->back];
+            continue;
+        }
         offsets[i] = SIZE_MAX;
         sizes[i] = placed_size(plan, symbols, placed->type);
         if (sizes[i] == SIZE_MAX || sizes[i] == 0)

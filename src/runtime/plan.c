@@ -14,6 +14,7 @@ struct compiler {
     struct plan *plan;
     struct arena scratch;
     uint32_t *inputs, *outputs; /* plan->inputs and plan->outputs, being filled */
+    bool *last_uses;            /* plan->last_uses, the same */
     struct plan_constant *constants;
     uint32_t *last_user;  /* per op id, head of the list of slots that die there */
     uint32_t *next_dying; /* per slot */
@@ -49,16 +50,18 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     TRY(ir_block_walk(graph->body, count_op, plan));
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
+    c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
     c->constants = ARENA_ARRAY(&plan->arena, struct plan_constant, plan->n_constants);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->constants || !c->last_user || !c->next_dying ||
+    if (!c->inputs || !c->outputs || !c->last_uses || !c->constants || !c->last_user || !c->next_dying ||
         !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
     plan->outputs = c->outputs;
+    plan->last_uses = c->last_uses;
     plan->constants = c->constants;
     plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants =
         0; /* now counted as filled */
@@ -116,6 +119,51 @@ static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, stru
         release[n++] = slot;
     step->release = release;
     return NULL;
+}
+
+/* ---- Last uses ------------------------------------------------------------------------------------ */
+
+/* A value with more is not looked at: each of its users would look at all. */
+#define MOST_USES 64
+
+/* Can the step take the value out of its slot, if it is the last one to use it? */
+static bool wants_to_take(const struct ir_op *op, uint32_t operand)
+{
+    return (operand == 0 && (op->info->flags & IR_UPDATE)) ||
+           (operand >= 2 && ir_op_is(op, IR_OP_Loop));
+}
+
+/* Do all blocks around `op`, up to the value's own, run once at most for each time that the value is made? */
+static bool runs_once(const struct ir_op *op, const struct ir_value *value)
+{
+    const struct ir_block *home = value->op ? value->op->parent : value->block;
+    const struct ir_block *block = op->parent;
+    while (block != home && ir_op_is(block->owner, IR_OP_If))
+        block = block->owner->parent;
+    return block == home;
+}
+
+/* Is it certain that `user` has not used its operand after `op` runs? Both see the operand. */
+static bool is_before(const struct compiler *c, const struct ir_op *user, const struct ir_op *op)
+{
+    for (const struct ir_op *b = op;; b = b->parent->owner)
+        for (const struct ir_op *a = user; a; a = a->parent->owner)
+            if (a->parent == b->parent && a == b) /* around both: the branch that is not taken */
+                return a != user && b != op;
+            else if (a->parent == b->parent)
+                return c->position[a->id] < c->position[b->id];
+}
+
+static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_value *value = op->operands[operand].value;
+    if (!value || !wants_to_take(op, operand) || ir_value_constant(value) || !runs_once(op, value))
+        return false;
+    int n = 0;
+    for (const struct ir_use *use = value->uses; use; use = use->next, n++)
+        if (n == MOST_USES || (use != &op->operands[operand] && !is_before(c, use->user, op)))
+            return false;
+    return true;
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------------- */
@@ -183,8 +231,10 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     step->n_outputs = op->n_results;
     step->first_input = plan->n_inputs;
     step->first_output = plan->n_outputs;
-    for (uint32_t i = 0; i < op->n_operands; i++)
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        c->last_uses[plan->n_inputs] = is_last_use(c, op, i);
         c->inputs[plan->n_inputs++] = op->operands[i].value ? op->operands[i].value->id : SLOT_NONE;
+    }
     for (uint32_t i = 0; i < op->n_results; i++)
         c->outputs[plan->n_outputs++] = op->results[i].wanted ? op->results[i].id : SLOT_NONE;
     TRY(bind_kernel(c, op, step));

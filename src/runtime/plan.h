@@ -7,7 +7,8 @@
  * is one kernel call, or one control-flow op with the plans of its blocks.
  *
  * A step releases the slots whose last use it is. What a block returns is moved out of its slot where
- * the return is the last use, and shared otherwise.
+ * the return is the last use, and shared otherwise. A step that updates a tensor whose last use it is
+ * takes it out of its slot, and so does a Loop with what it carries: then the memory is its own.
  */
 #ifndef TSSA_RUNTIME_PLAN_H
 #define TSSA_RUNTIME_PLAN_H
@@ -60,6 +61,7 @@ struct plan_placed {
     uint32_t output;      /* index into plan->outputs */
     uint32_t first, last; /* step indices between which the memory is in use, both included */
     const struct ir_type *type;
+    uint32_t back; /* its memory is that of the entry so many before, which it updates; 0: its own */
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */
@@ -76,6 +78,7 @@ struct plan {
     const uint32_t *inputs,
         *outputs; /* slots of all steps' operands and results, SLOT_NONE: absent */
     uint32_t n_inputs, n_outputs;
+    const bool *last_uses; /* per plan->inputs: the step may take the value out of its slot */
     const struct plan_constant *constants;
     uint32_t n_constants;
     const struct tensor *const *defaults; /* per graph input; NULL where the caller must give one */

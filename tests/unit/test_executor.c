@@ -280,6 +280,99 @@ static void test_given_outputs(void **state)
     program_close(&p);
 }
 
+/* ---- Updates in place ----------------------------------------------------------------------------- */
+
+#define LENGTH 1000
+
+/* Runs a program on a condition and ones, twice; gives y, and how many tensors like y are left in the pool: what
+ * was copied, for y itself leaves it. */
+static size_t copies_left(const char *body, bool condition, float y[LENGTH])
+{
+    char text[2000];
+    struct program p;
+    float x[LENGTH];
+    for (int i = 0; i < LENGTH; i++)
+        x[i] = 1;
+    snprintf(text, sizeof text,
+             "graph @g opset(\"\": 18) ir_version(8) (%%c: bool[], %%x: f32[N]) -> (%%y) {\n"
+             "  %%n = Constant() {value = i64[] 10}\n"
+             "  %%k = Constant() {value = i64[1, 1] [7]}\n"
+             "  %%five = Constant() {value = f32[1] [5]}\n"
+             "  %%six = Constant() {value = f32[1] [6]}\n"
+             "  %%axes = Constant() {value = i64[2] [0, 1]}\n"
+             "%s  return(%%y)\n}\n",
+             body);
+    program_open(&p, text);
+    struct value c = {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_BOOL, .data = &condition}},
+                 v = f32_vector(x, LENGTH);
+    const struct value *inputs[] = {&c, &v};
+    for (int run = 0; run < 2; run++) {
+        struct value out = {.kind = TSSA_KIND_NONE};
+        no_error(run_execute(p.run, inputs, &out));
+        assert_int_equal(tensor_count(&out.tensor), LENGTH);
+        memcpy(y, out.tensor.data, sizeof(float[LENGTH]));
+        value_release(&out);
+        assert_true(x[7] == 1);
+    }
+    size_t left = p.run->pool.free_bytes / sizeof(float[LENGTH]);
+    program_close(&p);
+    return left;
+}
+
+#define LOOP(start, body)                                                                          \
+    "  %y = Loop@16(%n, _, %" start ") {\n"                                                        \
+    "    body(%i: i64[], %d: bool[], %v: f32[N]) {\n"                                              \
+    "      %at = Unsqueeze@13(%i, %axes)\n"                                                        \
+    "      %w = ScatterND@18(%v, %at, %five)\n" body "    }\n"                                     \
+    "  }\n"
+
+/* A loop writes to the tensor that it was given, once that is its own. */
+static void test_loop_updates_in_place(void **state)
+{
+    (void)state;
+    float y[LENGTH];
+    const char *const write = LOOP("a", "      return(%d, %w)\n");
+    char own[1000];
+    snprintf(own, sizeof own, "  %%a = Neg@13(%%x)\n%s", write);
+    assert_int_equal(copies_left(own, true, y), 0);
+    assert_true(y[0] == 5 && y[9] == 5 && y[10] == -1);
+
+    assert_int_equal(copies_left(LOOP("x", "      return(%d, %w)\n"), true, y), 0);
+    assert_true(y[0] == 5 && y[9] == 5 && y[10] == 1);
+
+    /* Here the version before the write is read after it. */
+    assert_int_not_equal(
+        copies_left(LOOP("x", "      %s = Sub@14(%w, %v)\n      return(%d, %s)\n"), true, y), 0);
+    assert_true(y[0] == 0 && y[9] == 5 && y[10] == 0);
+}
+
+#define BRANCH                                                                                     \
+    "  %a = Neg@13(%x)\n"                                                                          \
+    "  %z = If@16(%c) {\n"                                                                         \
+    "    then_branch() {\n"                                                                        \
+    "      %t = ScatterND@18(%a, %k, %five)\n"                                                     \
+    "      %u = ScatterND@18(%t, %k, %six)\n"                                                      \
+    "      return(%u)\n"                                                                           \
+    "    }\n"                                                                                      \
+    "    else_branch() {\n"                                                                        \
+    "      return(%a)\n"                                                                           \
+    "    }\n"                                                                                      \
+    "  }\n"
+
+/* A branch writes to what nobody uses but the other branch. */
+static void test_branch_updates_in_place(void **state)
+{
+    (void)state;
+    float y[LENGTH];
+    for (int taken = 0; taken < 2; taken++) {
+        assert_int_equal(copies_left(BRANCH "  %y = Identity@16(%z)\n", taken, y), 0);
+        assert_true(y[7] == (taken ? 6 : -1) && y[6] == -1);
+    }
+    /* Here it is read after the branch. */
+    copies_left(BRANCH "  %y = Sub@14(%z, %a)\n", true, y);
+    assert_true(y[7] == 7 && y[6] == 0);
+}
+
 /* Sizes follow the input's shape from run to run, larger and smaller. */
 static void test_shapes_change(void **state)
 {
@@ -315,9 +408,14 @@ static void test_shapes_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loop_counts),        cmocka_unit_test(test_loop_ends_by_condition),
-        cmocka_unit_test(test_endless_loop_stops), cmocka_unit_test(test_nested_capture),
-        cmocka_unit_test(test_if_branches),        cmocka_unit_test(test_given_outputs),
+        cmocka_unit_test(test_loop_counts),
+        cmocka_unit_test(test_loop_ends_by_condition),
+        cmocka_unit_test(test_endless_loop_stops),
+        cmocka_unit_test(test_nested_capture),
+        cmocka_unit_test(test_if_branches),
+        cmocka_unit_test(test_given_outputs),
+        cmocka_unit_test(test_loop_updates_in_place),
+        cmocka_unit_test(test_branch_updates_in_place),
         cmocka_unit_test(test_shapes_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

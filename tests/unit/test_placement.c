@@ -94,7 +94,7 @@ static void test_chain_reuses_memory(void **state)
     struct fixture f;
     setup(&f);
     for (uint32_t i = 0; i < 100; i++)
-        f.placed[i] = (struct plan_placed){i, i, i + 1, bytes_type(&f, 1024)};
+        f.placed[i] = (struct plan_placed){i, i, i + 1, bytes_type(&f, 1024), 0};
     compute(&f, 100, NULL);
     check_disjoint(&f, 100);
     assert_int_equal(f.slab, 2 * 1024);
@@ -116,7 +116,8 @@ static void test_symbolic_sizes(void **state)
     f.plan.n_symbols = 1;
     f.plan.symbol_numbers = numbers;
     f.plan.n_symbol_numbers = 64;
-    f.placed[0] = (struct plan_placed){0, 0, 1, type_tensor(&f.graph->types, TSSA_FLOAT, 2, dims)};
+    f.placed[0] =
+        (struct plan_placed){0, 0, 1, type_tensor(&f.graph->types, TSSA_FLOAT, 2, dims), 0};
     compute(&f, 1, (const int64_t[]){8});
     assert_int_equal(f.sizes[0], 8 * 8 * 4);
     compute(&f, 1, (const int64_t[]){INT64_C(1) << 40});
@@ -125,14 +126,29 @@ static void test_symbolic_sizes(void **state)
     ir_graph_free(f.graph);
 }
 
+static void no_error(tssa_status *status)
+{
+    if (!status)
+        return;
+    print_message("%s\n", tssa_status_message(status));
+    tssa_status_free(status);
+    fail();
+}
+
+static struct plan *make_plan(const char *text, struct ir_graph **graph)
+{
+    struct plan *plan;
+    no_error(ir_parse(&allocator_default, text, strlen(text), graph));
+    no_error(ir_infer_graph(*graph));
+    no_error(plan_create(*graph, &allocator_default, &plan));
+    return plan;
+}
+
 /* How many steps may compute graph outputs where the caller wants them. */
 static uint32_t count_results(const char *text)
 {
     struct ir_graph *graph;
-    struct plan *plan;
-    assert_null(ir_parse(&allocator_default, text, strlen(text), &graph));
-    assert_null(ir_infer_graph(graph));
-    assert_null(plan_create(graph, &allocator_default, &plan));
+    struct plan *plan = make_plan(text, &graph);
     uint32_t n = plan->n_results;
     plan_free(plan);
     ir_graph_free(graph);
@@ -171,13 +187,66 @@ static void test_results(void **state)
                      1);
 }
 
+/* ---- Updates -------------------------------------------------------------------------------------- */
+
+/* How many results lie where the tensor lay that they update. */
+static uint32_t count_in_place(const char *text)
+{
+    struct ir_graph *graph;
+    struct plan *plan = make_plan(text, &graph);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        n += plan->placed[i].back > 0;
+    plan_free(plan);
+    ir_graph_free(graph);
+    return n;
+}
+
+#define UPDATES(ops)                                                                               \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %k: i64[1, 1], %u: f32[1]) -> (%z) {\n"  \
+    "  %a = Neg@13(%x): f32[4]\n" ops "  return(%z)\n"                                             \
+    "}\n"
+#define UPDATE(to, from) "  %" to " = ScatterND@18(%" from ", %k, %u): f32[4]\n"
+
+static void test_updates(void **state)
+{
+    (void)state;
+    assert_int_equal(count_in_place(UPDATES(UPDATE("b", "a") "  %z = Abs@13(%b): f32[4]\n")), 1);
+    /* The second of three takes the place of the first, which is that of the operand. */
+    assert_int_equal(count_in_place(UPDATES(UPDATE("b", "a") UPDATE("c", "b")
+                                                UPDATE("d", "c") "  %z = Abs@13(%d): f32[4]\n")),
+                     3);
+    /* An input is nobody's to change. */
+    assert_int_equal(count_in_place(UPDATES(UPDATE("b", "x") "  %z = Add@14(%a, %b): f32[4]\n")),
+                     0);
+    /* Something reads it later: itself, or under another shape, or in the same step. */
+    assert_int_equal(count_in_place(UPDATES(UPDATE("b", "a") "  %z = Add@14(%a, %b): f32[4]\n")),
+                     0);
+    assert_int_equal(count_in_place(UPDATES("  %s = Constant() {value = i64[2] [2, 2]}: i64[2]\n"
+                                            "  %v = Reshape@21(%a, %s): f32[2, 2]\n" UPDATE(
+                                                "b", "a") "  %w = Flatten@21(%v): f32[2, 2]\n"
+                                                          "  %r = ReduceSum@13(%w): f32[1, 1]\n"
+                                                          "  %z = Add@14(%r, %b)\n")),
+                     0);
+    assert_int_equal(
+        count_in_place(UPDATES("  %i = Constant() {value = i64[4, 1] [3, 2, 1, 0]}: i64[4, 1]\n"
+                               "  %v = Identity@21(%a): f32[4]\n"
+                               "  %b = ScatterND@18(%a, %i, %v): f32[4]\n"
+                               "  %z = Abs@13(%b): f32[4]\n")),
+        0);
+    assert_int_equal(
+        count_in_place(UPDATES("  %i = Constant() {value = i64[4, 1] [3, 2, 1, 0]}: i64[4, 1]\n"
+                               "  %b = ScatterND@18(%a, %i, %a): f32[4]\n"
+                               "  %z = Abs@13(%b): f32[4]\n")),
+        0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_lifetimes),
-        cmocka_unit_test(test_chain_reuses_memory),
-        cmocka_unit_test(test_symbolic_sizes),
-        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_random_lifetimes), cmocka_unit_test(test_chain_reuses_memory),
+        cmocka_unit_test(test_symbolic_sizes),   cmocka_unit_test(test_results),
+        cmocka_unit_test(test_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
