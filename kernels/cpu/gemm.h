@@ -13,6 +13,14 @@
 tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider,
                           tssa_dtype dtype, const struct gemm *gemm);
 
+/* How many multiplications; INT64_MAX where they cannot be counted. */
+int64_t gemm_work(const struct gemm *gemm);
+/* The same as gemm_compute, for loops over many products, which are parallel themselves: of types that
+ * gemm_has_loop, which need no memory. */
+bool gemm_has_loop(tssa_dtype dtype);
+void gemm_on_this_thread(const struct cpu_provider *provider, tssa_dtype dtype,
+                         const struct gemm *gemm);
+
 /* numpy's matmul, with broadcasting of the leading axes: the result's shape, and its elements. */
 tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
 tssa_status *matmul_compute(struct kernel_args *args, const struct cpu_provider *provider,

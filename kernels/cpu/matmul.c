@@ -60,28 +60,71 @@ static tssa_status *broadcast_batches(struct matmul *mm)
     return NULL;
 }
 
+/* ---- Batches -------------------------------------------------------------------------------------- */
+
+/* Products below this many multiplications are too small to be worth all threads. */
+#define SMALL_WORK (INT64_C(1) << 22)
+/* What a thread should have to do, in multiplications. */
+#define BATCH_GRAIN 65536
+
+struct batches {
+    const struct matmul *mm;
+    const struct cpu_provider *provider;
+    tssa_dtype dtype;
+    struct gemm gemm; /* of the first batch */
+};
+
+static struct gemm gemm_of_batch(const struct batches *batches, int64_t i)
+{
+    const struct matmul *mm = batches->mm;
+    size_t width = tssa_dtype_size(batches->dtype);
+    struct gemm gemm = batches->gemm;
+    int64_t rest = i, a_at = 0, b_at = 0;
+    for (int d = mm->batch_rank - 1; d >= 0; d--) {
+        a_at += rest % mm->batch[d] * mm->a_step[d];
+        b_at += rest % mm->batch[d] * mm->b_step[d];
+        rest /= mm->batch[d];
+    }
+    gemm.a = (const char *)gemm.a + (size_t)a_at * width;
+    gemm.b = (const char *)gemm.b + (size_t)b_at * width;
+    gemm.c = (char *)gemm.c + (size_t)(i * gemm.m * gemm.n) * width;
+    return gemm;
+}
+
+static void run_batches(void *context, int64_t begin, int64_t end)
+{
+    const struct batches *batches = context;
+    for (int64_t i = begin; i < end; i++) {
+        struct gemm gemm = gemm_of_batch(batches, i);
+        gemm_on_this_thread(batches->provider, batches->dtype, &gemm);
+    }
+}
+
 static tssa_status *matmul_batches(struct kernel_args *args, const struct cpu_provider *provider,
                                    const struct matmul *mm, const struct tensor *a,
                                    const struct tensor *b, void *out)
 {
-    size_t width = tssa_dtype_size(a->dtype);
-    struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2],
-                        .k = mm->a_dims[mm->a_rank - 1],
-                        .n = mm->b_dims[mm->b_rank - 1],
-                        .a_column = 1,
-                        .b_column = 1};
-    gemm.a_row = gemm.k;
-    gemm.b_row = gemm.n;
+    struct batches batches = {.mm = mm,
+                              .provider = provider,
+                              .dtype = a->dtype,
+                              .gemm = {.m = mm->a_dims[mm->a_rank - 2],
+                                       .k = mm->a_dims[mm->a_rank - 1],
+                                       .n = mm->b_dims[mm->b_rank - 1],
+                                       .a_column = 1,
+                                       .b_column = 1,
+                                       .a = a->data,
+                                       .b = b->data,
+                                       .c = out}};
+    batches.gemm.a_row = batches.gemm.k;
+    batches.gemm.b_row = batches.gemm.n;
+    int64_t work = gemm_work(&batches.gemm);
+    if (mm->batches > 1 && work < SMALL_WORK && gemm_has_loop(a->dtype)) {
+        int64_t grain = BATCH_GRAIN / (work > 0 ? work : 1);
+        team_for(args->env->team, mm->batches, grain > 0 ? grain : 1, run_batches, &batches);
+        return NULL;
+    }
     for (int64_t i = 0; i < mm->batches; i++) {
-        int64_t rest = i, a_at = 0, b_at = 0;
-        for (int d = mm->batch_rank - 1; d >= 0; d--) {
-            a_at += rest % mm->batch[d] * mm->a_step[d];
-            b_at += rest % mm->batch[d] * mm->b_step[d];
-            rest /= mm->batch[d];
-        }
-        gemm.a = (const char *)a->data + (size_t)a_at * width;
-        gemm.b = (const char *)b->data + (size_t)b_at * width;
-        gemm.c = (char *)out + (size_t)(i * gemm.m * gemm.n) * width;
+        struct gemm gemm = gemm_of_batch(&batches, i);
         TRY(gemm_compute(args, provider, a->dtype, &gemm));
     }
     return NULL;
