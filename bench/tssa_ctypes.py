@@ -54,6 +54,9 @@ class _ValueInfo(ctypes.Structure):
     ]
 
 
+_TARGET_SESSION = 1
+
+
 class _OptimizeOptions(ctypes.Structure):
     _fields_ = [
         ("level", c_int),
@@ -69,6 +72,7 @@ class _OptimizeOptions(ctypes.Structure):
         ("n_skipped", c_size_t),
         ("pass_done", c_void_p),
         ("pass_done_user", c_void_p),
+        ("target", c_int),
     ]
 
 
@@ -173,7 +177,9 @@ class Model(_Handle):
         self.n_outputs = lib.c.tssa_model_output_count(self.pointer)
 
     def optimize(self, level: int | None = None) -> None:
-        options = None if level is None else byref(_OptimizeOptions(level=level))
+        """For sessions; nothing of it can be saved."""
+        options = _OptimizeOptions(level=level or 0, target=_TARGET_SESSION)
+        options = None if level is None else byref(options)
         self.lib.check(self.lib.c.tssa_model_optimize(self.pointer, options))
 
     def input_names(self) -> list[str]:

@@ -244,6 +244,13 @@ typedef struct tssa_pass_run {
     int changed;                  /* whether it changed anything */
 } tssa_pass_run;
 
+/* What an optimized model is for. */
+typedef enum tssa_target {
+    TSSA_TARGET_ONNX, /* standard operators alone: any runtime runs it */
+    TSSA_TARGET_SESSION /* what sessions of this library run best: keeps writes that they do in place, and
+                           then cannot be saved as ONNX */
+} tssa_target;
+
 typedef struct tssa_optimize_options {
     int level; /* 0: nothing; 1: what cannot change a result's bits, and is done in no time;
                   2: everything: rewrites across loops, branches and partial writes */
@@ -261,6 +268,7 @@ typedef struct tssa_optimize_options {
     size_t n_skipped;
     void (*pass_done)(void *user, const tssa_pass_run *run); /* after each pass; may be NULL */
     void *pass_done_user;
+    tssa_target target;
 } tssa_optimize_options;
 
 /* Rewrites the model in place; must not run while a session is being created from it. */

@@ -94,7 +94,8 @@ static void print_text(void *user, const char *text, size_t size)
 
 static tssa_status *optimize(struct job *job)
 {
-    const tssa_optimize_options options = {.level = job->arguments.common.level};
+    const tssa_optimize_options options = {.level = job->arguments.common.level,
+                                           .target = TSSA_TARGET_SESSION};
     return tssa_model_optimize(job->model, &options);
 }
 

@@ -8,7 +8,7 @@
  *   breaks  nothing; shape arithmetic that it makes may be folded, constants may be there twice
  *
  * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
- * for it.
+ * for it, and, in what is for a session, assigns to boxes: in ONNX they would be copies.
  */
 #include "base/vec.h"
 #include "passes/lower.h"
@@ -81,6 +81,11 @@ static tssa_status *find_chain(struct visitor *visitor, struct lowering *l)
     return NULL;
 }
 
+static bool is_for_session(const struct pass_context *pass)
+{
+    return pass->options && pass->options->target == TSSA_TARGET_SESSION;
+}
+
 static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
 {
     struct lowering l = {
@@ -95,6 +100,12 @@ static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
     if (!is_read(op))
         TRY(find_chain(visitor, &l));
     size_t n = visitor->chain.count;
+    if (n == 1 && is_for_session(visitor->pass)) {
+        bool cheap;
+        TRY(lower_is_cheap_write(&l, op, &cheap));
+        if (cheap)
+            return NULL;
+    }
     /* What it would become need not fit where it stands. */
     if (op->results[0].type->kind != TYPE_TENSOR)
         return pass_remark(visitor->pass, TSSA_REMARK_MISSED, op,

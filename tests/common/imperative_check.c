@@ -19,18 +19,29 @@ tssa_status *imperative_read(const char *text, struct ir_graph **graph)
     return ir_verify(*graph);
 }
 
-static tssa_status *convert(struct ir_graph *graph, bool all)
+/* What is done to a program. */
+struct way {
+    const char *name;
+    bool all; /* level 2, not conversion alone */
+    tssa_target target;
+};
+
+static const struct way ways[] = {{"conversion", false, TSSA_TARGET_ONNX},
+                                  {"level 2", true, TSSA_TARGET_ONNX},
+                                  {"level 2 for sessions", true, TSSA_TARGET_SESSION}};
+
+static tssa_status *convert(struct ir_graph *graph, const struct way *way)
 {
     static const char *const steps[] = {"separate_names", "rewrite_mutation", "block_propagation",
                                         "rename", "remove_update"};
-    const tssa_optimize_options options = {.verify_after_passes = 1};
+    const tssa_optimize_options options = {.verify_after_passes = 1, .target = way->target};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
     const struct pipeline pipeline = {
         .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
     tssa_status *status =
-        all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
-            : pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, &pipeline);
+        way->all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
+                 : pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }
@@ -103,7 +114,7 @@ static tssa_status *run_converted(const struct check *check, const struct ir_gra
     return status;
 }
 
-static enum imperative_outcome try_level(const struct check *check, bool all)
+static enum imperative_outcome try_way(const struct check *check, const struct way *way)
 {
     struct ir_graph *graph = NULL, *converted = NULL;
     enum imperative_outcome outcome = IMPERATIVE_SAME;
@@ -111,15 +122,14 @@ static enum imperative_outcome try_level(const struct check *check, bool all)
     if (!status)
         status = imperative_read(check->text, &converted);
     if (!status)
-        status = convert(converted, all);
+        status = convert(converted, way);
     if (!status && ir_block_is_imperative(converted->body))
         outcome = IMPERATIVE_REFUSED;
     else if (!status)
         status = run_converted(check, graph, converted);
     if (status) {
         outcome = IMPERATIVE_FAILED;
-        text_printf(check->message, "%s: %s\n", all ? "level 2" : "conversion",
-                    tssa_status_message(status));
+        text_printf(check->message, "%s: %s\n", way->name, tssa_status_message(status));
         tssa_status_free(status);
     }
     ir_graph_free(graph);
@@ -131,6 +141,8 @@ enum imperative_outcome imperative_check(const char *text, const struct value *c
                                          size_t n_runs, struct text *message)
 {
     const struct check check = {text, inputs, n_runs, message};
-    enum imperative_outcome outcome = try_level(&check, false);
-    return outcome == IMPERATIVE_SAME ? try_level(&check, true) : outcome;
+    enum imperative_outcome outcome = IMPERATIVE_SAME;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways && outcome == IMPERATIVE_SAME; i++)
+        outcome = try_way(&check, &ways[i]);
+    return outcome;
 }

@@ -139,6 +139,25 @@ static void other_shapes(struct generator *g)
     add(g, VECTOR, id);
 }
 
+/* Writes rows of a matrix, one or two of them: in place, where nothing reads the old ones, be it by another
+ * name. */
+static void updates(struct generator *g)
+{
+    uint32_t a = pick(g, MATRIX), row = pick(g, ROW), id;
+    if (below(g, 2)) {
+        id = fresh(g);
+        emit(g, "%%v%u = Identity@16(%%v%u)\n", id, a);
+        add(g, MATRIX, id);
+    }
+    id = fresh(g);
+    emit(g, "%%v%u = ScatterND@18(%%v%u, %%row%u, %%v%u)\n", id, a, below(g, 3), row);
+    if (below(g, 2)) {
+        a = id, row = pick(g, ROW), id = fresh(g);
+        emit(g, "%%v%u = ScatterND@18(%%v%u, %%row%u, %%v%u)\n", id, a, below(g, 3), row);
+    }
+    add(g, MATRIX, id);
+}
+
 /* What changes nothing, or is there twice. */
 static void redundant(struct generator *g)
 {
@@ -383,7 +402,7 @@ static void sequence_map(struct generator *g)
 static void body(struct generator *g, uint32_t length)
 {
     static void (*const plain[])(struct generator *) = {
-        arithmetic, arithmetic, alias, alias, other_shapes, sequences, redundant, indexed};
+        arithmetic, arithmetic, alias, alias, other_shapes, sequences, redundant, indexed, updates};
     static void (*const control[])(struct generator *) = {branches,  loop,         loop,        map,
                                                           scan_rows, scan_columns, sequence_map};
     g->depth++;
@@ -391,7 +410,7 @@ static void body(struct generator *g, uint32_t length)
         if (g->depth <= MAX_DEPTH && below(g, 4) == 0)
             control[below(g, 7)](g);
         else
-            plain[below(g, 8)](g);
+            plain[below(g, 9)](g);
     g->depth--;
 }
 
@@ -408,6 +427,9 @@ static void generate(struct generator *g, uint64_t seed)
     emit(&inner, "%%axis = Constant() {value = i64[1] [0]}\n"
                  "%%flat = Constant() {value = i64[1] [-1]}\n"
                  "%%row = Constant() {value = i64[2] [1, -1]}\n"
+                 "%%row0 = Constant() {value = i64[1, 1] [0]}\n"
+                 "%%row1 = Constant() {value = i64[1, 1] [1]}\n"
+                 "%%row2 = Constant() {value = i64[1, 1] [-1]}\n"
                  "%%zero = Constant() {value = i64[] 0}\n"
                  "%%three = Constant() {value = i64[] 3}\n"
                  "%%yes = Constant() {value = bool[] true}\n"

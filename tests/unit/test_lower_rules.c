@@ -159,18 +159,23 @@ static tssa_status *is_onnx(void *context, struct ir_op *op)
                : NULL;
 }
 
-static void lower(struct test_case *t, struct ir_graph *graph, bool cleanup)
+enum mode { ALONE, WITH_CLEANUP, FOR_SESSIONS, N_MODES };
+
+static void lower(struct test_case *t, struct ir_graph *graph, enum mode mode)
 {
     static const char *const passes[] = {"lower_rules",           "infer",
                                          "fold_shapes",           "fold_constants",
                                          "common_subexpressions", "dead_code"};
-    const tssa_optimize_options checked = {.verify_after_passes = 1};
+    const tssa_optimize_options checked = {.verify_after_passes = 1,
+                                           .target = mode == FOR_SESSIONS ? TSSA_TARGET_SESSION
+                                                                          : TSSA_TARGET_ONNX};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
     const struct pipeline pipeline = {
         .options = &checked, .evaluate = evaluator_run, .evaluate_user = &evaluator};
-    ok(t, pipeline_run_passes(graph, passes, cleanup ? 6 : 1, &pipeline), "lower");
-    ok(t, ir_block_walk(graph->body, is_onnx, NULL), "lower");
+    ok(t, pipeline_run_passes(graph, passes, mode == WITH_CLEANUP ? 6 : 1, &pipeline), "lower");
+    if (mode != FOR_SESSIONS)
+        ok(t, ir_block_walk(graph->body, is_onnx, NULL), "lower");
     evaluator_free(&evaluator);
 }
 
@@ -198,9 +203,9 @@ static void run_program(struct test_case *t, bool print)
     struct ir_graph *graph = parse(t);
     execute(t, graph, expected);
     ir_graph_free(graph);
-    for (int cleanup = 0; cleanup < 2; cleanup++) {
+    for (enum mode mode = 0; mode < N_MODES; mode++) {
         graph = parse(t);
-        lower(t, graph, cleanup != 0);
+        lower(t, graph, mode);
         struct text text;
         text_init(&text, &allocator_default);
         ir_print_graph(graph, false, &text);
@@ -281,6 +286,43 @@ static void test_same_bits(void **state)
         run_seed(i, false);
 }
 
+/* ---- For sessions --------------------------------------------------------------------------------- */
+
+static size_t assigns_left(const char *rule, const char *type)
+{
+    static const char *const pass[] = {"lower_rules"};
+    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
+    const struct pipeline pipeline = {.options = &options};
+    struct ir_graph *graph;
+    char text[500];
+    snprintf(text, sizeof text,
+             "graph (%%x: f32[4, 6], %%s: %s, %%i: i64[], %%m: bool[4]) -> (%%y) {\n"
+             "  %%y = assign(%%x, %%s%s\n"
+             "  return(%%y)\n}\n",
+             type, rule);
+    assert_null(ir_parse(&allocator_default, text, strlen(text), &graph));
+    assert_null(ir_infer_graph(graph));
+    assert_null(pipeline_run_passes(graph, pass, 1, &pipeline));
+    size_t n = 0;
+    for (const struct ir_op *op = graph->body->first; op; op = op->next)
+        n += ir_op_is(op, IR_OP_assign);
+    ir_graph_free(graph);
+    return n;
+}
+
+/* Sessions write boxes in place; what else there is has an operator of ONNX that is as good. */
+static void test_what_sessions_keep(void **state)
+{
+    (void)state;
+    assert_int_equal(assigns_left(", %i) {rule = [select(0, $0)]}", "f32[6]"), 1);
+    assert_int_equal(assigns_left(") {rule = [slice(1, 1, 6, 2)]}", "f32[4, 3]"), 1);
+    assert_int_equal(assigns_left(") {rule = [slice(0, -1, -5, -1), select(1, 2)]}", "f32[]"), 1);
+    assert_int_equal(assigns_left(") {rule = [slice(0, 0, 4, 1)]}", "f32[4, 6]"), 0);
+    assert_int_equal(assigns_left(") {rule = [slice(0, 4, 4, 1)]}", "f32[0, 6]"), 0);
+    assert_int_equal(assigns_left(", %m) {rule = [mask(0, $0)]}", "f32[]"), 0);
+    assert_int_equal(assigns_left(") {rule = [diagonal(0, 1, 0)]}", "f32[4]"), 0);
+}
+
 /* ---- Chains --------------------------------------------------------------------------------------- */
 
 /* One of up to three tensors is written to: `x`, or what an assign before made of it. */
@@ -344,6 +386,7 @@ static void test_chains(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
+                                       cmocka_unit_test(test_what_sessions_keep),
                                        cmocka_unit_test(test_chains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

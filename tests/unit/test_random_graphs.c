@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random programs (common/random_graph.h): neither the passes of a level nor the places that the memory
- * plan gives to results may change a bit. Every program runs with all results in the pool and with the
- * memory plan, whose slab is filled with NaNs before each run; several times on one run state, with
+ * plan gives to results may change a bit. Every program runs with all results in the pool, none of which takes
+ * the place of another, and with the memory plan, whose slab is filled with NaNs before each run; several times on one run state, with
  * outputs of the run's and of the caller's; and optimized.
  *
  * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
@@ -28,13 +28,23 @@
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
+static const struct {
+    int level;
+    tssa_target target;
+    const char *name;
+} ways[] = {{1, TSSA_TARGET_ONNX, "optimized at level 1"},
+            {2, TSSA_TARGET_ONNX, "optimized at level 2"},
+            {2, TSSA_TARGET_SESSION, "optimized at level 2 for sessions"}};
+
+#define N_WAYS 3
+
 struct program {
     const char *text;
     uint64_t seed;
     unsigned long batched; /* loops that level 2 computed at once */
-    struct ir_graph *graph, *optimized_graph[PIPELINE_MAX_LEVEL];
-    struct plan *plan, *pooled, *optimized_plan[PIPELINE_MAX_LEVEL];
-    struct run *run, *reference, *optimized[PIPELINE_MAX_LEVEL]; /* [i]: of level i + 1 */
+    struct ir_graph *graph, *optimized_graph[N_WAYS];
+    struct plan *plan, *pooled, *optimized_plan[N_WAYS];
+    struct run *run, *reference, *optimized[N_WAYS]; /* [i]: in way i */
 };
 
 static void no_error(const struct program *p, tssa_status *status)
@@ -72,7 +82,7 @@ static void count_batched(void *user, const tssa_remark *remark)
 
 static void program_open(struct program *p)
 {
-    const tssa_optimize_options checked = {
+    tssa_optimize_options checked = {
         .verify_after_passes = 1, .remark = count_batched, .remark_user = p};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
@@ -83,9 +93,12 @@ static void program_open(struct program *p)
     p->reference = prepare(p, p->graph, &p->pooled);
     p->pooled->n_placed = 0;
     p->pooled->n_results = 0;
-    for (int i = 0; i < PIPELINE_MAX_LEVEL; i++) {
+    p->pooled->last_uses = ARENA_ARRAY(&p->pooled->arena, bool, p->pooled->n_inputs); /* none */
+    assert_non_null(p->pooled->last_uses);
+    for (int i = 0; i < N_WAYS; i++) {
         p->optimized_graph[i] = parse(p);
-        no_error(p, pipeline_run(p->optimized_graph[i], i + 1, &pipeline));
+        checked.target = ways[i].target;
+        no_error(p, pipeline_run(p->optimized_graph[i], ways[i].level, &pipeline));
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
     }
     evaluator_free(&evaluator);
@@ -98,7 +111,7 @@ static void program_close(struct program *p)
     plan_free(p->plan);
     plan_free(p->pooled);
     ir_graph_free(p->graph);
-    for (int i = 0; i < PIPELINE_MAX_LEVEL; i++) {
+    for (int i = 0; i < N_WAYS; i++) {
         run_free(p->optimized[i]);
         plan_free(p->optimized_plan[i]);
         ir_graph_free(p->optimized_graph[i]);
@@ -163,12 +176,11 @@ static void give(const struct value *expected, struct value *outputs)
 static void run_optimized(struct program *p, const struct value *const *inputs,
                           const struct value *expected)
 {
-    static const char *const when[] = {"optimized at level 1", "optimized at level 2"};
-    for (int i = 0; i < PIPELINE_MAX_LEVEL; i++) {
+    for (int i = 0; i < N_WAYS; i++) {
         struct value outputs[RANDOM_GRAPH_OUTPUTS] = {0};
         poison(p->optimized[i]);
         no_error(p, run_execute(p->optimized[i], inputs, outputs));
-        expect_same(p, outputs, expected, when[i]);
+        expect_same(p, outputs, expected, ways[i].name);
         release(outputs);
     }
 }
