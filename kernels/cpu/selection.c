@@ -165,32 +165,113 @@ static const uint64_t value_bits[TSSA_DTYPE_COUNT] = {
     [TSSA_BFLOAT16] = 0x7fff,
 };
 
-static tssa_status *non_zero_run(struct kernel_args *args)
-{
+/* Elements are looked at in chunks, each of which knows how many were found in those before it. */
+#define CHUNK 32768
+
+struct non_zero {
     const struct tensor *x;
+    const struct finder *finder;
+    uint64_t bits;
+    int64_t count; /* elements */
+    int64_t
+        *found;    /* per chunk: in those before it, once all are counted; the last entry: in all */
+    int64_t *rows; /* the result: a row for each axis */
+};
+
+static int64_t chunk_length(const struct non_zero *job, int64_t chunk)
+{
+    int64_t rest = job->count - chunk * CHUNK;
+    return rest < CHUNK ? rest : CHUNK;
+}
+
+static const void *chunk_data(const struct non_zero *job, int64_t chunk)
+{
+    return (const char *)job->x->data + (size_t)(chunk * CHUNK) * dtype_info(job->x->dtype)->size;
+}
+
+static void count_chunks(void *context, int64_t begin, int64_t end)
+{
+    const struct non_zero *job = context;
+    for (int64_t c = begin; c < end; c++)
+        job->found[c] = job->finder->count(chunk_data(job, c), chunk_length(job, c), job->bits);
+}
+
+static int64_t add_up(int64_t *found, int64_t n)
+{
+    int64_t sum = 0;
+    for (int64_t c = 0; c < n; c++) {
+        int64_t here = found[c];
+        found[c] = sum;
+        sum += here;
+    }
+    return found[n] = sum;
+}
+
+/* Entries [begin, end) of the last row are numbers from `first` on: takes them apart into coordinates. */
+static void split_numbers(const struct non_zero *job, int64_t first, int64_t begin, int64_t end,
+                          int64_t found)
+{
+    const struct tensor *x = job->x;
+    int last = x->rank - 1;
+    int64_t *numbers = job->rows + last * found, line = 0, line_end = 0, at[TSSA_MAX_RANK];
+    for (int64_t n = begin; n < end; n++) {
+        int64_t number = first + numbers[n];
+        if (number >= line_end) { /* division is slow, and many are on one line */
+            int64_t rest = number / x->dims[last];
+            line = rest * x->dims[last];
+            line_end = line + x->dims[last];
+            for (int d = last; d-- > 0; rest /= x->dims[d])
+                at[d] = rest % x->dims[d];
+        }
+        for (int d = 0; d < last; d++)
+            job->rows[d * found + n] = at[d];
+        numbers[n] = number - line;
+    }
+}
+
+static void find_chunks(void *context, int64_t begin, int64_t end)
+{
+    const struct non_zero *job = context;
+    int64_t n_chunks = (job->count + CHUNK - 1) / CHUNK, found = job->found[n_chunks];
+    int64_t *numbers = job->rows + (job->x->rank - 1) * found;
+    for (int64_t c = begin; c < end; c++) {
+        int64_t to = job->found[c], next = job->found[c + 1];
+        job->finder->find(chunk_data(job, c), chunk_length(job, c), job->bits, next - to,
+                          numbers + to);
+        split_numbers(job, c * CHUNK, to, next, found);
+    }
+}
+
+static tssa_status *find_non_zero(struct kernel_args *args, struct non_zero *job)
+{
     struct tensor *y;
-    TRY(kernel_tensor(args, 0, &x));
-    uint64_t bits = value_bits[x->dtype];
-    if (bits == 0)
-        return ERROR(TSSA_UNSUPPORTED, "%s has no zero test", dtype_info(x->dtype)->ir_name);
-    const struct finder *finder = finder_of(x->dtype);
-    int64_t count = (int64_t)tensor_count(x), found = finder->count(x->data, count, bits);
+    int64_t n_chunks = (job->count + CHUNK - 1) / CHUNK;
+    team_for(args->env->team, n_chunks, 2, count_chunks, job);
+    int64_t found = add_up(job->found, n_chunks);
     /* A scalar has no coordinates: unlike numpy's, the result is [0, 1] or [0, 0]. */
-    TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){x->rank, found}, &y));
+    TRY(kernel_output(args, 0, TSSA_INT64, 2, (const int64_t[]){job->x->rank, found}, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
-    /* The numbers of the elements go to the last row, and are then taken apart from there. */
-    int last = x->rank - 1;
-    int64_t *rows = y->data, *numbers = rows + last * found;
-    finder->find(x->data, count, bits, found, numbers);
-    for (int64_t n = 0; n < found && last > 0; n++) {
-        int64_t rest = numbers[n];
-        for (int d = last; d >= 0; d--) {
-            rows[d * found + n] = rest % x->dims[d];
-            rest /= x->dims[d];
-        }
-    }
+    job->rows = y->data;
+    team_for(args->env->team, n_chunks, 2, find_chunks, job);
     return NULL;
+}
+
+static tssa_status *non_zero_run(struct kernel_args *args)
+{
+    struct non_zero job = {0};
+    struct buffer *found;
+    TRY(kernel_tensor(args, 0, &job.x));
+    job.bits = value_bits[job.x->dtype];
+    if (job.bits == 0)
+        return ERROR(TSSA_UNSUPPORTED, "%s has no zero test", dtype_info(job.x->dtype)->ir_name);
+    job.finder = finder_of(job.x->dtype);
+    job.count = (int64_t)tensor_count(job.x);
+    TRY(kernel_scratch(args, (size_t)(job.count / CHUNK + 2) * sizeof *job.found, &found));
+    job.found = found->data;
+    tssa_status *status = find_non_zero(args, &job);
+    buffer_release(found);
+    return status;
 }
 
 const struct cpu_kernel cpu_kernel_non_zero = {NULL, non_zero_run};
