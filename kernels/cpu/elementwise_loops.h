@@ -17,6 +17,7 @@
 #include "base/clones.h"
 #include "kernels/cpu/elementwise.h"
 #include "kernels/cpu/exp.h"
+#include "kernels/cpu/tanh.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)
@@ -208,8 +209,10 @@ FUNCTION(SQRT, sqrt)
 
 #if defined(T_IS_FLOAT32)
 UNARY(EXP, exp_for_float((double)a))
+UNARY(TANH, tanh_for_float((double)a))
 #else
 FUNCTION(EXP, exp)
+FUNCTION(TANH, tanh)
 #endif
 FUNCTION(EXPM1, expm1)
 FUNCTION(LOG, log)
@@ -223,7 +226,6 @@ FUNCTION(ACOS, acos)
 FUNCTION(ATAN, atan)
 FUNCTION(SINH, sinh)
 FUNCTION(COSH, cosh)
-FUNCTION(TANH, tanh)
 FUNCTION(ASINH, asinh)
 FUNCTION(ACOSH, acosh)
 FUNCTION(ATANH, atanh)

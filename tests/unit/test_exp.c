@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp_for_float over all magnitudes of float32, against the C library's double. */
+/* exp_for_float and tanh_for_float over all magnitudes of float32, against the C library's double. */
 #include <float.h>
 #include <math.h>
 #include <setjmp.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "kernels/cpu/exp.h"
+#include "kernels/cpu/tanh.h"
 
 static float float_of(uint32_t bits)
 {
@@ -51,9 +52,35 @@ static void special_values(void **state)
     assert_true((float)exp_for_float(-103.97208404541016) == 0);
 }
 
+static void tanh_is_close(void **state)
+{
+    (void)state;
+    double worst = 0;
+    for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 9973) {
+        double x = (double)float_of((uint32_t)bits), expected = tanh(x);
+        if (isnan(x) || expected == 0)
+            continue;
+        double error = fabs(tanh_for_float(x) - expected) / fabs(expected);
+        worst = error > worst ? error : worst;
+    }
+    assert_true(worst > 0 && worst < 0x1p-43);
+}
+
+static void tanh_of_special_values(void **state)
+{
+    (void)state;
+    assert_true(tanh_for_float(0) == 0 && !signbit(tanh_for_float(0)));
+    assert_true(tanh_for_float(-0.0) == 0 && signbit(tanh_for_float(-0.0)));
+    assert_true((float)tanh_for_float(FLT_TRUE_MIN) == FLT_TRUE_MIN);
+    assert_true(tanh_for_float((double)INFINITY) == 1 && tanh_for_float((double)-INFINITY) == -1);
+    assert_true(tanh_for_float((double)FLT_MAX) == 1 && tanh_for_float((double)-FLT_MAX) == -1);
+    assert_true(isnan(tanh_for_float((double)NAN)));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(is_close),
-                                       cmocka_unit_test(special_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(is_close), cmocka_unit_test(special_values),
+                                       cmocka_unit_test(tanh_is_close),
+                                       cmocka_unit_test(tanh_of_special_values)};
     return cmocka_run_group_tests_name("exp", tests, NULL, NULL);
 }
