@@ -11,7 +11,7 @@
 #define COLUMNS 128
 
 /* Below this many multiplications the call into a library costs more than it saves. */
-#define PROVIDER_MIN_WORK 4096
+#define PROVIDER_MIN_WORK 2048
 
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
