@@ -45,12 +45,26 @@ static uint32_t axes_put_back(const struct reader *r, int64_t axis)
     return next->n_params;
 }
 
+/* The only element of an axis: nothing is copied. */
+static bool selects_only(const struct reader *r, const struct rule_step *step, int64_t axis)
+{
+    return !step->params[1].is_operand && (number(step, 1) == 0 || number(step, 1) == -1) &&
+           lower_rank(r->x) > axis && lower_is_number(r->x->type->dims[axis], 1);
+}
+
 static void read_select(struct reader *r, const struct rule_step *step)
 {
     struct lowering *l = r->l;
     int64_t axis = number(step, 0);
     uint32_t back = axes_put_back(r, axis);
     struct ir_value *index;
+    if (selects_only(r, step, axis)) {
+        if (back == 1)
+            r->at++;
+        else
+            r->x = lower_squeeze(l, r->x, 1, &axis);
+        return;
+    }
     if (!step->params[1].is_operand) {
         index = back == 1 ? lower_list(l, number(step, 1)) : lower_int(l, number(step, 1));
         r->at += back == 1;
