@@ -42,7 +42,7 @@ struct kernel_args {
     const struct value *const *inputs; /* NULL: absent */
     struct value *const *outputs;      /* NULL: not wanted */
     const struct kernel_place *places; /* per output; NULL: none planned */
-    const bool *last_uses; /* per input: kernel_take may have it; NULL: none of them */
+    const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
 };
 
 struct cpu_kernel {

@@ -65,17 +65,18 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim 
 /* ---- Who may be placed, and for how long ---------------------------------------------------------- */
 
 struct lifetime {
-    uint32_t last;         /* step index */
-    uint32_t last_of_view; /* that of those that share its storage; 0: none does, or none after step 0 */
-    bool escapes;          /* outlives its block, or is kept by handle */
-    uint32_t update;       /* index into `placed`, plus 1, of what its last use makes of it; 0: nothing */
+    uint32_t last; /* step index */
+    uint32_t
+        last_of_view; /* that of those that share its storage; 0: none does, or none after step 0 */
+    bool escapes;     /* outlives its block, or is kept by handle */
+    uint32_t update; /* index into `placed`, plus 1, of what its last use makes of it; 0: nothing */
 };
 
 struct analysis {
     struct plan *plan;
     struct lifetime *lifetimes; /* per value id */
     uint32_t *step_of_op;       /* per op id */
-    uint32_t *updates;          /* per plan->outputs: the output whose memory it goes on using, plus 1 */
+    uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
 };
@@ -210,7 +211,8 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
 {
     struct plan *plan = a->plan;
     struct plan_placed *placed = a->placed.data;
-    uint32_t n = (uint32_t)a->placed.count, *entry = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
+    uint32_t n = (uint32_t)a->placed.count,
+             *entry = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
     TRY_ALLOC(entry);
     if (n == 0)
         return NULL;

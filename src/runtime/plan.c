@@ -55,8 +55,8 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->last_uses || !c->constants || !c->last_user || !c->next_dying ||
-        !c->position)
+    if (!c->inputs || !c->outputs || !c->last_uses || !c->constants || !c->last_user ||
+        !c->next_dying || !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;

@@ -61,7 +61,8 @@ struct plan_placed {
     uint32_t output;      /* index into plan->outputs */
     uint32_t first, last; /* step indices between which the memory is in use, both included */
     const struct ir_type *type;
-    uint32_t back; /* its memory is that of the entry so many before, which it updates; 0: its own */
+    uint32_t
+        back; /* its memory is that of the entry so many before, which it updates; 0: its own */
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */
