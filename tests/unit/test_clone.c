@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/no_error.h"
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -36,13 +37,6 @@ static const char looped[] = "graph @g opset(\"\": 18) ir_version(8) (%n: i64[],
                              "  }\n"
                              "  return(%a, %s)\n"
                              "}\n";
-
-static void no_error(tssa_status *status)
-{
-    if (status)
-        print_message("%s\n", tssa_status_message(status));
-    assert_null(status);
-}
 
 static struct ir_graph *parse(const char *text)
 {

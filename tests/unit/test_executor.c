@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/no_error.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -21,15 +22,6 @@ struct program {
     struct plan *plan;
     struct run *run;
 };
-
-static void no_error(tssa_status *status)
-{
-    if (!status)
-        return;
-    print_message("%s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    fail();
-}
 
 static void program_open(struct program *p, const char *text)
 {

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "common/no_error.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/placement.h"
@@ -124,15 +125,6 @@ static void test_symbolic_sizes(void **state)
     assert_int_equal(f.offsets[0], SIZE_MAX);
     assert_int_equal(f.slab, 0);
     ir_graph_free(f.graph);
-}
-
-static void no_error(tssa_status *status)
-{
-    if (!status)
-        return;
-    print_message("%s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    fail();
 }
 
 static struct plan *make_plan(const char *text, struct ir_graph **graph)

@@ -17,6 +17,7 @@
 
 #include "api/handles.h"
 #include "base/file.h"
+#include "common/no_error.h"
 #include "common/test_alloc.h"
 #include "onnx/tensor_proto.h"
 
@@ -24,15 +25,6 @@
 #define MAX_VALUES 32
 #define THREADS 4
 #define RUNS 10
-
-static void no_error(tssa_status *status)
-{
-    if (!status)
-        return;
-    print_message("%s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    fail();
-}
 
 /* ---- A model and its inputs ----------------------------------------------------------------------- */
 
