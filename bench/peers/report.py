@@ -8,8 +8,8 @@ import math
 from pathlib import Path
 from typing import Any
 
+from bench.peers.effort import LEAST_CALLS, LEAST_SECONDS
 from bench.peers.errors import UsageError
-from bench.peers.pace import ENOUGH_QUIET
 from bench.versus_ort import figure
 
 Row = dict[str, Any]
@@ -31,9 +31,10 @@ Every mode's outputs agree with the model's expected ones on all its data sets (
 minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
 block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many:
 the same work took its usual time before and after them, so no neighbour on the machine slowed
-the cores (where fewer than {quiet} were, all blocks count). Each mode has a process of its
-own, which keeps the memory it once had; all of a program's modes are timed in alternating
-blocks, on copies of the inputs used in turn.
+the cores. Where these hold less than {calls} calls and {seconds:.0f} s, the least loud of the
+others count as well, until they do: `+ 5` of them. Each mode has a process of its own, which
+keeps the memory it once had; all of a program's modes are timed in alternating blocks, on
+copies of the inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
@@ -101,7 +102,7 @@ def spread(row: Row) -> float:
 
 def quiet_of(content: Content) -> str:
     rows = [row for row in content["rows"] if "median" in row]
-    quiet = sum(row["quiet_blocks"] >= ENOUGH_QUIET for row in rows)
+    quiet = sum(row["quiet_blocks"] == row["counted_blocks"] for row in rows)
     return f"{quiet} of {len(rows)} medians are of quiet blocks"
 
 
@@ -118,7 +119,12 @@ def spread_of(content: Content) -> str:
 
 
 def legend(device: str) -> str:
-    return LEGEND.format(counts=COUNTS[device], memory=MEMORY[device], quiet=ENOUGH_QUIET)
+    return LEGEND.format(
+        counts=COUNTS[device],
+        memory=MEMORY[device],
+        calls=LEAST_CALLS,
+        seconds=LEAST_SECONDS,
+    )
 
 
 # ---- Tables --------------------------------------------------------------------------
@@ -217,7 +223,7 @@ def detail_cells(content: Content, row: Row) -> list[str]:
         figure(row["median"]),
         f"{figure(low)} to {figure(high)}",
         f"{spread(row):.0%}",
-        f"{row['quiet_blocks']} of {row['blocks']}",
+        quiet_cell(row),
         figure(row["p90"]),
         figure(row["min"]),
         str(row["runs"]),
@@ -226,6 +232,11 @@ def detail_cells(content: Content, row: Row) -> list[str]:
         ", ".join(f"{count} {what}" for what, count in row.get("counts", {}).items()),
         "" if bytes_held is None else f"{bytes_held / 2**20:.0f}",
     ]
+
+
+def quiet_cell(row: Row) -> str:
+    quiet, louder = row["quiet_blocks"], row["counted_blocks"] - row["quiet_blocks"]
+    return f"{quiet}{f' + {louder}' if louder else ''} of {row['blocks']}"
 
 
 def reason_table(content: Content) -> list[str]:

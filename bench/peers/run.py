@@ -54,9 +54,14 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--length", type=int, default=50)
     add("--sweep", action="store_true", help="all batch sizes and lengths of the programs")
     add("--quick", action="store_true", help="rough figures in a fraction of the time")
-    add("--seconds", type=float, help="of calls per program and mode (2; micro programs 0.5)")
+    add(
+        "--seconds",
+        type=float,
+        help="of calls per program and mode (2; micro programs 0.5); up to 2 for 100 calls",
+    )
     add("--limit", type=float, help="seconds for a mode to be ready (90), or it is left out")
     add("--patience", type=float, help="seconds to lose waiting for a quiet machine (1200)")
+    add("--quiet-us", type=float, metavar="US", help="what a record of a quiet machine says")
     add("--models", type=Path, default=MODELS)
     add("--check-only", action="store_true")
     add("--record", type=Path, metavar="STEM", help="write STEM.json, STEM.md, STEM-*.png")

@@ -15,8 +15,9 @@ from typing import Any
 import torch
 
 from bench.peers import data, machine, measure, pace, record
+from bench.peers.effort import LEAST_SECONDS, Effort
 from bench.peers.errors import UsageError
-from bench.peers.measure import Effort, Row
+from bench.peers.measure import Row
 from bench.peers.modes.base import Task
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import ROOT, SCRATCH
@@ -25,6 +26,7 @@ from bench.peers.programs.table import PROGRAMS
 from bench.peers.worker import Failed, Worker
 
 CHECKED_BY_DEFAULT = ["eager", "script"]
+QUICK_SECONDS = 0.3  # of calls are enough for rough figures
 LOGS = SCRATCH / "logs"
 
 
@@ -121,7 +123,8 @@ def task_of(args: argparse.Namespace, case: Case) -> Task:
 
 def effort_of(args: argparse.Namespace, program: Program) -> Effort:
     seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
-    return Effort(seconds, args.limit or (45.0 if args.quick else 90.0))
+    least = QUICK_SECONDS if args.quick else LEAST_SECONDS
+    return Effort(seconds, args.limit or (45.0 if args.quick else 90.0), least)
 
 
 # ---- Only checking -------------------------------------------------------------------
@@ -158,7 +161,7 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
             warm_inductor(mode)
     reference = Worker(modes[0], None, LOGS / "pace.log")
     machine_pace = pace.Pace(
-        lambda: reference.ask(measure.STEP_LIMIT, "pace_us"), args.patience
+        lambda: reference.ask(measure.STEP_LIMIT, "pace_us"), args.patience, args.quiet_us
     )
     machine_pace.learn()
     try:

@@ -21,9 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from bench.peers import data, measure, pace, record, report, worker
+from bench.peers.effort import LEAST_BLOCKS, LEAST_CALLS, Effort
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import MODELS, ROOT
@@ -133,7 +135,7 @@ class InFolder(unittest.TestCase):
         self.folder = Path(folder.name)
 
     def rows(self, modes: list[Mode], task: Task, limit: float = 60) -> list[dict[str, Any]]:
-        effort = measure.Effort(0.3, limit)
+        effort = Effort(0.3, limit)
         with measure.workers_of() as workers:
             rows = list(measure.make_ready(modes, task, effort, self.folder, workers))
             found = measure.time_all(workers, effort, always_quiet())
@@ -143,7 +145,7 @@ class InFolder(unittest.TestCase):
 class WrongConstants(InFolder):
     def check(self, task: Task) -> str | None:
         """How eager mode failed, if it did."""
-        eager, effort = [MODE_BY_NAME["eager"]], measure.Effort(0.01, 60)
+        eager, effort = [MODE_BY_NAME["eager"]], Effort(0.01, 60)
         with measure.workers_of() as workers:
             (row,) = measure.make_ready(eager, task, effort, self.folder, workers)
         return row.get("failed")
@@ -178,11 +180,11 @@ class Modes(InFolder):
         self.assertIn("within 5 s", rows["hangs"]["reason"])
         self.assertEqual(rows["follows"]["reason"], "not tried: hangs was too slow")
         self.assertGreater(rows["works"]["median"], 10)
-        self.assertGreaterEqual(rows["works"]["runs"], measure.LEAST_CALLS)
+        self.assertGreaterEqual(rows["works"]["runs"], LEAST_CALLS)
 
     def test_a_mode_that_crashes_while_it_is_timed(self) -> None:
         with measure.workers_of() as workers:
-            task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
+            task, effort = task_of(BY_NAME["lstm"]), Effort(0.01, 60)
             modes = [fake("dies"), fake("works")]
             list(measure.make_ready(modes, task, effort, self.folder, workers))
             os.kill(workers["dies"].pid, signal.SIGKILL)
@@ -198,16 +200,20 @@ class Modes(InFolder):
 
 
 class Quiet(InFolder):
-    def timed(self, read: Callable[[], float], patience: float) -> measure.Row:
-        task, effort = task_of(BY_NAME["lstm"]), measure.Effort(0.01, 60)
+    def timed(
+        self, read: Callable[[], float], patience: float, known: float | None = None
+    ) -> measure.Row:
+        task, effort = task_of(BY_NAME["lstm"]), Effort(0.01, 60)
         with measure.workers_of() as workers:
             list(measure.make_ready([fake("works")], task, effort, self.folder, workers))
-            return measure.time_all(workers, effort, pace.Pace(read, patience))["works"]
+            calm = pace.Pace(read, patience, known)
+            return measure.time_all(workers, effort, calm)["works"]
 
     def test_blocks_between_slow_readings_are_timed_again(self) -> None:
         readings = itertools.cycle([1.0, 1.0, 1.05, 1.5])  # two blocks, of which one counts
         row = self.timed(lambda: next(readings), 60.0)
         self.assertEqual(row["quiet_blocks"], measure.BLOCKS)
+        self.assertEqual(row["counted_blocks"], measure.BLOCKS)
         self.assertEqual(row["blocks"], 2 * measure.BLOCKS - 1)
 
     def test_patience_ends(self) -> None:
@@ -217,10 +223,39 @@ class Quiet(InFolder):
         self.assertEqual(row["blocks"], measure.BLOCKS)
         self.assertGreater(row["median"], 10)
 
+    def test_the_least_loud_blocks_make_up_for_quiet_ones(self) -> None:
+        readings = itertools.chain([1.0], itertools.cycle([1.5, 1.5, 2.0, 2.0]))
+        row = self.timed(lambda: next(readings), 0.0)
+        self.assertEqual((row["quiet_blocks"], row["blocks"]), (0, measure.BLOCKS))
+        self.assertLess(row["counted_blocks"], measure.BLOCKS)
+        self.assertGreaterEqual(row["runs"], LEAST_CALLS)
+
+    def test_which_blocks_count(self) -> None:
+        calm = pace.Pace(lambda: 1.0, 0.0, known=1.0)
+        calm.take()
+        blocks = measure.Blocks(8, 20, 2.0)
+        for reading in (3.0, 1.0, 2.0, 1.0, 4.0, 1.5, 1.0, 5.0):
+            samples = np.full(20, int(reading * 1000))
+            blocks.done.append(measure.Block(reading, samples))
+        row = blocks.summary(calm)
+        self.assertEqual((row["quiet_blocks"], row["counted_blocks"]), (3, LEAST_BLOCKS))
+        self.assertEqual(row["highest_block_median"], 3.0)
+        blocks.runs = 10
+        blocks.done = [measure.Block(b.reading, b.samples[:10]) for b in blocks.done]
+        self.assertEqual(blocks.summary(calm)["counted_blocks"], 8)
+        slow = [measure.Block(1.0, np.full(3, 10**9)) for _ in range(LEAST_BLOCKS)]
+        blocks.done += slow
+        self.assertEqual(blocks.summary(calm)["counted_blocks"], 3 + LEAST_BLOCKS)
+
+    def test_a_machine_that_is_never_quiet_is_found_out(self) -> None:
+        row = self.timed(lambda: 1.5, 0.1, known=1.0)
+        self.assertEqual(row["quiet_blocks"], 0)
+        self.assertEqual(self.timed(lambda: 1.5, 0.1)["quiet_blocks"], measure.BLOCKS)
+
     def test_an_odd_fast_reading_is_not_what_quiet_is(self) -> None:
         readings = itertools.chain([0.5], itertools.repeat(1.0))
         steady = pace.Pace(lambda: next(readings), 0.0)
-        told = [steady.is_quiet() for _ in range(200)]
+        told = [steady.is_quiet(steady.take()) for _ in range(200)]
         self.assertFalse(told[1])
         self.assertTrue(told[-1])
 
@@ -244,10 +279,10 @@ class Quiet(InFolder):
     def test_waiting(self) -> None:
         readings = iter([1.0, 1.5, 1.5, 1.0])
         calm = pace.Pace(lambda: next(readings), 0.0)
-        self.assertTrue(calm.wait())
-        self.assertFalse(calm.wait())
+        self.assertEqual(calm.wait(), 1.0)
+        self.assertEqual(calm.wait(), 1.5)
         calm.patience = 10.0
-        self.assertTrue(calm.wait())
+        self.assertEqual(calm.wait(), 1.0)
         self.assertLess(calm.patience, 10.0)
 
 
@@ -291,6 +326,7 @@ def timed(model: str, mode: str, median: float) -> dict[str, Any]:
         "lowest_block_median": median * 0.95,
         "highest_block_median": median * 1.05,
         "quiet_blocks": 15,
+        "counted_blocks": 15,
         "blocks": 17,
         "counts": {"operators": 7},
         "host_bytes": 3 << 20,
