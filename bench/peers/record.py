@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers import charts, report
+from bench.peers.errors import UsageError
 
 Row = dict[str, Any]
+SAME = ("device", "cpu", "cores", "threads", "versions", "tssa")  # in all of a record
 
 
 class Record:
@@ -18,12 +20,39 @@ class Record:
 
     def __init__(self, stem: Path, about: Row) -> None:
         self.stem, self.about = stem, about
-        self.cases: list[Row] = []
-        self.rows: list[Row] = []
+        self.found: dict[str, tuple[Row, list[Row]]] = {}  # of each model
+
+    @property
+    def cases(self) -> list[Row]:
+        return [case for case, _ in self.found.values()]
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for _, rows in self.found.values() for row in rows]
+
+    def resume(self) -> None:
+        """Begins with what an earlier run has found, if it was of the same things."""
+        path = with_suffix(self.stem, ".json")
+        if not path.exists():
+            return
+        content = report.read(path)
+        for key in SAME:
+            if self.about[key] != content["machine"][key]:
+                raise UsageError(f"{path} cannot be continued: {key} is not what it was")
+        for case in content["cases"]:
+            rows = [row for row in content["rows"] if row["model"] == case["model"]]
+            self.found[case["model"]] = case, rows
+
+    def lacks(self, model: str) -> bool:
+        """Whether it is not there, or the machine was too loud."""
+        return model not in self.found or loudness(self.found[model][1]) > (0, 0)
 
     def add(self, case: Row, rows: list[Row]) -> None:
-        self.cases.append(case)
-        self.rows += [{"model": case["model"], **row} for row in rows]
+        """In place of a louder one."""
+        model = case["model"]
+        if model in self.found and loudness(self.found[model][1]) < loudness(rows):
+            return
+        self.found[model] = case, [{"model": model, **row} for row in rows]
         self.stem.parent.mkdir(parents=True, exist_ok=True)
         content = self.content()
         replace(with_suffix(self.stem, ".json"), json.dumps(content, indent=1) + "\n")
@@ -35,6 +64,12 @@ class Record:
     def finish(self) -> None:
         if self.cases:
             charts.draw_all(self.content(), self.stem)
+
+
+def loudness(rows: list[Row]) -> tuple[int, int]:
+    """How many medians are of blocks that were not all quiet, and how many such blocks."""
+    louder = [row["counted_blocks"] - row["quiet_blocks"] for row in rows if "median" in row]
+    return sum(count > 0 for count in louder), sum(louder)
 
 
 def with_suffix(stem: Path, suffix: str) -> Path:

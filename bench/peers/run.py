@@ -8,6 +8,7 @@
     bench/peers/run.py --sweep --only ssd          and other batch sizes and lengths
     bench/peers/run.py --device cuda
     bench/peers/run.py --record bench/results/2026-01-31-peers-cpu
+    bench/peers/run.py --record STEM --continue    go on after a stop, or on a loud machine
     bench/peers/run.py --report STEM.json          make STEM.md and charts again
     bench/peers/run.py --compare A.json B.json     how far two records are apart
 
@@ -65,6 +66,12 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--models", type=Path, default=MODELS)
     add("--check-only", action="store_true")
     add("--record", type=Path, metavar="STEM", help="write STEM.json, STEM.md, STEM-*.png")
+    add(
+        "--continue",
+        dest="resume",
+        action="store_true",
+        help="measure what the record lacks, or has of a loud machine",
+    )
     add("--report", type=Path, metavar="JSON")
     add("--compare", type=Path, nargs=2, metavar="JSON")
     args = parser.parse_args(arguments)

@@ -156,20 +156,23 @@ def is_bad(row: Row) -> bool:
 def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a limit ends it like Ctrl-C
     kept = record.Record(args.record or SCRATCH / "last", about(args))
+    if args.resume:
+        kept.resume()
+    cases = [case for case in cases if kept.lacks(case.model)]
     for mode in modes:
-        if mode.name == "compile":
+        if mode.name == "compile" and cases:
             warm_inductor(mode)
     reference = Worker(modes[0], None, LOGS / "pace.log")
     machine_pace = pace.Pace(
         lambda: reference.ask(measure.STEP_LIMIT, "pace_us"), args.patience, args.quiet_us
     )
-    machine_pace.learn()
     try:
+        machine_pace.learn()
         for done, case in enumerate(cases):
             machine_pace.share(len(cases) - done)
             kept.add(*measure_case(args, case, modes, machine_pace))
     except KeyboardInterrupt:
-        print(f"stopped; {kept.stem}.json has the {len(kept.cases)} programs before this one")
+        print(f"stopped; {kept.stem}.json has {len(kept.cases)} programs; --continue goes on")
         return 130
     finally:
         reference.close()

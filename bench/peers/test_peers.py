@@ -26,6 +26,7 @@ import torch
 
 from bench.peers import data, measure, pace, record, report, worker
 from bench.peers.effort import LEAST_BLOCKS, LEAST_CALLS, Effort
+from bench.peers.errors import UsageError
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import MODELS, ROOT
@@ -352,6 +353,29 @@ class Reports(InFolder):
         kept.add(content["cases"][1], [timed("lstm", "eager", 1.0)])
         kept.finish()
         self.assertTrue((self.folder / "some.where-latency.png").exists())
+
+    def test_a_record_is_continued(self) -> None:
+        content, stem = example(), self.folder / "some"
+        kept = record.Record(stem, content["machine"])
+        for case in content["cases"]:
+            rows = [row for row in content["rows"] if row["model"] == case["model"]]
+            kept.add(case, rows)
+        loud = timed("ssd", "eager", 9000.0) | {"quiet_blocks": 1}
+        louder = timed("ssd", "eager", 9999.0) | {"quiet_blocks": 0}
+        kept.found["ssd"] = content["cases"][0], [loud]
+        kept.add(content["cases"][0], [louder])
+        self.assertEqual(kept.found["ssd"][1], [loud])
+        kept.add(content["cases"][0], [loud | {"median": 8000.0}])
+        again = record.Record(stem, content["machine"])
+        again.resume()
+        self.assertEqual(again.content(), kept.content())
+        self.assertEqual([again.lacks(name) for name in ("ssd", "lstm")], [True, False])
+        again.add(content["cases"][0], [timed("ssd", "eager", 4000.0)])
+        self.assertFalse(again.lacks("ssd"))
+        self.assertEqual([case["model"] for case in again.cases], ["ssd", "lstm"])
+        other = record.Record(stem, content["machine"] | {"tssa": "def"})
+        with self.assertRaisesRegex(UsageError, "tssa is not what it was"):
+            other.resume()
 
     def test_comparison(self) -> None:
         first, second = self.folder / "a.json", self.folder / "b.json"
