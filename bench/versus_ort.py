@@ -159,13 +159,17 @@ def time_block(call, runs: int, seconds: float) -> np.ndarray:
     return samples
 
 
-def time_runs(call, runs: int, seconds: float) -> np.ndarray:
-    clock = time.perf_counter_ns
-    calm = clock() + 3_000_000
+def warm_up(call) -> None:
+    calm = time.perf_counter_ns() + 3_000_000
     warm = 0
-    while warm < 2 or clock() < calm:
+    while warm < 2 or time.perf_counter_ns() < calm:
         call()
         warm += 1
+
+
+def time_runs(call, runs: int, seconds: float) -> np.ndarray:
+    warm_up(call)
+    clock = time.perf_counter_ns
     samples = np.empty(runs, np.int64)
     deadline = clock() + int(seconds * 1e9)
     for i in range(runs):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.peers.errors import UsageError
-from bench.peers.report import FROM, read, table_row
+from bench.peers.report import FROM, quiet_share, read, table_row
 from bench.versus_ort import figure
 
 CLOSE = 1.15
@@ -42,13 +42,13 @@ def main(first: Path, second: Path) -> int:
     print(f"pace of the machine: {min(pace.values()):.2f} to {max(pace.values()):.2f}")
     print(f"the {len(long)} above 1 ms without it: {worst_of(steady)}")
     print(f"their least times: {worst_of(least)}")
-    quiet = [{row_name(row): row.get("quiet_blocks", 0) for row in r["rows"]} for r in records]
+    quiet = [{row_name(row): row for row in record["rows"]} for record in records]
     far = [pair for pair in long if apart(pair) > CLOSE]
     for model, mode, a, b in far:
-        counts = " and ".join(str(found[model, mode]) for found in quiet)
+        shares = " and ".join(quiet_share(found[model, mode]) for found in quiet)
         print(
             f"further apart than {CLOSE - 1:.0%}: {model} {mode}, {b / a:.2f}, "
-            f"of {counts} quiet blocks"
+            f"quiet calls: {shares}"
         )
     return 1 if far else 0
 

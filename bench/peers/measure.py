@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes all modes of a program ready, checks them, and times them in alternating blocks.
 
-A block counts if the machine was quiet before and after it (pace.py); one that was not is
-timed again, as long as there is patience. Then the least loud ones count as well, as many as
-it takes.
+A call counts if the machine was quiet before and after it (pace.py), or before and after its
+block, where several threads work. There are more blocks until enough calls count, as long as
+there is patience. Then the least loud of the others count as well, as many as it takes.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,7 +25,7 @@ from bench.peers.pace import Pace
 from bench.peers.worker import Failed, Worker
 from bench.versus_ort import summary
 
-BLOCKS = 30  # that count, of each mode; short, since quiet may be; fewer of slow calls
+BLOCKS = 30  # of each mode, if all count; short, since quiet may be; fewer of slow calls
 LEAST_OF_A_BLOCK = 3  # calls
 TOO_LONG = 3  # times what its calls should have taken ends a block
 STEP_LIMIT = 120.0  # seconds for anything that has been done before without trouble
@@ -72,45 +73,52 @@ def failure(mode: Mode, failed: Failed) -> Row:
 
 @dataclass(frozen=True)
 class Block:
-    reading: float  # of the machine's pace, the slower of those before and after
-    samples: np.ndarray  # nanoseconds of each call
+    """Of each call: its nanoseconds, and the slower reading of those around it."""
+
+    samples: np.ndarray
+    readings: np.ndarray
+
+    def quiet(self, limit: float) -> np.ndarray:
+        return self.samples[self.readings <= limit]
 
 
 @dataclass
 class Blocks:
-    """Of a mode: how many are wanted, of how many calls, and those that there are."""
+    """Of a mode: how many calls are in a block, and the blocks that there are."""
 
-    wanted: int
+    effort: Effort
     runs: int
-    least_seconds: float
     done: list[Block] = field(default_factory=list)
 
     def suffice(self, pace: Pace) -> bool:
-        counted = self.done if pace.patience <= 0 else self.quiet(pace)
-        return len(counted) >= self.wanted and self.is_enough(counted)
-
-    def quiet(self, pace: Pace) -> list[Block]:
-        return [block for block in self.done if pace.is_quiet(block.reading)]
-
-    def is_enough(self, counted: list[Block]) -> bool:
-        """For a median."""
-        calls = sum(len(block.samples) for block in counted)
-        seconds = sum(int(block.samples.sum()) for block in counted) / 1e9
+        limit = math.inf if pace.patience <= 0 else pace.limit()
+        counted = [quiet for block in self.done if len(quiet := block.quiet(limit))]
+        calls = sum(map(len, counted))
+        seconds = sum(int(samples.sum()) for samples in counted) / 1e9
         return len(counted) >= LEAST_BLOCKS and (
-            calls >= LEAST_CALLS or seconds >= self.least_seconds
+            (calls >= LEAST_CALLS and seconds >= self.effort.seconds)
+            or seconds >= self.effort.least_seconds
         )
 
     def summary(self, pace: Pace) -> Row:
-        quiet = len(self.quiet(pace))
-        counted = sorted(self.done, key=lambda block: block.reading)
-        count = quiet
-        while count < len(counted) and not self.is_enough(counted[:count]):
-            count += 1
-        return summary([block.samples for block in counted[:count]]) | {
-            "quiet_blocks": quiet,
-            "counted_blocks": count,
-            "blocks": len(self.done),
+        limit = max(pace.limit(), self.least_limit())
+        counted = [quiet for block in self.done if len(quiet := block.quiet(limit))]
+        return summary(counted) | {
+            "quiet_runs": sum(len(block.quiet(pace.limit())) for block in self.done),
+            "all_runs": sum(len(block.samples) for block in self.done),
         }
+
+    def least_limit(self) -> float:
+        """The readings of the least loud calls that are enough for a median."""
+        readings = np.concatenate([block.readings for block in self.done])
+        samples = np.concatenate([block.samples for block in self.done])
+        numbers = np.repeat(np.arange(len(self.done)), [len(b.samples) for b in self.done])
+        order = np.argsort(readings, kind="stable")
+        seconds = np.cumsum(samples[order]) / 1e9
+        _, firsts = np.unique(numbers[order], return_index=True)
+        calls = min(LEAST_CALLS, 1 + int(np.searchsorted(seconds, self.effort.least_seconds)))
+        blocks = 1 + int(np.sort(firsts)[:LEAST_BLOCKS][-1])
+        return float(readings[order[min(max(calls, blocks), len(order)) - 1]])
 
 
 def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str, Row]:
@@ -123,7 +131,7 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
     while wanting := [name for name in workers if not blocks[name].suffice(pace)]:
         for name in wanting:
             with excused(workers, name, found):
-                try_block(workers[name], blocks[name], effort, pace)
+                try_block(workers[name], blocks[name], pace)
     for name in list(workers):
         with excused(workers, name, found):
             found[name] |= blocks[name].summary(pace)
@@ -132,14 +140,20 @@ def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str
     return found
 
 
-def try_block(worker: Worker, blocks: Blocks, effort: Effort, pace: Pace) -> None:
-    before, start = pace.wait(), time.monotonic()
-    budget = TOO_LONG * max(effort.seconds, effort.least_seconds) / blocks.wanted
-    samples = worker.ask(STEP_LIMIT, "block", blocks.runs, budget)
-    block = Block(max(before, pace.take()), samples)
+def try_block(worker: Worker, blocks: Blocks, pace: Pace) -> None:
+    several = worker.task.threads > 1
+    before = pace.wait() if several else 0.0
+    start = time.monotonic()
+    expected = max(blocks.effort.seconds, blocks.effort.least_seconds) / BLOCKS
+    samples, readings = worker.ask(STEP_LIMIT, "block", blocks.runs, TOO_LONG * expected)
+    if several:
+        readings = np.full(len(samples), max(before, pace.take()))
+    else:
+        pace.note(readings)
+    block = Block(samples, readings)
     blocks.done.append(block)
-    if not pace.is_quiet(block.reading):
-        pace.patience -= time.monotonic() - start
+    lost = 1 - len(block.quiet(pace.limit())) / len(samples)
+    pace.patience -= lost * (time.monotonic() - start)
 
 
 @contextmanager
@@ -152,12 +166,10 @@ def excused(workers: dict[str, Worker], name: str, found: dict[str, Row]) -> Ite
 
 
 def plan_blocks(worker: Worker, effort: Effort) -> Blocks:
-    samples = worker.ask(STEP_LIMIT, "block", 5, effort.seconds)
+    samples, _ = worker.ask(STEP_LIMIT, "block", 5, effort.seconds)
     each = max(float(np.median(samples)) / 1e9, 1e-7)
     calls = int(max(effort.seconds / each, min(LEAST_CALLS, effort.least_seconds / each)))
-    wanted = min(max(calls // LEAST_OF_A_BLOCK, LEAST_BLOCKS), BLOCKS)
-    runs = max(calls // wanted + 1, LEAST_OF_A_BLOCK)
-    return Blocks(wanted, runs, effort.least_seconds)
+    return Blocks(effort, max(calls // BLOCKS + 1, LEAST_OF_A_BLOCK))
 
 
 def copy_time_of(workers: dict[str, Worker], count: int) -> float | None:

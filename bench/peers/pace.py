@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether the machine is quiet: nobody else takes its cores' throughput away.
 
-A virtual machine's neighbours make everything up to twice as slow, for seconds or minutes,
-and steal time tells little of it: they share the cores' other hardware threads, and caches.
-A few exponentials on each core at once tell it in a millisecond.  What is timed between two
-quiet readings can be repeated; what is not says more about the neighbours.
+A virtual machine's neighbours make everything up to twice as slow, for milliseconds or for
+minutes, and steal time tells little of it: they share the cores' other hardware threads, and
+caches. A few exponentials tell it. What is timed between two quiet readings can be repeated;
+what is not says more about the neighbours.
+
+Where one thread works it reads the pace of its own core, every millisecond (timing.py). Where
+several do, another process reads that of all cores at once, before and after a block of calls.
 """
 
 from __future__ import annotations
 
 import bisect
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-TOLERANCE = 1.08  # of the quiet reading; a busy sibling of a core makes it 1.2 and more
+TOLERANCE = 1.15  # of the quiet reading; a busy sibling of a core makes it 1.3 to 1.4
 STEP = 0.02  # seconds between readings while waiting
 FIRST_READINGS = 200
 
@@ -45,22 +49,27 @@ class Pace:
 
     def quiet_us(self) -> float:
         """The best of all readings but the odd one in a hundred."""
-        best = self.readings[len(self.readings) // 100]
+        best = self.readings[len(self.readings) // 100] if self.readings else math.inf
         return best if self.known is None else min(best, self.known)
 
     def take(self) -> float:
         reading = self.read()
-        bisect.insort(self.readings, reading)
+        self.note([reading])
         return reading
 
-    def is_quiet(self, reading: float) -> bool:
-        """By what is known now: a later reading may show that it was not."""
-        return reading <= TOLERANCE * self.quiet_us()
+    def note(self, readings: Iterable[float]) -> None:
+        """What others have read."""
+        for reading in set(readings):
+            bisect.insort(self.readings, float(reading))
+
+    def limit(self) -> float:
+        """Of a quiet reading, by what is known now: later ones may show that it was not."""
+        return TOLERANCE * self.quiet_us()
 
     def wait(self) -> float:
         """Until the machine is quiet, or patience is over: the last reading."""
         start = time.monotonic()
-        while not self.is_quiet(reading := self.take()):
+        while (reading := self.take()) > self.limit():
             if time.monotonic() - start >= self.patience:
                 break
             time.sleep(STEP)

@@ -66,10 +66,11 @@ class Record:
             charts.draw_all(self.content(), self.stem)
 
 
-def loudness(rows: list[Row]) -> tuple[int, int]:
-    """How many medians are of blocks that were not all quiet, and how many such blocks."""
-    louder = [row["counted_blocks"] - row["quiet_blocks"] for row in rows if "median" in row]
-    return sum(count > 0 for count in louder), sum(louder)
+def loudness(rows: list[Row]) -> tuple[int, float]:
+    """How many medians are of calls that were not all quiet, and the shares of such calls."""
+    loud = [1 - row["quiet_runs"] / row["runs"] for row in rows if "median" in row]
+    loud = [share for share in loud if share > 0]
+    return len(loud), sum(loud)
 
 
 def with_suffix(stem: Path, suffix: str) -> Path:

@@ -28,13 +28,13 @@ FROM = 1000.0  # microseconds: shorter medians are not held to the same spread
 LEGEND = """\
 Every mode's outputs agree with the model's expected ones on all its data sets (rtol 1e-3, atol
 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
-minimum of all calls in quiet blocks; `blocks` are the lowest and the highest median of such a
-block, `spread` how far these are apart, and `quiet` how many blocks were quiet of how many:
-the same work took its usual time before and after them, so no neighbour on the machine slowed
-the cores. Where these hold less than {calls} calls and {seconds:.0f} s, the least loud of the
-others count as well, until they do: `+ 5` of them. Each mode has a process of its own, which
-keeps the memory it once had; all of a program's modes are timed in alternating blocks, on
-copies of the inputs used in turn.
+minimum of all calls that count; `blocks` are the lowest and the highest median of a block of
+calls, and `spread` how far these are apart. A call counts if the machine was quiet: the same
+work took its usual time before and after {around}, so no neighbour slowed the cores. Where
+these are less than {calls} calls and {seconds:.0f} s, the least loud of the others count as
+well, until they are. `quiet` is the share of quiet ones, `calls` how many counted, of how many.
+Each mode has a process of its own, which keeps the memory it once had; all of a program's modes
+are timed in alternating blocks, on copies of the inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
@@ -57,14 +57,13 @@ MEMORY = {
 
 def render(content: Content, name: str) -> str:
     about = content["machine"]
-    device = about["device"]
     text = [f"# Peers on {where(about)}, {about['date']}", "", *described(about, content), ""]
     text += ["Made by `bench/peers/run.py --record`.", ""]
     for title, chosen in sections(content):
         text += [f"## {title}", "", *median_table(content, chosen), ""]
     text += means(content)
     text += charts_of(name)
-    text += ["## Details", "", legend(device), ""]
+    text += ["## Details", "", legend(about), ""]
     text += [*detail_table(content), "", *reason_table(content)]
     return "\n".join(text).rstrip() + "\n"
 
@@ -72,7 +71,8 @@ def render(content: Content, name: str) -> str:
 def where(about: Row) -> str:
     if about["device"] == "cuda":
         return about.get("card", {}).get("name", "a CUDA card")
-    return f"the CPU, {about['threads']} threads"
+    threads = about["threads"]
+    return f"the CPU, {threads} thread{'s' if threads > 1 else ''}"
 
 
 def described(about: Row, content: Content) -> list[str]:
@@ -102,8 +102,8 @@ def spread(row: Row) -> float:
 
 def quiet_of(content: Content) -> str:
     rows = [row for row in content["rows"] if "median" in row]
-    quiet = sum(row["quiet_blocks"] == row["counted_blocks"] for row in rows)
-    return f"{quiet} of {len(rows)} medians are of quiet blocks"
+    quiet = sum(row["quiet_runs"] >= row["runs"] for row in rows)
+    return f"{quiet} of {len(rows)} medians are of quiet calls"
 
 
 def spread_of(content: Content) -> str:
@@ -118,8 +118,10 @@ def spread_of(content: Content) -> str:
     )
 
 
-def legend(device: str) -> str:
+def legend(about: Row) -> str:
+    device = about["device"]
     return LEGEND.format(
+        around="them" if about["threads"] == 1 else "their block",
         counts=COUNTS[device],
         memory=MEMORY[device],
         calls=LEAST_CALLS,
@@ -223,10 +225,10 @@ def detail_cells(content: Content, row: Row) -> list[str]:
         figure(row["median"]),
         f"{figure(low)} to {figure(high)}",
         f"{spread(row):.0%}",
-        quiet_cell(row),
+        quiet_share(row),
         figure(row["p90"]),
         figure(row["min"]),
-        str(row["runs"]),
+        f"{row['runs']} of {row['all_runs']}",
         f"{row['first_s']:.2f}",
         f"{row['third_s']:.2f}",
         ", ".join(f"{count} {what}" for what, count in row.get("counts", {}).items()),
@@ -234,9 +236,8 @@ def detail_cells(content: Content, row: Row) -> list[str]:
     ]
 
 
-def quiet_cell(row: Row) -> str:
-    quiet, louder = row["quiet_blocks"], row["counted_blocks"] - row["quiet_blocks"]
-    return f"{quiet}{f' + {louder}' if louder else ''} of {row['blocks']}"
+def quiet_share(row: Row) -> str:
+    return f"{min(row['quiet_runs'] / row['runs'], 1):.0%}"
 
 
 def reason_table(content: Content) -> list[str]:

@@ -50,7 +50,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--all", action="store_true", help="also programs that are not measured otherwise")
     add("--modes", nargs="+", metavar="MODE", help="instead of all")
     add("--device", choices=["cpu", "cuda"], default="cpu")
-    add("--threads", type=int, default=2, help="of each runtime (2)")
+    add("--threads", type=int, default=1, help="of each runtime (1)")
     add("--batch", type=int, default=1)
     add("--length", type=int, default=50)
     add("--sweep", action="store_true", help="all batch sizes and lengths of the programs")

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from bench.peers import data, measure, pace, record, report, worker
-from bench.peers.effort import LEAST_BLOCKS, LEAST_CALLS, Effort
+from bench.peers import data, measure, pace, record, report, timing, worker
+from bench.peers.effort import LEAST_CALLS, Effort
 from bench.peers.errors import UsageError
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.table import Mode, modes_of
@@ -56,8 +56,8 @@ WRONG = [
 ]
 
 
-def task_of(program: Program) -> Task:
-    return Task(program, data.read_model(MODELS / program.model_name()), "cpu", 1)
+def task_of(program: Program, threads: int = 1) -> Task:
+    return Task(program, data.read_model(MODELS / program.model_name()), "cpu", threads)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,8 @@ class Quiet(InFolder):
     def timed(
         self, read: Callable[[], float], patience: float, known: float | None = None
     ) -> measure.Row:
-        task, effort = task_of(BY_NAME["lstm"]), Effort(0.01, 60)
+        """With two threads, whose pace is read from outside."""
+        task, effort = task_of(BY_NAME["lstm"], 2), Effort(0.05, 60)
         with measure.workers_of() as workers:
             list(measure.make_ready([fake("works")], task, effort, self.folder, workers))
             calm = pace.Pace(read, patience, known)
@@ -213,50 +214,62 @@ class Quiet(InFolder):
     def test_blocks_between_slow_readings_are_timed_again(self) -> None:
         readings = itertools.cycle([1.0, 1.0, 1.05, 1.5])  # two blocks, of which one counts
         row = self.timed(lambda: next(readings), 60.0)
-        self.assertEqual(row["quiet_blocks"], measure.BLOCKS)
-        self.assertEqual(row["counted_blocks"], measure.BLOCKS)
-        self.assertEqual(row["blocks"], 2 * measure.BLOCKS - 1)
+        self.assertEqual(row["quiet_runs"], row["runs"])
+        self.assertGreaterEqual(row["runs"], LEAST_CALLS)
+        self.assertGreaterEqual(row["all_runs"], 1.9 * row["runs"] - 100)
 
-    def test_patience_ends(self) -> None:
-        readings = itertools.chain([1.0], itertools.repeat(1.5))
+    def test_patience_ends_and_the_least_loud_count(self) -> None:
+        readings = itertools.chain([1.0], itertools.cycle([1.5, 1.5, 1.5, 2.0, 2.0, 2.0]))
         row = self.timed(lambda: next(readings), 0.1)
-        self.assertEqual(row["quiet_blocks"], 0)
-        self.assertEqual(row["blocks"], measure.BLOCKS)
+        self.assertEqual(row["quiet_runs"], 0)
+        self.assertGreaterEqual(row["runs"], LEAST_CALLS)
+        self.assertLess(row["runs"], row["all_runs"])
         self.assertGreater(row["median"], 10)
 
-    def test_the_least_loud_blocks_make_up_for_quiet_ones(self) -> None:
-        readings = itertools.chain([1.0], itertools.cycle([1.5, 1.5, 2.0, 2.0]))
-        row = self.timed(lambda: next(readings), 0.0)
-        self.assertEqual((row["quiet_blocks"], row["blocks"]), (0, measure.BLOCKS))
-        self.assertLess(row["counted_blocks"], measure.BLOCKS)
-        self.assertGreaterEqual(row["runs"], LEAST_CALLS)
+    def test_which_calls_count(self) -> None:
+        def row_of(*blocks: tuple[int, list[float]], ns: int = 1000) -> measure.Row:
+            calm = pace.Pace(lambda: 1.0, 0.0)
+            calm.take()
+            found = measure.Blocks(Effort(0.0, 60), 1)
+            for count, readings in blocks:
+                readings = np.repeat(readings, count)
+                found.done.append(measure.Block((ns * readings).astype(int), readings))
+            return found.summary(calm)
 
-    def test_which_blocks_count(self) -> None:
-        calm = pace.Pace(lambda: 1.0, 0.0, known=1.0)
-        calm.take()
-        blocks = measure.Blocks(8, 20, 2.0)
-        for reading in (3.0, 1.0, 2.0, 1.0, 4.0, 1.5, 1.0, 5.0):
-            samples = np.full(20, int(reading * 1000))
-            blocks.done.append(measure.Block(reading, samples))
-        row = blocks.summary(calm)
-        self.assertEqual((row["quiet_blocks"], row["counted_blocks"]), (3, LEAST_BLOCKS))
-        self.assertEqual(row["highest_block_median"], 3.0)
-        blocks.runs = 10
-        blocks.done = [measure.Block(b.reading, b.samples[:10]) for b in blocks.done]
-        self.assertEqual(blocks.summary(calm)["counted_blocks"], 8)
-        slow = [measure.Block(1.0, np.full(3, 10**9)) for _ in range(LEAST_BLOCKS)]
-        blocks.done += slow
-        self.assertEqual(blocks.summary(calm)["counted_blocks"], 3 + LEAST_BLOCKS)
+        row = row_of(*[(10, [1.0, 1.5])] * 20)  # enough are quiet
+        self.assertEqual((row["runs"], row["quiet_runs"], row["all_runs"]), (200, 200, 400))
+        row = row_of(*[(10, [1.0, 1.5, 3.0])] * 8)  # 80 are quiet
+        self.assertEqual((row["runs"], row["quiet_runs"]), (160, 80))
+        row = row_of((1000, [1.0, 2.0]), *[(10, [3.0 + k]) for k in range(9)])  # of six blocks
+        self.assertEqual((row["runs"], row["quiet_runs"]), (2050, 1000))
+        row = row_of(*[(1, [1.0, 2.0, 2.0])] * 6, ns=10**8)  # slow ones, until they take 2 s
+        self.assertEqual((row["runs"], row["quiet_runs"]), (18, 6))
+        row = row_of(*[(1, [1.0, 2.0, 2.0])] * 6, ns=4 * 10**8)
+        self.assertEqual((row["runs"], row["quiet_runs"]), (6, 6))
+
+    def test_one_thread_reads_the_pace_itself(self) -> None:
+        readings = iter([1.0, 1.0, 3.0, 1.0])
+        samples, seen = timing.time_calls(
+            lambda: time.sleep(0.0015), 3, 1.0, lambda: next(readings)
+        )
+        self.assertEqual(seen.tolist(), [1.0, 3.0, 3.0])
+        self.assertGreater(samples.min(), 1.5e6)
+        readings = iter([1.0, 2.0])
+        samples, seen = timing.time_calls(lambda: None, 100, 1.0, lambda: next(readings))
+        self.assertEqual((len(samples), set(seen)), (100, {2.0}))
+        samples, _ = timing.time_calls(lambda: time.sleep(0.002), 100, 0.0, lambda: 1.0)
+        self.assertEqual(len(samples), 3)
 
     def test_a_machine_that_is_never_quiet_is_found_out(self) -> None:
         row = self.timed(lambda: 1.5, 0.1, known=1.0)
-        self.assertEqual(row["quiet_blocks"], 0)
-        self.assertEqual(self.timed(lambda: 1.5, 0.1)["quiet_blocks"], measure.BLOCKS)
+        self.assertEqual(row["quiet_runs"], 0)
+        row = self.timed(lambda: 1.5, 0.1)
+        self.assertEqual(row["quiet_runs"], row["runs"])
 
     def test_an_odd_fast_reading_is_not_what_quiet_is(self) -> None:
         readings = itertools.chain([0.5], itertools.repeat(1.0))
         steady = pace.Pace(lambda: next(readings), 0.0)
-        told = [steady.is_quiet(steady.take()) for _ in range(200)]
+        told = [steady.take() <= steady.limit() for _ in range(200)]
         self.assertFalse(told[1])
         self.assertTrue(told[-1])
 
@@ -326,9 +339,8 @@ def timed(model: str, mode: str, median: float) -> dict[str, Any]:
         "p90": median * 1.1,
         "lowest_block_median": median * 0.95,
         "highest_block_median": median * 1.05,
-        "quiet_blocks": 15,
-        "counted_blocks": 15,
-        "blocks": 17,
+        "quiet_runs": 100,
+        "all_runs": 130,
         "counts": {"operators": 7},
         "host_bytes": 3 << 20,
     }
@@ -360,8 +372,8 @@ class Reports(InFolder):
         for case in content["cases"]:
             rows = [row for row in content["rows"] if row["model"] == case["model"]]
             kept.add(case, rows)
-        loud = timed("ssd", "eager", 9000.0) | {"quiet_blocks": 1}
-        louder = timed("ssd", "eager", 9999.0) | {"quiet_blocks": 0}
+        loud = timed("ssd", "eager", 9000.0) | {"quiet_runs": 50}
+        louder = timed("ssd", "eager", 9999.0) | {"quiet_runs": 0}
         kept.found["ssd"] = content["cases"][0], [loud]
         kept.add(content["cases"][0], [louder])
         self.assertEqual(kept.found["ssd"][1], [loud])

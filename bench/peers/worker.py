@@ -29,6 +29,7 @@ from bench.peers import trace
 from bench.peers.check import CheckFailure, check_inputs, check_outputs
 from bench.peers.modes.base import Task, Unsupported
 from bench.peers.modes.table import Mode
+from bench.peers.timing import Probe, move_to, time_calls
 from bench.versus_ort import copy_time, time_block
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # of malloc.h
@@ -55,6 +56,8 @@ class Bench:
 
     def __init__(self, mode: Mode, task: Task | None) -> None:
         self.mode, self.task = mode, task
+        self.probe = Probe()
+        self.cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
 
     def prepare(self) -> dict[str, float]:
         """Seconds from nothing to the first result, and to the third."""
@@ -82,14 +85,18 @@ class Bench:
             except CheckFailure as error:
                 raise CheckFailure(f"data set {k}: {error}") from None
 
-    def block(self, runs: int, seconds: float) -> np.ndarray:
-        """Nanoseconds of each call."""
+    def block(self, runs: int, seconds: float) -> tuple[np.ndarray, np.ndarray | None]:
+        """Nanoseconds of each call, and how fast its core was, where it has only one."""
         turn, call = itertools.cycle(self.copies), self.runner.call
         gc.collect()
         gc.disable()
-        samples = time_block(lambda: call(next(turn)), runs, seconds)
-        gc.enable()
-        return samples
+        try:
+            if self.task.threads > 1:
+                return time_block(lambda: call(next(turn)), runs, seconds), None
+            move_to(next(self.cores))
+            return time_calls(lambda: call(next(turn)), runs, seconds, self.probe)
+        finally:
+            gc.enable()
 
     def counts(self) -> dict[str, int]:
         return self.runner.counts(self.copies[0])
@@ -104,8 +111,12 @@ class Bench:
         torch.compile(lambda x: torch.sin(x) + 1)(torch.ones(64))
 
     def pace_us(self) -> float:
-        """Of the same work on each core at once."""
-        values = torch.linspace(-1, 1, 32768 * torch.get_num_threads())
+        """Of the same work on each core at once; on a core in turn, where one is enough."""
+        threads = torch.get_num_threads()
+        if threads == 1:
+            move_to(next(self.cores))
+            return self.probe()
+        values = torch.linspace(-1, 1, 32768 * threads)
         return float(np.median(time_block(lambda: torch.exp(values), 41, 1.0))) / 1e3
 
     def copy_us(self, count: int) -> float:
@@ -186,7 +197,7 @@ def shortened(text: str) -> str:
 
 class Worker:
     def __init__(self, mode: Mode, task: Task | None, log: Path) -> None:
-        self.mode, self.log = mode, log
+        self.mode, self.task, self.log = mode, task, log
         self.connection, theirs = multiprocessing.Pipe()
         log.parent.mkdir(parents=True, exist_ok=True)
         sys.stdout.flush()
