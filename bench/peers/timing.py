@@ -23,7 +23,10 @@ class Probe:
         self.results = np.empty_like(self.values)
 
     def __call__(self) -> float:
-        np.exp(self.values, out=self.results)  # and now the cache has them
+        """The better of two: after a long call the first is slower, on a quiet core too."""
+        return min(self.once(), self.once())
+
+    def once(self) -> float:
         start = time.perf_counter_ns()
         for _ in range(8):
             np.exp(self.values, out=self.results)
