@@ -28,13 +28,13 @@ FROM = 1000.0  # microseconds: shorter medians are not held to the same spread
 LEGEND = """\
 Every mode's outputs agree with the model's expected ones on all its data sets (rtol 1e-3, atol
 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
-minimum of all calls that count; `blocks` are the lowest and the highest median of a block of
-calls, and `spread` how far these are apart. A call counts if the machine was quiet: the same
-work took its usual time before and after {around}, so no neighbour slowed the cores. Where
-these are less than {calls} calls and {seconds:.0f} s, the least loud of the others count as
-well, until they are. `quiet` is the share of quiet ones, `calls` how many counted, of how many.
-Each mode has a process of its own, which keeps the memory it once had; all of a program's modes
-are timed in alternating blocks, on copies of the inputs used in turn.
+minimum of all calls that count; `spread` is how far the P90 is above the median. A call counts
+if the machine was quiet: the same work took its usual time before and after {around}, so no
+neighbour slowed the cores. Where these are less than {calls} calls and {seconds:.0f} s, the
+least loud of the others count as well, until they are. `quiet` is the share of quiet ones,
+`calls` how many counted, of how many. Each mode has a process of its own, which keeps the
+memory it once had; all of a program's modes are timed in alternating blocks, on copies of the
+inputs used in turn.
 
 `copy` is the time to copy half of the bytes of inputs, outputs and weights: as much traffic as
 reading the inputs and weights and writing the outputs once. `first` and `third` are the seconds
@@ -96,8 +96,8 @@ def described(about: Row, content: Content) -> list[str]:
 
 
 def spread(row: Row) -> float:
-    """How far the medians of blocks are apart, of the lowest."""
-    return row["highest_block_median"] / row["lowest_block_median"] - 1
+    """How far the P90 is above the median, of the median."""
+    return row["p90"] / row["median"] - 1
 
 
 def quiet_of(content: Content) -> str:
@@ -113,7 +113,7 @@ def spread_of(content: Content) -> str:
     worst = max(rows, key=spread)
     middle = sorted(map(spread, rows))[len(rows) // 2]
     return (
-        f"medians of blocks above 1 ms are {middle:.0%} apart in the middle case, "
+        f"of those above 1 ms the P90 is {middle:.0%} higher in the middle case, "
         f"{spread(worst):.0%} at worst ({worst['model']}, {worst['mode']})"
     )
 
@@ -205,10 +205,10 @@ def charts_of(name: str) -> list[str]:
 
 
 def detail_table(content: Content) -> list[str]:
-    times = "median | blocks | spread | quiet | P90 | min | calls | first, s | third, s"
+    times = "median | P90 | spread | min | quiet | calls | first, s | third, s"
     lines = [
         f"| model | mode | {times} | per call | memory |",
-        table_row(["---", "---", *["--:"] * 11]),
+        table_row(["---", "---", *["--:"] * 10]),
     ]
     for row in content["rows"]:
         if "median" in row:
@@ -217,17 +217,15 @@ def detail_table(content: Content) -> list[str]:
 
 
 def detail_cells(content: Content, row: Row) -> list[str]:
-    low, high = row["lowest_block_median"], row["highest_block_median"]
     bytes_held = row.get("device_bytes", row.get("host_bytes"))
     return [
         row["model"],
         content["machine"]["modes"][row["mode"]],
         figure(row["median"]),
-        f"{figure(low)} to {figure(high)}",
-        f"{spread(row):.0%}",
-        quiet_share(row),
         figure(row["p90"]),
+        f"{spread(row):.0%}",
         figure(row["min"]),
+        quiet_share(row),
         f"{row['runs']} of {row['all_runs']}",
         f"{row['first_s']:.2f}",
         f"{row['third_s']:.2f}",

@@ -337,8 +337,6 @@ def timed(model: str, mode: str, median: float) -> dict[str, Any]:
         "min": median * 0.9,
         "median": median,
         "p90": median * 1.1,
-        "lowest_block_median": median * 0.95,
-        "highest_block_median": median * 1.05,
         "quiet_runs": 100,
         "all_runs": 130,
         "counts": {"operators": 7},
