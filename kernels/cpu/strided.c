@@ -13,13 +13,65 @@ struct plane {
     int64_t to_row, to_column, from_row, from_column;
 };
 
+/* Rows at this distance share their places in a first-level cache, as those of images often do. */
+#define CACHE_PERIOD 4096
+#define CACHE_LINE 64
+
+typedef uint32_t four_u32 __attribute__((vector_size(16)));
+
+/*
+ * A square of 4 x 4 elements: rows of `to` are columns of `from`. Strides in bytes. Vectors pay for four
+ * bytes only: of eight, four are no vector of the least processor.
+ */
+#define SQUARE(size)                                                                               \
+    static inline void square_##size(char *to, int64_t to_row, const char *from, int64_t from_row) \
+    {                                                                                              \
+        for (int r = 0; r < 4; r++)                                                                \
+            for (int c = 0; c < 4; c++)                                                            \
+                memcpy(to + r * to_row + c * (size), from + c * from_row + r * (size), size);      \
+    }
+#define VECTOR_SQUARE(size, vector)                                                                \
+    static inline void square_##size(char *to, int64_t to_row, const char *from, int64_t from_row) \
+    {                                                                                              \
+        vector row[4], low[2], high[2];                                                            \
+        for (int i = 0; i < 4; i++)                                                                \
+            memcpy(&row[i], from + i * from_row, sizeof row[i]);                                   \
+        for (int i = 0; i < 2; i++) {                                                              \
+            low[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 0, 4, 1, 5);              \
+            high[i] = __builtin_shufflevector(row[2 * i], row[2 * i + 1], 2, 6, 3, 7);             \
+        }                                                                                          \
+        row[0] = __builtin_shufflevector(low[0], low[1], 0, 1, 4, 5);                              \
+        row[1] = __builtin_shufflevector(low[0], low[1], 2, 3, 6, 7);                              \
+        row[2] = __builtin_shufflevector(high[0], high[1], 0, 1, 4, 5);                            \
+        row[3] = __builtin_shufflevector(high[0], high[1], 2, 3, 6, 7);                            \
+        for (int i = 0; i < 4; i++)                                                                \
+            memcpy(to + i * to_row, &row[i], sizeof row[i]);                                       \
+    }
+
+SQUARE(1)
+SQUARE(2)
+VECTOR_SQUARE(4, four_u32)
+SQUARE(8)
+SQUARE(16)
+
+/* The next block of rows, which is read next, of one column: no hardware foresees those jumps. */
+static inline void prefetch_rows(const char *from, size_t size)
+{
+    uintptr_t next = (uintptr_t)from + BLOCK_ROWS * size;
+    for (size_t i = 0; i < BLOCK_ROWS * size; i += CACHE_LINE)
+        __builtin_prefetch((const void *)(next + i));
+}
+
 /*
  * memcpy of a constant size is a plain load and store, and allows any alignment. At most BLOCK_ROWS rows.
  *
- * Columns are walked in blocks, so that a transposing copy reads the cache lines of a block of rows again
- * while they are still near. Where those lines are far apart, by a large power of two as in images, they
- * would evict each other; `transpose` reads along them, into a tile of its own. Measured on 64 x 224 x 224
- * floats: NCHW to NHWC 5 GB/s through the tile and 2 without; the other way 2 and 4.
+ * copy: any strides. Columns are walked in blocks, so that a transposing copy reads the cache lines of a
+ * block of rows again while they are still near.
+ * squares: elements lie side by side in a row of `to` and in a column of `from`, so that 4 x 4 of them
+ * are a few vectors.
+ * tile: the same by way of a tile, for rows of `to` that would evict each other from the cache.
+ * Measured on floats, GB/s of copy, squares and tile: 255 x 40 x 40 to channels last 8, 16 and 9;
+ * 64 x 224 x 224 to channels last 6, 14 and 7, and back 8, 5 and 8; 1024 x 1024 5, 5 and 8.
  */
 #define COPY_PLANE(size)                                                                           \
     static void copy_plane_##size(const struct plane *p, char *to, const char *from)               \
@@ -34,17 +86,38 @@ struct plane {
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void transpose_plane_##size(const struct plane *p, char *to, const char *from)          \
+    static inline void columns_##size(char *to, int64_t to_row, const char *from, int64_t step,    \
+                                      int64_t rows, int64_t columns)                               \
+    {                                                                                              \
+        for (int64_t c = 0; c < columns; c++)                                                      \
+            for (int64_t r = 0; r < rows; r++)                                                     \
+                memcpy(to + r * to_row + c * (size), from + c * step + r * (size), size);          \
+    }                                                                                              \
+    static void squares_##size(const struct plane *p, char *to, const char *from)                  \
+    {                                                                                              \
+        int64_t step = p->from_column, rows = p->rows & ~3, left = p->columns;                     \
+        for (; left >= 4; left -= 4, to += 4 * (size), from += 4 * step) {                         \
+            for (int c = 0; c < 4; c++)                                                            \
+                prefetch_rows(from + c * step, size);                                              \
+            for (int64_t r = 0; r < rows; r += 4)                                                  \
+                square_##size(to + r * p->to_row, p->to_row, from + r * (size), step);             \
+            columns_##size(to + rows * p->to_row, p->to_row, from + rows * (size), step,           \
+                           p->rows - rows, 4);                                                     \
+        }                                                                                          \
+        columns_##size(to, p->to_row, from, step, p->rows, left);                                  \
+    }                                                                                              \
+    static void tile_##size(const struct plane *p, char *to, const char *from)                     \
     {                                                                                              \
         char tile[BLOCK_ROWS][BLOCK_ROWS * (size)];                                                \
+        struct plane part = *p;                                                                    \
+        part.to_row = sizeof tile[0];                                                              \
         for (int64_t first = 0; first < p->columns; first += BLOCK_ROWS) {                         \
-            int64_t n = p->columns - first < BLOCK_ROWS ? p->columns - first : BLOCK_ROWS;         \
-            for (int64_t c = 0; c < n; c++)                                                        \
-                for (int64_t r = 0; r < p->rows; r++)                                              \
-                    memcpy(tile[r] + c * (size), from + (first + c) * p->from_column + r * (size), \
-                           size);                                                                  \
+            int64_t left = p->columns - first;                                                     \
+            part.columns = left < BLOCK_ROWS ? left : BLOCK_ROWS;                                  \
+            squares_##size(&part, tile[0], from + first * p->from_column);                         \
             for (int64_t r = 0; r < p->rows; r++)                                                  \
-                memcpy(to + r * p->to_row + first * (size), tile[r], (size_t)n * (size));          \
+                memcpy(to + r * p->to_row + first * (size), tile[r],                               \
+                       (size_t)part.columns * (size));                                             \
         }                                                                                          \
     }                                                                                              \
     static void fill_row_##size(char *to, const char *value, int64_t count)                        \
@@ -61,13 +134,14 @@ COPY_PLANE(16)
 
 struct loops {
     void (*copy)(const struct plane *plane, char *to, const char *from);
-    void (*transpose)(const struct plane *plane, char *to, const char *from);
+    void (*squares)(const struct plane *plane, char *to, const char *from);
+    void (*tile)(const struct plane *plane, char *to, const char *from);
     void (*fill)(char *to, const char *value, int64_t count);
 };
 
 #define LOOPS(size)                                                                                \
     {                                                                                              \
-        copy_plane_##size, transpose_plane_##size, fill_row_##size                                 \
+        copy_plane_##size, squares_##size, tile_##size, fill_row_##size                            \
     }
 static const struct loops loops_of_size[] = {
     [1] = LOOPS(1), [2] = LOOPS(2), [4] = LOOPS(4), [8] = LOOPS(8), [16] = LOOPS(16)};
@@ -158,9 +232,9 @@ static void copy_plane(const struct job *job, const struct plane *plane, char *t
     } else if (plane->to_column == size && plane->from_column == 0) {
         for (int64_t r = 0; r < plane->rows; r++)
             job->loops->fill(to + r * plane->to_row, from + r * plane->from_row, plane->columns);
-    } else if (plane->to_column == size && plane->from_row == size &&
-               magnitude(plane->from_column) > magnitude(plane->to_row)) {
-        job->loops->transpose(plane, to, from);
+    } else if (plane->to_column == size && plane->from_row == size) {
+        bool evict = plane->to_row % CACHE_PERIOD == 0 && plane->rows > 1;
+        (evict ? job->loops->tile : job->loops->squares)(plane, to, from);
     } else {
         job->loops->copy(plane, to, from);
     }

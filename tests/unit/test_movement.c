@@ -81,6 +81,29 @@ static void test_transpose(void **state)
     }
 }
 
+/* Whole and broken blocks of rows and columns, and rows that share their places in the cache. */
+static void test_transpose_of_matrices(void **state)
+{
+    static const int64_t rows[] = {3, 32, 70};
+    struct random random = {2};
+    (void)state;
+    for (size_t i = 0; i < sizeof some_types / sizeof *some_types; i++) {
+        int64_t columns[] = {5, 37, 4096 / (int64_t)tssa_dtype_size(some_types[i])};
+        for (int j = 0; j < 18; j++) {
+            struct op_run run;
+            int64_t a = rows[j % 3], b = columns[j / 3 % 3], perm[] = {0, 2, 1};
+            int64_t dims[] = {2, j < 9 ? a : b, j < 9 ? b : a};
+            op_open(&run, IR_OP_Transpose, 1, 1);
+            op_ints(&run, "perm", 3, perm);
+            const struct tensor *x = op_random(&run, 0, &random, some_types[i], 3, dims);
+            op_go(&run);
+            op_expect_moved(&run, 0, x, 3, (int64_t[]){dims[0], dims[2], dims[1]}, transpose_source,
+                            &(struct transpose){x, perm}, NULL);
+            op_close(&run);
+        }
+    }
+}
+
 static void test_transpose_refuses(void **state)
 {
     struct op_run run;
@@ -766,6 +789,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_transpose),
+        cmocka_unit_test(test_transpose_of_matrices),
         cmocka_unit_test(test_transpose_refuses),
         cmocka_unit_test(test_blocks),
         cmocka_unit_test(test_blocks_refuse),
