@@ -239,6 +239,116 @@ static void extremum_range(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* ---- Max and Min of float32, which need no wider type --------------------------------------------- */
+
+/* How the extreme of two is found, for elements of a line and for whole rows. */
+struct float_extremum {
+    float identity;
+    float (*line)(float a, const float *x, int64_t n);
+    void (*rows)(float *a, const float *x, int64_t n); /* a[i] with x[i] */
+};
+
+typedef float float_lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+/* `extreme` is the macro of one element, `beyond` its comparison. */
+#define FLOAT_EXTREMUM(name, bound, extreme, beyond)                                               \
+    VECTOR_CLONES                                                                                  \
+    static float name##_line(float a, const float *x, int64_t n)                                   \
+    {                                                                                              \
+        float_lanes lanes = (float_lanes){0} + (bound);                                            \
+        for (; n >= LANES; n -= LANES, x += LANES) {                                               \
+            float_lanes v;                                                                         \
+            memcpy(&v, x, sizeof v);                                                               \
+            int_lanes take = (v beyond lanes) | (v != v);                                          \
+            lanes = (float_lanes)(((int_lanes)v & take) | ((int_lanes)lanes & ~take));             \
+        }                                                                                          \
+        for (; n > 0; n--, x++)                                                                    \
+            a = extreme(a, *x);                                                                    \
+        for (int k = 0; k < LANES; k++)                                                            \
+            a = extreme(a, lanes[k]);                                                              \
+        return a;                                                                                  \
+    }                                                                                              \
+    VECTOR_CLONES                                                                                  \
+    static void name##_rows(float *restrict a, const float *restrict x, int64_t n)                 \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            a[i] = extreme(a[i], x[i]);                                                            \
+    }
+
+FLOAT_EXTREMUM(float_max, -INFINITY, LARGER, >)
+FLOAT_EXTREMUM(float_min, INFINITY, SMALLER, <)
+
+static const struct float_extremum float_extremes[] = {{INFINITY, float_min_line, float_min_rows},
+                                                       {-INFINITY, float_max_line, float_max_rows}};
+
+struct float_reduce {
+    struct reduce r;
+    const struct float_extremum *extremum;
+    int64_t run; /* outputs side by side, whose elements are too */
+};
+
+/* Outputs whose elements lie in a line. */
+static void float_lines(void *context, int64_t begin, int64_t end)
+{
+    const struct float_reduce *f = context;
+    const float *in = f->r.in->data;
+    float *out = f->r.out->data;
+    for (int64_t i = begin; i < end; i++)
+        out[i] = f->extremum->line(f->extremum->identity, in + axis_nest_offset(&f->r.kept, i),
+                                   f->r.reduced.count);
+}
+
+#define ROW_PART 1024 /* elements of a row that stay in the first-level cache */
+#define SHORTEST_ROW 16
+
+static int64_t parts_of_row(const struct float_reduce *f)
+{
+    return (f->run + ROW_PART - 1) / ROW_PART;
+}
+
+/* Part i % parts_of_row() of the i / parts_of_row()-th row of outputs: one row of the operand after the other. */
+static void float_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct float_reduce *f = context;
+    int64_t parts = parts_of_row(f);
+    for (int64_t i = begin; i < end; i++) {
+        int64_t skip = i % parts * ROW_PART, first = i / parts * f->run + skip;
+        int64_t n = f->run - skip < ROW_PART ? f->run - skip : ROW_PART;
+        const float *in = (const float *)f->r.in->data + axis_nest_offset(&f->r.kept, first);
+        float *out = (float *)f->r.out->data + first;
+        memcpy(out, in, (size_t)n * sizeof *out);
+        for (int64_t j = 1; j < f->r.reduced.count; j++)
+            f->extremum->rows(out, in + axis_nest_offset(&f->r.reduced, j), n);
+    }
+}
+
+static int64_t outputs_per_part(const struct reduce *r)
+{
+    int64_t grain = 32768 / (r->reduced.count > 0 ? r->reduced.count : 1);
+    return grain > 0 ? grain : 1;
+}
+
+/* Whether it was one of the shapes that are worth it. */
+static bool run_float_extremum(const struct team *team, const struct reduce *r, bool largest)
+{
+    const struct axis_nest *kept = &r->kept, *reduced = &r->reduced;
+    struct float_reduce f = {.r = *r, .extremum = &float_extremes[largest]};
+    if (r->in->dtype != TSSA_FLOAT || reduced->count == 0 || kept->count == 0)
+        return false;
+    if (reduced->rank == 1 && reduced->strides[0] == 1) {
+        team_for(team, kept->count, outputs_per_part(r), float_lines, &f);
+        return true;
+    }
+    if (kept->rank == 0 || kept->strides[kept->rank - 1] != 1 ||
+        kept->sizes[kept->rank - 1] < SHORTEST_ROW)
+        return false;
+    f.run = kept->sizes[kept->rank - 1];
+    int64_t parts = parts_of_row(&f), grain = outputs_per_part(r) / (f.run / parts);
+    team_for(team, kept->count / f.run * parts, grain > 0 ? grain : 1, float_rows, &f);
+    return true;
+}
+
 /* ---- The kernel ----------------------------------------------------------------------------------- */
 
 struct reduce_attrs {
@@ -294,12 +404,6 @@ static tssa_status *reduce_open(struct kernel_args *args, struct reduce *r)
     return kernel_output(args, 0, r->in->dtype, rank, dims, &r->out);
 }
 
-static int64_t outputs_per_part(const struct reduce *r)
-{
-    int64_t grain = 32768 / (r->reduced.count > 0 ? r->reduced.count : 1);
-    return grain > 0 ? grain : 1;
-}
-
 static tssa_status *reduce_run(struct kernel_args *args, const struct reduction *reduction)
 {
     struct reduce r = {.reduction = reduction};
@@ -323,8 +427,9 @@ static tssa_status *extremum_run(struct kernel_args *args, bool largest)
         return NULL;
     r.reduction = &reductions[r.in->dtype == TSSA_UINT64][largest];
     r.integers = !dtype_is_float(r.in->dtype);
-    team_for(args->env->team, (int64_t)tensor_count(r.out), outputs_per_part(&r), extremum_range,
-             &r);
+    if (!run_float_extremum(args->env->team, &r, largest))
+        team_for(args->env->team, (int64_t)tensor_count(r.out), outputs_per_part(&r),
+                 extremum_range, &r);
     return NULL;
 }
 
