@@ -102,7 +102,7 @@ def spread(row: Row) -> float:
 
 def quiet_of(content: Content) -> str:
     rows = [row for row in content["rows"] if "median" in row]
-    quiet = sum(row["quiet_runs"] >= row["runs"] for row in rows)
+    quiet = sum(row["quiet_runs"] == row["runs"] for row in rows)
     return f"{quiet} of {len(rows)} medians are of quiet calls"
 
 
@@ -235,7 +235,7 @@ def detail_cells(content: Content, row: Row) -> list[str]:
 
 
 def quiet_share(row: Row) -> str:
-    return f"{min(row['quiet_runs'] / row['runs'], 1):.0%}"
+    return f"{row['quiet_runs'] / row['runs']:.0%}"
 
 
 def reason_table(content: Content) -> list[str]:
@@ -257,16 +257,21 @@ def escaped(text: str) -> str:
 # ---- A record that is there ----------------------------------------------------------
 
 
+def is_of_calls(content: Content) -> bool:
+    """Earlier forms counted quiet blocks."""
+    return all("quiet_runs" in row for row in content["rows"] if "median" in row)
+
+
 def read(path: Path) -> Content:
     try:
         content = json.loads(path.read_text())
-        if {"machine", "cases", "rows"} <= set(content):
+        if {"machine", "cases", "rows"} <= set(content) and is_of_calls(content):
             return content
     except OSError as error:
         raise UsageError(str(error)) from None
     except ValueError:
         pass
-    raise UsageError(f"{path} is no record of bench/peers/run.py")
+    raise UsageError(f"{path} is no record of this bench/peers/run.py")
 
 
 def main(path: Path) -> int:

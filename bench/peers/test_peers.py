@@ -216,7 +216,7 @@ class Quiet(InFolder):
         row = self.timed(lambda: next(readings), 60.0)
         self.assertEqual(row["quiet_runs"], row["runs"])
         self.assertGreaterEqual(row["runs"], LEAST_CALLS)
-        self.assertGreaterEqual(row["all_runs"], 1.9 * row["runs"] - 100)
+        self.assertGreaterEqual(row["all_runs"], 1.8 * row["runs"])
 
     def test_patience_ends_and_the_least_loud_count(self) -> None:
         readings = itertools.chain([1.0], itertools.cycle([1.5, 1.5, 1.5, 2.0, 2.0, 2.0]))
@@ -416,6 +416,9 @@ class Usage(InFolder):
         self.assert_refused("--modes", "nothing", saying="no mode nothing on cpu")
         self.assert_refused("--threads", "0", saying="1 or more")
         self.assert_refused("--report", "/no/such.json", saying="No such file")
+        old = self.folder / "old.json"
+        old.write_text('{"machine": {}, "cases": [], "rows": [{"median": 1.0, "blocks": 30}]}')
+        self.assert_refused("--report", str(old), saying="is no record of this")
         folder = str(self.folder)
         self.assert_refused("--models", folder, "--only", "ssd", saying="make models builds")
 
