@@ -8,6 +8,7 @@ from dataclasses import dataclass
 LEAST_BLOCKS = 6
 LEAST_CALLS = 100
 LEAST_SECONDS = 2.0  # of calls, where so many calls take longer
+SLOW = 4  # times the seconds that are asked for, and no more, is spent on so many calls
 
 
 @dataclass(frozen=True)

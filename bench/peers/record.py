@@ -30,6 +30,12 @@ class Record:
     def rows(self) -> list[Row]:
         return [row for _, rows in self.found.values() for row in rows]
 
+    def begin(self) -> None:
+        """Hours of measuring are not to end with a folder that cannot be written."""
+        path = with_suffix(self.stem, ".probe")
+        replace(path, "")
+        path.unlink()
+
     def resume(self) -> None:
         """Begins with what an earlier run has found, if it was of the same things."""
         path = with_suffix(self.stem, ".json")
@@ -53,7 +59,6 @@ class Record:
         if model in self.found and loudness(self.found[model][1]) < loudness(rows):
             return
         self.found[model] = case, [{"model": model, **row} for row in rows]
-        self.stem.parent.mkdir(parents=True, exist_ok=True)
         content = self.content()
         replace(with_suffix(self.stem, ".json"), json.dumps(content, indent=1) + "\n")
         replace(with_suffix(self.stem, ".md"), report.render(content, self.stem.name))
@@ -80,5 +85,9 @@ def with_suffix(stem: Path, suffix: str) -> Path:
 
 def replace(path: Path, text: str) -> None:
     new = with_suffix(path, ".new")
-    new.write_text(text)
-    os.replace(new, path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new.write_text(text)
+        os.replace(new, path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None

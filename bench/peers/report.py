@@ -8,7 +8,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from bench.peers.effort import LEAST_CALLS, LEAST_SECONDS
+from bench.peers.effort import LEAST_CALLS, LEAST_SECONDS, SLOW
 from bench.peers.errors import UsageError
 from bench.versus_ort import figure
 
@@ -30,8 +30,9 @@ Every mode's outputs agree with the model's expected ones on all its data sets (
 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
 minimum of all calls that count; `spread` is how far the P90 is above the median. A call counts
 if the machine was quiet: the same work took its usual time before and after {around}, so no
-neighbour slowed the cores. Where these are less than {calls} calls and {seconds:.0f} s, the
-least loud of the others count as well, until they are. `quiet` is the share of quiet ones,
+neighbour slowed the cores. Where these are fewer than {calls}, the least loud of the others
+count as well, until there are so many, or they took {slow} times the seconds that were asked
+for (2, the micro programs 0.5), at least {seconds:.0f} s. `quiet` is the share of quiet ones,
 `calls` how many counted, of how many. Each mode has a process of its own, which keeps the
 memory it once had; all of a program's modes are timed in alternating blocks, on copies of the
 inputs used in turn.
@@ -125,6 +126,7 @@ def legend(about: Row) -> str:
         counts=COUNTS[device],
         memory=MEMORY[device],
         calls=LEAST_CALLS,
+        slow=SLOW,
         seconds=LEAST_SECONDS,
     )
 

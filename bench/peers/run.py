@@ -58,7 +58,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add(
         "--seconds",
         type=float,
-        help="of calls per program and mode (2; micro programs 0.5); up to 2 for 100 calls",
+        help="of calls per program and mode (2; micro 0.5); up to 4 times that for 100 calls",
     )
     add("--limit", type=float, help="seconds for a mode to be ready (90), or it is left out")
     add("--patience", type=float, help="seconds to lose waiting for a quiet machine (1200)")

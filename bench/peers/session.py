@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from bench.peers import data, machine, measure, pace, record
-from bench.peers.effort import LEAST_SECONDS, Effort
+from bench.peers.effort import LEAST_SECONDS, SLOW, Effort
 from bench.peers.errors import UsageError
 from bench.peers.measure import Row
 from bench.peers.modes.base import Task
@@ -123,7 +123,7 @@ def task_of(args: argparse.Namespace, case: Case) -> Task:
 
 def effort_of(args: argparse.Namespace, program: Program) -> Effort:
     seconds = args.seconds or (2.0 if program.workload else 0.5) * (0.15 if args.quick else 1)
-    least = QUICK_SECONDS if args.quick else LEAST_SECONDS
+    least = QUICK_SECONDS if args.quick else max(LEAST_SECONDS, SLOW * seconds)
     return Effort(seconds, args.limit or (45.0 if args.quick else 90.0), least)
 
 
@@ -156,6 +156,7 @@ def is_bad(row: Row) -> bool:
 def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # a limit ends it like Ctrl-C
     kept = record.Record(args.record or SCRATCH / "last", about(args))
+    kept.begin()
     if args.resume:
         kept.resume()
     cases = [case for case in cases if kept.lacks(case.model)]

@@ -419,6 +419,7 @@ class Usage(InFolder):
         old = self.folder / "old.json"
         old.write_text('{"machine": {}, "cases": [], "rows": [{"median": 1.0, "blocks": 30}]}')
         self.assert_refused("--report", str(old), saying="is no record of this")
+        self.assert_refused("--only", "ssd", "--record", str(old / "x"), saying="cannot write")
         folder = str(self.folder)
         self.assert_refused("--models", folder, "--only", "ssd", saying="make models builds")
 
