@@ -21,6 +21,7 @@ Results are written program by program, so that an end before the end loses noth
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
@@ -79,6 +80,13 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         args.patience = 60 if args.quick else 1200
     if args.threads < 1 or args.batch < 1 or args.length < 1:
         fail("--threads, --batch and --length are 1 or more")
+    if any(
+        x is not None and not 0 < x < math.inf
+        for x in (args.seconds, args.limit, args.quiet_us)
+    ):
+        fail("--seconds, --limit and --quiet-us are more than 0")
+    if not 0 <= args.patience < math.inf:
+        fail("--patience is 0 or more")
     return args
 
 

@@ -415,6 +415,9 @@ class Usage(InFolder):
         self.assert_refused("--only", "nothing", saying="no program's name holds nothing")
         self.assert_refused("--modes", "nothing", saying="no mode nothing on cpu")
         self.assert_refused("--threads", "0", saying="1 or more")
+        self.assert_refused("--seconds", "-1", saying="more than 0")
+        self.assert_refused("--quiet-us", "nan", saying="more than 0")
+        self.assert_refused("--patience", "-1", saying="0 or more")
         self.assert_refused("--report", "/no/such.json", saying="No such file")
         old = self.folder / "old.json"
         old.write_text('{"machine": {}, "cases": [], "rows": [{"median": 1.0, "blocks": 30}]}')
