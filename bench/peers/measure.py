@@ -8,7 +8,6 @@ there is patience. Then the least loud of the others count as well, as many as i
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -90,8 +89,8 @@ class Blocks:
     runs: int
     done: list[Block] = field(default_factory=list)
 
-    def suffice(self, pace: Pace) -> bool:
-        limit = math.inf if pace.patience <= 0 else pace.limit()
+    def suffice(self, limit: float) -> bool:
+        """Whether the calls whose readings are no slower than that are enough."""
         counted = [quiet for block in self.done if len(quiet := block.quiet(limit))]
         calls = sum(map(len, counted))
         seconds = sum(int(samples.sum()) for samples in counted) / 1e9
@@ -121,22 +120,26 @@ class Blocks:
         return float(readings[order[min(max(calls, blocks), len(order)) - 1]])
 
 
-def time_all(workers: dict[str, Worker], effort: Effort, pace: Pace) -> dict[str, Row]:
-    """What was measured of each mode. One that fails on the way has a reason instead."""
+def time_all(
+    workers: dict[str, Worker], effort: Effort, pace: Pace, blocks: dict[str, Blocks]
+) -> dict[str, Row]:
+    """What was measured of each mode; `blocks` may have earlier ones, and gets the new ones.
+    A mode that fails on the way has a reason instead."""
     found: dict[str, Row] = {name: {} for name in workers}
-    blocks: dict[str, Blocks] = {}
-    for name in list(workers):
+    new = [name for name in workers if name not in blocks]
+    for name in new:
         with excused(workers, name, found):
             blocks[name] = plan_blocks(workers[name], effort)
-    while wanting := [name for name in workers if not blocks[name].suffice(pace)]:
+    while wanting := [name for name in workers if not blocks[name].suffice(pace.accepted())]:
         for name in wanting:
             with excused(workers, name, found):
                 try_block(workers[name], blocks[name], pace)
     for name in list(workers):
         with excused(workers, name, found):
             found[name] |= blocks[name].summary(pace)
-            found[name] |= workers[name].ask(STEP_LIMIT, "memory")
-            found[name] |= {"counts": workers[name].ask(STEP_LIMIT, "counts")}
+            if name in new:
+                found[name] |= workers[name].ask(STEP_LIMIT, "memory")
+                found[name] |= {"counts": workers[name].ask(STEP_LIMIT, "counts")}
     return found
 
 

@@ -32,7 +32,8 @@ class Pace:
         self.read = read
         self.patience = patience  # of the program that is being timed
         self.known = known
-        self.saved = 0.0  # for those after it
+        self.saved = 0.0  # for those after it in this round
+        self.later = 0.0  # for further rounds
         self.readings: list[float] = []  # ascending
 
     def learn(self) -> None:
@@ -41,8 +42,16 @@ class Pace:
             self.take()
             time.sleep(STEP)
 
+    def left(self) -> float:
+        return self.patience + self.saved + self.later
+
+    def begin_round(self) -> None:
+        """A round through the programs may spend half of the patience that is left."""
+        self.later = self.saved = self.left() / 2
+        self.patience = 0.0
+
     def share(self, programs: int) -> None:
-        """What is left of the patience, with so many programs to go: the next has its part."""
+        """What the round has left, with so many programs to go: the next gets its part."""
         left = self.saved + self.patience
         self.patience = left / programs
         self.saved = left - self.patience
@@ -65,6 +74,10 @@ class Pace:
     def limit(self) -> float:
         """Of a quiet reading, by what is known now: later ones may show that it was not."""
         return TOLERANCE * self.quiet_us()
+
+    def accepted(self) -> float:
+        """The slowest reading of a call that counts: any, when patience is over."""
+        return self.limit() if self.patience > 0 else math.inf
 
     def wait(self) -> float:
         """Until the machine is quiet, or patience is over: the last reading."""

@@ -51,3 +51,16 @@ class Program:
         if length != DEFAULT_LENGTH:
             name += f"_l{length}"
         return name
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program at a size."""
+
+    program: Program
+    batch: int
+    length: int
+
+    @property
+    def model(self) -> str:
+        return self.program.model_name(self.batch, self.length)

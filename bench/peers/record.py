@@ -21,6 +21,7 @@ class Record:
     def __init__(self, stem: Path, about: Row) -> None:
         self.stem, self.about = stem, about
         self.found: dict[str, tuple[Row, list[Row]]] = {}  # of each model
+        self.earlier: dict[str, list[Row]] = {}  # what an earlier run found
 
     @property
     def cases(self) -> list[Row]:
@@ -48,15 +49,17 @@ class Record:
         for case in content["cases"]:
             rows = [row for row in content["rows"] if row["model"] == case["model"]]
             self.found[case["model"]] = case, rows
+            self.earlier[case["model"]] = rows
 
     def lacks(self, model: str) -> bool:
         """Whether it is not there, or the machine was too loud."""
         return model not in self.found or loudness(self.found[model][1]) > (0, 0)
 
     def add(self, case: Row, rows: list[Row]) -> None:
-        """In place of a louder one."""
+        """In place of what this run has found so far, and of an earlier one's unless that
+        was quieter."""
         model = case["model"]
-        if model in self.found and loudness(self.found[model][1]) < loudness(rows):
+        if model in self.earlier and loudness(self.earlier[model]) < loudness(rows):
             return
         self.found[model] = case, [{"model": model, **row} for row in rows]
         content = self.content()

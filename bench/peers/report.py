@@ -30,9 +30,10 @@ Every mode's outputs agree with the model's expected ones on all its data sets (
 1e-5, integers equal). Times are of the first data set, in microseconds: median, P90 and
 minimum of all calls that count; `spread` is how far the P90 is above the median. A call counts
 if the machine was quiet: the same work took its usual time before and after {around}, so no
-neighbour slowed the cores. Where these are fewer than {calls}, the least loud of the others
-count as well, until there are so many, or they took {slow} times the seconds that were asked
-for (2, the micro programs 0.5), at least {seconds:.0f} s. `quiet` is the share of quiet ones,
+neighbour slowed the cores. Modes with fewer than {calls} of these are visited again later, as
+long as there is patience. After that the least loud of the other calls count as well, until
+there are so many, or they took {slow} times the seconds that were asked for (2, the micro
+programs 0.5), at least {seconds:.0f} s. `quiet` is the share of quiet ones,
 `calls` how many counted, of how many. Each mode has a process of its own, which keeps the
 memory it once had; all of a program's modes are timed in alternating blocks, on copies of the
 inputs used in turn.
@@ -93,6 +94,10 @@ def described(about: Row, content: Content) -> list[str]:
             f"- load average {min(loads):.1f} to {max(loads):.1f}; {quiet_of(content)}; "
             f"{spread_of(content)}"
         )
+    again = [case for case in content["cases"] if case.get("visits", 1) > 1]
+    if again:
+        names = ", ".join(f"{case['model']} ({case['visits']})" for case in again)
+        lines.append(f"- visited more than once, since not all calls were quiet: {names}")
     return lines
 
 

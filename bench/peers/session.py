@@ -8,8 +8,6 @@ import contextlib
 import signal
 import subprocess
 import sys
-import time
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -21,26 +19,14 @@ from bench.peers.measure import Row
 from bench.peers.modes.base import Task
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import ROOT, SCRATCH
-from bench.peers.program import DEFAULT_BATCH, DEFAULT_LENGTH, Program
+from bench.peers.program import DEFAULT_BATCH, DEFAULT_LENGTH, Case, Program
 from bench.peers.programs.table import PROGRAMS
+from bench.peers.visits import Visits, measure_in_rounds
 from bench.peers.worker import Failed, Worker
 
 CHECKED_BY_DEFAULT = ["eager", "script"]
 QUICK_SECONDS = 0.3  # of calls are enough for rough figures
 LOGS = SCRATCH / "logs"
-
-
-@dataclass(frozen=True)
-class Case:
-    """A program at a size."""
-
-    program: Program
-    batch: int
-    length: int
-
-    @property
-    def model(self) -> str:
-        return self.program.model_name(self.batch, self.length)
 
 
 def main(args: argparse.Namespace) -> int:
@@ -169,9 +155,7 @@ def measure_all(args: argparse.Namespace, cases: list[Case], modes: list[Mode]) 
     )
     try:
         machine_pace.learn()
-        for done, case in enumerate(cases):
-            machine_pace.share(len(cases) - done)
-            kept.add(*measure_case(args, case, modes, machine_pace))
+        measure_in_rounds([to_visit(args, case, modes) for case in cases], machine_pace, kept)
     except KeyboardInterrupt:
         print(f"stopped; {kept.stem}.json has {len(kept.cases)} programs; --continue goes on")
         return 130
@@ -193,37 +177,9 @@ def about(args: argparse.Namespace) -> dict[str, Any]:
     return found
 
 
-def measure_case(
-    args: argparse.Namespace, case: Case, modes: list[Mode], machine_pace: pace.Pace
-) -> tuple[dict[str, Any], list[Row]]:
-    """What there is to say of the case, and a row for each mode."""
-    task, effort = task_of(args, case), effort_of(args, case.program)
-    started, rows = time.monotonic(), []
-    print(f"== {case.model}", flush=True)
-    with measure.workers_of() as workers:
-        for row in measure.make_ready(modes, task, effort, LOGS / case.model, workers):
-            rows.append(row)
-            if "failed" in row:
-                print(f"   {row['mode']}: {row['reason']}", flush=True)
-        copy_us = measure.copy_time_of(workers, task.model.bytes_moved() // 2)
-        found = measure.time_all(workers, effort, machine_pace)
-    rows = [row | found.get(row["mode"], {}) for row in rows]
-    for row in rows:
-        if "median" in row:
-            print(f"   {row['mode']}: {row['median']:.1f} us", flush=True)
-    case_row = {
-        "program": case.program.name,
-        "workload": case.program.workload,
-        "model": case.model,
-        "batch": case.batch,
-        "length": case.length,
-        "bytes_moved": task.model.bytes_moved(),
-        "copy_us": copy_us,
-        "quiet_us": machine_pace.quiet_us(),
-        "load_average": machine.load_average(),
-        "seconds": time.monotonic() - started,
-    }
-    return case_row, rows
+def to_visit(args: argparse.Namespace, case: Case, modes: list[Mode]) -> Visits:
+    effort = effort_of(args, case.program)
+    return Visits(case, modes, effort, lambda: task_of(args, case), LOGS / case.model)
 
 
 def warm_inductor(mode: Mode) -> None:

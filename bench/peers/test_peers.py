@@ -20,17 +20,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
 
-from bench.peers import data, measure, pace, record, report, timing, worker
+from bench.peers import data, measure, pace, record, report, timing, visits, worker
 from bench.peers.effort import LEAST_CALLS, Effort
 from bench.peers.errors import UsageError
 from bench.peers.modes.base import Runner, Task, Unsupported
 from bench.peers.modes.table import Mode, modes_of
 from bench.peers.paths import MODELS, ROOT
-from bench.peers.program import Program
+from bench.peers.program import Case, Program
 from bench.peers.programs.table import PROGRAMS
 from bench.versus_ort import time_block
 from models.lib.data import Data
@@ -139,7 +140,7 @@ class InFolder(unittest.TestCase):
         effort = Effort(0.3, limit)
         with measure.workers_of() as workers:
             rows = list(measure.make_ready(modes, task, effort, self.folder, workers))
-            found = measure.time_all(workers, effort, always_quiet())
+            found = measure.time_all(workers, effort, always_quiet(), {})
         return [row | found.get(row["mode"], {}) for row in rows]
 
 
@@ -189,7 +190,7 @@ class Modes(InFolder):
             modes = [fake("dies"), fake("works")]
             list(measure.make_ready(modes, task, effort, self.folder, workers))
             os.kill(workers["dies"].pid, signal.SIGKILL)
-            found = measure.time_all(workers, effort, always_quiet())
+            found = measure.time_all(workers, effort, always_quiet(), {})
         self.assertEqual(found["dies"]["reason"], "crashed, SIGKILL")
         self.assertIn("median", found["works"])
 
@@ -209,7 +210,7 @@ class Quiet(InFolder):
         with measure.workers_of() as workers:
             list(measure.make_ready([fake("works")], task, effort, self.folder, workers))
             calm = pace.Pace(read, patience, known)
-            return measure.time_all(workers, effort, calm)["works"]
+            return measure.time_all(workers, effort, calm, {})["works"]
 
     def test_blocks_between_slow_readings_are_timed_again(self) -> None:
         readings = itertools.cycle([1.0, 1.0, 1.05, 1.5])  # two blocks, of which one counts
@@ -274,7 +275,8 @@ class Quiet(InFolder):
         self.assertTrue(told[-1])
 
     def test_patience_is_shared(self) -> None:
-        calm = pace.Pace(lambda: 1.0, 60.0)
+        calm = pace.Pace(lambda: 1.0, 120.0)
+        calm.begin_round()
         calm.share(3)
         self.assertEqual(calm.patience, 20.0)
         calm.patience = -10.0  # it lost more than its part
@@ -282,6 +284,10 @@ class Quiet(InFolder):
         self.assertEqual(calm.patience, 15.0)
         calm.share(1)
         self.assertEqual(calm.patience, 30.0)
+        self.assertEqual(calm.left(), 90.0)
+        calm.begin_round()
+        calm.share(1)
+        self.assertEqual((calm.patience, calm.left()), (45.0, 90.0))
 
     def test_threads_rest_after_a_block(self) -> None:
         values = torch.linspace(-1, 1, 65536 * torch.get_num_threads())
@@ -298,6 +304,97 @@ class Quiet(InFolder):
         calm.patience = 10.0
         self.assertEqual(calm.wait(), 1.0)
         self.assertLess(calm.patience, 10.0)
+
+
+class Rounds(InFolder):
+    """Of two programs, with two threads, their pace read from outside. Calls take no time."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        at_once = mock.patch.object(
+            worker, "time_block", lambda call, runs, seconds: np.full(runs, 100_000)
+        )
+        at_once.start()  # in the workers too: they are forked
+        self.addCleanup(at_once.stop)
+
+    def measure(
+        self, modes: list[Mode], read: Callable[[], float], least_part: float = 0.1
+    ) -> None:
+        self.visited = [self.case_of(name, modes) for name in ("lstm", "attention")]
+        titles = {mode.name: mode.title for mode in modes}
+        kept = record.Record(self.folder / "some", example()["machine"] | {"modes": titles})
+        with mock.patch.object(visits, "LEAST_PART", least_part):
+            visits.measure_in_rounds(self.visited, pace.Pace(read, 6.0, 1.0), kept)
+        content = json.loads((self.folder / "some.json").read_text())
+        self.rows = {(row["model"], row["mode"]): row for row in content["rows"]}
+        self.text = (self.folder / "some.md").read_text()
+
+    def case_of(self, name: str, modes: list[Mode]) -> visits.Visits:
+        task = task_of(BY_NAME[name], 2)
+        case = Case(task.program, 1, 50)
+        return visits.Visits(case, modes, Effort(0.05, 60), lambda: task, self.folder)
+
+    def counts(self) -> list[int]:
+        return [case.count for case in self.visited]
+
+    def loud_at_first(self) -> float:
+        """In the first round."""
+        return 1.0 if all(self.counts()) else 1.5
+
+    def test_quiet_programs_are_visited_once(self) -> None:
+        self.measure([fake("works"), fake("refuses", refuse)], lambda: 1.0)
+        self.assertEqual(self.counts(), [1, 1])
+        self.assertNotIn("more than once", self.text)
+
+    def test_a_loud_program_is_visited_again(self) -> None:
+        self.measure([fake("works"), fake("refuses", refuse)], self.loud_at_first)
+        self.assertEqual(self.counts(), [2, 2])
+        for model in ("lstm", "attention"):
+            row = self.rows[model, "works"]
+            self.assertEqual(row["quiet_runs"], row["runs"])
+            self.assertGreaterEqual(row["all_runs"], row["runs"] + LEAST_CALLS)
+            self.assertIn("first_s", row)
+            self.assertEqual(self.rows[model, "refuses"]["reason"], "this cannot be")
+        self.assertIn("lstm (2), attention (2)", self.text)
+
+    def test_only_loud_modes_are_timed_again_and_the_quiet_calls_of_all_visits_count(
+        self,
+    ) -> None:
+        case = self.case_of("lstm", [fake("quiet"), fake("half")])
+        readings = itertools.cycle([1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.5])  # two of a block
+        case.visit(pace.Pace(lambda: next(readings), 0.0, 1.0))
+        calm = pace.Pace(lambda: 1.0, 60.0, 1.0)
+        self.assertEqual([mode.name for mode in case.loud(calm)], ["half"])
+        before = {name: len(blocks.done) for name, blocks in case.blocks.items()}
+        case.visit(calm)
+        self.assertEqual(case.loud(calm), [])
+        added = {name: len(case.blocks[name].done) - before[name] for name in before}
+        self.assertEqual(added["quiet"], 0)
+        self.assertGreater(added["half"], 0)
+        self.assertLess(added["half"], before["half"])
+        self.assertEqual(case.rows["half"]["quiet_runs"], case.rows["half"]["runs"])
+
+    def test_without_patience_there_is_one_round(self) -> None:
+        self.measure([fake("works")], lambda: 1.5, least_part=3.0)
+        self.assertEqual(self.counts(), [1, 1])
+        self.assertEqual(self.rows["lstm", "works"]["quiet_runs"], 0)
+
+    def test_a_machine_that_stays_loud_has_an_end(self) -> None:
+        self.measure([fake("works")], lambda: 1.5)
+        self.assertGreater(self.counts()[0], 1)
+        self.assertGreaterEqual(self.rows["lstm", "works"]["runs"], LEAST_CALLS)
+
+    def test_a_mode_that_fails_later_has_no_time(self) -> None:
+        def crash_later(task: Task) -> None:
+            if self.visited[0].count:
+                crash(task)
+
+        modes = [fake("tires", crash_later), fake("works")]
+        self.measure(modes, self.loud_at_first)
+        row = self.rows["lstm", "tires"]
+        self.assertEqual(row["failed"], "crashed")
+        self.assertNotIn("median", row)
+        self.assertEqual(list(self.rows)[:2], [("lstm", "tires"), ("lstm", "works")])
 
 
 def example() -> dict[str, Any]:
@@ -372,11 +469,14 @@ class Reports(InFolder):
             kept.add(case, rows)
         loud = timed("ssd", "eager", 9000.0) | {"quiet_runs": 50}
         louder = timed("ssd", "eager", 9999.0) | {"quiet_runs": 0}
-        kept.found["ssd"] = content["cases"][0], [loud]
         kept.add(content["cases"][0], [louder])
-        self.assertEqual(kept.found["ssd"][1], [loud])
-        kept.add(content["cases"][0], [loud | {"median": 8000.0}])
+        kept.add(content["cases"][0], [loud])
         again = record.Record(stem, content["machine"])
+        again.resume()
+        again.add(content["cases"][0], [louder])
+        self.assertEqual(again.found["ssd"][1], [loud])
+        again.add(content["cases"][0], [loud | {"median": 8000.0}])
+        again, kept = record.Record(stem, content["machine"]), again
         again.resume()
         self.assertEqual(again.content(), kept.content())
         self.assertEqual([again.lacks(name) for name in ("ssd", "lstm")], [True, False])

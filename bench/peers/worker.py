@@ -71,6 +71,8 @@ class Bench:
             self.runner.call(loaded)
             taken.append(time.perf_counter() - start)
         self.resident = before
+        gc.collect()
+        gc.freeze()  # what is there stays; to look at it before each block takes 0.1 s
         return {"first_s": taken[0], "third_s": taken[-1]}
 
     def check(self) -> None:
