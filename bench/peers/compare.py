@@ -3,7 +3,9 @@
 
 All modes of a program are timed in turn, so a machine that was faster or slower as a whole
 changes them alike.  That is the pace; what is left without it is how well the comparison of
-modes, which is what the record is for, can be repeated.
+modes, which is what the record is for, can be repeated.  The pace is found from the medians
+themselves; what the cores took for the same work when they were quiet is found without them,
+and tells of clocks that were higher in one hour than in another.
 """
 
 from __future__ import annotations
@@ -27,30 +29,40 @@ def main(first: Path, second: Path) -> int:
     pairs = pairs_of(*records, "median")
     if not pairs:
         raise UsageError("the two records have nothing in common")
-    pace = pace_of(pairs)
+    pace, cores = pace_of(pairs), cores_of(*records)
+    print_table(pairs, pace)
+    long = [pair for pair in pairs if min(pair[2], pair[3]) >= FROM]
+    is_long = {pair[:2] for pair in long}
+    least = [pair for pair in pairs_of(*records, "min") if pair[:2] in is_long]
+    print(f"\nall {len(pairs)}: {worst_of(pairs)}")
+    print(f"the {len(long)} above 1 ms: {worst_of(long)}")
+    print(f"pace of the machine: {range_of(pace)}")
+    print(f"the {len(long)} above 1 ms without it: {worst_of(scaled(long, pace))}")
+    print(f"quiet cores: {range_of(cores)}")
+    even = worst_of(scaled(long, cores))
+    print(f"the {len(long)} above 1 ms at the same pace of quiet cores: {even}")
+    print(f"their least times: {worst_of(least)}")
+    far = [pair for pair in long if apart(pair) > CLOSE]
+    print_far(far, records)
+    return 1 if far else 0
+
+
+def print_table(pairs: list[Pair], pace: dict[str, float]) -> None:
     print("| model | mode | first, us | second, us | second / first | without the pace |")
     print("|---|---|--:|--:|--:|--:|")
     for model, mode, a, b in pairs:
         ratios = [f"{b / a:.2f}", f"{b / a / pace[model]:.2f}"]
         print(table_row([model, mode, figure(a), figure(b), *ratios]))
-    long = [pair for pair in pairs if min(pair[2], pair[3]) >= FROM]
-    is_long = {pair[:2] for pair in long}
-    least = [pair for pair in pairs_of(*records, "min") if pair[:2] in is_long]
-    steady = [(model, mode, a * pace[model], b) for model, mode, a, b in long]
-    print(f"\nall {len(pairs)}: {worst_of(pairs)}")
-    print(f"the {len(long)} above 1 ms: {worst_of(long)}")
-    print(f"pace of the machine: {min(pace.values()):.2f} to {max(pace.values()):.2f}")
-    print(f"the {len(long)} above 1 ms without it: {worst_of(steady)}")
-    print(f"their least times: {worst_of(least)}")
+
+
+def print_far(far: list[Pair], records: tuple[dict[str, Any], dict[str, Any]]) -> None:
     quiet = [{row_name(row): row for row in record["rows"]} for record in records]
-    far = [pair for pair in long if apart(pair) > CLOSE]
     for model, mode, a, b in far:
         shares = " and ".join(quiet_share(found[model, mode]) for found in quiet)
         print(
             f"further apart than {CLOSE - 1:.0%}: {model} {mode}, {b / a:.2f}, "
             f"quiet calls: {shares}"
         )
-    return 1 if far else 0
 
 
 def row_name(row: dict[str, Any]) -> tuple[str, str]:
@@ -73,6 +85,24 @@ def pace_of(pairs: list[Pair]) -> dict[str, float]:
     for model, _, a, b in pairs:
         logs.setdefault(model, []).append(math.log(b / a))
     return {model: math.exp(sum(found) / len(found)) for model, found in logs.items()}
+
+
+def cores_of(first: dict[str, Any], second: dict[str, Any]) -> dict[str, float]:
+    """For each model second / first of a quiet core's time for the same work."""
+    found = {case["model"]: case["quiet_us"] for case in second["cases"]}
+    return {
+        case["model"]: found[case["model"]] / case["quiet_us"]
+        for case in first["cases"]
+        if case["model"] in found
+    }
+
+
+def range_of(ratios: dict[str, float]) -> str:
+    return f"{min(ratios.values()):.2f} to {max(ratios.values()):.2f}"
+
+
+def scaled(pairs: list[Pair], ratios: dict[str, float]) -> list[Pair]:
+    return [(model, mode, a * ratios[model], b) for model, mode, a, b in pairs]
 
 
 def apart(pair: Pair) -> float:

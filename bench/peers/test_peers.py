@@ -413,6 +413,7 @@ def example() -> dict[str, Any]:
         "modes": {"eager": "eager", "ort": "ONNX Runtime", "openvino": "OpenVINO"},
     }
     case = {"workload": True, "batch": 1, "length": 50, "load_average": 0.5, "copy_us": 8.0}
+    case |= {"quiet_us": 13.0, "visits": 1}
     cases = [{**case, "program": name, "model": name} for name in ("ssd", "lstm")]
     rows = [
         timed("ssd", "eager", 4000.0),
@@ -493,15 +494,27 @@ class Reports(InFolder):
         first.write_text(json.dumps(content))
         content["rows"][0]["median"] *= 1.1
         second.write_text(json.dumps(content))
-        self.assertEqual(self.compare(first, second), 0)
+        self.assertEqual(self.compare(first, second)[0], 0)
         content["rows"][0]["median"] *= 1.1
         second.write_text(json.dumps(content))
-        self.assertEqual(self.compare(first, second), 1)
+        status, said = self.compare(first, second)
+        self.assertEqual(status, 1)
+        self.assertIn("further apart than 15%: ssd eager, 1.21", said)
+        self.assertIn(
+            "the same pace of quiet cores: 2 within 15%; the worst is ssd eager", said
+        )
+        content["cases"][0]["quiet_us"] *= 1.1
+        second.write_text(json.dumps(content))
+        status, said = self.compare(first, second)
+        self.assertEqual(status, 1)
+        self.assertIn("quiet cores: 1.00 to 1.10", said)
+        self.assertIn("the same pace of quiet cores: 3 within 15%", said)
 
-    def compare(self, first: Path, second: Path) -> int:
-        return subprocess.run(
-            [*RUN, "--compare", first, second], capture_output=True
-        ).returncode
+    def compare(self, first: Path, second: Path) -> tuple[int, str]:
+        done = subprocess.run(
+            [*RUN, "--compare", first, second], capture_output=True, text=True
+        )
+        return done.returncode, done.stdout
 
 
 class Usage(InFolder):
