@@ -477,7 +477,7 @@ class Reports(InFolder):
         again.add(content["cases"][0], [louder])
         self.assertEqual(again.found["ssd"][1], [loud])
         again.add(content["cases"][0], [loud | {"median": 8000.0}])
-        again, kept = record.Record(stem, content["machine"]), again
+        kept, again = again, record.Record(stem, content["machine"])
         again.resume()
         self.assertEqual(again.content(), kept.content())
         self.assertEqual([again.lacks(name) for name in ("ssd", "lstm")], [True, False])
