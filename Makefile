@@ -10,9 +10,9 @@ DIR   ?= $(or $(REAL_MODELS),../shared/real-models)
 help: ## this list
 	@sed -nE 's/^([a-z-]+):[^#]*## (.*)/  make \1\t\2/p' Makefile | expand -t 22
 
-run: setup ## build library and tool, then run an SSD detection post-processing model and print its boxes
+run: setup ## build libraries, tools and plugins, then run an SSD detection post-processing model and print its boxes
 	@cmake --preset release >/dev/null
-	@cmake --build --preset release --target tssa tssa_static tssa-run
+	@cmake --build --preset release --target product
 	$(BUILD)/tssa-run $(MODEL)/model.onnx $(MODEL)/test_data_set_0 --boxes
 
 build: setup ## build the library and the tools in build/release
