@@ -555,7 +555,8 @@ static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct pass_context *pass = context;
     bool changed = false;
-    if (op->n_results == 0 || !(op->info->flags & IR_PURE) || op->n_blocks)
+    if (op->n_results == 0 || !(op->info->flags & IR_PURE) || op->n_blocks ||
+        pass_is_pinned(pass, op))
         return NULL;
     struct ir_value *value = find_identity(op);
     if (value) {

@@ -12,9 +12,14 @@
  *
  *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that no
  *     other op uses), and no larger than MAX_REPLACED, but for views (Reshape), which copy nothing;
- *   - all that was folded in the graph adds no more than MAX_GROWTH to its constants;
+ *   - all that was folded in the graph adds no more to its constants than PASS_FILE_GROWTH, or than
+ *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a node takes
+ *     as many;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
+ *
+ * In a file stay, whatever they weigh, ops that other runtimes fuse with their neighbours: those of quantised
+ * models (pinned.c), and FP16 and BF16 constants that are widened, which are read half as large.
  *
  * A constant has the precision of its type. A runtime that computes FP16 in FP32 and leaves conversions
  * out in between (ONNX Runtime, when its own optimizations are off) may use more of it for what is not
@@ -25,9 +30,27 @@
 
 #define MAX_RESULT ((size_t)256 << 10)
 #define MAX_REPLACED ((size_t)16 << 20)
-#define MAX_GROWTH ((int64_t)4 << 20)
+#define MAX_SESSION_GROWTH ((int64_t)4 << 20)
+#define MAX_FREE 64
+#define MIN_NARROW 1024 /* bytes of an FP16 constant that a reader widens */
 #define MAX_WORK ((uint64_t)512 << 20)
 #define MAX_HEAVY ((size_t)64 << 10) /* bytes of operands */
+
+/* From two bytes to more of them. */
+static bool widens_floats(const struct ir_op *op)
+{
+    const struct ir_type *to = op->results[0].type;
+    if (!ir_op_is(op, IR_OP_Cast) || to->kind != TYPE_TENSOR || !dtype_in(T_F32F64, to->dtype))
+        return false;
+    const struct tensor *x = ir_value_constant(ir_operand(op, 0));
+    return (x->dtype == TSSA_FLOAT16 || x->dtype == TSSA_BFLOAT16) && tensor_bytes(x) >= MIN_NARROW;
+}
+
+/* Somebody who reads the file wants it as it is. */
+static bool is_kept(const struct pass_context *pass, const struct ir_op *op)
+{
+    return pass_is_pinned(pass, op) || (!pass_is_for_session(pass) && widens_floats(op));
+}
 
 static bool is_candidate(const struct ir_op *op)
 {
@@ -96,14 +119,20 @@ static size_t typed_bytes(const struct ir_value *result)
     return SIZE_MAX;
 }
 
-static bool is_affordable(const struct ir_graph *graph, const struct ir_op *op,
+static int64_t growth(const struct weight *weight, size_t bytes)
+{
+    return bytes <= MAX_FREE && bytes > weight->freed ? 0 : (int64_t)bytes - (int64_t)weight->freed;
+}
+
+static bool is_affordable(const struct pass_context *pass, const struct ir_op *op,
                           const struct weight *weight, size_t bytes)
 {
     bool copies = !(op->info->flags & IR_ALIAS);
     if ((copies && bytes > MAX_REPLACED) || (bytes > MAX_RESULT && bytes > weight->freed))
         return false;
-    return graph->folded_growth + (int64_t)bytes - (int64_t)weight->freed <= MAX_GROWTH ||
-           bytes <= weight->freed;
+    int64_t most = pass_is_for_session(pass) ? MAX_SESSION_GROWTH : PASS_FILE_GROWTH;
+    int64_t more = growth(weight, bytes);
+    return more <= 0 || pass->graph->folded_growth + more <= most;
 }
 
 static bool is_heavy(const struct ir_op *op)
@@ -114,8 +143,10 @@ static bool is_heavy(const struct ir_op *op)
 
 static tssa_status *refuse(const struct pass_context *pass, const struct ir_op *op, size_t bytes)
 {
-    return pass_remark(pass, TSSA_REMARK_MISSED, op,
-                       "not folded: %zu bytes of constants would be too many", bytes);
+    return pass_remark(
+        pass, TSSA_REMARK_MISSED, op,
+        "not folded: %zu bytes of constants would be too many, %lld were added before", bytes,
+        (long long)pass->graph->folded_growth);
 }
 
 /* ---- Folding -------------------------------------------------------------------------------------- */
@@ -166,7 +197,7 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
         size_t more = typed_bytes(&op->results[i]);
         bytes = more > SIZE_MAX - bytes ? SIZE_MAX : bytes + more;
     }
-    if (!is_affordable(graph, op, &weight, bytes))
+    if (!is_affordable(pass, op, &weight, bytes))
         return refuse(pass, op, bytes);
     if ((is_heavy(op) && weight.operands > MAX_HEAVY) || graph->folded_work > MAX_WORK)
         return NULL;
@@ -178,16 +209,22 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
     if (!tensors[0])
         return NULL;
     bytes = all_bytes(op, tensors);
-    if (!is_affordable(graph, op, &weight, bytes))
+    if (!is_affordable(pass, op, &weight, bytes))
         return refuse(pass, op, bytes);
-    graph->folded_growth += (int64_t)bytes - (int64_t)weight.freed;
+    graph->folded_growth += growth(&weight, bytes);
     pass->changed = true;
     return replace(graph, op, tensors);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    return is_candidate(op) && has_results(op) ? fold(context, op) : NULL;
+    struct pass_context *pass = context;
+    if (!is_candidate(op) || !has_results(op))
+        return NULL;
+    if (is_kept(pass, op))
+        return pass_remark(pass, TSSA_REMARK_MISSED, op,
+                           "not folded: runtimes that read the file fuse it with its neighbours");
+    return fold(pass, op);
 }
 
 tssa_status *pass_fold_constants(struct pass_context *pass)

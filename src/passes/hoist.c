@@ -6,7 +6,8 @@
  *   - out of an If, when both branches compute the same;
  *   - constants out of everything.
  *
- * An op that may fail stays in a loop that may not run at all (total.h).
+ * An op that may fail stays in a loop that may not run at all (total.h). What a reader of the file fuses with
+ * its neighbours stays with them (pinned.c).
  *
  *   needs   types, known elements
  *   keeps   types, known elements
@@ -53,7 +54,7 @@ static tssa_status *hoist_from_loop(struct hoist *hoist, struct ir_op *loop)
     bool runs = ir_loop_runs(loop);
     for (struct ir_op *op = body->first; op->next; op = next) {
         next = op->next;
-        if (reads_from(op, body) || !ir_op_is_pure(op))
+        if (reads_from(op, body) || !ir_op_is_pure(op) || pass_is_pinned(hoist->pass, op))
             continue;
         if (!runs && !ir_op_is_total(op)) {
             stays = stays ? stays : op;
@@ -142,7 +143,7 @@ static tssa_status *share_all(struct hoist *hoist, struct others *others, struct
             return status_out_of_memory();
     for (struct ir_op *op = then_block->first; op; op = next) {
         next = op->next;
-        if (is_shareable(op) && !reads_from(op, then_block))
+        if (is_shareable(op) && !reads_from(op, then_block) && !pass_is_pinned(hoist->pass, op))
             TRY(share(hoist, others, branch, op, else_block));
     }
     return NULL;

@@ -81,11 +81,6 @@ static tssa_status *find_chain(struct visitor *visitor, struct lowering *l)
     return NULL;
 }
 
-static bool is_for_session(const struct pass_context *pass)
-{
-    return pass->options && pass->options->target == TSSA_TARGET_SESSION;
-}
-
 static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
 {
     struct lowering l = {
@@ -100,7 +95,7 @@ static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
     if (!is_read(op))
         TRY(find_chain(visitor, &l));
     size_t n = visitor->chain.count;
-    if (n == 1 && is_for_session(visitor->pass)) {
+    if (n == 1 && pass_is_for_session(visitor->pass)) {
         bool cheap;
         TRY(lower_is_cheap_write(&l, op, &cheap));
         if (cheap)

@@ -53,6 +53,15 @@ tssa_status *pass_insert(struct ir_op *op, struct ir_op *before);
  * above. */
 tssa_status *pass_replace(struct pass_context *pass, struct ir_op *op, struct ir_op *by);
 
+/* What the passes make is run by a session of this library alone, and need not suit other runtimes. */
+bool pass_is_for_session(const struct pass_context *pass);
+/* An op that a file keeps as it is, where it is: other runtimes fuse it with its neighbours (pinned.c). It is not
+ * evaluated, merged, or moved without them. */
+bool pass_is_pinned(const struct pass_context *pass, const struct ir_op *op);
+
+/* Constants that passes compute may make a file so many bytes larger in all (ir_graph.folded_growth). */
+#define PASS_FILE_GROWTH ((int64_t)64 << 10)
+
 /* One remark about `op`, when somebody listens; printf-like. */
 __attribute__((format(printf, 4, 5))) tssa_status *pass_remark(const struct pass_context *pass,
                                                                tssa_remark_kind kind,

@@ -274,13 +274,14 @@ static tssa_status *recover_split(struct pass_context *pass, struct ir_op *op)
 static tssa_status *visit_write(void *context, struct ir_op *op)
 {
     recover_fn raise = writes[op->info->id];
-    return raise && !is_shape_arithmetic(op) ? raise(context, op) : NULL;
+    return raise && !is_shape_arithmetic(op) && !pass_is_pinned(context, op) ? raise(context, op)
+                                                                             : NULL;
 }
 
 static tssa_status *visit_read(void *context, struct ir_op *op)
 {
     struct rule_draft draft = {0};
-    if (is_shape_arithmetic(op))
+    if (is_shape_arithmetic(op) || pass_is_pinned(context, op))
         return NULL;
     if (ir_op_is(op, IR_OP_Split))
         return recover_split(context, op);
