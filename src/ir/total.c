@@ -180,20 +180,10 @@ static bool is_shape_constant(const struct ir_op *op)
     return true;
 }
 
+/* What is reduced may be empty: of nothing there is the identity, as of ONNX 18. */
 static bool is_reduction_total(const struct ir_op *op)
 {
     return of_ranked(op) && (!ir_operand(op, 1) || is_constant(op, 1));
-}
-
-/* Of nothing there is no largest element. */
-static bool is_extremum_total(const struct ir_op *op)
-{
-    if (!is_reduction_total(op))
-        return false;
-    for (int i = 0; i < infer_rank(op, 0); i++)
-        if (infer_dim(op, 0, i)->low < 1)
-            return false;
-    return true;
 }
 
 static bool is_matmul_total(const struct ir_op *op)
@@ -258,8 +248,8 @@ static const total_fn rules[IR_OP_COUNT] = {
     [IR_OP_ReduceSum] = is_reduction_total,
     [IR_OP_ReduceMean] = is_reduction_total,
     [IR_OP_ReduceProd] = is_reduction_total,
-    [IR_OP_ReduceMax] = is_extremum_total,
-    [IR_OP_ReduceMin] = is_extremum_total,
+    [IR_OP_ReduceMax] = is_reduction_total,
+    [IR_OP_ReduceMin] = is_reduction_total,
     [IR_OP_MatMul] = is_matmul_total,
     [IR_OP_Gather] = is_gather_total,
     [IR_OP_CumSum] = is_cumsum_total,
