@@ -3,7 +3,10 @@
  * Reads of what was just written: an access of an assign's result becomes what was assigned, or an access
  * of what was there before, where the two regions are proven to be equal or disjoint, or the first lies
  * in the second. Assigns that a later one overwrites go, and so do assigns that write what is there.
- * An access of an access becomes one when that takes no more steps.
+ * An access of an access becomes one when that takes no more steps. What was written inside a region that
+ * is read is written to what is read of it:
+ *
+ *     access(assign(x, s){[row, columns]}){[row]}   ->   assign(access(x){[row]}, s){[columns]}
  *
  *   needs   types
  *   keeps   types; assigns that nothing reads stay without uses (dead_code removes them)
@@ -114,6 +117,27 @@ static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
     return NULL;
 }
 
+/* The assign writes inside the access's region: it writes to the access of what was there before. */
+static tssa_status *write_inside(struct pass_context *pass, struct ir_op *access,
+                                 const struct ir_op *assign)
+{
+    struct ir_graph *graph = pass->graph;
+    struct ir_value **read = params_of(graph, access), **written = params_of(graph, assign);
+    const struct rule *rest = rule_inside(graph, access, assign);
+    TRY_ALLOC(read);
+    TRY_ALLOC(written);
+    TRY_ALLOC(rest);
+    struct ir_op *part = rule_access_create(graph, ir_operand(assign, 0), rule_of(access),
+                                            rule_of(access)->n_operands, read);
+    TRY_ALLOC(part);
+    part->name = access->name;
+    TRY(pass_insert(part, access));
+    part->results[0].type = access->results[0].type;
+    struct ir_op *write = rule_assign_create(graph, &part->results[0], ir_operand(assign, 1), rest,
+                                             rest->n_operands, written);
+    return pass_replace(pass, access, write);
+}
+
 static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
 {
     struct ir_value *base = ir_operand(access, 0);
@@ -137,6 +161,10 @@ static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
             base = assign->operands[0].value;
             break;
         case RELATION_UNKNOWN:
+            if (regions_relate(access, assign) == RELATION_INSIDE) {
+                ir_op_set_operand(access, 0, base);
+                return write_inside(pass, access, assign);
+            }
             i = MAX_CHAIN;
             break;
         }
