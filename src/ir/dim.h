@@ -85,6 +85,11 @@ const struct dim *dim_max(struct dim_table *table, const struct dim *a, const st
 const struct dim *dim_substitute(struct dim_table *table, const struct dim *dim,
                                  const struct dim *symbol, const struct dim *by);
 
+/* value = *at_zero + *factor * symbol in every run, and neither of the two depends on the symbol; false:
+ * it is not of this form, or memory ran out. */
+bool dim_affine(struct dim_table *table, const struct dim *value, const struct dim *symbol,
+                const struct dim **factor, const struct dim **at_zero);
+
 /* The canonical order of terms: by structure and names, so that it survives printing and parsing. */
 int dim_compare(const struct dim *a, const struct dim *b);
 

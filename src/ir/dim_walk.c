@@ -96,6 +96,14 @@ const struct dim *dim_substitute(struct dim_table *table, const struct dim *dim,
     return same ? dim : result;
 }
 
+bool dim_affine(struct dim_table *table, const struct dim *value, const struct dim *symbol,
+                const struct dim **factor, const struct dim **at_zero)
+{
+    *at_zero = dim_substitute(table, value, symbol, dim_const(table, 0));
+    *factor = dim_sub(table, dim_substitute(table, value, symbol, dim_const(table, 1)), *at_zero);
+    return *factor && value == dim_add(table, *at_zero, dim_mul(table, *factor, symbol));
+}
+
 /* ---- Printing ------------------------------------------------------------------------------------- */
 
 static const char *const function_names[] = {[DIM_FLOORDIV] = "floordiv",

@@ -7,6 +7,7 @@
 #include "ir/total.h"
 #include "passes/loops.h"
 #include "passes/recurrence.h"
+#include "passes/regions.h"
 
 tssa_status *batch_init(struct batch *batch, struct pass_context *pass, struct ir_cloner *shared,
                         struct ir_cloner *stacked, struct ir_op *loop, struct ir_value *trips)
@@ -346,12 +347,33 @@ static bool share_op(struct batch *batch, const struct ir_op *op)
     return batch_put(batch, copy) || batch_refuse(batch, op, "its types cannot be told");
 }
 
+/* The region is there in every run, and the source has its shape, or is broadcast to it. */
+static bool is_assign_total(const struct ir_op *op)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    const struct ir_type *base = ir_operand(op, 0)->type, *source = ir_operand(op, 1)->type;
+    int rank;
+    int64_t size;
+    if (!region_never_fails(op) || source->kind != TYPE_TENSOR || source->rank < 0)
+        return false;
+    /* Only the op's graph is written to. */
+    tssa_status *status =
+        rule_region_shape((struct ir_op *)op, base->rank, base->dims, &rank, dims);
+    bool fits = !status && source->rank <= rank;
+    tssa_status_free(status);
+    for (int i = 1; fits && i <= source->rank; i++) {
+        const struct dim *dim = source->dims[source->rank - i];
+        fits = dim == dims[rank - i] || (dim_is_const(dim, &size) && size == 1);
+    }
+    return fits;
+}
+
 /* Reads and writes at an index that depends on the iteration fail in no iteration that is not made. */
 static bool is_safe(const struct batch *batch, const struct ir_op *op)
 {
     if (!batch->may_be_empty || ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Gather))
         return true;
-    return ir_op_is_total(op);
+    return ir_op_is(op, IR_OP_assign) ? is_assign_total(op) : ir_op_is_total(op);
 }
 
 static bool batch_op(struct batch *batch, const struct ir_op *op)
@@ -495,15 +517,10 @@ struct ir_value *batch_flat_index(struct batch *batch, const struct ir_op *origi
 bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *factor,
                   int64_t *offset)
 {
-    struct dim_table *table = &batch->graph->dims;
-    if (!value || !batch->counter)
-        return false;
-    const struct dim *at_0 = dim_substitute(table, value, batch->counter, dim_const(table, 0));
-    const struct dim *at_1 = dim_substitute(table, value, batch->counter, dim_const(table, 1));
-    if (!dim_is_const(at_0, offset) || !dim_is_const(dim_sub(table, at_1, at_0), factor))
-        return false;
-    return value ==
-           dim_add(table, at_0, dim_mul(table, dim_sub(table, at_1, at_0), batch->counter));
+    const struct dim *by, *at_zero;
+    return value && batch->counter &&
+           dim_affine(&batch->graph->dims, value, batch->counter, &by, &at_zero) &&
+           dim_is_const(by, factor) && dim_is_const(at_zero, offset);
 }
 
 /* The steps that are being made. */

@@ -1,32 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Element functions: a question about an element is moved from an op's result to its operands. */
+#include <string.h>
+
 #include "passes/element_reader.h"
 
 /* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
 #define BUDGET 128
 
-static element_read_fn *const readers[IR_OP_COUNT] = {
-    [IR_OP_Identity] = element_read_same,
-    [IR_OP_Cast] = element_read_cast,
-    [IR_OP_Expand] = element_read_same,
-    [IR_OP_Add] = element_read_add,
-    [IR_OP_Sub] = element_read_sub,
-    [IR_OP_Mul] = element_read_mul,
-    [IR_OP_Neg] = element_read_neg,
-    [IR_OP_Where] = element_read_where,
-    [IR_OP_Range] = element_read_range,
-    [IR_OP_ConstantOfShape] = element_read_constant_of_shape,
-    [IR_OP_Reshape] = element_read_reshape,
-    [IR_OP_Flatten] = element_read_reshape,
-    [IR_OP_Squeeze] = element_read_reshape,
-    [IR_OP_Unsqueeze] = element_read_reshape,
-    [IR_OP_Slice] = element_read_slice,
-    [IR_OP_Transpose] = element_read_transpose,
-    [IR_OP_Concat] = element_read_concat,
-    [IR_OP_Split] = element_read_split,
-    [IR_OP_access] = element_read_access,
-    [IR_OP_Tile] = element_read_tile,
-    [IR_OP_Gather] = element_read_gather,
+static const struct {
+    element_read_fn *read;
+    bool moves; /* the element is one of an operand, as it is */
+} readers[IR_OP_COUNT] = {
+    [IR_OP_Identity] = {element_read_same, true},
+    [IR_OP_Cast] = {element_read_cast, true},
+    [IR_OP_Expand] = {element_read_same, true},
+    [IR_OP_Add] = {element_read_add, false},
+    [IR_OP_Sub] = {element_read_sub, false},
+    [IR_OP_Mul] = {element_read_mul, false},
+    [IR_OP_Neg] = {element_read_neg, false},
+    [IR_OP_Where] = {element_read_where, false},
+    [IR_OP_Range] = {element_read_range, false},
+    [IR_OP_ConstantOfShape] = {element_read_constant_of_shape, false},
+    [IR_OP_Reshape] = {element_read_reshape, true},
+    [IR_OP_Flatten] = {element_read_reshape, true},
+    [IR_OP_Squeeze] = {element_read_reshape, true},
+    [IR_OP_Unsqueeze] = {element_read_reshape, true},
+    [IR_OP_Slice] = {element_read_slice, true},
+    [IR_OP_Transpose] = {element_read_transpose, true},
+    [IR_OP_Concat] = {element_read_concat, true},
+    [IR_OP_Split] = {element_read_split, true},
+    [IR_OP_access] = {element_read_access, true},
+    [IR_OP_Tile] = {element_read_tile, true},
+    [IR_OP_Gather] = {element_read_gather, false}, /* its indices are read as well */
 };
 
 static bool has_one_element(const struct ir_type *type)
@@ -55,8 +60,10 @@ static bool ask_op(struct reader *reader, struct ir_value *value, const struct e
     const struct tensor *table = ir_value_constant(value);
     if (table)
         return table->rank == value->type->rank && element_read_table(reader, table, at, out);
-    element_read_fn *read = value->op ? readers[value->op->info->id] : NULL;
-    return read && reader->budget-- > 0 && read(reader, value, at, out);
+    enum ir_op_id id = value->op ? value->op->info->id : IR_OP_COUNT;
+    if (!value->op || !readers[id].read || (reader->traces && !readers[id].moves))
+        return false;
+    return reader->budget-- > 0 && readers[id].read(reader, value, at, out);
 }
 
 /* A known number is enough; of what else is known, the op can say which scalar holds it. */
@@ -82,6 +89,11 @@ bool element_read_value(struct reader *reader, struct ir_value *value, const str
     if (!value || value->type->kind != TYPE_TENSOR || value->type->rank < 0 ||
         !dtype_is_integer(value->type->dtype))
         return false;
+    if (reader->traces && value->op && ir_op_is(value->op, reader->id)) {
+        reader->origin = value;
+        memcpy(reader->origin_at, at, (size_t)value->type->rank * sizeof *at);
+        return element_set(reader, 0, out);
+    }
     const struct ir_value *doubt = reader->doubt;
     bool single = has_one_element(value->type);
     if (ask(reader, value, at, out)) {
@@ -109,5 +121,20 @@ tssa_status *element_read(struct ir_graph *graph, const struct element_space *sp
     struct reader reader = {.graph = graph, .space = space, .budget = BUDGET};
     *proven = element_read_value(&reader, value, at, element);
     doubt->value = reader.doubt ? reader.doubt : value;
+    return reader.out_of_memory ? status_out_of_memory() : NULL;
+}
+
+tssa_status *element_trace(struct ir_graph *graph, const struct element_space *space,
+                           struct ir_value *value, const struct element *at, enum ir_op_id id,
+                           struct ir_value **origin, struct element *origin_at)
+{
+    struct element element;
+    struct reader reader = {.graph = graph,
+                            .space = space,
+                            .budget = BUDGET,
+                            .traces = true,
+                            .id = id,
+                            .origin_at = origin_at};
+    *origin = element_read_value(&reader, value, at, &element) ? reader.origin : NULL;
     return reader.out_of_memory ? status_out_of_memory() : NULL;
 }

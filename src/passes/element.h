@@ -30,6 +30,8 @@ struct element {
 struct element_space {
     int rank;
     const struct dim *extents[TSSA_MAX_RANK]; /* coordinate i is in [0, extents[i]) */
+    /* Where the question is asked: the loops around it are in an iteration. NULL: nowhere in particular. */
+    const struct ir_block *block;
 };
 
 /* Why an element is not known: the value of which nothing more could be said. */
@@ -48,6 +50,16 @@ bool element_number(struct ir_graph *graph, int64_t number, struct element *elem
 tssa_status *element_read(struct ir_graph *graph, const struct element_space *space,
                           struct ir_value *value, const struct element *at, struct element *element,
                           bool *proven, struct element_doubt *doubt);
+
+/*
+ * Where the element was before ops moved it: the result of an op of this kind, at `origin_at`. *origin is
+ * NULL where it came from something else, or was computed on the way.
+ */
+tssa_status *element_trace(struct ir_graph *graph, const struct element_space *space,
+                           struct ir_value *value, const struct element *at, enum ir_op_id id,
+                           struct ir_value **origin, struct element *origin_at);
+/* The coordinate that the element is, alone; -1: it is more than that, or none. */
+int element_coordinate_of(const struct element *element, const struct element_space *space);
 
 /* true and *value when the element is the same number everywhere. */
 bool element_is_number(const struct element *element, int64_t *value);

@@ -33,6 +33,21 @@ bool element_coordinate(struct ir_graph *graph, int axis, struct element *elemen
     return element->factors[axis] != NULL;
 }
 
+int element_coordinate_of(const struct element *element, const struct element_space *space)
+{
+    int found = -1;
+    if (element->scalar || !element_dim_is(element->offset, 0))
+        return -1;
+    for (int i = 0; i < space->rank; i++) {
+        if (!element->factors[i] || element_dim_is(space->extents[i], 1))
+            continue;
+        if (found >= 0 || !element_dim_is(element->factors[i], 1))
+            return -1;
+        found = i;
+    }
+    return found;
+}
+
 bool element_is_number(const struct element *element, int64_t *value)
 {
     if (element->scalar)
@@ -142,6 +157,32 @@ static bool is_counter(const struct ir_value *scalar, const struct dim **trips)
     return true;
 }
 
+/* The bound with the numbers of the iterations around the question at the end of their ranges. */
+static const struct dim *bound_counters(struct ir_graph *graph, const struct ir_block *block,
+                                        const struct dim *sum, bool largest)
+{
+    struct dim_table *dims = &graph->dims;
+    const struct dim *factor, *at_zero;
+    for (; block && block->owner && sum; block = block->owner->parent) {
+        const struct ir_known *counter = block->n_params ? block->params[0]->known : NULL;
+        const struct ir_known *trips = infer_known(block->owner, 0);
+        if (!ir_op_is(block->owner, IR_OP_Loop) || !counter ||
+            counter->elements[0]->kind != DIM_SYMBOL ||
+            !dim_affine(dims, sum, counter->elements[0], &factor, &at_zero))
+            continue;
+        bool rises = factor->low >= 0;
+        if (!rises && factor->high > 0)
+            continue;
+        if (rises != largest)
+            sum = at_zero;
+        else if (trips && trips->count == 1)
+            sum = dim_add(
+                dims, at_zero,
+                dim_mul(dims, factor, dim_sub(dims, trips->elements[0], dim_const(dims, 1))));
+    }
+    return sum;
+}
+
 /* offset + the terms at the end of their ranges that makes them largest, or smallest. */
 static const struct dim *extreme(struct ir_graph *graph, const struct element_space *space,
                                  const struct element *element, bool largest)
@@ -169,7 +210,7 @@ static const struct dim *extreme(struct ir_graph *graph, const struct element_sp
         if (positive == largest)
             sum = dim_add(dims, sum, dim_mul(dims, factor, dim_sub(dims, space->extents[i], one)));
     }
-    return sum;
+    return bound_counters(graph, space->block, sum, largest);
 }
 
 const struct dim *element_least(struct ir_graph *graph, const struct element_space *space,

@@ -15,6 +15,11 @@ struct reader {
     int budget;
     bool out_of_memory;
     const struct ir_value *doubt; /* the first value that could not be answered */
+    /* Of element_trace: the op that the element is traced to, and where it lies there. */
+    bool traces;
+    enum ir_op_id id;
+    struct ir_value *origin;
+    struct element *origin_at;
 };
 
 /* The element of `value` at a place: of any value, and of what one kind of op computes. */

@@ -13,6 +13,7 @@
  *     Where(positions, v, x) for positions that are a box                  x[box] := v[box]
  *     Add(x, Pad(v))                                                       x[box] := x[box] + v
  *     ScatterND(x, Unsqueeze(list), v)                                     x[list] := v
+ *     ScatterND(x, [i, NonZero(mask)], Expand(v))                          x[i] := Where(mask, v, x[i])
  *     a write into a slice that is scattered back                          x[slice, rest] := v
  *     a scatter or Concat of everything                                    v, or x itself
  *

@@ -52,6 +52,23 @@ static inline bool recover_is_ranked(const struct ir_value *value)
 /* "%x", or the op that a value without a name comes from. */
 const char *recover_name(const struct ir_value *value, char *text, size_t size);
 
+/* ---- Writes where a mask is true ------------------------------------------------------------------ */
+
+/* A ScatterND of one value to where a mask of trailing indexed axes is true, which NonZero has listed. */
+struct listed_write {
+    int axis;               /* of the data, where the mask begins */
+    struct ir_value *mask;  /* NULL: it is no such write */
+    struct ir_value *value; /* broadcasts to what is behind the mask's axes; NULL: updates differ */
+};
+
+/* Columns `axis` and on of the indices (of `depth`) are asked; `space` is that of the indices' positions. */
+tssa_status *recover_read_listed(struct pass_context *pass, struct ir_op *op,
+                                 const struct element_space *space, int axis, int depth,
+                                 struct listed_write *write);
+/* A Where of the part that the draft, which selects the leading axes, leaves; written back there. */
+tssa_status *recover_write_listed(struct pass_context *pass, struct ir_op *op,
+                                  const struct listed_write *write, const struct rule_draft *draft);
+
 /* ---- Parts ---------------------------------------------------------------------------------------- */
 
 /* Each raises one op, if it can. */

@@ -281,13 +281,15 @@ static tssa_status *read_component(struct pass_context *pass, struct places *pla
     return NULL;
 }
 
-/* The places that the last axis of an index tensor lists. */
-static tssa_status *read_tuples(struct pass_context *pass, struct ir_value *indices, int depth,
-                                struct places *places, bool *proven)
+/* The places that the last axis of an index tensor lists; *n_proven columns from the first one on. */
+static tssa_status *read_tuples(struct pass_context *pass, const struct ir_op *op, int depth,
+                                struct places *places, bool *proven, int *n_proven)
 {
     struct element at[TSSA_MAX_RANK];
+    struct ir_value *indices = ir_operand(op, 1);
     int rank = indices->type->rank;
     char what[64];
+    places->space.block = op->parent;
     places->space.rank = rank - 1;
     places->n_axes = depth;
     *proven = true;
@@ -296,21 +298,25 @@ static tssa_status *read_tuples(struct pass_context *pass, struct ir_value *indi
         if (!element_coordinate(pass->graph, i, &at[i]))
             return status_out_of_memory();
     }
+    *n_proven = 0;
     for (int k = 0; k < depth && *proven; k++) {
         if (!element_number(pass->graph, k, &at[rank - 1]))
             return status_out_of_memory();
         snprintf(what, sizeof what, "column %d of the indices", k);
         TRY(read_component(pass, places, k, what, indices, at, proven));
+        *n_proven += *proven;
     }
     return NULL;
 }
 
 /* The places of ScatterElements and GatherElements: a position, but for one axis. */
-static tssa_status *read_elements(struct pass_context *pass, struct ir_value *indices, int axis,
+static tssa_status *read_elements(struct pass_context *pass, const struct ir_op *op, int axis,
                                   struct places *places, bool *proven)
 {
     struct element at[TSSA_MAX_RANK];
+    struct ir_value *indices = ir_operand(op, 1);
     int rank = indices->type->rank;
+    places->space.block = op->parent;
     places->space.rank = places->n_axes = rank;
     for (int i = 0; i < rank; i++) {
         places->space.extents[i] = indices->type->dims[i];
@@ -487,11 +493,42 @@ static tssa_status *write_rows(struct pass_context *pass, struct ir_op *op, cons
     return recover_assign(pass, op, ir_operand(op, 0), ir_operand(op, 2), &draft);
 }
 
+/* The places that NonZero lists, in a part that the columns before, which are proven, select. */
+static tssa_status *write_listed(struct pass_context *pass, struct ir_op *op, int axis, int depth,
+                                 struct places *places, bool *done)
+{
+    struct listed_write write;
+    struct rule_draft draft = {0};
+    *done = false;
+    TRY(recover_read_listed(pass, op, &places->space, axis, depth, &write));
+    if (!write.mask)
+        return NULL;
+    if (!write.value) {
+        snprintf(places->why, sizeof places->why,
+                 "what is written where a mask is true differs from place to place");
+        return NULL;
+    }
+    places->n_axes = axis;
+    for (int i = 0; i < axis; i++) {
+        places->moves[i] = find_move(places, i);
+        if (places->moves[i] != -1)
+            return NULL;
+    }
+    if (!fixed_are_safe(pass->graph, places))
+        return NULL;
+    for (int i = 0; i < axis; i++)
+        if (!draft_fixed(pass->graph, places, i, 0, &draft))
+            return NULL;
+    *done = !draft.full;
+    return *done ? recover_write_listed(pass, op, &write, &draft) : NULL;
+}
+
 tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op)
 {
     struct places places = {0};
     int64_t depth;
-    bool proven, plain;
+    int n_proven;
+    bool proven, plain, done;
     TRY(is_plain_scatter(pass, op, &plain));
     if (!plain)
         return NULL;
@@ -506,9 +543,11 @@ tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op)
     if (!same_dims(updates->dims, indices->type->dims, outer) ||
         !same_dims(updates->dims + outer, places.data->dims + depth, updates->rank - outer))
         return missed(pass, op, "the shape of the updates is not known to fit");
-    TRY(read_tuples(pass, indices, (int)depth, &places, &proven));
-    if (!proven)
-        return write_rows(pass, op, places.why);
+    TRY(read_tuples(pass, op, (int)depth, &places, &proven, &n_proven));
+    if (!proven) {
+        TRY(write_listed(pass, op, n_proven, (int)depth, &places, &done));
+        return done ? NULL : write_rows(pass, op, places.why);
+    }
     return write_places(pass, op, &places);
 }
 
@@ -528,7 +567,7 @@ tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *o
     if (!same_dims(updates->dims, indices->dims, rank))
         return missed(pass, op, "the shape of the updates is not known to fit");
     axis += axis < 0 ? rank : 0;
-    TRY(read_elements(pass, ir_operand(op, 1), (int)axis, &places, &proven));
+    TRY(read_elements(pass, op, (int)axis, &places, &proven));
     return proven ? write_places(pass, op, &places) : missed(pass, op, places.why);
 }
 
@@ -571,6 +610,7 @@ tssa_status *recover_gather_nd(struct pass_context *pass, struct ir_op *op)
     struct places places = {0};
     struct ir_value *base = ir_operand(op, 0), *indices = ir_operand(op, 1);
     int64_t depth;
+    int n_proven;
     bool proven;
     if (!recover_is_ranked(base) || !recover_is_ranked(indices) ||
         !recover_is_ranked(&op->results[0]) || ir_attr_int(op, "batch_dims", 0) != 0 ||
@@ -579,7 +619,7 @@ tssa_status *recover_gather_nd(struct pass_context *pass, struct ir_op *op)
         depth > base->type->rank)
         return NULL;
     places.data = base->type;
-    TRY(read_tuples(pass, indices, (int)depth, &places, &proven));
+    TRY(read_tuples(pass, op, (int)depth, &places, &proven, &n_proven));
     return proven ? read_places(pass, op, &places) : read_rows(pass, op);
 }
 
@@ -596,7 +636,7 @@ tssa_status *recover_gather_elements(struct pass_context *pass, struct ir_op *op
     if (rank < 1 || axis < -rank || axis >= rank)
         return NULL;
     places.data = base->type;
-    TRY(read_elements(pass, indices, (int)(axis + (axis < 0 ? rank : 0)), &places, &proven));
+    TRY(read_elements(pass, op, (int)(axis + (axis < 0 ? rank : 0)), &places, &proven));
     return proven ? read_places(pass, op, &places) : NULL;
 }
 
@@ -618,7 +658,8 @@ tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op)
         return NULL;
     axis += axis < 0 ? rank : 0;
     places.data = base->type;
-    places.space = (struct element_space){.rank = 1, .extents = {indices->type->dims[0]}};
+    places.space =
+        (struct element_space){.rank = 1, .extents = {indices->type->dims[0]}, .block = op->parent};
     if (!element_coordinate(pass->graph, 0, &at))
         return status_out_of_memory();
     TRY(element_read(pass->graph, &places.space, indices, &at, &places.at[axis], &proven, &doubt));

@@ -360,6 +360,46 @@ static void write_constant_mask(struct maker *m)
     put_result(m, put_op(m, "Where(%%v%d, %%v%d, %%x%d)", mask, source, m->version));
 }
 
+/* One value to where a mask of trailing axes is true, by the list that NonZero makes; in a row, perhaps. */
+static void write_listed(struct maker *m)
+{
+    static const char *const scalars[] = {"-0.0", "2.5"};
+    int lead = m->rank > 1 ? (int)pick(m, 0, 1) : 0, rank = m->rank - lead;
+    int64_t picked = pick(m, 0, 3) ? rank : 1; /* axes of the mask */
+    if (lead && pick(m, 0, 9) == 0)
+        picked = 1;
+    int axes_behind = rank - (int)picked;
+    int mask = put_op(m, "Greater(%%x%d, %%v%d)", m->version, put_source(m, -1, 0));
+    for (int i = m->rank - 1; i >= 0;
+         i--) { /* of the mask's axes, the first elements of the others */
+        if (i >= lead && i < lead + (int)picked)
+            continue;
+        if (m->dims[i] == 0)
+            return;
+        mask = put_op(m, "Gather(%%v%d, %%v%d) {axis = %d}", mask, put_number(m, 0), i);
+    }
+    int places = put_op(m, "Transpose(%%v%d)", put_op(m, "NonZero(%%v%d)", mask));
+    int shape = put_op(m, "Shape(%%v%d)", places), zero = put_list(m, 1, (int64_t[]){0});
+    int one = put_list(m, 1, (int64_t[]){1});
+    int count = put_op(m, "Slice(%%v%d, %%v%d, %%v%d, %%v%d)", shape, zero, one, zero);
+    if (lead) {
+        int column = put_op(m, "Concat(%%v%d, %%v%d) {axis = 0}", count, one);
+        int row = put_along(m, put_index(m, 0), 0, 2);
+        row = put_op(m, "Expand(%%v%d, %%v%d)", row, column);
+        places = put_op(m, "Concat(%%v%d, %%v%d) {axis = 1}", row, places);
+    }
+    int whole = put_op(m, "Shape(%%x%d)", m->version);
+    int from = put_list(m, 1, (int64_t[]){m->rank - axes_behind});
+    int end = put_list(m, 1, (int64_t[]){INT64_MAX});
+    int behind = put_op(m, "Slice(%%v%d, %%v%d, %%v%d, %%v%d)", whole, from, end, zero);
+    int all = put_op(m, "Concat(%%v%d, %%v%d) {axis = 0}", count, behind);
+    int value = put_op(m, "Constant() {value = f32[] %s}", scalars[pick(m, 0, 1)]);
+    if (pick(m, 0, 1))
+        value = put_along(m, value, 0, axes_behind + 1);
+    int updates = put_op(m, "Expand(%%v%d, %%v%d)", value, all);
+    put_result(m, put_op(m, "ScatterND(%%x%d, %%v%d, %%v%d)", m->version, places, updates));
+}
+
 static void write_tensor(struct maker *m)
 {
     if (m->rank < 2 || m->symbolic)
@@ -455,6 +495,7 @@ static const make_fn makers[] = {
     write_rows,
     write_where,
     write_constant_mask,
+    write_listed,
     write_tensor,
     read_slice,
     read_list,
