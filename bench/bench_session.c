@@ -16,7 +16,9 @@ static void measure(const char *path)
         tssa_context *context;
         tssa_model *model;
         tssa_session *session;
-        check(tssa_context_create(&(tssa_context_options){.threads = 1}, &context));
+        check(tssa_context_create(
+            &(tssa_context_options){.struct_size = sizeof(tssa_context_options), .threads = 1},
+            &context));
         uint64_t start = executor_now();
         check(tssa_model_load_file(context, path, NULL, &model));
         uint64_t loaded = executor_now();

@@ -37,8 +37,22 @@ class TssaError(Exception):
     pass
 
 
-class _ContextOptions(ctypes.Structure):
-    _fields_ = [("allocator", c_void_p), ("threads", c_int), ("memory_limit", c_size_t)]
+class _Options(ctypes.Structure):
+    """The library wants to know the size that its caller takes the struct to have."""
+
+    def __init__(self, **members):
+        super().__init__(struct_size=ctypes.sizeof(type(self)), **members)
+
+
+class _ContextOptions(_Options):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("allocator", c_void_p),
+        ("threads", c_int),
+        ("memory_limit", c_size_t),
+        ("log", c_void_p),
+        ("log_user", c_void_p),
+    ]
 
 
 class _ValueInfo(ctypes.Structure):
@@ -57,8 +71,9 @@ class _ValueInfo(ctypes.Structure):
 _TARGET_SESSION = 1
 
 
-class _OptimizeOptions(ctypes.Structure):
+class _OptimizeOptions(_Options):
     _fields_ = [
+        ("struct_size", c_size_t),
         ("level", c_int),
         ("verify_after_passes", c_int),
         ("dump_pass", c_char_p),
@@ -76,8 +91,8 @@ class _OptimizeOptions(ctypes.Structure):
     ]
 
 
-class _SessionOptions(ctypes.Structure):
-    _fields_ = [("device", c_char_p), ("profile", c_int)]
+class _SessionOptions(_Options):
+    _fields_ = [("struct_size", c_size_t), ("device", c_char_p), ("profile", c_int)]
 
 
 _WRITE = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
@@ -155,7 +170,7 @@ class _Handle:
 class Context(_Handle):
     def __init__(self, lib: Library, threads: int = 0):
         super().__init__(lib, "tssa_context_free")
-        options = _ContextOptions(None, threads, 0)
+        options = _ContextOptions(threads=threads)
         lib.check(lib.c.tssa_context_create(byref(options), byref(self.pointer)))
         self._own()
 

@@ -19,6 +19,14 @@
  *
  * Threads: functions on different objects may run at the same time. tssa_session_run() may be called on
  * one session from many threads. A context, a finished model and a value are safe to share for reading.
+ *
+ * Options: every struct of options begins with struct_size, which the caller sets to its sizeof; all
+ * other members may be left zero, their default, and NULL in place of the struct means all defaults:
+ *
+ *   tssa_session_options options = {.struct_size = sizeof options, .profile = 1};
+ *
+ * So later versions can add members at the end: what a program compiled with an older header does not
+ * have is zero, and what a newer one sets, which this library does not know, is TSSA_INVALID_ARGUMENT.
  */
 #ifndef TSSA_H
 #define TSSA_H
@@ -37,6 +45,9 @@ extern "C" {
 #endif
 
 #define TSSA_VERSION "0.1.0"
+
+/* TSSA_VERSION of the library that runs, which may be newer than this header. */
+TSSA_API const char *tssa_version(void);
 
 /* The highest tensor rank that any value may have. */
 #define TSSA_MAX_RANK 16
@@ -128,11 +139,22 @@ typedef struct tssa_allocator {
 
 typedef struct tssa_context tssa_context;
 
+typedef enum tssa_log_level {
+    TSSA_LOG_WARNING = 0, /* it works, but not as well as it could: a plugin that is not there */
+    TSSA_LOG_INFO = 1     /* what was done: a model loaded, optimized, compiled */
+} tssa_log_level;
+
 typedef struct tssa_context_options {
-    const tssa_allocator *allocator; /* NULL: aligned_alloc and free; copied */
+    size_t struct_size;
+    const tssa_allocator
+        *allocator;      /* NULL: aligned_alloc and free; copied. Both functions are wanted */
     int threads;         /* per parallel kernel; 0: one per core; 1: only the caller's own */
     size_t memory_limit; /* bytes that all objects of the context may hold together, mapped
                                         files aside; 0: the machine's memory */
+    /* Called with one line without a newline, which lives as long as the call, by whichever thread is in
+     * a function of the context's objects, several at once maybe; it may not call them. NULL: silence. */
+    void (*log)(void *user, tssa_log_level level, const char *message);
+    void *log_user;
 } tssa_context_options;
 
 /* options may be NULL for the defaults. */
@@ -205,6 +227,7 @@ typedef enum tssa_functions {
 } tssa_functions;
 
 typedef struct tssa_load_options {
+    size_t struct_size;
     /* Read external data through links too. Off, only plain files inside the model's folder that have
      * one name are read, as the ONNX checker demands. */
     int allow_external_links;
@@ -252,6 +275,7 @@ typedef enum tssa_target {
 } tssa_target;
 
 typedef struct tssa_optimize_options {
+    size_t struct_size;
     int level; /* 0: nothing; 1: what cannot change a result's bits, and is done in no time;
                   2: everything: rewrites across loops, branches and partial writes */
     int verify_after_passes; /* run the verifier after every pass, not only in debug builds */
@@ -315,6 +339,7 @@ TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *
 TSSA_API tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count);
 
 typedef struct tssa_save_options {
+    size_t struct_size;
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
      * model holds. One that cannot is refused, with the node named. */
     int64_t opset;
@@ -434,6 +459,7 @@ TSSA_API tssa_status *tssa_model_print(const tssa_model *model,
 typedef struct tssa_session tssa_session;
 
 typedef struct tssa_session_options {
+    size_t struct_size;
     const char *device; /* NULL or "cpu" */
     int profile;        /* record a duration and a count per step; see tssa_session_profile */
 } tssa_session_options;
@@ -452,6 +478,33 @@ TSSA_API void tssa_session_free(tssa_session *session);
 TSSA_API tssa_status *tssa_session_run(tssa_session *session, size_t input_count,
                                        tssa_value *const *inputs, size_t output_count,
                                        tssa_value **outputs);
+
+/* A request to end runs, which a run is given and another thread may make. */
+typedef struct tssa_cancel tssa_cancel;
+
+TSSA_API tssa_status *tssa_cancel_create(tssa_context *context, tssa_cancel **cancel);
+/* When no run has it any more. */
+TSSA_API void tssa_cancel_free(tssa_cancel *cancel);
+/*
+ * Ends the runs that were given it, with TSSA_LIMIT, before their next step; those that begin later end
+ * at once, until tssa_cancel_reset(). Both may be called from any thread and from a signal handler.
+ */
+TSSA_API void tssa_cancel_request(tssa_cancel *cancel);
+TSSA_API void tssa_cancel_reset(tssa_cancel *cancel);
+
+typedef struct tssa_run_options {
+    size_t struct_size;
+    tssa_cancel
+        *cancel; /* NULL: only tssa_session_stop() ends the run. May belong to several runs */
+    /* The numbers of the model's outputs that are wanted, output_count of them, none twice; NULL: all, in
+     * their order. What only others need is not computed, and so cannot fail. */
+    const size_t *wanted;
+} tssa_run_options;
+
+/* The same with options: outputs[i] is the output number wanted[i]. options may be NULL. */
+TSSA_API tssa_status *tssa_session_run_with(tssa_session *session, const tssa_run_options *options,
+                                            size_t input_count, tssa_value *const *inputs,
+                                            size_t output_count, tssa_value **outputs);
 
 /*
  * Ends the session's runs that are under way, with TSSA_LIMIT, before their next step, and

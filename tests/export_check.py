@@ -19,6 +19,7 @@ OPSETS = (9, 11, 13, 17, 21)
 
 class SaveOptions(ctypes.Structure):
     _fields_ = [
+        ("struct_size", ctypes.c_size_t),
         ("opset", ctypes.c_int64),
         ("save_as_external_data", ctypes.c_int),
         ("external_data_name", ctypes.c_char_p),
@@ -60,7 +61,7 @@ class Library:
         return model
 
     def save(self, model: ctypes.c_void_p, path: Path, opset: int = 0) -> None:
-        options = SaveOptions(opset=opset)
+        options = SaveOptions(struct_size=ctypes.sizeof(SaveOptions), opset=opset)
         name = str(path).encode()
         self.must(self.lib.tssa_model_save_file(model, name, ctypes.byref(options)))
 

@@ -63,8 +63,10 @@ static enum exit_code note_dropped(const tssa_model *model)
 static enum exit_code open_model(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_context_options options = {.threads = arguments->common.threads,
-                                          .memory_limit = arguments->common.memory_limit};
+    const tssa_context_options options = {.struct_size = sizeof options,
+                                          .threads = arguments->common.threads,
+                                          .memory_limit = arguments->common.memory_limit,
+                                          .log = arguments->check ? log_note : NULL};
     progress("loading %s", arguments->model);
     tssa_status *status = tssa_context_create(&options, &rewrite->context);
     if (!status)

@@ -56,10 +56,14 @@ static enum exit_code fail(enum exit_code code, tssa_status *status)
 
 static tssa_status *load(struct job *job)
 {
-    const tssa_context_options context_options = {.threads = job->arguments.common.threads,
+    bool looks = job->arguments.inspect || job->arguments.dump_ir;
+    const tssa_context_options context_options = {.struct_size = sizeof context_options,
+                                                  .threads = job->arguments.common.threads,
                                                   .memory_limit =
-                                                      job->arguments.common.memory_limit};
-    const tssa_load_options options = {.allow_external_links = job->arguments.common.external_links,
+                                                      job->arguments.common.memory_limit,
+                                                  .log = looks ? NULL : log_note};
+    const tssa_load_options options = {.struct_size = sizeof options,
+                                       .allow_external_links = job->arguments.common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
     double start = now_ms();
     TRY(tssa_context_create(&context_options, &job->context));
@@ -94,7 +98,8 @@ static void print_text(void *user, const char *text, size_t size)
 
 static tssa_status *optimize(struct job *job)
 {
-    const tssa_optimize_options options = {.level = job->arguments.common.level,
+    const tssa_optimize_options options = {.struct_size = sizeof options,
+                                           .level = job->arguments.common.level,
                                            .target = TSSA_TARGET_SESSION};
     return tssa_model_optimize(job->model, &options);
 }
@@ -134,7 +139,8 @@ static tssa_status *run_once(struct job *job, double *milliseconds)
 
 static enum exit_code prepare(struct job *job)
 {
-    const tssa_session_options options = {.device = job->arguments.device,
+    const tssa_session_options options = {.struct_size = sizeof options,
+                                          .device = job->arguments.device,
                                           .profile = job->arguments.profile != NULL};
     double start = now_ms();
     progress("preparing the session");

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tssa_context: the allocator with its limit, and the thread team. */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "api/handles.h"
+#include "api/options.h"
+#include "base/plugin.h"
 #include "base/status.h"
 
 /* In front of every allocation; its size is remembered here, so that releasing can be counted. */
@@ -75,22 +79,59 @@ static int core_count(void)
     return cores > 0 && cores < 1024 ? (int)cores : 1;
 }
 
-tssa_status *tssa_context_create(const tssa_context_options *options, tssa_context **out)
+/* ---- Telling -------------------------------------------------------------------------------------- */
+
+void context_log(struct tssa_context *context, tssa_log_level level, const char *format, ...)
 {
-    const tssa_context_options defaults = {0};
-    if (!out)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_context_create: context is NULL");
-    if (!options)
-        options = &defaults;
+    char message[512];
+    va_list arguments;
+    if (!context->log)
+        return;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    context->log(context->log_user, level, message);
+}
+
+void context_miss_plugin(struct tssa_context *context, const char *plugin, const char *effect)
+{
+    char why[256];
+    if (!context->log)
+        return;
+    plugin_problem(plugin, why, sizeof why);
+    context_log(context, TSSA_LOG_WARNING, "%s: %s", why, effect);
+}
+
+/* ------------------------------------------------------------------------------------------------------ */
+
+static tssa_status *check_options(const tssa_context_options *options)
+{
     if (options->threads < 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_context_create: %d threads", options->threads);
-    tssa_allocator source = options->allocator ? *options->allocator : allocator_default;
+    if (options->allocator && (!options->allocator->allocate || !options->allocator->release))
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_context_create: the allocator has no %s function",
+                     options->allocator->allocate ? "release" : "allocate");
+    return NULL;
+}
+
+tssa_status *tssa_context_create(const tssa_context_options *given, tssa_context **out)
+{
+    tssa_context_options options;
+    if (!out)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_context_create: context is NULL");
+    TRY(OPTIONS_READ(tssa_context_options, given, &options));
+    TRY(check_options(&options));
+    tssa_allocator source = options.allocator ? *options.allocator : allocator_default;
     struct tssa_context *context = allocator_calloc(&source, 1, sizeof *context);
     TRY_ALLOC(context);
     context->source = source;
     context->allocator = (tssa_allocator){context, limited_allocate, limited_release};
-    context->memory_limit = options->memory_limit ? options->memory_limit : physical_memory();
-    team_open(&context->team, options->threads ? options->threads : core_count());
+    context->memory_limit = options.memory_limit ? options.memory_limit : physical_memory();
+    context->log = options.log;
+    context->log_user = options.log_user;
+    team_open(&context->team, options.threads ? options.threads : core_count());
+    if (context->team.threads > 1 && !context->team.parallel_for)
+        context_miss_plugin(context, TEAM_PLUGIN, "kernels run on one thread");
     *out = context;
     return NULL;
 }
@@ -108,4 +149,9 @@ size_t tssa_context_memory_peak(const tssa_context *context)
     return context
                ? atomic_load_explicit(&((tssa_context *)context)->memory_peak, memory_order_relaxed)
                : 0;
+}
+
+const char *tssa_version(void)
+{
+    return TSSA_VERSION;
 }

@@ -16,11 +16,25 @@ struct tssa_context {
     size_t memory_limit;
     atomic_size_t memory_used, memory_peak;
     struct team team;
+    void (*log)(void *user, tssa_log_level level, const char *message); /* NULL: silence */
+    void *log_user;
+    atomic_flag provider_missed; /* it was said that there is no oneDNN */
 };
+
+/* One line to the caller's log; cut at 512 bytes. */
+void context_log(struct tssa_context *context, tssa_log_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Warns that a plugin did not open, why, and what the effect is. */
+void context_miss_plugin(struct tssa_context *context, const char *plugin, const char *effect);
 
 struct tssa_value {
     const tssa_allocator *allocator;
     struct value value;
+};
+
+struct tssa_cancel {
+    struct tssa_context *context;
+    atomic_bool requested;
 };
 
 struct tssa_model {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "api/options.h"
 #include "base/file.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -45,15 +46,14 @@ static tssa_status *model_create(tssa_context *context, struct ir_graph *graph, 
     return NULL;
 }
 
-static struct onnx_import_options import_options(const tssa_load_options *options)
+static tssa_status *import_options(const tssa_load_options *given, struct onnx_import_options *out)
 {
-    struct onnx_import_options import = {0};
-    if (options) {
-        import.allow_external_links = options->allow_external_links != 0;
-        import.external_data_folder = options->external_data_folder;
-        import.functions = options->functions;
-    }
-    return import;
+    tssa_load_options options;
+    TRY(OPTIONS_READ(tssa_load_options, given, &options));
+    *out = (struct onnx_import_options){.allow_external_links = options.allow_external_links != 0,
+                                        .external_data_folder = options.external_data_folder,
+                                        .functions = options.functions};
+    return NULL;
 }
 
 static bool is_text(const char *path)
@@ -93,12 +93,15 @@ tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
     if (!context || !path || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_file: an argument is NULL");
     struct ir_graph *graph;
-    struct onnx_import_options import = import_options(options);
+    struct onnx_import_options import;
+    TRY(import_options(options, &import));
     if (is_text(path))
         TRY(read_text(&context->allocator, path, &graph));
     else
         TRY(onnx_import_file(&context->allocator, path, &import, &graph));
-    return model_create(context, graph, out);
+    TRY(model_create(context, graph, out));
+    context_log(context, TSSA_LOG_INFO, "loaded %s", path);
+    return NULL;
 }
 
 tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, size_t size,
@@ -107,9 +110,12 @@ tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, siz
     if (!context || (!data && size) || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_memory: an argument is NULL");
     struct ir_graph *graph;
-    struct onnx_import_options import = import_options(options);
+    struct onnx_import_options import;
+    TRY(import_options(options, &import));
     TRY(onnx_import(&context->allocator, data, size, &import, &graph));
-    return model_create(context, graph, out);
+    TRY(model_create(context, graph, out));
+    context_log(context, TSSA_LOG_INFO, "loaded a model of %zu bytes", size);
+    return NULL;
 }
 
 /* ---- Changing ------------------------------------------------------------------------------------- */

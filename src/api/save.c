@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models back to ONNX. */
 #include "api/handles.h"
+#include "api/options.h"
 #include "onnx/exporter.h"
 
-static struct onnx_export_options export_options(const tssa_save_options *options)
+static tssa_status *export_options(const tssa_save_options *given, struct onnx_export_options *out)
 {
-    struct onnx_export_options export = {0};
-    if (options) {
-        export.opset = options->opset;
-        export.external_data = options->save_as_external_data != 0;
-        export.external_name = options->external_data_name;
-        export.external_threshold = options->external_data_threshold;
-    }
-    return export;
+    tssa_save_options options;
+    TRY(OPTIONS_READ(tssa_save_options, given, &options));
+    *out = (struct onnx_export_options){.opset = options.opset,
+                                        .external_data = options.save_as_external_data != 0,
+                                        .external_name = options.external_data_name,
+                                        .external_threshold = options.external_data_threshold};
+    return NULL;
 }
 
 tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
@@ -20,7 +20,8 @@ tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
 {
     if (!model || !path)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_file: an argument is NULL");
-    const struct onnx_export_options export = export_options(options);
+    struct onnx_export_options export;
+    TRY(export_options(options, &export));
     return onnx_export_file(model->graph, path, &export);
 }
 
@@ -43,7 +44,8 @@ tssa_status *tssa_model_save_memory(const tssa_model *model, const tssa_save_opt
 {
     if (!model || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_memory: an argument is NULL");
-    const struct onnx_export_options export = export_options(options);
+    struct onnx_export_options export;
+    TRY(export_options(options, &export));
     struct receiver receiver = {write, user};
     const struct output_sink sink = {receive, &receiver};
     return onnx_export(model->graph, &export, &sink);

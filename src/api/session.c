@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "api/options.h"
 #include "base/vec.h"
+#include "device/cpu/provider.h"
 #include "runtime/executor.h"
 #include "runtime/profile.h"
 
@@ -23,36 +25,56 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
     return &session->model->context->allocator;
 }
 
-tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options,
+/* Once per context: its sessions all miss the same. */
+static void note_provider(struct tssa_context *context, const struct plan *plan)
+{
+    if (context->log && plan->asks_provider && !cpu_provider_open() &&
+        !atomic_flag_test_and_set(&context->provider_missed))
+        context_miss_plugin(context, CPU_PROVIDER_PLUGIN,
+                            "convolutions and matrix products run on built-in kernels, which are "
+                            "several times slower");
+}
+
+static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
+                                 const tssa_session_options *options)
+{
+    const tssa_allocator *allocator = &model->context->allocator;
+    TRY(plan_create(model->graph, allocator, &session->plan));
+    if (!options->profile)
+        return NULL;
+    session->profile =
+        allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
+    TRY_ALLOC(session->profile);
+    return NULL;
+}
+
+tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *given,
                                  tssa_session **out)
 {
-    const tssa_session_options defaults = {0};
+    tssa_session_options options;
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
-    if (!options)
-        options = &defaults;
-    if (options->device && strcmp(options->device, "cpu") != 0)
+    TRY(OPTIONS_READ(tssa_session_options, given, &options));
+    if (options.device && strcmp(options.device, "cpu") != 0)
         return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"cpu\" only",
-                     options->device);
+                     options.device);
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
-    tssa_status *status = plan_create(model->graph, allocator, &session->plan);
-    if (!status && options->profile) {
-        session->profile =
-            allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
-        status = session->profile ? NULL : status_out_of_memory();
-    }
+    tssa_status *status = fill_session(session, model, &options);
     if (status) {
         plan_free(session->plan);
         allocator_free(allocator, session);
         return status;
     }
-    session->profiled = options->profile != 0;
+    session->profiled = options.profile != 0;
     session->model = model;
     model_retain(model);
     vec_init(&session->idle, allocator);
     pthread_mutex_init(&session->lock, NULL);
+    note_provider(model->context, session->plan);
+    context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
+                (unsigned)session->plan->n_steps);
     *out = session;
     return NULL;
 }
@@ -105,42 +127,68 @@ static void give_run(struct tssa_session *session, struct run *run)
 
 /* Arguments as the executor wants them. */
 struct call {
-    const struct value **inputs;
-    struct value *outputs;
-    size_t n_outputs;
+    size_t n_given; /* outputs that the caller wants */
     tssa_value *const *given;
+    const size_t *numbers; /* which these are; NULL: all, in order */
+    const struct value **inputs;
+    struct value *outputs; /* all of the model's */
+    bool *wanted;          /* per output; NULL: all */
 };
 
-static tssa_status *call_open(const struct tssa_session *session, size_t n_inputs,
-                              tssa_value *const *inputs, size_t n_outputs, tssa_value **outputs,
-                              struct call *call)
+static size_t number_of(const struct call *call, size_t given)
 {
-    const tssa_allocator *a = allocator_of(session);
-    call->inputs = allocator_calloc(a, n_inputs + 1, sizeof *call->inputs);
-    call->outputs = allocator_calloc(a, n_outputs + 1, sizeof *call->outputs);
-    call->n_outputs = n_outputs;
-    call->given = outputs;
-    if (!call->inputs || !call->outputs)
-        return status_out_of_memory();
-    for (size_t i = 0; i < n_inputs; i++)
-        call->inputs[i] = inputs[i] ? &inputs[i]->value : NULL;
-    for (size_t i = 0; i < n_outputs; i++) {
-        if (!outputs[i])
-            continue;
-        if (outputs[i]->value.kind != TSSA_KIND_TENSOR)
-            return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is given but is no tensor", i);
-        call->outputs[i] = outputs[i]->value; /* the caller's reference, not counted again */
+    return call->numbers ? call->numbers[given] : given;
+}
+
+static tssa_status *call_choose(const struct tssa_session *session, struct call *call)
+{
+    size_t n = session->plan->body->n_returns;
+    if (!call->numbers)
+        return NULL;
+    call->wanted = allocator_calloc(allocator_of(session), n + 1, sizeof *call->wanted);
+    TRY_ALLOC(call->wanted);
+    for (size_t i = 0; i < call->n_given; i++) {
+        size_t number = call->numbers[i];
+        if (number >= n)
+            return ERROR(TSSA_INVALID_ARGUMENT,
+                         "output %zu is wanted of a model that has %zu, from 0 on", number, n);
+        if (call->wanted[number])
+            return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is wanted twice", number);
+        call->wanted[number] = true;
     }
     return NULL;
 }
 
-static void call_close(const struct tssa_session *session, struct call *call)
+static tssa_status *call_open(const struct tssa_session *session, size_t n_inputs,
+                              tssa_value *const *inputs, struct call *call)
 {
-    for (size_t i = 0; call->outputs && i < call->n_outputs; i++)
+    const tssa_allocator *a = allocator_of(session);
+    call->inputs = allocator_calloc(a, n_inputs + 1, sizeof *call->inputs);
+    call->outputs = allocator_calloc(a, session->plan->body->n_returns + 1u, sizeof *call->outputs);
+    if (!call->inputs || !call->outputs)
+        return status_out_of_memory();
+    TRY(call_choose(session, call));
+    for (size_t i = 0; i < n_inputs; i++)
+        call->inputs[i] = inputs[i] ? &inputs[i]->value : NULL;
+    for (size_t i = 0; i < call->n_given; i++) {
+        const tssa_value *given = call->given[i];
+        if (!given)
+            continue;
+        if (given->value.kind != TSSA_KIND_TENSOR)
+            return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is given but is no tensor", i);
+        call->outputs[number_of(call, i)] = given->value; /* not counted again */
+    }
+    return NULL;
+}
+
+static void call_close(const struct tssa_session *session, struct call *call, bool opened)
+{
+    for (size_t i = 0; opened && i < call->n_given; i++)
         if (!call->given[i])
-            value_release(&call->outputs[i]);
+            value_release(&call->outputs[number_of(call, i)]);
     allocator_free(allocator_of(session), (void *)call->inputs);
     allocator_free(allocator_of(session), call->outputs);
+    allocator_free(allocator_of(session), call->wanted);
 }
 
 /* Wraps what the run made; all handles or none. */
@@ -148,12 +196,13 @@ static tssa_status *wrap_outputs(const struct tssa_session *session, struct call
                                  tssa_value **outputs)
 {
     tssa_status *status = NULL;
-    tssa_value **made = allocator_calloc(allocator_of(session), call->n_outputs + 1, sizeof *made);
+    tssa_value **made = allocator_calloc(allocator_of(session), call->n_given + 1, sizeof *made);
     TRY_ALLOC(made);
-    for (size_t i = 0; !status && i < call->n_outputs; i++)
+    for (size_t i = 0; !status && i < call->n_given; i++)
         if (!outputs[i])
-            status = value_handle(allocator_of(session), &call->outputs[i], &made[i]);
-    for (size_t i = 0; i < call->n_outputs; i++) {
+            status =
+                value_handle(allocator_of(session), &call->outputs[number_of(call, i)], &made[i]);
+    for (size_t i = 0; i < call->n_given; i++) {
         if (status)
             tssa_value_free(made[i]);
         else if (made[i])
@@ -163,27 +212,60 @@ static tssa_status *wrap_outputs(const struct tssa_session *session, struct call
     return status;
 }
 
-tssa_status *tssa_session_run(tssa_session *session, size_t input_count, tssa_value *const *inputs,
-                              size_t output_count, tssa_value **outputs)
+static tssa_status *check_counts(const struct tssa_session *session, size_t n_inputs,
+                                 size_t n_outputs, const size_t *wanted)
+{
+    const struct block_plan *body = session->plan->body;
+    if (n_inputs == body->n_params && (wanted || n_outputs == body->n_returns))
+        return NULL;
+    return ERROR(TSSA_INVALID_ARGUMENT, "the model has %u inputs and %u outputs, not %zu and %zu",
+                 (unsigned)body->n_params, (unsigned)body->n_returns, n_inputs, n_outputs);
+}
+
+static tssa_status *execute(struct tssa_session *session, const tssa_run_options *options,
+                            const struct call *call)
+{
+    struct run *run;
+    TRY(take_run(session, &run));
+    run->cancel = options->cancel ? &options->cancel->requested : NULL;
+    tssa_status *status = run_execute_some(run, call->inputs, call->outputs, call->wanted);
+    run->cancel = NULL;
+    give_run(session, run);
+    return status;
+}
+
+static tssa_status *run_session(struct tssa_session *session, const tssa_run_options *options,
+                                size_t input_count, tssa_value *const *inputs, size_t output_count,
+                                tssa_value **outputs)
 {
     if (!session || (input_count && !inputs) || (output_count && !outputs))
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
-    const struct block_plan *body = session->plan->body;
-    if (input_count != body->n_params || output_count != body->n_returns)
-        return ERROR(
-            TSSA_INVALID_ARGUMENT, "the model has %u inputs and %u outputs, not %zu and %zu",
-            (unsigned)body->n_params, (unsigned)body->n_returns, input_count, output_count);
-    struct run *run;
-    TRY(take_run(session, &run));
-    struct call call = {0};
-    tssa_status *status = call_open(session, input_count, inputs, output_count, outputs, &call);
-    if (!status)
-        status = run_execute(run, call.inputs, call.outputs);
-    give_run(session, run);
+    TRY(check_counts(session, input_count, output_count, options->wanted));
+    struct call call = {.n_given = output_count, .given = outputs, .numbers = options->wanted};
+    tssa_status *status = call_open(session, input_count, inputs, &call);
+    bool opened = !status;
+    if (opened)
+        status = execute(session, options, &call);
     if (!status)
         status = wrap_outputs(session, &call, outputs);
-    call_close(session, &call);
+    call_close(session, &call, opened);
     return status;
+}
+
+tssa_status *tssa_session_run(tssa_session *session, size_t input_count, tssa_value *const *inputs,
+                              size_t output_count, tssa_value **outputs)
+{
+    static const tssa_run_options defaults = {.struct_size = sizeof defaults};
+    return run_session(session, &defaults, input_count, inputs, output_count, outputs);
+}
+
+tssa_status *tssa_session_run_with(tssa_session *session, const tssa_run_options *given,
+                                   size_t input_count, tssa_value *const *inputs,
+                                   size_t output_count, tssa_value **outputs)
+{
+    tssa_run_options options;
+    TRY(OPTIONS_READ(tssa_run_options, given, &options));
+    return run_session(session, &options, input_count, inputs, output_count, outputs);
 }
 
 void tssa_session_stop(tssa_session *session)

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,13 +14,15 @@
 #define TSSA_PLUGIN_DIR ""
 #endif
 
-static void *open_in(const char *folder, int length, const char *between, const char *name)
+/* Folders are visited until `visit` says true. */
+typedef bool (*folder_visit)(void *context, const char *path);
+
+static bool visit_file(const char *folder, int length, const char *between, const char *name,
+                       folder_visit visit, void *context)
 {
     char path[PATH_MAX];
     int size = snprintf(path, sizeof path, "%.*s%s/%s.so", length, folder, between, name);
-    if (length == 0 || size < 0 || (size_t)size >= sizeof path)
-        return NULL;
-    return dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return length > 0 && size >= 0 && (size_t)size < sizeof path && visit(context, path);
 }
 
 /* The length of the folder part of a path; 0 when it has none. */
@@ -44,24 +47,60 @@ static const char *own_file(char *buffer, size_t size)
     return buffer;
 }
 
-static void *plugin_open(const char *name)
+/* The files that the plugin `name` may be, in order. */
+static void visit_files(const char *name, folder_visit visit, void *context)
 {
     const char *wanted = secure_getenv("TSSA_PLUGIN_DIR");
-    if (wanted && wanted[0])
-        return open_in(wanted, (int)strlen(wanted), "", name);
+    if (wanted && wanted[0]) {
+        visit_file(wanted, (int)strlen(wanted), "", name, visit, context);
+        return;
+    }
     char buffer[PATH_MAX];
     const char *own = own_file(buffer, sizeof buffer);
     int length = folder_length(own);
-    void *plugin = open_in(own, length, "", name);
-    if (!plugin)
-        plugin = open_in(own, length, "/tssa", name);
-    if (!plugin)
-        plugin = open_in(TSSA_PLUGIN_DIR, (int)strlen(TSSA_PLUGIN_DIR), "", name);
-    return plugin;
+    if (!visit_file(own, length, "", name, visit, context) &&
+        !visit_file(own, length, "/tssa", name, visit, context))
+        visit_file(TSSA_PLUGIN_DIR, (int)strlen(TSSA_PLUGIN_DIR), "", name, visit, context);
+}
+
+static bool open_file(void *context, const char *path)
+{
+    void **plugin = context;
+    *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    return *plugin != NULL;
 }
 
 void *plugin_symbol(const char *name, const char *symbol)
 {
-    void *plugin = plugin_open(name);
+    void *plugin = NULL;
+    visit_files(name, open_file, &plugin);
     return plugin ? dlsym(plugin, symbol) : NULL;
+}
+
+struct problem {
+    char *text;
+    size_t size;
+};
+
+/* A file that is there but does not open tells more than those that are not. */
+static bool find_problem(void *context, const char *path)
+{
+    struct problem *problem = context;
+    if (access(path, F_OK) != 0)
+        return false;
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    const char *error = plugin ? "it lacks what tssa asks of it" : dlerror();
+    snprintf(problem->text, problem->size, "%s: %s", path, error ? error : "it does not open");
+    return true;
+}
+
+void plugin_problem(const char *name, char *text, size_t size)
+{
+    const char *wanted = secure_getenv("TSSA_PLUGIN_DIR");
+    struct problem problem = {text, size};
+    if (wanted && wanted[0])
+        snprintf(text, size, "there is no %s.so in TSSA_PLUGIN_DIR, %s", name, wanted);
+    else
+        snprintf(text, size, "there is no %s.so beside tssa or where it was installed", name);
+    visit_files(name, find_problem, &problem);
 }

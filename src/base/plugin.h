@@ -9,7 +9,12 @@
 #ifndef TSSA_BASE_PLUGIN_H
 #define TSSA_BASE_PLUGIN_H
 
+#include <stddef.h>
+
 /* A symbol of the plugin `name` ("tssa-onednn"); NULL when there is no such plugin here. */
 void *plugin_symbol(const char *name, const char *symbol);
+/* Why it is not here, for a message: "libdnnl.so.3: cannot open shared object file", "there is no ...".
+ * Cut at `size` bytes. */
+void plugin_problem(const char *name, char *text, size_t size);
 
 #endif

@@ -92,6 +92,8 @@ void run_free(struct run *run)
     allocator_free(a, run->sizes);
     allocator_free(a, run->profile);
     allocator_free(a, run->slab);
+    allocator_free(a, run->wanted);
+    allocator_free(a, run->needed);
     allocator_free(a, run);
 }
 
@@ -131,11 +133,34 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
     return status_prefix(status, "%s", text);
 }
 
+static inline bool is_set(const atomic_bool *flag)
+{
+    return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+
 static inline tssa_status *check_stop(const struct run *run)
 {
-    if (__builtin_expect(run->stop && atomic_load_explicit(run->stop, memory_order_relaxed), 0))
+    if (__builtin_expect(is_set(run->stop), 0))
         return ERROR(TSSA_LIMIT, "the run was stopped");
+    if (__builtin_expect(is_set(run->cancel), 0))
+        return ERROR(TSSA_LIMIT, "the run was cancelled");
     return NULL;
+}
+
+static inline tssa_status *run_step(struct run *run, const struct step *step)
+{
+    TRY(check_stop(run));
+    tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
+    if (__builtin_expect(status != NULL, 0))
+        return prefix_with_op(status, step->op);
+    return NULL;
+}
+
+/* What the step was the last to use; it need not have run. */
+static inline void release_after(struct run *run, const struct step *step)
+{
+    for (uint32_t i = 0; i < step->n_release; i++)
+        value_release(&run->slots[step->release[i]]);
 }
 
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
@@ -144,12 +169,20 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
     /* An endless loop may have no step in its body. */
     TRY(check_stop(run));
     for (const struct step *step = block->steps; step < end; step++) {
-        TRY(check_stop(run));
-        tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
-        if (__builtin_expect(status != NULL, 0))
-            return prefix_with_op(status, step->op);
-        for (uint32_t i = 0; i < step->n_release; i++)
-            value_release(&run->slots[step->release[i]]);
+        TRY(run_step(run, step));
+        release_after(run, step);
+    }
+    return NULL;
+}
+
+static tssa_status *run_needed(struct run *run)
+{
+    const struct block_plan *body = run->plan->body;
+    TRY(check_stop(run));
+    for (uint32_t i = 0; i < body->n_steps; i++) {
+        if (run->needed[i])
+            TRY(run_step(run, &body->steps[i]));
+        release_after(run, &body->steps[i]);
     }
     return NULL;
 }
@@ -400,7 +433,20 @@ static tssa_status *detach_output(struct run *run, struct value *result, struct 
     return value_detach(run->allocator, result, out);
 }
 
-static tssa_status *take_outputs(struct run *run, struct value *outputs)
+static tssa_status *take_output(struct run *run, uint32_t index, bool given, bool wanted,
+                                struct value *out)
+{
+    struct value result;
+    tssa_status *status = NULL;
+    executor_take(run, run->plan->body, index, &result);
+    if (wanted)
+        status =
+            given ? fill_output(&result, &out->tensor, index) : detach_output(run, &result, out);
+    value_release(&result);
+    return status;
+}
+
+static tssa_status *take_outputs(struct run *run, struct value *outputs, const bool *wanted)
 {
     const struct block_plan *body = run->plan->body;
     tssa_status *status = NULL;
@@ -408,12 +454,8 @@ static tssa_status *take_outputs(struct run *run, struct value *outputs)
     uint8_t *given = allocator_calloc(run->allocator, body->n_returns + 1u, 1);
     TRY_ALLOC(given);
     for (i = 0; !status && i < body->n_returns; i++) {
-        struct value result;
         given[i] = outputs[i].kind != TSSA_KIND_NONE;
-        executor_take(run, body, i, &result);
-        status = given[i] ? fill_output(&result, &outputs[i].tensor, i)
-                          : detach_output(run, &result, &outputs[i]);
-        value_release(&result);
+        status = take_output(run, i, given[i], !wanted || wanted[i], &outputs[i]);
     }
     while (status && i-- > 0)
         if (!given[i])
@@ -422,20 +464,47 @@ static tssa_status *take_outputs(struct run *run, struct value *outputs)
     return status;
 }
 
-tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs)
+/* run->needed; a caller who wants the same as before, as most do, has it found once. */
+static tssa_status *find_needed(struct run *run, const bool *wanted)
 {
-    tssa_status *status = bind_inputs(run, inputs);
+    const struct block_plan *body = run->plan->body;
+    const size_t size = body->n_returns * sizeof *wanted;
+    if (run->wanted && memcmp(run->wanted, wanted, size) == 0)
+        return NULL;
+    if (!run->needed)
+        run->needed = allocator_calloc(run->allocator, body->n_steps + 1u, sizeof *run->needed);
+    TRY_ALLOC(run->needed);
+    allocator_free(run->allocator, run->wanted);
+    run->wanted = NULL;
+    TRY(plan_needed(run->plan, wanted, run->allocator, run->needed));
+    run->wanted = allocator_alloc(run->allocator, size + 1);
+    TRY_ALLOC(run->wanted);
+    memcpy(run->wanted, wanted, size);
+    return NULL;
+}
+
+tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
+                              struct value *outputs, const bool *wanted)
+{
+    tssa_status *status = wanted ? find_needed(run, wanted) : NULL;
+    if (!status)
+        status = bind_inputs(run, inputs);
     if (!status)
         status = place(run);
     if (!status) {
         offer_outputs(run, outputs);
-        status = executor_run_block(run, run->plan->body);
+        status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
     }
     if (!status)
-        status = take_outputs(run, outputs);
+        status = take_outputs(run, outputs, wanted);
     if (status)
         release_slots(run);
     arena_clear(&run->strings);
     pool_trim(&run->pool);
     return status;
+}
+
+tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs)
+{
+    return run_execute_some(run, inputs, outputs, NULL);
 }

@@ -29,7 +29,10 @@ struct run {
     struct arena strings;
     struct kernel_env env;
     struct step_profile *profile; /* per step; NULL: off */
-    const atomic_bool *stop; /* once true, the run ends with TSSA_LIMIT; NULL: nobody stops it */
+    /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
+    const atomic_bool *stop, *cancel;
+    bool *wanted; /* the outputs that `needed` was found for; NULL: none yet */
+    bool *needed; /* per step of the body */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
@@ -41,6 +44,9 @@ void run_free(struct run *run);
  * or is a tensor of the caller's to write into. On success every output that was NONE owns its bytes.
  */
 tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs);
+/* Computes the outputs that are wanted, and nothing that only others need; those are NONE. NULL: all. */
+tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
+                              struct value *outputs, const bool *wanted);
 
 /* ---- For control flow ----------------------------------------------------------------------------- */
 

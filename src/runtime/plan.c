@@ -218,6 +218,7 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
     if (!step->kernel)
         return refuse(op);
     step->run = executor_run_kernel;
+    c->plan->asks_provider |= cpu_kernel_asks_provider(op);
     if (step->kernel->prepare)
         return prefix_with_op(step->kernel->prepare(op, &c->plan->arena, &step->state), op);
     return NULL;

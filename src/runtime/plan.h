@@ -91,12 +91,17 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
+    bool asks_provider; /* an op of it does, see cpu_kernel_asks_provider */
 };
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. */
 tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator,
                          struct plan **plan);
 void plan_free(struct plan *plan);
+
+/* Which steps of the body the wanted outputs need: needed[i] for step i. */
+tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa_allocator *scratch,
+                         bool *needed);
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);

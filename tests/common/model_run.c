@@ -9,7 +9,8 @@
 
 tssa_status *model_run_open(struct model_run *run, const char *path, size_t memory_limit)
 {
-    tssa_context_options options = {.threads = 1, .memory_limit = memory_limit};
+    tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .memory_limit = memory_limit};
     TRY(tssa_context_create(&options, &run->context));
     TRY(tssa_model_load_file(run->context, path, NULL, &run->model));
     run->input_count = tssa_model_input_count(run->model);
@@ -41,7 +42,8 @@ static tssa_status *write_and_load(struct model_run *run)
 
 tssa_status *model_run_prepare(struct model_run *run, enum model_way way)
 {
-    const tssa_optimize_options options = {.level = (int)way, .verify_after_passes = 1};
+    const tssa_optimize_options options = {
+        .struct_size = sizeof options, .level = (int)way, .verify_after_passes = 1};
     TRY(status_prefix(tssa_model_optimize(run->model, &options), "optimizing"));
     return way == MODEL_REWRITTEN ? status_prefix(write_and_load(run), "writing") : NULL;
 }

@@ -23,7 +23,9 @@ struct pair {
 static void pair_open(struct pair *pair)
 {
     memset(pair, 0, sizeof *pair);
-    assert_null(tssa_context_create(&(tssa_context_options){.threads = 1}, &pair->context));
+    assert_null(tssa_context_create(
+        &(tssa_context_options){.struct_size = sizeof(tssa_context_options), .threads = 1},
+        &pair->context));
     for (int i = 0; i < 2; i++)
         model_init(&pair->sources[i], 8, 18);
 }

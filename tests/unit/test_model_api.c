@@ -26,7 +26,7 @@ struct loaded {
 static int open_start(void **state)
 {
     static struct loaded loaded;
-    const tssa_context_options options = {.threads = 1};
+    const tssa_context_options options = {.struct_size = sizeof options, .threads = 1};
     assert_null(tssa_context_create(&options, &loaded.context));
     assert_null(tssa_model_load_file(loaded.context, start, NULL, &loaded.model));
     *state = &loaded;
@@ -118,8 +118,11 @@ static void runs_of_passes_are_told(void **state)
     const struct loaded *loaded = *state;
     struct runs runs = {.joined = true};
     const char *const names[] = {"identity", "dead_code", "identity"};
-    const tssa_optimize_options options = {
-        .passes = names, .n_passes = 3, .pass_done = note_run, .pass_done_user = &runs};
+    const tssa_optimize_options options = {.struct_size = sizeof options,
+                                           .passes = names,
+                                           .n_passes = 3,
+                                           .pass_done = note_run,
+                                           .pass_done_user = &runs};
     assert_null(tssa_model_optimize(loaded->model, &options));
     assert_int_equal(runs.count, 3);
     assert_int_equal(runs.changed, 1);
@@ -223,7 +226,7 @@ static tssa_value *make_sequence(tssa_context *context, int rank, const int64_t 
 static void elements_of_sequences_are_checked(void **state)
 {
     (void)state;
-    const tssa_context_options options = {.threads = 1};
+    const tssa_context_options options = {.struct_size = sizeof options, .threads = 1};
     const int64_t dims[] = {3, 4}, other[] = {3, 5};
     struct loaded loaded;
     tssa_session *session;
@@ -277,7 +280,8 @@ static tssa_status *use_model(tssa_context *context)
 
 static tssa_status *use_all(const tssa_allocator *allocator)
 {
-    const tssa_context_options options = {.allocator = allocator, .threads = 1};
+    const tssa_context_options options = {
+        .struct_size = sizeof options, .allocator = allocator, .threads = 1};
     tssa_context *context;
     tssa_status *status = tssa_context_create(&options, &context);
     if (status)

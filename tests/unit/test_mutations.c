@@ -183,8 +183,10 @@ static enum stage try_mutation(const struct model *model, size_t number, struct 
     size_t size;
     void *bytes = mutate(&random, model, &size);
     test_alloc_init(&alloc);
-    const tssa_context_options options = {
-        .allocator = &alloc.allocator, .threads = 1, .memory_limit = MEMORY_LIMIT};
+    const tssa_context_options options = {.struct_size = sizeof options,
+                                          .allocator = &alloc.allocator,
+                                          .threads = 1,
+                                          .memory_limit = MEMORY_LIMIT};
     enum stage stage = STAGE_BROKEN;
     if (tssa_context_create(&options, &context) == NULL) {
         stage = go_far(context, model, bytes, size, &status);

@@ -85,12 +85,18 @@ static void one_model(void **state)
     static const char *const recover[] = {"identity",  "fold_shapes", "fold_constants",
                                           "dead_code", "recover",     "dead_code"};
     static const tssa_optimize_options ways[] = {
-        {.level = 1, .verify_after_passes = 1},
-        {.passes = recover, .n_passes = sizeof recover / sizeof *recover, .verify_after_passes = 1},
+        {.struct_size = sizeof *ways, .level = 1, .verify_after_passes = 1},
+        {.struct_size = sizeof *ways,
+         .passes = recover,
+         .n_passes = sizeof recover / sizeof *recover,
+         .verify_after_passes = 1},
     };
     const char *path = *state;
     struct model_run plain = {0};
-    run_model(path, &(const tssa_optimize_options){.level = 0}, &plain);
+    run_model(
+        path,
+        &(const tssa_optimize_options){.struct_size = sizeof(tssa_optimize_options), .level = 0},
+        &plain);
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         struct model_run optimized = {0};
         run_model(path, &ways[i], &optimized);

@@ -64,6 +64,36 @@ static void runs_recorded_data(void **state)
     expect_good(RUN(start, start_data, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
 }
 
+static void expect_silent(struct process_result result)
+{
+    process_drop_announcements(&result);
+    assert_int_equal(result.status, 0);
+    assert_string_equal(result.err, "");
+    process_result_free(&result);
+}
+
+/* Slow, and it is said, once; who asks for one thread misses no team, and who only looks nothing. */
+static void notes_missing_plugins(void **state)
+{
+    (void)state;
+    static const char lstm[] = MODELS "lstm_small/model.onnx";
+    static const char *const names[] = {"tssa-openmp.so", "tssa-onednn.so"};
+    const char *before = getenv("TSSA_PLUGIN_DIR");
+    setenv("TSSA_PLUGIN_DIR", "/nonexistent", 1);
+    for (int threads = 1; threads <= 2; threads++) {
+        struct process_result result = RUN(lstm, "-t", threads == 1 ? "1" : "2", "-q");
+        assert_int_equal(result.status, 0);
+        for (int i = 0; i < 2; i++) {
+            const char *note = strstr(result.err, names[i]);
+            assert_int_equal(note != NULL, i == 1 || threads == 2);
+            assert_true(!note || !strstr(note + 1, names[i]));
+        }
+        process_result_free(&result);
+    }
+    expect_silent(RUN(lstm, "-t", "2", "--inspect"));
+    setenv("TSSA_PLUGIN_DIR", before ? before : TSSA_BUILD_DIR, 1);
+}
+
 static void reads_a_model_from_standard_input(void **state)
 {
     (void)state;
@@ -322,6 +352,7 @@ int main(void)
         cmocka_unit_test(helps),
         cmocka_unit_test(inspects),
         cmocka_unit_test(runs_recorded_data),
+        cmocka_unit_test(notes_missing_plugins),
         cmocka_unit_test(reads_a_model_from_standard_input),
         cmocka_unit_test(random_inputs_have_a_seed),
         cmocka_unit_test(tells_what_it_guesses),

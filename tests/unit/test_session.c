@@ -75,7 +75,7 @@ static void fixture_close(struct fixture *f)
     tssa_context_free(f->context);
 }
 
-static const tssa_context_options one_thread = {.threads = 1};
+static const tssa_context_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
 
 static bool same_value(const tssa_value *a, const tssa_value *b)
 {
@@ -247,7 +247,8 @@ static void test_memory_limit(void **state)
 {
     (void)state;
     struct fixture f;
-    tssa_context_options options = {.threads = 1, .memory_limit = 1 << 16};
+    tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .memory_limit = 1 << 16};
     tssa_status *status = fixture_open(&f, &options);
     expect_code(status, TSSA_OUT_OF_MEMORY, "memory");
     fixture_close(&f);
@@ -257,7 +258,8 @@ static tssa_status *load_and_run(const tssa_allocator *allocator)
 {
     struct fixture f;
     tssa_value *outputs[MAX_VALUES] = {NULL};
-    tssa_context_options options = {.threads = 1, .allocator = allocator};
+    tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .allocator = allocator};
     tssa_status *status = fixture_open(&f, &options);
     if (!status)
         status = tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs);

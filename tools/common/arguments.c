@@ -21,6 +21,13 @@ void complain(const char *format, ...)
     va_end(arguments);
 }
 
+void log_note(void *user, tssa_log_level level, const char *message)
+{
+    (void)user;
+    if (level == TSSA_LOG_WARNING)
+        complain("note: %s", message);
+}
+
 /* ---- Parsing the values of options ------------------------------------------------------------------ */
 
 int argument_refuse(const char *option, const char *argument, const char *wanted)

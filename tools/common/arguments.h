@@ -87,6 +87,9 @@ enum { KEY_DIM = 256, KEY_TIMEOUT, KEY_MEMORY, KEY_SEED, KEY_RTOL, KEY_ATOL, KEY
 /* A line of the form "TOOL: ..." on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* For tssa_context_options.log: what could go better is a note on standard error. */
+void log_note(void *user, tssa_log_level level, const char *message);
+
 /*
  * For argp's parsers: 0, or an errno after a line on standard error (ENOMEM: without one). `option` is
  * what the user typed, for that line.

@@ -101,7 +101,8 @@ static tssa_status *fix_shapes(const struct input_source *source, tssa_model *mo
 tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tssa_model **out)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_load_options options = {.allow_external_links = arguments->common.external_links,
+    const tssa_load_options options = {.struct_size = sizeof options,
+                                       .allow_external_links = arguments->common.external_links,
                                        .functions = functions};
     tssa_model *model;
     TRY(model_load(rewrite->context, arguments->model, &rewrite->bytes, &options, &model));
@@ -135,7 +136,8 @@ static tssa_status *run_passes(struct rewrite *rewrite)
     static const char *const no_passes[] = {NULL};
     const char *dump_pass = arguments->dump_pass;
     bool dumps_all = dump_pass && strcmp(dump_pass, "all") == 0;
-    tssa_optimize_options options = {.level = arguments->common.level,
+    tssa_optimize_options options = {.struct_size = sizeof options,
+                                     .level = arguments->common.level,
                                      .verify_after_passes = arguments->verify_only,
                                      .remark = remarks_add,
                                      .remark_user = &rewrite->remarks,
@@ -180,7 +182,8 @@ tssa_status *rewrite_optimize(struct rewrite *rewrite)
 
 static tssa_save_options save_options(const struct rewrite *rewrite)
 {
-    return (tssa_save_options){.opset = rewrite->arguments.opset,
+    return (tssa_save_options){.struct_size = sizeof(tssa_save_options),
+                               .opset = rewrite->arguments.opset,
                                .save_as_external_data = rewrite->arguments.external_data};
 }
 
@@ -202,7 +205,8 @@ static tssa_status *inline_original(struct rewrite *rewrite)
 
 tssa_status *rewrite_reload(struct rewrite *rewrite)
 {
-    static const tssa_load_options inlined = {.functions = TSSA_FUNCTIONS_INLINE};
+    static const tssa_load_options inlined = {.struct_size = sizeof inlined,
+                                              .functions = TSSA_FUNCTIONS_INLINE};
     tssa_save_options options = save_options(rewrite);
     struct text text;
     TRY(inline_original(rewrite));

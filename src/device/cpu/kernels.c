@@ -27,3 +27,10 @@ const struct cpu_kernel *cpu_kernel_find(const struct ir_op *op)
     const struct cpu_kernel *kernel = kernel_table[op->info->id];
     return kernel->run ? kernel : NULL;
 }
+
+bool cpu_kernel_asks_provider(const struct ir_op *op)
+{
+    return op->n_results > 0 && op->results[0].type->dtype == TSSA_FLOAT &&
+           (ir_op_is(op, IR_OP_Conv) || ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm) ||
+            ir_op_is(op, IR_OP_Einsum));
+}

@@ -7,5 +7,7 @@
 
 /* NULL for control flow, which the executor runs, and for opaque ops. */
 const struct cpu_kernel *cpu_kernel_find(const struct ir_op *op);
+/* Does this op, in float32, ask device/cpu/provider.h to compute it? */
+bool cpu_kernel_asks_provider(const struct ir_op *op);
 
 #endif

@@ -8,7 +8,7 @@
 const struct cpu_provider *cpu_provider_open(void)
 {
     const struct cpu_provider *(*get)(void) = NULL;
-    void *symbol = plugin_symbol("tssa-onednn", CPU_PROVIDER_SYMBOL);
+    void *symbol = plugin_symbol(CPU_PROVIDER_PLUGIN, CPU_PROVIDER_SYMBOL);
     if (!symbol)
         return NULL;
     memcpy(&get, &symbol, sizeof symbol); /* ISO C has no such cast; POSIX promises it works */

@@ -37,7 +37,8 @@ struct cpu_provider {
     bool (*conv_f32)(const struct conv *conv, int threads);
 };
 
-/* The plugin's symbol: const struct cpu_provider *(void). */
+/* The plugin, and its symbol: const struct cpu_provider *(void). */
+#define CPU_PROVIDER_PLUGIN "tssa-onednn"
 #define CPU_PROVIDER_SYMBOL "tssa_plugin_provider"
 
 /* NULL when there is no plugin. Opens it: call when a session is made, not when it runs. */
