@@ -123,6 +123,25 @@ static struct ir_value *assign_mask(struct writer *w)
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
+/* The list of one element that a number was taken from. */
+static struct ir_value *list_of(const struct ir_value *value)
+{
+    const struct ir_op *op = lower_rank(value) == 0 ? value->op : NULL;
+    struct ir_value *x = op ? ir_operand(op, 0) : NULL;
+    bool same = op && (ir_op_is(op, IR_OP_Squeeze) || ir_op_is(op, IR_OP_Reshape));
+    return same && lower_rank(x) == 1 ? x : NULL;
+}
+
+/* An element of a list: ScatterElements takes a list as it is, ScatterND wants a number. */
+static struct ir_value *assign_to_list(struct writer *w, const struct lower_number *number)
+{
+    struct ir_value *s = lower_rank(w->x) == 1 ? list_of(w->s) : NULL;
+    if (!s)
+        return NULL;
+    struct ir_value *const operands[] = {w->x, number->value, s};
+    return lower_emit(w->l, IR_OP_ScatterElements, 3, operands);
+}
+
 /* One element, row or slab, that numbers name, not all of them constants: their list is the index, and no
  * axis is needed around it or the source. */
 static struct ir_value *assign_element(struct writer *w)
@@ -139,9 +158,12 @@ static struct ir_value *assign_element(struct writer *w)
         numbers[i] = lower_param(w->l, &step->params[1], w->params);
         constant = constant && !numbers[i].value;
     }
-    struct ir_value *s = constant ? NULL : lower_full_source(w);
-    if (!s)
+    if (constant)
         return NULL;
+    struct ir_value *y = assign_to_list(w, &numbers[0]);
+    struct ir_value *s = y ? NULL : lower_full_source(w);
+    if (!s)
+        return y;
     struct ir_value *const operands[] = {w->x, lower_numbers(w->l, (int)n, numbers), s};
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
