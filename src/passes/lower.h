@@ -82,6 +82,9 @@ struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const stru
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params);
 
+/* Makes Splits of Slices that cut an axis into parts (lower_split.c), in all blocks. */
+tssa_status *lower_splits(struct pass_context *pass);
+
 /* Does a session write it without copying what stays, or in one copy? Then it need not be lowered. */
 tssa_status *lower_is_cheap_write(struct lowering *l, const struct ir_op *op, bool *cheap);
 
