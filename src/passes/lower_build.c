@@ -54,6 +54,24 @@ struct ir_value *lower_emit(struct lowering *l, enum ir_op_id id, uint32_t n,
     return emit(l, id, n, operands, NULL);
 }
 
+struct ir_value *lower_binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b)
+{
+    struct ir_value *const operands[] = {a, b};
+    return lower_emit(l, id, 2, operands);
+}
+
+struct ir_value *lower_choose(struct lowering *l, struct ir_value *mask, struct ir_value *a,
+                              struct ir_value *b)
+{
+    struct ir_value *const operands[] = {mask, a, b};
+    if (b->type->dtype != TSSA_BOOL)
+        return lower_emit(l, IR_OP_Where, 3, operands);
+    struct ir_value *outside = lower_emit(l, IR_OP_Not, 1, &mask);
+    return lower_binary(l, IR_OP_Or, lower_binary(l, IR_OP_And, mask, a),
+                        lower_binary(l, IR_OP_And, outside, b));
+}
+
 struct ir_value *lower_emit_axis(struct lowering *l, enum ir_op_id id, uint32_t n,
                                  struct ir_value *const *operands, int64_t axis)
 {
