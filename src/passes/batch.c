@@ -123,6 +123,7 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
     }
     copy->opaque = op->opaque;
     copy->version = op->version;
+    copy->exact = op->exact;
     copy->name = op->name;
     for (uint32_t i = 0; i < op->n_results; i++)
         copy->results[i].wanted = op->results[i].wanted;
@@ -157,6 +158,7 @@ struct ir_op *batch_new(struct batch *batch, const struct ir_op *origin, enum ir
     }
     op->version = ir_op_is_own(op) ? 0 : ir_op_bind(info, IR_NEWEST_OPSET);
     op->name = origin ? origin->name : NULL;
+    op->exact = origin && origin->exact && origin->info == info;
     for (uint32_t i = 0; i < n_operands; i++)
         ir_op_set_operand(op, i, operands[i]);
     return op;
