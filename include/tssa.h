@@ -161,8 +161,11 @@ typedef struct tssa_context_options {
 TSSA_API tssa_status *tssa_context_create(const tssa_context_options *options,
                                           tssa_context **context);
 TSSA_API void tssa_context_free(tssa_context *context);
-/* The most bytes that were held at one time. */
+/* The most bytes that were held at one time, and those that are held now. */
 TSSA_API size_t tssa_context_memory_peak(const tssa_context *context);
+TSSA_API size_t tssa_context_memory_used(const tssa_context *context);
+/* Makes the peak what is held now, so that the peak of what follows can be told. */
+TSSA_API void tssa_context_memory_restart_peak(tssa_context *context);
 
 /* ---- Values -------------------------------------------------------------------------------------- */
 
@@ -338,21 +341,6 @@ TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *
  */
 TSSA_API tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count);
 
-/*
- * What is legal ONNX, but computed wrongly, refused or unbearably slow by a runtime that people use. What passes
- * make is written in another way; docs/hazards.md has the list.
- */
-typedef struct tssa_hazard_info {
-    const char *name;
-    const char *pattern; /* what it is, and what comes of it */
-    const char *seen;    /* in which runtimes, and versions of them */
-    const char *around;  /* what is written in its place */
-    const char *model;   /* of tests/hazards/models.py, that has it */
-} tssa_hazard_info;
-
-TSSA_API size_t tssa_hazard_count(void);
-TSSA_API tssa_status *tssa_hazard(size_t index, tssa_hazard_info *info);
-
 typedef struct tssa_save_options {
     size_t struct_size;
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
@@ -363,9 +351,6 @@ typedef struct tssa_save_options {
     int save_as_external_data;
     const char *external_data_name; /* of that file; NULL: the model's name and ".data" */
     size_t external_data_threshold; /* tensors of so many bytes go there; 0: 1024 */
-    /* Names of hazards that are written as they are, for runtimes that have no trouble with them. */
-    const char *const *kept_hazards;
-    size_t n_kept_hazards;
 } tssa_save_options;
 
 /*
@@ -534,6 +519,25 @@ TSSA_API void tssa_session_stop(tssa_session *session);
 TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
                                            void (*write)(void *user, const char *text, size_t size),
                                            void *user);
+
+/* What an operator of the compiled model took, in all runs together. Strings live as long as the call. */
+typedef struct tssa_step_profile {
+    const char *op;       /* "Add" */
+    const char *node;     /* as remarks name it: "Add (node "boxes")" */
+    const char *around;   /* the Loop, Scan, If or SequenceMap that it is in, so named; "": none */
+    int depth;            /* how many of these are around it; 0 in the main graph */
+    uint64_t calls;       /* those in a loop's body count once per iteration */
+    uint64_t nanoseconds; /* of all calls; of control flow, what is in its subgraphs included */
+    uint64_t nested_nanoseconds; /* of these, what was spent in operators of its subgraphs */
+} tssa_step_profile;
+
+/* The same profile: calls `visit` for each operator that was run, control flow before what is in it.
+ * `visit` must not use the session. */
+TSSA_API tssa_status *
+tssa_session_profile_steps(tssa_session *session,
+                           void (*visit)(void *user, const tssa_step_profile *step), void *user);
+/* From now on the profile is that of later runs; of those under way when they end. */
+TSSA_API tssa_status *tssa_session_profile_clear(tssa_session *session);
 
 #ifdef __cplusplus
 }

@@ -155,3 +155,17 @@ const char *tssa_version(void)
 {
     return TSSA_VERSION;
 }
+
+size_t tssa_context_memory_used(const tssa_context *context)
+{
+    return context
+               ? atomic_load_explicit(&((tssa_context *)context)->memory_used, memory_order_relaxed)
+               : 0;
+}
+
+void tssa_context_memory_restart_peak(tssa_context *context)
+{
+    if (context)
+        atomic_store_explicit(&context->memory_peak, tssa_context_memory_used(context),
+                              memory_order_relaxed);
+}

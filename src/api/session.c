@@ -274,15 +274,70 @@ void tssa_session_stop(tssa_session *session)
         atomic_store_explicit(&session->stop, true, memory_order_relaxed);
 }
 
+/* ---- Profiles ------------------------------------------------------------------------------------- */
+
+static tssa_status *check_profile(const struct tssa_session *session, bool complete,
+                                  const char *function)
+{
+    if (!session || !complete)
+        return ERROR(TSSA_INVALID_ARGUMENT, "%s: an argument is NULL", function);
+    if (!session->profile)
+        return ERROR(TSSA_INVALID_ARGUMENT, "the session was made without `profile`");
+    return NULL;
+}
+
 tssa_status *tssa_session_profile(tssa_session *session,
                                   void (*write)(void *, const char *, size_t), void *user)
 {
-    if (!session || !write)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_profile: an argument is NULL");
-    if (!session->profile)
-        return ERROR(TSSA_INVALID_ARGUMENT, "the session was made without `profile`");
+    TRY(check_profile(session, write, "tssa_session_profile"));
     pthread_mutex_lock(&session->lock);
     tssa_status *status = profile_write(session->plan, session->profile, write, user);
     pthread_mutex_unlock(&session->lock);
     return status;
+}
+
+/* Hands profile entries on in the form of tssa.h. */
+struct step_reader {
+    void (*visit)(void *user, const tssa_step_profile *step);
+    void *user;
+};
+
+static tssa_status *read_step(void *user, const struct profile_entry *entry)
+{
+    const struct step_reader *reader = user;
+    char node[256], around[256] = "";
+    tssa_step_profile step = {.op = entry->op->info->name,
+                              .node = node,
+                              .around = around,
+                              .calls = entry->time->count,
+                              .nanoseconds = entry->time->nanoseconds,
+                              .nested_nanoseconds = entry->nested};
+    ir_op_describe(entry->op, node, sizeof node);
+    if (entry->around)
+        ir_op_describe(entry->around->op, around, sizeof around);
+    for (const struct profile_entry *outer = entry->around; outer; outer = outer->around)
+        step.depth++;
+    reader->visit(reader->user, &step);
+    return NULL;
+}
+
+tssa_status *tssa_session_profile_steps(tssa_session *session,
+                                        void (*visit)(void *user, const tssa_step_profile *step),
+                                        void *user)
+{
+    TRY(check_profile(session, visit, "tssa_session_profile_steps"));
+    struct step_reader reader = {visit, user};
+    pthread_mutex_lock(&session->lock);
+    tssa_status *status = profile_visit(session->plan, session->profile, read_step, &reader);
+    pthread_mutex_unlock(&session->lock);
+    return status;
+}
+
+tssa_status *tssa_session_profile_clear(tssa_session *session)
+{
+    TRY(check_profile(session, true, "tssa_session_profile_clear"));
+    pthread_mutex_lock(&session->lock);
+    memset(session->profile, 0, (session->plan->n_steps + 1u) * sizeof *session->profile);
+    pthread_mutex_unlock(&session->lock);
+    return NULL;
 }

@@ -18,38 +18,69 @@ void profile_add(const struct plan *plan, struct step_profile *total, struct ste
         memset(run, 0, plan->n_steps * sizeof *run);
 }
 
-static json_t *step_event(const struct step *step, const struct step_profile *profile, double start)
+/* ---- Walking ---------------------------------------------------------------------------------------- */
+
+struct walk {
+    const struct step_profile *profile;
+    profile_visitor *visit;
+    void *user;
+};
+
+static uint64_t block_nanoseconds(const struct block_plan *block,
+                                  const struct step_profile *profile)
 {
-    const struct ir_op *op = step->op;
-    char name[256];
-    ir_op_describe(op, name, sizeof name);
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i, s:I, s:f}}", "cat", "Node",
-                     "ph", "X", "name", name, "pid", 0, "tid", 0, "ts", start, "dur",
-                     (double)profile->nanoseconds / 1e3, "args", "op_name", op->info->name, "step",
-                     (int)step->index, "count", (json_int_t)profile->count, "mean_us",
-                     (double)profile->nanoseconds / 1e3 / (double)profile->count);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < block->n_steps; i++)
+        sum += profile[block->steps[i].index].nanoseconds;
+    return sum;
 }
 
-static tssa_status *add_block(json_t *events, const struct block_plan *block,
-                              const struct step_profile *profile, double start)
+/* Visits the steps of a block whose iterations, laid end to end, begin at `start`. */
+static tssa_status *walk_block(const struct walk *walk, const struct block_plan *block,
+                               const struct profile_entry *around, uint64_t start)
 {
     for (uint32_t i = 0; i < block->n_steps; i++) {
         const struct step *step = &block->steps[i];
-        const struct step_profile *own = &profile[step->index];
-        if (!own->count)
+        struct profile_entry entry = {.op = step->op,
+                                      .around = around,
+                                      .time = &walk->profile[step->index],
+                                      .start = start,
+                                      .step = step->index};
+        if (!entry.time->count)
             continue;
-        json_t *event = step_event(step, own, start);
-        if (!event || json_array_append_new(events, event) != 0)
-            return status_out_of_memory();
-        double inside = start;
+        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+            entry.nested += block_nanoseconds(step->blocks[b], walk->profile);
+        TRY(walk->visit(walk->user, &entry));
         for (uint32_t b = 0; b < step->op->n_blocks; b++) {
-            TRY(add_block(events, step->blocks[b], profile, inside));
-            for (uint32_t k = 0; k < step->blocks[b]->n_steps; k++)
-                inside += (double)profile[step->blocks[b]->steps[k].index].nanoseconds / 1e3;
+            TRY(walk_block(walk, step->blocks[b], &entry, start));
+            start += block_nanoseconds(step->blocks[b], walk->profile);
         }
-        start += (double)own->nanoseconds / 1e3;
+        start = entry.start + entry.time->nanoseconds;
     }
     return NULL;
+}
+
+tssa_status *profile_visit(const struct plan *plan, const struct step_profile *profile,
+                           profile_visitor *visit, void *user)
+{
+    const struct walk walk = {profile, visit, user};
+    return walk_block(&walk, plan->body, NULL, 0);
+}
+
+/* ---- Chrome trace events ---------------------------------------------------------------------------- */
+
+static tssa_status *add_event(void *user, const struct profile_entry *entry)
+{
+    const struct step_profile *time = entry->time;
+    char name[256];
+    ir_op_describe(entry->op, name, sizeof name);
+    json_t *event =
+        json_pack("{s:s, s:s, s:s, s:i, s:i, s:f, s:f, s:{s:s, s:i, s:I, s:f}}", "cat", "Node",
+                  "ph", "X", "name", name, "pid", 0, "tid", 0, "ts", (double)entry->start / 1e3,
+                  "dur", (double)time->nanoseconds / 1e3, "args", "op_name", entry->op->info->name,
+                  "step", (int)entry->step, "count", (json_int_t)time->count, "mean_us",
+                  (double)time->nanoseconds / 1e3 / (double)time->count);
+    return json_array_append_new(user, event) == 0 ? NULL : status_out_of_memory();
 }
 
 tssa_status *profile_write(const struct plan *plan, const struct step_profile *profile,
@@ -57,7 +88,7 @@ tssa_status *profile_write(const struct plan *plan, const struct step_profile *p
 {
     json_t *events = json_array();
     TRY_ALLOC(events);
-    tssa_status *status = add_block(events, plan->body, profile, 0);
+    tssa_status *status = profile_visit(plan, profile, add_event, events);
     char *text = status ? NULL : json_dumps(events, JSON_INDENT(1));
     json_decref(events);
     if (!status && !text)

@@ -134,6 +134,90 @@ static void test_concurrent_runs(void **state)
     fixture_close(&f);
 }
 
+/* ---- Profiles ------------------------------------------------------------------------------------- */
+
+struct profile_sums {
+    uint64_t calls, top, own;
+    int depth;
+};
+
+static void add_step(void *user, const tssa_step_profile *step)
+{
+    struct profile_sums *sums = user;
+    assert_true(step->calls > 0);
+    assert_true(step->nested_nanoseconds <= step->nanoseconds);
+    assert_true((step->around[0] == '\0') == (step->depth == 0));
+    assert_non_null(strstr(step->node, step->op));
+    sums->calls += step->calls;
+    sums->own += step->nanoseconds - step->nested_nanoseconds;
+    if (step->depth == 0)
+        sums->top += step->nanoseconds;
+    if (step->depth > sums->depth)
+        sums->depth = step->depth;
+}
+
+static struct profile_sums read_profile(tssa_session *session)
+{
+    struct profile_sums sums = {0};
+    no_error(tssa_session_profile_steps(session, add_step, &sums));
+    return sums;
+}
+
+static void run_and_drop(struct fixture *f, tssa_session *session)
+{
+    tssa_value *outputs[MAX_VALUES] = {NULL};
+    no_error(tssa_session_run(session, f->n_in, f->inputs, f->n_out, outputs));
+    for (size_t o = 0; o < f->n_out; o++)
+        tssa_value_free(outputs[o]);
+}
+
+/* Own times add up to the time of the main graph's steps; a cleared profile starts anew. */
+static void test_profile_has_steps(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_session *session;
+    const tssa_session_options options = {.struct_size = sizeof options, .profile = 1};
+    no_error(fixture_open(&f, &one_thread));
+    no_error(tssa_session_create(f.model, &options, &session));
+    assert_int_equal(read_profile(session).calls, 0);
+    run_and_drop(&f, session);
+    struct profile_sums one = read_profile(session);
+    assert_true(one.calls > 0 && one.depth > 0);
+    assert_int_equal(one.own, one.top);
+    run_and_drop(&f, session);
+    assert_int_equal(read_profile(session).calls, 2 * one.calls);
+    no_error(tssa_session_profile_clear(session));
+    assert_int_equal(read_profile(session).calls, 0);
+    run_and_drop(&f, session);
+    assert_int_equal(read_profile(session).calls, one.calls);
+    tssa_session_free(session);
+
+    struct profile_sums sums = {0};
+    tssa_status *status = tssa_session_profile_steps(f.session, add_step, &sums);
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    tssa_status_free(status);
+    status = tssa_session_profile_clear(f.session);
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    tssa_status_free(status);
+    fixture_close(&f);
+}
+
+static void test_memory_peak_restarts(void **state)
+{
+    (void)state;
+    struct fixture f;
+    no_error(fixture_open(&f, &one_thread));
+    size_t used = tssa_context_memory_used(f.context), peak = tssa_context_memory_peak(f.context);
+    assert_true(used > 0 && used < peak);
+    tssa_context_memory_restart_peak(f.context);
+    assert_int_equal(tssa_context_memory_peak(f.context), used);
+    run_and_drop(&f, f.session);
+    assert_true(tssa_context_memory_peak(f.context) > used);
+    fixture_close(&f);
+    assert_int_equal(tssa_context_memory_used(NULL), 0);
+}
+
 static void test_stopped_session_refuses(void **state)
 {
     (void)state;
@@ -279,6 +363,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_concurrent_runs),
+        cmocka_unit_test(test_profile_has_steps),
+        cmocka_unit_test(test_memory_peak_restarts),
         cmocka_unit_test(test_stopped_session_refuses),
         cmocka_unit_test(test_wrong_inputs),
         cmocka_unit_test(test_tensor_arguments),
