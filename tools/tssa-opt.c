@@ -13,28 +13,14 @@
 
 #include "base/status.h"
 #include "tools/common/check.h"
+#include "tools/common/fail.h"
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
-#include "tools/opt/hazards.h"
 #include "tools/opt/inspect.h"
 #include "tools/opt/json.h"
 #include "tools/opt/passes.h"
 #include "tools/opt/rewrite.h"
-
-/* Prints the one line of an error. */
-static enum exit_code fail(enum exit_code code, tssa_status *status)
-{
-    progress_done();
-    if (tssa_status_code(status) == TSSA_UNSUPPORTED)
-        code = EXIT_UNSUPPORTED;
-    if (tssa_status_code(status) == TSSA_IO && code != EXIT_MODEL)
-        code = EXIT_FILE;
-    complain("%s%s", tssa_status_message(status),
-             tssa_status_code(status) == TSSA_INTERNAL ? " (this is a bug in tssa)" : "");
-    tssa_status_free(status);
-    return code;
-}
 
 /* JSON is alone on standard output. */
 static bool is_quiet(const struct opt_arguments *arguments)
@@ -269,10 +255,9 @@ static enum exit_code run(struct rewrite *rewrite)
     return code == EXIT_OK ? save(rewrite) : code;
 }
 
-static enum exit_code list(const struct opt_arguments *arguments)
+static enum exit_code list(enum listing listing)
 {
-    tssa_status *status =
-        arguments->listing ? passes_print(arguments->listing) : hazards_print(arguments->hazards);
+    tssa_status *status = passes_print(listing);
     return status ? fail(EXIT_RUN, status) : EXIT_OK;
 }
 
@@ -284,15 +269,9 @@ int main(int argc, char **argv)
     setenv("OMP_PROC_BIND", "true", 0); /* as tssa-run does, for --check */
     if (opt_arguments_parse(argc, argv, &rewrite.arguments)) {
         progress_start("tssa-opt");
-        bool lists = rewrite.arguments.listing || rewrite.arguments.hazards;
-        code = lists ? list(&rewrite.arguments) : run(&rewrite);
+        code = rewrite.arguments.listing ? list(rewrite.arguments.listing) : run(&rewrite);
         progress_stop();
     }
     rewrite_free(&rewrite);
-    /* What was printed may still fail to be written. */
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain("cannot write to standard output: %s", strerror(errno));
-        return EXIT_FILE;
-    }
-    return code;
+    return end_output(code);
 }

@@ -2,22 +2,23 @@
 /*
  * tssa-run: runs an ONNX model and shows, writes, compares or times what comes out (docs/tools.md).
  */
-#include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "api/handles.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "tools/common/clock.h"
+#include "tools/common/fail.h"
 #include "tools/common/inputs.h"
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/load.h"
+#include "tools/common/profile_table.h"
 #include "tools/common/progress.h"
+#include "tools/common/statistics.h"
 #include "tools/run/outputs.h"
 #include "tools/run/summary.h"
 
@@ -31,26 +32,9 @@ struct job {
     size_t output_count;
     tssa_value **outputs;
     double load_ms, session_ms, run_ms;
+    uint64_t runs; /* that were made, and what they took together */
+    double all_ms;
 };
-
-static double now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* Prints the one line of an error. */
-static enum exit_code fail(enum exit_code code, tssa_status *status)
-{
-    progress_done();
-    if (tssa_status_code(status) == TSSA_UNSUPPORTED && code != EXIT_FILE)
-        code = EXIT_UNSUPPORTED;
-    complain("%s%s", tssa_status_message(status),
-             tssa_status_code(status) == TSSA_INTERNAL ? " (this is a bug in tssa)" : "");
-    tssa_status_free(status);
-    return code;
-}
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
@@ -65,11 +49,11 @@ static tssa_status *load(struct job *job)
     const tssa_load_options options = {.struct_size = sizeof options,
                                        .allow_external_links = job->arguments.common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
-    double start = now_ms();
+    uint64_t start = clock_now();
     TRY(tssa_context_create(&context_options, &job->context));
     TRY(model_bytes_read(job->arguments.model, &job->bytes));
     TRY(model_load(job->context, job->arguments.model, &job->bytes, &options, &job->model));
-    job->load_ms = now_ms() - start;
+    job->load_ms = clock_ms_since(start);
     return NULL;
 }
 
@@ -130,10 +114,12 @@ static void free_outputs(struct job *job)
 static tssa_status *run_once(struct job *job, double *milliseconds)
 {
     free_outputs(job);
-    double start = now_ms();
+    uint64_t start = clock_now();
     TRY(tssa_session_run(job->session, job->inputs.count, job->inputs.values, job->output_count,
                          job->outputs));
-    *milliseconds = now_ms() - start;
+    *milliseconds = clock_ms_since(start);
+    job->all_ms += *milliseconds;
+    job->runs++;
     return NULL;
 }
 
@@ -142,12 +128,12 @@ static enum exit_code prepare(struct job *job)
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .device = job->arguments.device,
                                           .profile = job->arguments.profile != NULL};
-    double start = now_ms();
+    uint64_t start = clock_now();
     progress("preparing the session");
     tssa_status *status = optimize(job);
     if (!status)
         status = tssa_session_create(job->model, &options, &job->session);
-    job->session_ms = now_ms() - start;
+    job->session_ms = clock_ms_since(start);
     if (status)
         return fail(EXIT_MODEL, status_prefix(status, "cannot run %s", job->arguments.model));
     job->output_count = tssa_model_output_count(job->model);
@@ -172,23 +158,12 @@ static enum exit_code prepare(struct job *job)
     }
 }
 
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static void print_times(double *times, size_t count)
 {
-    double sum = 0;
-    for (size_t i = 0; i < count; i++)
-        sum += times[i];
-    qsort(times, count, sizeof *times, by_size);
-    /* The smallest time that at least 99 % of the runs did not exceed. */
-    size_t p99 = (size_t)ceil(0.99 * (double)count) - 1;
-    double median = count % 2 ? times[count / 2] : (times[count / 2 - 1] + times[count / 2]) / 2;
-    printf("%zu runs: min %.4f ms, median %.4f ms, mean %.4f ms, P99 %.4f ms\n", count, times[0],
-           median, sum / (double)count, times[p99]);
+    statistics_sort(times, count);
+    struct statistics of = statistics_of(times, count);
+    printf("%zu runs: min %.4f ms, median %.4f ms, mean %.4f ms, P99 %.4f ms\n", count, of.min,
+           of.median, of.mean, statistics_percentile(times, count, 99));
 }
 
 static tssa_status *repeat(struct job *job)
@@ -246,16 +221,26 @@ static void add_text(void *user, const char *text, size_t size)
     text_append(user, text, size);
 }
 
+static tssa_status *print_profile(const struct job *job)
+{
+    struct profile_table table;
+    tssa_status *status = profile_table_read(job->session, false, &table);
+    if (!status)
+        profile_table_print(&table, job->runs, job->all_ms * 1e6);
+    profile_table_free(&table);
+    return status;
+}
+
 static tssa_status *write_profile(const struct job *job)
 {
     struct text text;
+    if (strcmp(job->arguments.profile, "-") == 0)
+        return print_profile(job);
     text_init(&text, &allocator_default);
     tssa_status *status = tssa_session_profile(job->session, add_text, &text);
     if (!status && text.failed)
         status = status_out_of_memory();
-    if (!status && strcmp(job->arguments.profile, "-") == 0)
-        fwrite(text.data, 1, text.size, stdout);
-    else if (!status)
+    if (!status)
         status = file_write(&allocator_default, job->arguments.profile, text.data, text.size);
     text_free(&text);
     return status;
@@ -327,10 +312,5 @@ int main(int argc, char **argv)
         progress_stop();
     }
     job_free(&job);
-    /* What was printed may still fail to be written. */
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        complain("cannot write to standard output: %s", strerror(errno));
-        return EXIT_FILE;
-    }
-    return code;
+    return end_output(code);
 }

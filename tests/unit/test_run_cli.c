@@ -142,7 +142,8 @@ static void writes_a_profile(void **state)
     assert_non_null(file);
     assert_int_equal(fgetc(file), '[');
     fclose(file);
-    expect_good(RUN(start, start_data, "-q", "--profile", "-"), "\"ScatterND");
+    expect_good(RUN(start, start_data, "-q", "--profile=-"), "ScatterND");
+    expect_good(RUN(start, start_data, "-r", "9", "-q", "--profile=-"), "in 10 profiled runs");
     free(path);
 }
 

@@ -13,12 +13,13 @@
 /* The exit statuses; the numbers are part of the interface (docs/tools.md). */
 enum exit_code {
     EXIT_OK = 0,
-    EXIT_DIFFERS = 1,     /* --compare or --check found a difference */
-    EXIT_USAGE = 2,       /* a wrong argument, or inputs that the model does not take */
-    EXIT_MODEL = 3,       /* the model cannot be loaded */
-    EXIT_UNSUPPORTED = 4, /* the model is valid, but needs what tssa does not have */
-    EXIT_RUN = 5,         /* a run or a rewrite failed */
-    EXIT_FILE = 6         /* a file of inputs or outputs, or a model, cannot be read or written */
+    EXIT_DIFFERS = 1,      /* --compare or --check found a difference */
+    EXIT_USAGE = 2,        /* a wrong argument, or inputs that the model does not take */
+    EXIT_MODEL = 3,        /* the model cannot be loaded */
+    EXIT_UNSUPPORTED = 4,  /* the model is valid, but needs what tssa does not have */
+    EXIT_RUN = 5,          /* a run or a rewrite failed */
+    EXIT_FILE = 6,         /* a file of inputs or outputs, or a model, cannot be read or written */
+    EXIT_INTERRUPTED = 130 /* Ctrl-C ended it; what there was until then was printed */
 };
 
 /* --input NAME=FILE; name NULL: an archive whose arrays go to the inputs of their names. */

@@ -8,10 +8,11 @@
 
 /* A signal handler has no argument to find the session by. */
 static _Atomic(tssa_session *) running;
+static volatile sig_atomic_t came;
 
 static void stop(int number)
 {
-    (void)number;
+    came = number;
     tssa_session_stop(atomic_load(&running));
 }
 
@@ -24,6 +25,7 @@ static void handle(int number, void (*handler)(int))
 
 void interrupt_arm(tssa_session *session, unsigned seconds)
 {
+    came = 0;
     handle(SIGINT, stop);
     interrupt_limit(session, seconds);
 }
@@ -33,6 +35,18 @@ void interrupt_limit(tssa_session *session, unsigned seconds)
     atomic_store(&running, session);
     handle(SIGALRM, stop);
     alarm(seconds);
+}
+
+void interrupt_switch(tssa_session *session)
+{
+    atomic_store(&running, session);
+    if (came)
+        tssa_session_stop(session); /* the signal found the other one */
+}
+
+int interrupt_came(void)
+{
+    return came;
 }
 
 void interrupt_disarm(void)

@@ -10,8 +10,12 @@
 void interrupt_arm(tssa_session *session, unsigned seconds);
 /* Only the end of `seconds` does. */
 void interrupt_limit(tssa_session *session, unsigned seconds);
+/* Another session takes its place, NULL: none does; the seconds go on. */
+void interrupt_switch(tssa_session *session);
 /* Before the session is freed. */
 void interrupt_disarm(void);
+/* The signal that has stopped a run since interrupt_arm, SIGINT or SIGALRM; 0: none has. */
+int interrupt_came(void);
 
 /* In between, SIGINT, SIGTERM and SIGHUP wait: what was begun (a file, say) is brought to its end. */
 void interrupt_defer(void);

@@ -41,8 +41,8 @@ static const struct argp_option options[] = {
      3},
     {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
-    {"profile", KEY_PROFILE, "FILE", 0, "Write a Chrome trace of the steps, loop bodies added up",
-     3},
+    {"profile", KEY_PROFILE, "FILE", 0,
+     "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
 
     {NULL, 0, NULL, 0, "Looking, without running:", 4},
     {"inspect", KEY_INSPECT, NULL, 0, "Print inputs, outputs, opset and operators", 4},
@@ -70,6 +70,8 @@ static const char documentation[] =
     "      from and to numpy files\n"
     "  tssa-run model.onnx test_data_set_0 --repeat 100 --profile trace.json\n"
     "      time it; open trace.json in https://ui.perfetto.dev\n"
+    "  tssa-run model.onnx test_data_set_0 --repeat 100 --profile=-\n"
+    "      which operators take the time; tssa-bench measures more\n"
     "\n"
     "Exit status: 0 done, 1 --compare found a difference, 2 wrong arguments or inputs, 3 the model "
     "cannot be loaded, 4 the model needs what tssa does not have, 5 the run failed, 6 a file of "
