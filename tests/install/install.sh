@@ -18,7 +18,7 @@ read -ra cflags <<<"$(pkg-config --cflags tssa)"
 read -ra shared <<<"$(pkg-config --libs tssa)"
 read -ra static <<<"$(pkg-config --static --libs tssa | sed 's/-ltssa/-l:libtssa.a/')"
 
-for tool in tssa-run tssa-opt; do
+for tool in tssa-run tssa-opt tssa-bench; do
     "$prefix/bin/$tool" --version
 done
 

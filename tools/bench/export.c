@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tools/bench/export.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/text.h"
+
+/* ---- Files ------------------------------------------------------------------------------------------ */
+
+static bool is_standard_output(const char *path)
+{
+    return strcmp(path, "-") == 0;
+}
+
+/* A file that is made beside the target and removed again shows it; a pipe or a device is not touched. */
+static tssa_status *check_file(const char *path)
+{
+    struct stat about;
+    struct file_writer writer;
+    if (!path || is_standard_output(path))
+        return NULL;
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
+        return NULL;
+    TRY(file_writer_open(&allocator_default, path, &writer));
+    file_writer_abort(&writer);
+    return NULL;
+}
+
+tssa_status *export_check(const struct bench_arguments *arguments)
+{
+    TRY(check_file(arguments->json));
+    return check_file(arguments->times);
+}
+
+static tssa_status *write_file(const char *path, const void *data, size_t size)
+{
+    if (!is_standard_output(path))
+        return file_write(&allocator_default, path, data, size);
+    fwrite(data, 1, size, stdout);
+    return NULL;
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------- */
+
+/* Any part may be NULL, for want of memory: what it becomes part of is then, too. */
+static json_t *percentiles_json(const struct result *result,
+                                const struct bench_arguments *arguments)
+{
+    json_t *object = json_object();
+    for (size_t i = 0; object && i < arguments->percentile_count; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "%g", arguments->percentiles[i]);
+        if (json_object_set_new(object, name, json_real(result->percentiles[i])) != 0) {
+            json_decref(object);
+            object = NULL;
+        }
+    }
+    return object;
+}
+
+static json_t *append(json_t *array, json_t *item)
+{
+    if (array && json_array_append_new(array, item) == 0)
+        return array;
+    if (!array)
+        json_decref(item);
+    json_decref(array);
+    return NULL;
+}
+
+static json_t *sets_json(const struct result *result)
+{
+    const struct subject *subject = result->lane->subject;
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < subject->set_count; i++) {
+        char name[200];
+        result_set_name(&subject->sets[i], name, sizeof name);
+        json_t *median = result->set_medians ? json_real(result->set_medians[i]) : json_null();
+        array = append(array, json_pack("{s:s, s:b, s:o}", "name", name, "recorded",
+                                        (int)subject->recorded, "median_ms", median));
+    }
+    return array;
+}
+
+static json_t *operators_json(const struct subject *subject)
+{
+    const struct profile_table *table = &subject->profile;
+    json_t *array = json_array();
+    for (size_t i = 0; array && i < table->count; i++) {
+        const struct profile_row *row = &table->rows[i];
+        double own = (double)row->nanoseconds;
+        array = append(array, json_pack("{s:s, s:s*, s:s, s:I, s:f, s:f, s:f, s:f}", "operator",
+                                        row->op, "node", row->node, "in", row->around, "calls",
+                                        (json_int_t)row->calls, "total_ms", own * 1e-6, "share",
+                                        own / subject->profiled_ns, "mean_us",
+                                        own / (double)row->calls * 1e-3, "subgraphs_ms",
+                                        (double)row->nested * 1e-6));
+    }
+    return array;
+}
+
+static json_t *latency_json(const struct result *result, const struct bench_arguments *arguments)
+{
+    const struct statistics *of = &result->of;
+    if (!of->count)
+        return json_null();
+    return json_pack("{s:f, s:f, s:f, s:f, s:f, s:o}", "min", of->min, "mean", of->mean, "median",
+                     of->median, "max", of->max, "deviation", of->deviation, "percentiles",
+                     percentiles_json(result, arguments));
+}
+
+static json_t *ratio_json(const struct result *result, const struct results *results)
+{
+    const struct ratio *ratio = &result->ratio;
+    if (!ratio->pairs)
+        return json_null();
+    const struct lane *baseline = &results->lanes->items[result->lane->baseline];
+    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "baseline", baseline->subject->target->name,
+                     "median", ratio->median, "low", ratio->low, "high", ratio->high, "pairs",
+                     (json_int_t)ratio->pairs);
+}
+
+static json_t *memory_json(const struct subject *subject)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "model", (json_int_t)subject->model_bytes, "session",
+                     (json_int_t)subject->session_bytes, "prepare_peak",
+                     (json_int_t)subject->prepare_peak, "run_peak", (json_int_t)subject->run_peak);
+}
+
+static json_t *size_json(const struct subject *subject)
+{
+    if (subject->size < 0)
+        return json_null();
+    return json_pack("{s:s, s:I}", "dim", subject->dim, "size", (json_int_t)subject->size);
+}
+
+static json_t *lane_json(const struct result *result, const struct results *results)
+{
+    const struct lane *lane = result->lane;
+    const struct subject *subject = lane->subject;
+    const struct bench_arguments *arguments = results->arguments;
+    return json_pack("{s:s, s:s, s:i, s:o, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:I, s:f, s:o, s:f, "
+                     "s:f, s:f, s:o, "
+                     "s:I, s:f, s:o}",
+                     "name", subject->target->name, "model", subject->target->path, "level",
+                     subject->target->level, "sweep", size_json(subject), "concurrency",
+                     (json_int_t)lane->concurrency, "sets", sets_json(result), "load_ms",
+                     subject->load_ms, "optimize_ms", subject->optimize_ms, "session_ms",
+                     subject->session_ms, "first_run_ms", subject->first_ms, "memory",
+                     memory_json(subject), "runs", (json_int_t)result->of.count, "seconds",
+                     lane->samples.wall_ns * 1e-9, "latency_ms", latency_json(result, arguments),
+                     "runs_per_second", result->throughput, "quiet", result->quiet,
+                     "quiet_median_ms", result->quiet_median, "ratio", ratio_json(result, results),
+                     "profiled_runs", (json_int_t)subject->profiled_runs, "profiled_ms",
+                     subject->profiled_ns * 1e-6, "operators", operators_json(subject));
+}
+
+static json_t *options_json(const struct bench_arguments *arguments)
+{
+    return json_pack("{s:f, s:f, s:I, s:i, s:I}", "warmup_ms", arguments->warmup_ms, "duration_s",
+                     arguments->duration, "iterations", (json_int_t)arguments->iterations,
+                     "kernel_threads", arguments->common.threads, "seed",
+                     (json_int_t)arguments->common.source.seed);
+}
+
+static json_t *machine_json(const struct results *results)
+{
+    return json_pack("{s:i, s:f, s:f, s:f, s:f, s:f, s:I}", "cores",
+                     (int)sysconf(_SC_NPROCESSORS_ONLN), "pace_quiet_us", results->pace_quiet,
+                     "pace_median_us", results->pace_median, "pace_worst_us", results->pace_worst,
+                     "pace_tolerance", PACE_TOLERANCE, "others_cores", results->others, "peak_rss",
+                     (json_int_t)results->rss_peak);
+}
+
+static json_t *results_json(const struct results *results)
+{
+    json_t *lanes = json_array();
+    for (size_t i = 0; lanes && i < results->count; i++)
+        lanes = append(lanes, lane_json(&results->items[i], results));
+    return json_pack("{s:s, s:b, s:o, s:o, s:o}", "tool", "tssa-bench " TSSA_VERSION, "complete",
+                     (int)(results->stopped == 0), "options", options_json(results->arguments),
+                     "machine", machine_json(results), "results", lanes);
+}
+
+tssa_status *export_json(const struct results *results, const char *path)
+{
+    json_t *object = results_json(results);
+    char *text = object ? json_dumps(object, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : NULL;
+    json_decref(object);
+    TRY_ALLOC(text);
+    size_t size = strlen(text);
+    text[size] = '\n'; /* in the place of the NUL */
+    tssa_status *status = write_file(path, text, size + 1);
+    free(text);
+    return status;
+}
+
+/* ---- CSV -------------------------------------------------------------------------------------------- */
+
+/* A field that may hold commas. */
+static void put_quoted(struct text *text, const char *field)
+{
+    text_putc(text, '"');
+    for (; *field; field++) {
+        if (*field == '"')
+            text_putc(text, '"');
+        text_putc(text, *field);
+    }
+    text_putc(text, '"');
+}
+
+static void put_lane(struct text *text, const struct result *result)
+{
+    const struct lane *lane = result->lane;
+    const struct samples *samples = &lane->samples;
+    for (size_t b = 0; b < samples->block_count; b++) {
+        const struct block *block = &samples->blocks[b];
+        for (size_t i = block->first; i < block->first + block->count; i++) {
+            char name[200] = "";
+            if (lane->concurrency == 1)
+                result_set_name(&lane->subject->sets[i % lane->subject->set_count], name,
+                                sizeof name);
+            put_quoted(text, lane->subject->target->name);
+            text_printf(text, ",");
+            if (lane->subject->size >= 0)
+                text_printf(text, "%" PRId64, lane->subject->size);
+            text_printf(text, ",%zu,%zu,", lane->concurrency, i);
+            put_quoted(text, name);
+            text_printf(text, ",%.6f,%.3f\n", samples->ns[i] * 1e-6, block->pace);
+        }
+    }
+}
+
+tssa_status *export_times(const struct results *results, const char *path)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    text_puts(&text, "model,size,concurrency,run,set,ms,pace_us\n");
+    for (size_t i = 0; i < results->count; i++)
+        put_lane(&text, &results->items[i]);
+    tssa_status *status =
+        text.failed ? status_out_of_memory() : write_file(path, text.data, text.size);
+    text_free(&text);
+    return status;
+}
