@@ -31,8 +31,9 @@ conformance: setup-test build venv ## run the official ONNX test cases
 test-real: build ## run real exported models and compare (DIR=folder)
 	$(BUILD)/tssa-real $(DIR)
 
-nightly: build ## what takes too long for every change: 100,000 random imperative programs
+nightly: build venv ## what takes too long for every change: 150,000 random programs
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
+	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
 
 bench: build ## run the benchmarks; with build/models and build/venv (make models) also against ONNX Runtime
 	@set -e; for b in $(BUILD)/bench/bench_*; do echo "== $$b"; "$$b"; done

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libtssa.so from Python, as far as the comparisons need it: no more than ctypes and numpy."""
+"""libtssa.so from Python, as far as bench and tests need it: no more than ctypes and numpy."""
 
 from __future__ import annotations
 
 import ctypes
 import json
 import weakref
+from collections import Counter
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
 
 import numpy as np
@@ -68,7 +69,20 @@ class _ValueInfo(ctypes.Structure):
     ]
 
 
-_TARGET_SESSION = 1
+TARGET_ONNX, TARGET_SESSION = 0, 1
+
+
+class _PassRun(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char_p),
+        ("seconds", ctypes.c_double),
+        ("ops_before", c_size_t),
+        ("ops_after", c_size_t),
+        ("changed", c_int),
+    ]
+
+
+_PASS_DONE = ctypes.CFUNCTYPE(None, c_void_p, POINTER(_PassRun))
 
 
 class _OptimizeOptions(_Options):
@@ -85,7 +99,7 @@ class _OptimizeOptions(_Options):
         ("n_passes", c_size_t),
         ("skipped", c_void_p),
         ("n_skipped", c_size_t),
-        ("pass_done", c_void_p),
+        ("pass_done", _PASS_DONE),
         ("pass_done_user", c_void_p),
         ("target", c_int),
     ]
@@ -101,6 +115,8 @@ _WRITE = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
 _CHECKED = {
     "tssa_context_create": (POINTER(_ContextOptions), POINTER(c_void_p)),
     "tssa_model_load_file": (c_void_p, c_char_p, c_void_p, POINTER(c_void_p)),
+    "tssa_model_load_memory": (c_void_p, c_void_p, c_size_t, c_void_p, POINTER(c_void_p)),
+    "tssa_model_save_memory": (c_void_p, c_void_p, _WRITE, c_void_p),
     "tssa_model_optimize": (c_void_p, POINTER(_OptimizeOptions)),
     "tssa_model_input": (c_void_p, c_size_t, POINTER(_ValueInfo)),
     "tssa_session_create": (c_void_p, POINTER(_SessionOptions), POINTER(c_void_p)),
@@ -179,23 +195,48 @@ class Context(_Handle):
 
 
 class Model(_Handle):
-    def __init__(self, context: Context, path: str):
+    """Of a file, or of bytes, which it keeps."""
+
+    def __init__(self, context: Context, source: str | bytes):
         lib = context.lib
         super().__init__(lib, "tssa_model_free", context)
-        self.context = context
-        lib.check(
-            lib.c.tssa_model_load_file(
-                context.pointer, str(path).encode(), None, byref(self.pointer)
+        self.context, self._content = context, source
+        if isinstance(source, bytes):
+            status = lib.c.tssa_model_load_memory(
+                context.pointer, source, len(source), None, byref(self.pointer)
             )
-        )
+        else:
+            status = lib.c.tssa_model_load_file(
+                context.pointer, str(source).encode(), None, byref(self.pointer)
+            )
+        lib.check(status)
         self._own()
         self.n_outputs = lib.c.tssa_model_output_count(self.pointer)
 
-    def optimize(self, level: int | None = None) -> None:
-        """For sessions; nothing of it can be saved."""
-        options = _OptimizeOptions(level=level or 0, target=_TARGET_SESSION)
+    def optimize(
+        self,
+        level: int | None = None,
+        target: int = TARGET_SESSION,
+        changed: Counter[str] | None = None,
+    ) -> None:
+        """For sessions, or to be saved. Counts the passes that change something."""
+        options = _OptimizeOptions(level=level or 0, target=target)
+        if changed is not None:
+
+            def done(_, run) -> None:
+                if run.contents.changed:
+                    changed[run.contents.name.decode()] += 1
+
+            options.pass_done = _PASS_DONE(done)
         options = None if level is None else byref(options)
         self.lib.check(self.lib.c.tssa_model_optimize(self.pointer, options))
+
+    def to_bytes(self) -> bytes:
+        """The model as ONNX."""
+        pieces: list[bytes] = []
+        write = _WRITE(lambda _, data, size: pieces.append(ctypes.string_at(data, size)))
+        self.lib.check(self.lib.c.tssa_model_save_memory(self.pointer, None, write, None))
+        return b"".join(pieces)
 
     def input_names(self) -> list[str]:
         names = []

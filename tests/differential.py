@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Random ONNX programs: does everybody who can run one compute the same?
+
+    differential.py LIBTSSA [--programs N] [--seed S] [--out FOLDER] [...]
+
+Every program runs in ONNX Runtime (without and with its optimizations), in tssa (-O0, -O2), and
+as tssa-opt -O2 writes it again in ONNX Runtime.  What disagrees is made smaller as long as it
+disagrees, and written to FOLDER/SEED: model.onnx, inputs.npz and program.txt, which says what
+differs; original.onnx is the program as it was generated.  docs/disagreements.md excuses what
+is nobody's bug or not tssa's.
+
+Program K of a run has the seed S + K: `--programs 1 --seed SEED` makes one of them again.
+Exit status 1: there are disagreements without excuse, or the generator lost something.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import secrets
+import sys
+from collections import Counter
+from pathlib import Path
+from time import monotonic
+
+import numpy as np
+import onnx
+
+from differential import excuses
+from differential.coverage import Coverage
+from differential.generate import Case, generate
+from differential.judge import Finding
+from differential.minimize import Minimizer
+from differential.text import program_text
+from differential.workers import Worker, judged
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def write(folder: Path, seed: int, case: Case, small: Case, found: Finding, text: str) -> None:
+    folder = folder / str(seed)
+    folder.mkdir(parents=True, exist_ok=True)
+    onnx.save(small.model, folder / "model.onnx")
+    onnx.save(case.model, folder / "original.onnx")
+    np.savez(folder / "inputs.npz", **small.sets[0])
+    (folder / "program.txt").write_text(f"{found}\n\n{text}")
+
+
+class Report:
+    """What was found, with its excuse or without."""
+
+    def __init__(self, args: argparse.Namespace):
+        self.args = args
+        self.excuses = excuses.read(ROOT / "docs" / "disagreements.md")
+        self.excused: Counter[str] = Counter()
+        self.failed = 0
+        self.worker: Worker | None = None
+
+    def add(self, seed: int, finding: Finding) -> bool:
+        """Whether it is excused."""
+        case = generate(seed)
+        small = case
+        if self.failed < self.args.minimize:
+            self.worker = self.worker or Worker(self.args.library)
+            small = Minimizer(self.worker, case, finding, self.args.seconds).run()
+        text = program_text(small.model)
+        excuse = next((e for e in self.excuses if e.covers(finding, text)), None)
+        if excuse:
+            self.excused[excuse.name] += 1
+            return True
+        write(self.args.out, seed, case, small, finding, text)
+        print(f"FAIL seed {seed}: {finding}", flush=True)
+        return False
+
+
+def run(args: argparse.Namespace) -> int:
+    start = monotonic()
+    print(f"{args.programs} programs, seed {args.seed}", flush=True)
+    coverage, report = Coverage(), Report(args)
+    until = start + args.time if args.time else None
+    seeds = range(args.seed, args.seed + args.programs)
+    for seed, verdict, found in judged(args.library, seeds, args.jobs, until):
+        coverage.add(verdict, found)
+        if verdict.findings:
+            report.failed += not all([report.add(seed, f) for f in verdict.findings[:1]])
+        if args.progress and coverage.programs % 1000 == 0:
+            print(f"{coverage.programs} after {monotonic() - start:.0f} s", flush=True)
+    coverage.print()
+    for name, count in report.excused.most_common():
+        print(f"excused: {name}: {count}")
+    lost = coverage.lost()
+    for line in lost:
+        print(f"FAIL generator: {line}")
+    failed = report.failed + len(lost)
+    passed = coverage.programs - coverage.refused - report.failed
+    print(f"{monotonic() - start:.0f} s, seed {args.seed}")
+    print(f"{passed} passed, {failed} failed, {coverage.refused} skipped")
+    return 1 if failed or not passed else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("library", metavar="LIBTSSA", type=lambda p: str(Path(p).resolve()))
+    parser.add_argument("--programs", type=int, default=1000)
+    parser.add_argument("--seed", type=int, help="default: a fresh one, which is printed")
+    parser.add_argument("--out", type=Path, default=Path("build/differential"))
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--time", type=float, help="begin no program after so many seconds")
+    parser.add_argument("--seconds", type=float, default=30, help="for minimizing one program")
+    parser.add_argument("--minimize", type=int, default=50, help="no more than so many")
+    parser.add_argument("--progress", action="store_true", help="a line per 1,000 programs")
+    args = parser.parse_args()
+    if args.seed is None:
+        args.seed = secrets.randbelow(10**9)
+    return run(args)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
