@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. Float32 with up to three
- * spatial axes goes to the provider where there is one; the reference sums in double and rounds once.
+ * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. With up to three spatial axes
+ * float32 goes to the provider where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
+ * the reference sums in double and rounds once.
  */
 #include "kernels/cpu/conv.h"
 
@@ -24,14 +25,11 @@ static tssa_status *conv_prepare(const struct ir_op *op, struct arena *arena, co
     return conv_decode(op, &state->attrs);
 }
 
-static bool conv_provided(const struct kernel_args *args, const struct conv_job *job,
-                          struct tensor *y)
+/* Of float32; false: the provider declines. */
+static bool ask_provider(const struct kernel_args *args, const struct conv_job *job, void *y)
 {
     const struct conv_state *state = args->state;
     const struct window *w = &job->window;
-    if (!state->provider || job->x->dtype != TSSA_FLOAT || w->rank > CONV_MAX_RANK ||
-        tensor_count(y) == 0)
-        return false;
     struct conv conv = {.rank = w->rank,
                         .batch = job->batch,
                         .groups = job->groups,
@@ -40,7 +38,7 @@ static bool conv_provided(const struct kernel_args *args, const struct conv_job 
                         .x = job->x->data,
                         .w = job->w->data,
                         .bias = job->bias ? job->bias->data : NULL,
-                        .y = y->data};
+                        .y = y};
     for (int i = 0; i < w->rank; i++) {
         conv.in[i] = w->in[i];
         conv.out[i] = w->out[i];
@@ -51,6 +49,63 @@ static bool conv_provided(const struct kernel_args *args, const struct conv_job 
         conv.pad_end[i] = w->pad_end[i];
     }
     return state->provider->conv_f32(&conv, args->env->team ? args->env->team->threads : 1);
+}
+
+static tssa_status *widen(struct kernel_args *args, const struct tensor *from, struct tensor *to,
+                          struct buffer **memory)
+{
+    size_t count, bytes;
+    *to = *from;
+    to->dtype = TSSA_FLOAT;
+    TRY(tensor_layout(TSSA_FLOAT, from->rank, from->dims, &count, &bytes));
+    TRY(kernel_scratch(args, bytes, memory));
+    to->data = (*memory)->data;
+    convert_elements((int64_t)count, from->dtype, from->data, 1, TSSA_FLOAT, to->data, 1,
+                     &convert_default);
+    return NULL;
+}
+
+/* Halves, in float32. */
+static tssa_status *conv_widened(struct kernel_args *args, const struct conv_job *job,
+                                 struct tensor *y, bool *done)
+{
+    struct buffer *memory[4] = {NULL};
+    struct tensor x, w, bias;
+    struct conv_job wide = *job;
+    tssa_status *status = widen(args, job->x, &x, &memory[0]);
+    if (!status)
+        status = widen(args, job->w, &w, &memory[1]);
+    if (!status && job->bias)
+        status = widen(args, job->bias, &bias, &memory[2]);
+    if (!status)
+        status = kernel_scratch(args, tensor_count(y) * sizeof(float), &memory[3]);
+    if (!status) {
+        wide.x = &x;
+        wide.w = &w;
+        wide.bias = job->bias ? &bias : NULL;
+        *done = ask_provider(args, &wide, memory[3]->data);
+        if (*done)
+            convert_elements((int64_t)tensor_count(y), TSSA_FLOAT, memory[3]->data, 1, y->dtype,
+                             y->data, 1, &convert_default);
+    }
+    for (size_t i = 0; i < 4; i++)
+        buffer_release(memory[i]);
+    return status;
+}
+
+static tssa_status *conv_provided(struct kernel_args *args, const struct conv_job *job,
+                                  struct tensor *y, bool *done)
+{
+    const struct conv_state *state = args->state;
+    tssa_dtype dtype = y->dtype;
+    *done = false;
+    if (!state->provider || job->window.rank > CONV_MAX_RANK || tensor_count(y) == 0)
+        return NULL;
+    if (dtype == TSSA_FLOAT)
+        *done = ask_provider(args, job, y->data);
+    else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
+        return conv_widened(args, job, y, done);
+    return NULL;
 }
 
 static void round_row(const void *context, int64_t channel, const double *sums, int64_t count,
@@ -75,7 +130,11 @@ static tssa_status *run_Conv(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "the operands must be of one float type");
     TRY(conv_resolve(&state->attrs, &job, dims));
     TRY(kernel_output(args, 0, job.x->dtype, job.x->rank, dims, &y));
-    if (!y || conv_provided(args, &job, y))
+    if (!y)
+        return NULL;
+    bool done;
+    TRY(conv_provided(args, &job, y, &done));
+    if (done)
         return NULL;
     return conv_reference(args, &job, y, round_row, y);
 }
