@@ -18,6 +18,9 @@
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
  *
+ * An op with too large a result is evaluated together with those behind it, if each is the only user of the one
+ * before and the last result is small enough: a table that is turned around and resized, say.
+ *
  * In a file stay, whatever they weigh, ops that other runtimes fuse with their neighbours: those of quantised
  * models (pinned.c), and FP16 and BF16 constants that are widened, which are read half as large.
  *
@@ -35,15 +38,19 @@
 #define MIN_NARROW 1024 /* bytes of an FP16 constant that a reader widens */
 #define MAX_WORK ((uint64_t)512 << 20)
 #define MAX_HEAVY ((size_t)64 << 10) /* bytes of operands */
+#define MAX_CHAIN 8                  /* ops that are evaluated together */
 
 /* From two bytes to more of them. */
 static bool widens_floats(const struct ir_op *op)
 {
+    const struct ir_value *x = ir_operand(op, 0);
     const struct ir_type *to = op->results[0].type;
-    if (!ir_op_is(op, IR_OP_Cast) || to->kind != TYPE_TENSOR || !dtype_in(T_F32F64, to->dtype))
+    if (!ir_op_is(op, IR_OP_Cast) || to->kind != TYPE_TENSOR || x->type->kind != TYPE_TENSOR ||
+        !dtype_in(T_F32F64, to->dtype) ||
+        !dtype_in(DTYPE_BIT(TSSA_FLOAT16) | DTYPE_BIT(TSSA_BFLOAT16), x->type->dtype))
         return false;
-    const struct tensor *x = ir_value_constant(ir_operand(op, 0));
-    return (x->dtype == TSSA_FLOAT16 || x->dtype == TSSA_BFLOAT16) && tensor_bytes(x) >= MIN_NARROW;
+    const struct tensor *constant = ir_value_constant(x);
+    return !constant || tensor_bytes(constant) >= MIN_NARROW;
 }
 
 /* Somebody who reads the file wants it as it is. */
@@ -52,14 +59,17 @@ static bool is_kept(const struct pass_context *pass, const struct ir_op *op)
     return pass_is_pinned(pass, op) || (!pass_is_for_session(pass) && widens_floats(op));
 }
 
-static bool is_candidate(const struct ir_op *op)
+/* A pure op whose operands are constants, `but` for one of them; NULL: all. */
+static bool is_constant_but(const struct ir_op *op, const struct ir_value *but)
 {
     if (!(op->info->flags & IR_PURE) || op->info->cls == IR_CLASS_INTERNAL || op->n_blocks ||
         op->n_results == 0 || ir_op_is(op, IR_OP_Dropout))
         return false;
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (op->operands[i].value && !ir_value_constant(op->operands[i].value))
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = op->operands[i].value;
+        if (value && value != but && !ir_value_constant(value))
             return false;
+    }
     return op->n_operands > 0;
 }
 
@@ -91,9 +101,10 @@ static struct weight weigh(const struct ir_op *op)
     struct weight weight = {0, 0};
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = op->operands[i].value;
-        if (!value || (i < 16 && is_counted_before(op, i)))
+        const struct tensor *constant = value ? ir_value_constant(value) : NULL;
+        if (!constant || (i < 16 && is_counted_before(op, i)))
             continue;
-        size_t bytes = tensor_bytes(ir_value_constant(value));
+        size_t bytes = tensor_bytes(constant);
         weight.operands += bytes;
         if (i < 16 && !has_other_users(op, value))
             weight.freed += bytes;
@@ -138,6 +149,8 @@ static bool is_affordable(const struct pass_context *pass, const struct ir_op *o
 static bool is_heavy(const struct ir_op *op)
 {
     enum ir_op_class cls = op->info->cls;
+    if (ir_op_is(op, IR_OP_Resize)) /* a few operations for each element of its result */
+        return false;
     return cls == IR_CLASS_CONTRACTION || cls == IR_CLASS_WINDOW || cls == IR_CLASS_RECURRENT;
 }
 
@@ -188,46 +201,162 @@ static bool has_results(const struct ir_op *op)
     return wanted && op->results[0].wanted;
 }
 
-static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
+/* Evaluates an op whose operands are constants; tensors[0] is NULL where that cannot be done. */
+static tssa_status *evaluate(struct pass_context *pass, const struct ir_op *op,
+                             const struct weight *weight, size_t bytes, struct tensor ***tensors)
 {
     struct ir_graph *graph = pass->graph;
+    *tensors = ARENA_ARRAY(&graph->arena, struct tensor *, op->n_results);
+    TRY_ALLOC(*tensors);
+    (*tensors)[0] = NULL;
+    if ((is_heavy(op) && weight->operands > MAX_HEAVY) || graph->folded_work > MAX_WORK)
+        return NULL;
+    if (!(op->info->flags & IR_ALIAS))
+        graph->folded_work += weight->operands + bytes;
+    return pass->evaluate(pass->evaluate_user, graph, op, *tensors);
+}
+
+/* ---- Chains --------------------------------------------------------------------------------------- */
+
+/* Ops that each use the one before, which nobody else does; the last result is small. */
+struct chain {
+    struct ir_op *ops[MAX_CHAIN];
+    uint32_t count;
+    struct weight weight; /* of the constants that go in */
+};
+
+/* The only user of an op's only result, when its other operands are constants. */
+static struct ir_op *next_of(const struct pass_context *pass, const struct ir_op *op)
+{
+    const struct ir_use *use = op->results[0].uses;
+    if (op->n_results != 1 || !use || use->next || use->user->parent != op->parent ||
+        use->user->n_results != 1 || !is_constant_but(use->user, &op->results[0]) ||
+        is_kept(pass, use->user))
+        return NULL;
+    return use->user;
+}
+
+static bool find_chain(const struct pass_context *pass, struct ir_op *op, struct chain *chain)
+{
+    *chain = (struct chain){.count = 0};
+    while (op && chain->count < MAX_CHAIN) {
+        struct weight more = weigh(op);
+        size_t bytes = typed_bytes(&op->results[0]);
+        chain->ops[chain->count++] = op;
+        chain->weight.operands += more.operands;
+        chain->weight.freed += more.freed;
+        if (bytes == 0 || bytes > MAX_REPLACED)
+            return false;
+        if (chain->count > 1 && is_affordable(pass, op, &chain->weight, bytes))
+            return true;
+        op = next_of(pass, op);
+    }
+    return false;
+}
+
+/* What the op gives, as a constant that the next one takes. */
+static tssa_status *evaluate_link(struct pass_context *pass, struct chain *chain, uint32_t i,
+                                  struct tensor ***tensors)
+{
+    struct ir_op *op = chain->ops[i];
     struct weight weight = weigh(op);
+    TRY(evaluate(pass, op, &weight, typed_bytes(&op->results[0]), tensors));
+    if (!(*tensors)[0] || i + 1 == chain->count)
+        return NULL;
+    struct ir_op *constant = ir_constant_create(pass->graph, (*tensors)[0]);
+    TRY_ALLOC(constant);
+    ir_op_insert_before(constant, op);
+    TRY(ir_infer_op_lenient(constant));
+    ir_value_replace(&op->results[0], &constant->results[0]);
+    return NULL;
+}
+
+/* Takes an op out that the walk may be about to visit. */
+static void take_out(struct ir_op *op, struct ir_op **next)
+{
+    if (*next == op)
+        *next = op->next;
+    ir_op_remove(op);
+}
+
+static tssa_status *fold_chain(struct pass_context *pass, struct chain *chain, struct ir_op **next)
+{
+    struct tensor **tensors = NULL;
+    struct ir_op *last = chain->ops[chain->count - 1];
+    uint32_t n = 0; /* that were evaluated */
+    do
+        TRY(evaluate_link(pass, chain, n, &tensors));
+    while (tensors[0] && ++n < chain->count);
+    bool done = n == chain->count;
+    if (done) {
+        pass->graph->folded_growth += growth(&chain->weight, tensor_bytes(tensors[0]));
+        pass->changed = true;
+        if (*next == last)
+            *next = last->next;
+        TRY(replace(pass->graph, last, tensors));
+        n--;
+    }
+    for (uint32_t i = n; i-- > 0;) {
+        struct ir_op *op = chain->ops[i], *constant = op->prev;
+        if (done)
+            take_out(op, next);
+        else
+            ir_value_replace(&constant->results[0], &op->results[0]);
+        ir_op_remove(constant);
+    }
+    return NULL;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------- */
+
+static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_op **next)
+{
+    struct weight weight = weigh(op);
+    struct chain chain;
+    struct tensor **tensors;
     size_t bytes = 0;
     for (uint32_t i = 0; i < op->n_results && bytes != SIZE_MAX; i++) {
         size_t more = typed_bytes(&op->results[i]);
         bytes = more > SIZE_MAX - bytes ? SIZE_MAX : bytes + more;
     }
     if (!is_affordable(pass, op, &weight, bytes))
-        return refuse(pass, op, bytes);
-    if ((is_heavy(op) && weight.operands > MAX_HEAVY) || graph->folded_work > MAX_WORK)
-        return NULL;
-    struct tensor **tensors = ARENA_ARRAY(&graph->arena, struct tensor *, op->n_results);
-    TRY_ALLOC(tensors);
-    if (!(op->info->flags & IR_ALIAS))
-        graph->folded_work += weight.operands + bytes;
-    TRY(pass->evaluate(pass->evaluate_user, graph, op, tensors));
+        return find_chain(pass, op, &chain) ? fold_chain(pass, &chain, next)
+                                            : refuse(pass, op, bytes);
+    TRY(evaluate(pass, op, &weight, bytes, &tensors));
     if (!tensors[0])
         return NULL;
     bytes = all_bytes(op, tensors);
     if (!is_affordable(pass, op, &weight, bytes))
         return refuse(pass, op, bytes);
-    graph->folded_growth += growth(&weight, bytes);
+    pass->graph->folded_growth += growth(&weight, bytes);
     pass->changed = true;
-    return replace(graph, op, tensors);
+    return replace(pass->graph, op, tensors);
 }
 
-static tssa_status *visit(void *context, struct ir_op *op)
+/* *next is what the walk visits after the op. */
+static tssa_status *visit(struct pass_context *pass, struct ir_op *op, struct ir_op **next)
 {
-    struct pass_context *pass = context;
-    if (!is_candidate(op) || !has_results(op))
+    if (!is_constant_but(op, NULL) || !has_results(op))
         return NULL;
     if (is_kept(pass, op))
         return pass_remark(pass, TSSA_REMARK_MISSED, op,
                            "not folded: runtimes that read the file fuse it with its neighbours");
-    return fold(pass, op);
+    return fold(pass, op, next);
+}
+
+static tssa_status *visit_block(struct pass_context *pass, struct ir_block *block)
+{
+    struct ir_op *next;
+    for (struct ir_op *op = block->first; op; op = next) {
+        next = op->next;
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            TRY(visit_block(pass, op->blocks[i]));
+        TRY(visit(pass, op, &next));
+    }
+    return NULL;
 }
 
 tssa_status *pass_fold_constants(struct pass_context *pass)
 {
-    return pass->evaluate ? ir_block_walk(pass->graph->body, visit, pass) : NULL;
+    return pass->evaluate ? visit_block(pass, pass->graph->body) : NULL;
 }
