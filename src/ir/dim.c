@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/dim_range.h"
 #include "ir/quote.h"
 
 /* A sum being computed; terms in canonical order, coefficients not 0. */
@@ -72,56 +73,12 @@ int dim_compare(const struct dim *a, const struct dim *b)
 
 /* ---- Bounds --------------------------------------------------------------------------------------- */
 
-/* INT64_MIN and INT64_MAX also stand for the infinities, so saturating is sound. */
-static int64_t saturating_add(int64_t a, int64_t b)
-{
-    int64_t sum;
-    if (i64_add(a, b, &sum))
-        return sum;
-    return a > 0 ? INT64_MAX : INT64_MIN;
-}
-
-static int64_t saturating_mul(int64_t a, int64_t b)
-{
-    int64_t product;
-    if (i64_mul(a, b, &product))
-        return product;
-    return (a > 0) == (b > 0) ? INT64_MAX : INT64_MIN;
-}
-
-/* A bound that is an infinity must stay one. */
-static int64_t bound_mul(int64_t bound, int64_t by)
-{
-    if (bound == INT64_MIN || bound == INT64_MAX)
-        return by == 0 ? 0 : (bound > 0) == (by > 0) ? INT64_MAX : INT64_MIN;
-    return saturating_mul(bound, by);
-}
-
-static int64_t lower_sum(int64_t a, int64_t b)
-{
-    return a == INT64_MIN || b == INT64_MIN ? INT64_MIN : saturating_add(a, b);
-}
-
-static int64_t upper_sum(int64_t a, int64_t b)
-{
-    return a == INT64_MAX || b == INT64_MAX ? INT64_MAX : saturating_add(a, b);
-}
-
 static void linear_bounds(const struct linear *sum, int64_t *low, int64_t *high)
 {
-    *low = *high = sum->constant;
-    for (uint32_t i = 0; i < sum->n; i++) {
-        int64_t c = sum->coefficients[i];
-        const struct dim *term = sum->terms[i];
-        *low = lower_sum(*low, bound_mul(c > 0 ? term->low : term->high, c));
-        *high = upper_sum(*high, bound_mul(c > 0 ? term->high : term->low, c));
-    }
-}
-
-static int64_t floor_quotient(int64_t a, int64_t b)
-{
-    int64_t q = a / b;
-    return q - ((a % b != 0) && ((a < 0) != (b < 0)));
+    struct range range =
+        range_of_sum(sum->constant, sum->n, sum->terms, sum->coefficients, RANGE_ALWAYS);
+    *low = range.low;
+    *high = range.high;
 }
 
 static int64_t floor_remainder(int64_t a, int64_t b)
@@ -130,93 +87,6 @@ static int64_t floor_remainder(int64_t a, int64_t b)
         return 0; /* INT64_MIN % -1 traps */
     int64_t r = a % b;
     return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
-static int64_t ceil_quotient(int64_t a, int64_t b)
-{
-    int64_t q = a / b;
-    return q + ((a % b != 0) && ((a < 0) == (b < 0)));
-}
-
-static void product_bounds(struct dim *dim)
-{
-    int64_t low = 1, high = 1;
-    for (uint32_t i = 0; i < dim->n_terms; i++) {
-        if (dim->terms[i]->low < 0)
-            return;
-        low = bound_mul(dim->terms[i]->low, low);
-        high = high == 0 ? 0 : bound_mul(dim->terms[i]->high, high);
-    }
-    dim->low = low;
-    dim->high = high;
-}
-
-static void quotient_bounds(struct dim *dim)
-{
-    const struct dim *a = dim->terms[0], *b = dim->terms[1];
-    if (b->kind == DIM_CONST && b->value > 0) {
-        bool up = dim->kind == DIM_CEILDIV;
-        if (a->low != INT64_MIN)
-            dim->low = up ? ceil_quotient(a->low, b->value) : floor_quotient(a->low, b->value);
-        if (a->high != INT64_MAX)
-            dim->high = up ? ceil_quotient(a->high, b->value) : floor_quotient(a->high, b->value);
-    } else if (a->low >= 0 && b->low >= 0) {
-        dim->low = 0;
-        dim->high = a->high; /* the divisor is at least 1 */
-    }
-}
-
-static void extremum_bounds(struct dim *dim)
-{
-    bool min = dim->kind == DIM_MIN;
-    int64_t low = dim->terms[0]->low, high = dim->terms[0]->high;
-    for (uint32_t i = 1; i < dim->n_terms; i++) {
-        int64_t l = dim->terms[i]->low, h = dim->terms[i]->high;
-        low = (l < low) == min ? l : low;
-        high = (h < high) == min ? h : high;
-    }
-    dim->low = low;
-    dim->high = high;
-}
-
-static void set_bounds(struct dim *dim)
-{
-    if (dim->kind == DIM_SYMBOL)
-        return; /* its maker knows */
-    dim->low = INT64_MIN;
-    dim->high = INT64_MAX;
-    switch (dim->kind) {
-    case DIM_SYMBOL:
-        break;
-    case DIM_CONST:
-        dim->low = dim->high = dim->value;
-        break;
-    case DIM_SUM: {
-        struct linear sum = {.constant = dim->value, .n = dim->n_terms};
-        memcpy(sum.terms, dim->terms, sum.n * sizeof *sum.terms);
-        memcpy(sum.coefficients, dim->coefficients, sum.n * sizeof *sum.coefficients);
-        linear_bounds(&sum, &dim->low, &dim->high);
-        break;
-    }
-    case DIM_PRODUCT:
-        product_bounds(dim);
-        break;
-    case DIM_FLOORDIV:
-    case DIM_CEILDIV:
-        quotient_bounds(dim);
-        break;
-    case DIM_MOD:
-        if (dim->terms[1]->low > 0 ||
-            (dim->terms[1]->low == 0 && dim->terms[1]->kind != DIM_CONST)) {
-            dim->low = 0;
-            dim->high = dim->terms[1]->high - (dim->terms[1]->high != INT64_MAX);
-        }
-        break;
-    case DIM_MIN:
-    case DIM_MAX:
-        extremum_bounds(dim);
-        break;
-    }
 }
 
 /* ---- Nodes ---------------------------------------------------------------------------------------- */
@@ -239,7 +109,7 @@ static const struct dim *insert(struct dim_table *table, const struct dim *value
     if (!stored || !dim)
         return NULL;
     dim->id = table->n_dims;
-    set_bounds(dim);
+    dim_set_bounds(dim);
     if (!map_put(&table->nodes, stored, key_size, dim))
         return NULL;
     table->n_dims++;
@@ -544,7 +414,7 @@ static int64_t common_factor(const struct linear *sum, int64_t c)
 static void split_multiples(struct linear *sum, int64_t c, struct linear *quotient)
 {
     struct linear rest = {.constant = floor_remainder(sum->constant, c)};
-    *quotient = (struct linear){.constant = floor_quotient(sum->constant, c)};
+    *quotient = (struct linear){.constant = range_floor_quotient(sum->constant, c)};
     for (uint32_t i = 0; i < sum->n; i++) {
         bool multiple = sum->coefficients[i] % c == 0;
         struct linear *to = multiple ? quotient : &rest;
@@ -786,7 +656,9 @@ const struct dim *dim_mod(struct dim_table *table, const struct dim *a, const st
             return negate(table, dim_mod(table, negate(table, a), dim_const(table, -c)));
         struct linear sum;
         linear_of(a, &sum);
-        return c > 0 ? mod_linear(table, &sum, c) : binary(table, DIM_MOD, a, b);
+        /* -1 becomes c - 1: no larger than what a size can be multiplied with */
+        bool reduces = c > 0 && (c <= DIM_SIZE_LIMIT || sum.n == 0);
+        return reduces ? mod_linear(table, &sum, c) : binary(table, DIM_MOD, a, b);
     }
     const struct dim *quotient, *rest;
     if (!divide_symbolic(table, a, b, &quotient, &rest))

@@ -42,12 +42,20 @@ enum dim_kind {
 #define DIM_MAX_DEPTH 32
 #define DIM_MAX_SIZE 512 /* nodes, shared ones counted every time */
 
+/*
+ * No axis is longer than this, and no loop runs more often, in any run that is reckoned with where integers
+ * could wrap: a dim fits in an int32, and the product of two in an int64 (ir/wrap.h). Nowhere else are dims
+ * bounded.
+ */
+#define DIM_SIZE_LIMIT INT32_MAX
+
 struct dim {
     enum dim_kind kind;
-    uint32_t id;       /* creation order; the order of terms is structural, see dim_compare */
-    int64_t value;     /* of a symbol: 0, or the number of a fresh one */
-    int64_t low, high; /* bounds that hold in every run; INT64_MIN and INT64_MAX: none known */
-    const char *name;  /* of a fresh symbol: "nonzero#3" */
+    uint32_t id;         /* creation order; the order of terms is structural, see dim_compare */
+    int64_t value;       /* of a symbol: 0, or the number of a fresh one */
+    int64_t low, high;   /* bounds that hold in every run; INT64_MIN and INT64_MAX: none known */
+    int64_t least, most; /* the same, of runs in which no size exceeds DIM_SIZE_LIMIT */
+    const char *name;    /* of a fresh symbol: "nonzero#3" */
     uint16_t depth, size;
     uint32_t n_terms;
     const struct dim *const *terms;

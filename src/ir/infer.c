@@ -314,6 +314,18 @@ const struct tensor *infer_const_tensor(const struct ir_op *op, uint32_t index)
     return value && !ir_value_is_mutable(graph_of(op), value) ? ir_value_constant(value) : NULL;
 }
 
+tssa_status *infer_element(struct ir_graph *graph, tssa_dtype dtype, const void *element,
+                           const struct dim **dim)
+{
+    int64_t value = dtype_load_int64(dtype, element);
+    *dim = NULL;
+    if (dtype == TSSA_UINT64 && value < 0)
+        return NULL;
+    *dim = dim_const(&graph->dims, value);
+    TRY_ALLOC(*dim);
+    return NULL;
+}
+
 static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op,
                                    const struct tensor *tensor)
 {
@@ -323,11 +335,9 @@ static tssa_status *constant_known(struct ir_graph *graph, struct ir_op *op,
         return NULL;
     const struct dim *elements[IR_KNOWN_MAX];
     size_t width = tssa_dtype_size(tensor->dtype);
-    for (size_t i = 0; i < count; i++) {
-        const char *element = (const char *)tensor->data + i * width;
-        elements[i] = dim_const(&graph->dims, dtype_load_int64(tensor->dtype, element));
-        TRY_ALLOC(elements[i]);
-    }
+    for (size_t i = 0; i < count; i++)
+        TRY(infer_element(graph, tensor->dtype, (const char *)tensor->data + i * width,
+                          &elements[i]));
     return infer_set_known(op, 0, count, elements);
 }
 

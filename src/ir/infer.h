@@ -70,7 +70,11 @@ bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, s
 const struct tensor *infer_const_tensor(const struct ir_op *op, uint32_t index);
 /* The known elements of an operand, symbolic or not; NULL when untracked. */
 const struct ir_known *infer_known(const struct ir_op *op, uint32_t index);
-/* Records a result's elements (copied); elements may be NULL one by one. */
+/* An integer or BOOL as a known element; NULL in *dim for one that no dim holds (UINT64 from 2^63 on). */
+tssa_status *infer_element(struct ir_graph *graph, tssa_dtype dtype, const void *element,
+                           const struct dim **dim);
+/* Records a result's elements (copied); elements may be NULL one by one. They are numbers of the result's
+ * type: who computes them asks wrap_never. */
 tssa_status *infer_set_known(struct ir_op *op, uint32_t index, size_t count,
                              const struct dim *const *elements);
 /* The numpy broadcast of two dims; error when both are constants that do not fit. */

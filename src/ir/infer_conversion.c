@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "ir/infer.h"
+#include "ir/wrap.h"
 
 /* Result `index` has operand 0's shape. */
 static tssa_status *set_like_first(struct ir_op *op, uint32_t index, tssa_dtype dtype)
@@ -42,7 +43,7 @@ INFER_RULE(identity)
     return known ? infer_set_known(op, 0, known->count, known->elements) : NULL;
 }
 
-/* Integers that are tracked stay what they are; truth values become 0 and 1 and back. */
+/* Integers that are tracked and fit stay what they are; truth values become 0 and 1 and back. */
 static tssa_status *cast_known(struct ir_graph *graph, struct ir_op *op, tssa_dtype from,
                                tssa_dtype to)
 {
@@ -59,7 +60,7 @@ static tssa_status *cast_known(struct ir_graph *graph, struct ir_op *op, tssa_dt
             elements[i] = constant ? dim_const(&graph->dims, value != 0) : NULL;
             if (constant)
                 TRY_ALLOC(elements[i]);
-        } else if (to == TSSA_INT32 && constant && value != (int32_t)value) {
+        } else if (elements[i] && !wrap_never(graph, to, elements[i])) {
             elements[i] = NULL;
         }
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/wrap.h"
 
 /* ---- Element types -------------------------------------------------------------------------------- */
 
@@ -256,65 +257,42 @@ KNOWN(where)
     return NULL;
 }
 
-static known_fn known_of(enum ir_op_id id)
+/* By operator: how an element is computed, and whether that can leave the type of its operands. */
+struct known_rule {
+    known_fn fn;
+    bool wraps;
+};
+
+static struct known_rule known_of(enum ir_op_id id)
 {
-    switch (id) {
-    case IR_OP_Add:
-        return known_add;
-    case IR_OP_Sub:
-        return known_sub;
-    case IR_OP_Mul:
-        return known_mul;
-    case IR_OP_Div:
-        return known_div;
-    case IR_OP_Mod:
-        return known_mod;
-    case IR_OP_Min:
-        return known_min;
-    case IR_OP_Max:
-        return known_max;
-    case IR_OP_Neg:
-        return known_neg;
-    case IR_OP_Abs:
-        return known_abs;
-    case IR_OP_Clip:
-        return known_clip;
-    case IR_OP_Equal:
-        return known_equal;
-    case IR_OP_Less:
-        return known_less;
-    case IR_OP_LessOrEqual:
-        return known_less_or_equal;
-    case IR_OP_Greater:
-        return known_greater;
-    case IR_OP_GreaterOrEqual:
-        return known_greater_or_equal;
-    case IR_OP_And:
-        return known_and;
-    case IR_OP_Or:
-        return known_or;
-    case IR_OP_Not:
-        return known_not;
-    case IR_OP_Where:
-        return known_where;
-    default:
-        return NULL;
-    }
+    static const struct known_rule rules[IR_OP_COUNT] = {
+        [IR_OP_Add] = {known_add, true},
+        [IR_OP_Sub] = {known_sub, true},
+        [IR_OP_Mul] = {known_mul, true},
+        [IR_OP_Div] = {known_div, true}, /* the smallest by -1 */
+        [IR_OP_Mod] = {known_mod, false},
+        [IR_OP_Min] = {known_min, false},
+        [IR_OP_Max] = {known_max, false},
+        [IR_OP_Neg] = {known_neg, true},
+        [IR_OP_Abs] = {known_abs, true},
+        [IR_OP_Clip] = {known_clip, false},
+        [IR_OP_Equal] = {known_equal, false},
+        [IR_OP_Less] = {known_less, false},
+        [IR_OP_LessOrEqual] = {known_less_or_equal, false},
+        [IR_OP_Greater] = {known_greater, false},
+        [IR_OP_GreaterOrEqual] = {known_greater_or_equal, false},
+        [IR_OP_And] = {known_and, false},
+        [IR_OP_Or] = {known_or, false},
+        [IR_OP_Not] = {known_not, false},
+        [IR_OP_Where] = {known_where, false},
+    };
+    return rules[id];
 }
 
-/* Only these types are tracked through arithmetic: shapes have no others, and the rest wraps early. */
+/* Only these types are tracked through arithmetic: shapes have no others. */
 static bool tracked(tssa_dtype dtype)
 {
     return dtype == TSSA_INT64 || dtype == TSSA_INT32 || dtype == TSSA_BOOL;
-}
-
-/* Drops what an INT32 would have wrapped. */
-static void drop_wrapped(tssa_dtype dtype, const struct dim **element)
-{
-    int64_t value;
-    if (*element && dtype == TSSA_INT32 && dim_is_const(*element, &value) &&
-        value != (int32_t)value)
-        *element = NULL;
 }
 
 /* How many elements the result has; false when that is not tracked. */
@@ -359,17 +337,18 @@ static tssa_status *known_element(struct ir_op *op, known_fn fn, size_t i, const
 
 static tssa_status *set_known(struct ir_op *op)
 {
-    known_fn fn = known_of(op->info->id);
+    struct known_rule rule = known_of(op->info->id);
+    tssa_dtype dtype = op->results[0].type->dtype;
     size_t count;
-    if (!fn || !ir_result_wanted(op, 0) || !tracked(op->results[0].type->dtype) ||
-        !known_count(op, &count))
+    if (!rule.fn || !ir_result_wanted(op, 0) || !tracked(dtype) || !known_count(op, &count))
         return NULL;
     const struct dim *elements[IR_KNOWN_MAX];
     bool any = count == 0;
     for (size_t i = 0; i < count; i++) {
         elements[i] = NULL;
-        TRY(known_element(op, fn, i, &elements[i]));
-        drop_wrapped(op->results[0].type->dtype, &elements[i]);
+        TRY(known_element(op, rule.fn, i, &elements[i]));
+        if (rule.wraps && elements[i] && !wrap_never(op->parent->graph, dtype, elements[i]))
+            elements[i] = NULL;
         any |= elements[i] != NULL;
     }
     return any ? infer_set_known(op, 0, count, elements) : NULL;

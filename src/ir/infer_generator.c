@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "ir/infer.h"
+#include "ir/wrap.h"
 
 /* ---- ConstantOfShape ------------------------------------------------------------------------------ */
 
@@ -10,14 +11,12 @@
 static tssa_status *constant_elements(struct ir_graph *graph, struct ir_op *op,
                                       const struct tensor *value, const struct dim *length)
 {
-    const struct dim *elements[IR_KNOWN_MAX];
+    const struct dim *elements[IR_KNOWN_MAX], *element;
     int64_t count = 1;
     if (!value || !(dtype_is_integer(value->dtype) || value->dtype == TSSA_BOOL) ||
         (length && (!dim_is_const(length, &count) || count > IR_KNOWN_MAX)))
         return NULL;
-    const struct dim *element =
-        dim_const(&graph->dims, dtype_load_int64(value->dtype, value->data));
-    TRY_ALLOC(element);
+    TRY(infer_element(graph, value->dtype, value->data, &element));
     for (int64_t i = 0; i < count; i++)
         elements[i] = element;
     return infer_set_known(op, 0, (size_t)count, elements);
@@ -140,6 +139,8 @@ static tssa_status *range_elements(struct ir_graph *graph, struct ir_op *op,
     for (int64_t i = 0; i < count; i++) {
         elements[i] = i == 0 ? start : dim_add(&graph->dims, elements[i - 1], delta);
         TRY_ALLOC(elements[i]);
+        if (!wrap_never(graph, op->results[0].type->dtype, elements[i]))
+            return NULL;
     }
     return infer_set_known(op, 0, (size_t)count, elements);
 }

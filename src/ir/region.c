@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "ir/wrap.h"
+
 /* ---- Scalars -------------------------------------------------------------------------------------- */
 
 /* Chains of arithmetic on one scalar that are longer are not looked through. */
@@ -104,9 +106,12 @@ static const struct dim *new_scalar(struct region_space *space, const struct ir_
         if (is_transparent(op))
             return scalar(space, ir_operand(op, 0), depth + 1);
         combine_fn combine = combination(op);
-        if (combine && ir_operand(op, 1))
-            return combine(table, scalar(space, ir_operand(op, 0), depth + 1),
-                           scalar(space, ir_operand(op, 1), depth + 1));
+        if (combine && ir_operand(op, 1)) {
+            const struct dim *dim = combine(table, scalar(space, ir_operand(op, 0), depth + 1),
+                                            scalar(space, ir_operand(op, 1), depth + 1));
+            if (!dim || wrap_never_as_index(space->graph, dim))
+                return dim;
+        }
     }
     return new_symbol(space, value, "any");
 }

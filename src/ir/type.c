@@ -38,7 +38,13 @@ static const struct ir_type *make(struct type_table *table, const struct ir_type
         if (!type->dims)
             return NULL;
     }
-    return map_put(&table->types, stored, key_size, type) ? type : NULL;
+    if (!map_put(&table->types, stored, key_size, type))
+        return NULL;
+    if (type->kind == TYPE_TENSOR && type->rank >= 1) {
+        type->older = table->newest;
+        table->newest = type;
+    }
+    return type;
 }
 
 bool type_table_init(struct type_table *table, struct arena *arena, struct dim_table *dims)

@@ -26,7 +26,8 @@ struct ir_type {
     int rank; /* -1: unknown */
     const struct dim *const *dims;
     const struct ir_type *element;
-    const char *name; /* interned; of a custom type: its domain, a newline, its name */
+    const char *name;            /* interned; of a custom type: its domain, a newline, its name */
+    const struct ir_type *older; /* in the list of type_table.newest */
 };
 
 struct type_table {
@@ -34,6 +35,7 @@ struct type_table {
     struct dim_table *dims;
     struct map types;
     const struct ir_type *unknown;
+    const struct ir_type *newest; /* list of the tensor types of a known rank that have axes */
 };
 
 bool type_table_init(struct type_table *table, struct arena *arena, struct dim_table *dims);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of what arithmetic computes and generators make. */
 #include "ir/infer.h"
+#include "ir/wrap.h"
 #include "passes/element_reader.h"
 
 /* ---- Elementwise ops ------------------------------------------------------------------------------ */
@@ -34,15 +35,20 @@ bool element_read_same(struct reader *reader, const struct ir_value *value,
     return read_broadcast(reader, value, 0, at, out);
 }
 
+/* Every number of one type is one of the other. */
+static bool widens(tssa_dtype from, tssa_dtype to)
+{
+    int64_t low, high, least, most;
+    return from == to || (from != TSSA_UINT64 && wrap_limits(from, &low, &high) &&
+                          wrap_limits(to, &least, &most) && least <= low && high <= most);
+}
+
 bool element_read_cast(struct reader *reader, const struct ir_value *value,
                        const struct element *at, struct element *out)
 {
     tssa_dtype from = infer_dtype(value->op, 0), to = value->type->dtype;
-    if (!dtype_is_integer(from) || !read_broadcast(reader, value, 0, at, out))
-        return false;
-    return (from == TSSA_INT32 && to == TSSA_INT64) || from == to ||
-           (to != TSSA_INT64 && element_fits(reader, to, out)) ||
-           (to == TSSA_INT64 && from != TSSA_UINT64);
+    return dtype_is_integer(from) && read_broadcast(reader, value, 0, at, out) &&
+           (widens(from, to) || element_fits(reader, to, out));
 }
 
 bool element_read_add(struct reader *reader, const struct ir_value *value, const struct element *at,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of coordinates, and how small and large they get. */
 #include "ir/infer.h"
+#include "ir/wrap.h"
 #include "passes/element_reader.h"
 
 /* ---- Expressions ---------------------------------------------------------------------------------- */
@@ -243,13 +244,63 @@ bool element_is_index(struct reader *reader, const struct element *element)
     return least && least->low >= 0;
 }
 
-/* Does no element wrap in arithmetic of this type? INT64 is the type of dims, which do not overflow. */
-bool element_fits(struct reader *reader, tssa_dtype dtype, const struct element *element)
+/* ---- Wrapping ------------------------------------------------------------------------------------- */
+
+/* Between which numbers `by` times 0, 1, ..., count - 1 is. */
+static struct range walk_bounds(struct reader *reader, const struct dim *by,
+                                const struct dim *count)
 {
-    if (dtype == TSSA_INT64)
-        return true;
+    struct dim_table *dims = &reader->graph->dims;
+    const struct dim *way = dim_mul(dims, by, dim_sub(dims, count, dim_const(dims, 1)));
+    if (!element_made(reader, way))
+        return (struct range){INT64_MIN, INT64_MAX};
+    struct range range = wrap_bounds(reader->graph, way);
+    return (struct range){range.low < 0 ? range.low : 0, range.high > 0 ? range.high : 0};
+}
+
+/* The bounds of the element without its scalar. */
+static struct range rest_bounds(struct reader *reader, const struct element *element)
+{
+    struct range sum = wrap_bounds(reader->graph, element->offset);
+    for (int i = 0; i < reader->space->rank; i++)
+        if (element->factors[i])
+            sum =
+                range_add(sum, walk_bounds(reader, element->factors[i], reader->space->extents[i]));
+    return sum;
+}
+
+/* Of scale times a loop's counter, which is a size whatever the trip count says. */
+static struct range counter_bounds(const struct element *element, const struct dim *trips)
+{
+    int64_t last = DIM_SIZE_LIMIT;
+    if (trips && trips->most <= last)
+        last = trips->most < 1 ? 0 : trips->most - 1;
+    return range_scale((struct range){0, last}, element->scale);
+}
+
+/* By the smallest and the largest element, in which sizes may cancel out. */
+static bool fits_between(struct reader *reader, tssa_dtype dtype, const struct element *element)
+{
     const struct dim *least = element_least(reader->graph, reader->space, element),
                      *most = element_most(reader->graph, reader->space, element);
-    return dtype == TSSA_INT32 && least && most && least->low >= INT32_MIN &&
-           most->high <= INT32_MAX;
+    return least && most && wrap_never(reader->graph, dtype, least) &&
+           wrap_never(reader->graph, dtype, most);
+}
+
+/*
+ * Does no element wrap in arithmetic of this type? Of an INT64 with a scalar that may be any number this is
+ * asked as of an index (wrap_never_as_index): only indices are read here.
+ */
+bool element_fits(struct reader *reader, tssa_dtype dtype, const struct element *element)
+{
+    const struct dim *trips = NULL;
+    struct range rest = rest_bounds(reader, element);
+    if (reader->out_of_memory)
+        return false;
+    if (element->scalar && !is_counter(element->scalar, &trips))
+        return dtype == TSSA_INT64 && (element->scale == 1 || element->scale == -1) &&
+               rest.low >= -WRAP_INDEX_REST && rest.high <= WRAP_INDEX_REST;
+    if (element->scalar)
+        rest = range_add(rest, counter_bounds(element, trips));
+    return wrap_never_within(dtype, rest) || fits_between(reader, dtype, element);
 }

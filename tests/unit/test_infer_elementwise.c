@@ -95,6 +95,43 @@ static void arithmetic(void **state)
     gives("%y = Add(%big, %big)", "i32[]"); /* wraps */
 }
 
+/* What may wrap is not known, unless a bound proves that it cannot (ir/wrap.h). */
+static void wrapping(void **state)
+{
+    (void)state;
+    gives("%w = Constant() {value = i64[] 4294967295} %y = Mul(%n, %w)", "i64[] [4294967295*N]");
+    gives("%w = Constant() {value = i64[] 9223372036854775807} %y = Mul(%n, %w)", "i64[]");
+    gives("%w = Constant() {value = i64[] 9223372036854775807} %y = Add(%n, %w)", "i64[]");
+    gives("%w = Constant() {value = i64[] 9223372036854775807} %y = Max(%w, %n)",
+          "i64[] [max(9223372036854775807, N)]");
+    gives("%w = Constant() {value = i64[] -9223372036854775808} %y = Neg(%w)", "i64[]");
+    gives("%w = Constant() {value = i64[] -9223372036854775808} %y = Abs(%w)", "i64[]");
+    gives("%w = Cast(%s) {to = 6} %y = Sub(%w, %big)",
+          "i32[3] [N - 2000000000, -1999999996, M - 2000000000]");
+    gives("%w = Cast(%s) {to = 6} %y = Add(%w, %w)", "i32[3] [?, 8, ?]");
+    gives("%w = Cast(%s) {to = 6} %y = Neg(%w)", "i32[3] [-N, -4, -M]");
+    gives("%w = Constant() {value = i32[] -2147483648} %m = Constant() {value = i32[] -1} "
+          "%y = Div(%w, %m)",
+          "i32[]");
+    gives("%w = Mul(%n, %two) %y = Cast(%w) {to = 6}", "i32[] [?]");
+    gives("%w = Constant() {value = u64[] 18446744073709551615} %y = Identity(%w)", "u64[] [?]");
+    gives("%a = Constant() {value = i32[] 2147483646} %l = Constant() {value = i32[] 2147483647} "
+          "%d = Constant() {value = i32[] 1} %y = Range(%a, %l, %d)",
+          "i32[1] [2147483646]");
+    /* The product of two sizes fits; of three where they are axes of one tensor, whose elements are in memory. */
+    gives("%m = Size(%f) %y = Mul(%m, %n)", "i64[] [N*N]");
+    gives("%m = Mul(%n, %n) %y = Mul(%m, %n)", "i64[]");
+    infer_gives("%x: f32[A, B + 1, 3*C]", "%y = Size(%x)", "i64[] [3*A*B*C + 3*A*C]");
+    infer_gives("%x: f32[A, B, 8, C]",
+                "%s = Shape(%x) %m, %n, %o, %p = Split(%s) {num_outputs = 4} "
+                "%q = Mul(%m, %n) %r = Mul(%p, %q) %y = Mul(%r, %o)",
+                "i64[1] [8*A*B*C]");
+    infer_gives("%x: f32[A, B], %z: f32[C, B]",
+                "%s = Shape(%x) %a = Size(%x) %t = Shape(%z) %m, %n = Split(%t) {num_outputs = 2} "
+                "%y = Mul(%a, %m)",
+                "i64[1]");
+}
+
 static void comparisons(void **state)
 {
     (void)state;
@@ -136,7 +173,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(types),      cmocka_unit_test(contradictions),
         cmocka_unit_test(arithmetic), cmocka_unit_test(comparisons),
-        cmocka_unit_test(casts),
+        cmocka_unit_test(casts),      cmocka_unit_test(wrapping),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
