@@ -341,6 +341,21 @@ TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *
  */
 TSSA_API tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count);
 
+/*
+ * What is legal ONNX, but computed wrongly, refused or unbearably slow by a runtime that people use. What passes
+ * make is written in another way; docs/hazards.md has the list.
+ */
+typedef struct tssa_hazard_info {
+    const char *name;
+    const char *pattern; /* what it is, and what comes of it */
+    const char *seen;    /* in which runtimes, and versions of them */
+    const char *around;  /* what is written in its place */
+    const char *model;   /* of tests/hazards/models.py, that has it */
+} tssa_hazard_info;
+
+TSSA_API size_t tssa_hazard_count(void);
+TSSA_API tssa_status *tssa_hazard(size_t index, tssa_hazard_info *info);
+
 typedef struct tssa_save_options {
     size_t struct_size;
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
@@ -351,6 +366,9 @@ typedef struct tssa_save_options {
     int save_as_external_data;
     const char *external_data_name; /* of that file; NULL: the model's name and ".data" */
     size_t external_data_threshold; /* tensors of so many bytes go there; 0: 1024 */
+    /* Names of hazards that are written as they are, for runtimes that have no trouble with them. */
+    const char *const *kept_hazards;
+    size_t n_kept_hazards;
 } tssa_save_options;
 
 /*

@@ -754,16 +754,10 @@ static tssa_status *need_domain(struct export *export, const struct ir_op *op)
     return op->info->domain[0] ? need_opset(export, op->info->domain, op->version, false) : NULL;
 }
 
-static tssa_status *try_op(void *context, struct ir_op *op)
+static tssa_status *try_node(struct attempt *attempt, const struct ir_op *op)
 {
-    struct attempt *attempt = context;
     struct export *export = attempt->export;
     struct export_draft draft;
-    if (ir_op_is(op, IR_OP_return)) {
-        for (uint32_t i = 0; i < op->n_operands; i++)
-            bitset_add(&export->needed, op->operands[i].value->id);
-        return NULL;
-    }
     if (export_is_initializer(export, op))
         return NULL;
     tssa_status *status = export_draft(export, op, attempt->opset, &draft);
@@ -774,6 +768,23 @@ static tssa_status *try_op(void *context, struct ir_op *op)
     for (size_t i = 0; i < export->operands.count; i++)
         if (export->operands.data[i])
             bitset_add(&export->needed, export->operands.data[i]->id);
+    return NULL;
+}
+
+static tssa_status *try_op(void *context, struct ir_op *op)
+{
+    struct attempt *attempt = context;
+    struct export *export = attempt->export;
+    const struct export_ops *instead = export_instead(export, op);
+    if (ir_op_is(op, IR_OP_return)) {
+        for (uint32_t i = 0; i < op->n_operands; i++)
+            bitset_add(&export->needed, op->operands[i].value->id);
+        return NULL;
+    }
+    if (!instead)
+        return try_node(attempt, op);
+    for (size_t i = 0; i < instead->count; i++)
+        TRY(try_node(attempt, instead->ops[i]));
     return NULL;
 }
 
@@ -819,10 +830,9 @@ tssa_status *export_choose_opset(struct export *export)
                      ONNX_OLDEST_OPSET, IR_NEWEST_OPSET);
     if (opset < ONNX_OLDEST_OPSET)
         opset = ONNX_OLDEST_OPSET;
-    size_t n_values = (size_t) export->graph->n_values + 1;
     if (!bitset_init(&export->functions, &export->scratch, export->graph->n_functions) ||
-        !bitset_init(&export->needed, &export->scratch, n_values) ||
-        !bitset_init(&export->placed, &export->scratch, n_values))
+        !bitset_init(&export->needed, &export->scratch, export->n_values) ||
+        !bitset_init(&export->placed, &export->scratch, export->n_values))
         return status_out_of_memory();
     struct attempt attempt = {.export = export, .opset = opset};
     tssa_status *first = try_graph(&attempt), *status = first;

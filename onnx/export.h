@@ -22,6 +22,12 @@ struct export_external {
     uint64_t size;
 };
 
+/* Ops that are written in the place of one. */
+struct export_ops {
+    const struct ir_op *const *ops;
+    size_t count;
+};
+
 struct export
 {
     const struct ir_graph *graph;
@@ -36,7 +42,9 @@ struct export
     struct map value_notes;      /* name -> struct ir_notes */
     VEC(struct ir_opset) opsets; /* of other domains, beside those that the model imports */
     struct bitset functions;     /* whose definitions are written */
-    const char **names;    /* by id of the value; NULL: it is not written. One more: `empty` */
+    struct map rewritten;        /* id of an op -> struct export_ops */
+    size_t n_values;       /* those of the graph, `empty`, and results of ops of the export's own */
+    const char **names;    /* by id of the value; NULL: it is not written */
     struct map used_names; /* to what has the name: a value, or &export->taken */
     char taken;
     struct map name_counts; /* name -> how many were made from it */
@@ -48,6 +56,20 @@ struct export
     VEC(const struct ir_value *) operands;
     VEC(struct ir_attr) node_attrs;
 };
+
+/* ---- hazard.c ------------------------------------------------------------------------------------- */
+
+/* Finds the ops that are written as others: before anything is asked about values by their ids. */
+tssa_status *export_avoid_hazards(struct export *export);
+/* What the op is written as; NULL: as itself. */
+const struct export_ops *export_instead(const struct export *export, const struct ir_op *op);
+/* Of the return of a block: must the result be a copy? */
+bool export_copies_result(const struct export *export, const struct ir_op *results, uint32_t index);
+/* What is written of its shape: what the model declares; what is inferred beside that; or nothing, of a result that
+ * a hazard is about that is not gone around. */
+enum export_shape { SHAPE_DECLARED, SHAPE_INFERRED, SHAPE_NONE };
+enum export_shape export_result_shape(const struct export *export, const struct ir_op *results,
+                                      uint32_t index);
 
 /* ---- export_names.c ------------------------------------------------------------------------------- */
 

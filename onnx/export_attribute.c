@@ -90,7 +90,7 @@ static bool has_fresh(const struct dim *dim)
     return false;
 }
 
-/* An expression is written as its text: equal texts are equal dims, which is what a dim_param says. */
+/* An expression is written as its text: equal texts are equal dims, which is what a dim_param says. NULL: unknown. */
 static tssa_status *put_dim(struct export *export, const struct dim *dim)
 {
     struct output *out = &export->out;
@@ -99,6 +99,8 @@ static tssa_status *put_dim(struct export *export, const struct dim *dim)
     if (dim_is_const(dim, &value)) {
         if (value >= 0)
             wire_put_int(&out->bytes, 1, value);
+    } else if (!dim) {
+        /* nothing is said */
     } else if (dim->kind == DIM_SYMBOL) {
         if (!dim_is_fresh(dim))
             output_string(out, 2, dim->name);

@@ -89,20 +89,42 @@ static bool is_loop_scalar(const struct ir_value *value)
 /* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no
  * more than the element type is: a branch that is never taken may hold nonsense, of which inference here
  * and elsewhere need not make the same. */
+static struct ir_type inner_type(const struct ir_value *value)
+{
+    const struct ir_type *declared = value->declared;
+    const struct ir_op *from = value->op ? value->op : value->block->owner;
+    struct ir_type plain = *value->type;
+    if (declared && export_type_known(declared) &&
+        (type_compatible(declared, value->type) || is_loop_scalar(value)))
+        return *declared;
+    if (plain.kind == TYPE_TENSOR && from && from->origin == IR_ORIGIN_NODE)
+        plain.rank = -1;
+    return plain;
+}
+
 static tssa_status *put_inner_info(struct export *export, uint32_t field, const char *name,
                                    const struct ir_value *value)
 {
-    const struct ir_type *type = value->type, *declared = value->declared;
-    const struct ir_op *from = value->op ? value->op : value->block->owner;
-    struct ir_type plain = *type;
-    if (declared && export_type_known(declared) &&
-        (type_compatible(declared, type) || is_loop_scalar(value)))
-        type = declared;
-    else if (type->kind == TYPE_TENSOR && from && from->origin == IR_ORIGIN_NODE) {
-        plain.rank = -1;
-        type = &plain;
+    struct ir_type type = inner_type(value);
+    return put_value_info(export, field, name, &type);
+}
+
+/* The sizes that are not declared are those that inference is sure of; `dims` is for as many. */
+static void show_shape(const struct ir_value *value, struct ir_type *type, const struct dim **dims)
+{
+    const struct ir_type *known = value->type;
+    if (type->kind != TYPE_TENSOR || known->kind != TYPE_TENSOR || known->rank < 0 ||
+        (type->rank >= 0 && type->rank != known->rank))
+        return;
+    for (int i = 0; i < known->rank; i++) {
+        bool said = type->rank >= 0 && type->dims[i] && !dim_is_fresh(type->dims[i]);
+        int64_t size;
+        dims[i] = said                                  ? type->dims[i]
+                  : dim_is_const(known->dims[i], &size) ? known->dims[i]
+                                                        : NULL;
     }
-    return put_value_info(export, field, name, type);
+    type->rank = known->rank;
+    type->dims = dims;
 }
 
 /* ---- Constants ------------------------------------------------------------------------------------ */
@@ -374,16 +396,7 @@ static bool is_defined_in(const struct ir_value *value, const struct ir_block *b
     return value->op ? value->op->parent == block : value->block == block;
 }
 
-static bool is_earlier_result(const struct ir_op *results, uint32_t index)
-{
-    for (uint32_t i = 0; i < index; i++)
-        if (results->operands[i].value == results->operands[index].value)
-            return true;
-    return false;
-}
-
-/* The name of an output of a graph. What the graph does not define itself, and what is an output already,
- * is copied: runtimes want outputs to be different values of the graph. */
+/* The name of an output of a graph; a copy has one of its own. */
 static tssa_status *output_name(struct export *export, const struct ir_op *results, uint32_t index,
                                 const char **name)
 {
@@ -393,7 +406,7 @@ static tssa_status *output_name(struct export *export, const struct ir_op *resul
     *name = given;
     if (!results->parent->owner && graph->output_names)
         *name = graph->output_names[index];
-    else if (!is_defined_in(value, results->parent) || is_earlier_result(results, index))
+    else if (export_copies_result(export, results, index))
         TRY(export_fresh_name(export, given, name));
     if (strcmp(*name, given) != 0) {
         put_identity(&export->out, given, *name);
@@ -402,12 +415,22 @@ static tssa_status *output_name(struct export *export, const struct ir_op *resul
     return NULL;
 }
 
-static tssa_status *put_inner_output(struct export *export, const struct ir_value *value,
-                                     const struct ir_block *block, const char *name)
+static tssa_status *put_inner_output(struct export *export, const struct ir_op *results,
+                                     uint32_t index, const char *name)
 {
-    if (is_defined_in(value, block))
-        return put_inner_info(export, GRAPH_OUTPUT, name, value);
-    return put_value_info(export, GRAPH_OUTPUT, name, type_of(value)); /* a copy */
+    const struct ir_value *value = results->operands[index].value;
+    const struct dim *dims[TSSA_MAX_RANK];
+    struct ir_type type;
+    if (!is_defined_in(value, results->parent)) /* a copy */
+        type = *type_of(value);
+    else
+        type = inner_type(value);
+    enum export_shape shape = export_result_shape(export, results, index);
+    if (shape == SHAPE_INFERRED)
+        show_shape(value, &type, dims);
+    else if (shape == SHAPE_NONE && type.kind == TYPE_TENSOR)
+        type.rank = -1;
+    return put_value_info(export, GRAPH_OUTPUT, name, &type);
 }
 
 /* The caller sees what the model declares. */
@@ -429,7 +452,7 @@ static tssa_status *put_outputs(struct export *export, const struct ir_block *bl
         TRY(output_name(export, results, i, &names[i]));
     for (uint32_t i = 0; i < results->n_operands; i++) {
         const struct ir_value *value = results->operands[i].value;
-        TRY(block->owner ? put_inner_output(export, value, block, names[i])
+        TRY(block->owner ? put_inner_output(export, results, i, names[i])
                          : put_model_output(export, value, i, names[i]));
     }
     return NULL;

@@ -128,8 +128,7 @@ static tssa_status *name_block(struct export *export, const struct ir_block *blo
 
 tssa_status *export_assign_names(struct export *export)
 {
-    export->names =
-        ARENA_ARRAY(&export->scratch, const char *, (size_t) export->graph->n_values + 1);
+    export->names = ARENA_ARRAY(&export->scratch, const char *, export->n_values);
     TRY_ALLOC(export->names);
     TRY(name_signature(export));
     TRY(name_block(export, export->graph->body, false));

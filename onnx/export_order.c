@@ -45,25 +45,42 @@ static void place_operands(struct ordering *ordering, const struct ir_op *op)
             place_operands(ordering, inner);
 }
 
+static void append_all(struct ordering *ordering, const struct ir_op *op)
+{
+    const struct export_ops *instead = export_instead(ordering->export, op);
+    for (size_t i = 0; instead && i < instead->count; i++)
+        append(ordering, instead->ops[i]);
+    if (!instead)
+        append(ordering, op);
+}
+
+/* Ops that stand for others count as many. */
+static size_t count_ops(const struct export *export, const struct ir_block *block)
+{
+    size_t count = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        const struct export_ops *instead = export_instead(export, op);
+        count += instead ? instead->count : 1;
+    }
+    return count;
+}
+
 tssa_status *export_order(struct export *export, const struct ir_block *block,
                           const struct ir_op *const **ops, size_t *count)
 {
-    size_t n = 0;
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        n++;
+    for (const struct ir_op *op = block->first; op; op = op->next)
         if (is_floating(op))
             bitset_remove(&export->placed, op->results[0].id);
-    }
     struct ordering ordering = {
         .export = export,
         .block = block,
-        .ops = ARENA_ARRAY(&export->scratch, const struct ir_op *, n),
+        .ops = ARENA_ARRAY(&export->scratch, const struct ir_op *, count_ops(export, block)),
     };
     TRY_ALLOC(ordering.ops);
     for (const struct ir_op *op = block->first; op; op = op->next) {
         place_operands(&ordering, op);
         if (!is_floating(op) && !ir_op_is(op, IR_OP_return))
-            append(&ordering, op);
+            append_all(&ordering, op);
     }
     for (const struct ir_op *op = block->first; op; op = op->next)
         place(&ordering, op); /* of no use */

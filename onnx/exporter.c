@@ -86,6 +86,7 @@ static void export_init(struct export *export, const struct ir_graph *graph,
     map_init(&export->used_names, graph->allocator);
     map_init(&export->name_counts, graph->allocator);
     map_init(&export->value_notes, graph->allocator);
+    map_init(&export->rewritten, graph->allocator);
     vec_init(&export->opsets, graph->allocator);
     vec_init(&export->operands, graph->allocator);
     vec_init(&export->node_attrs, graph->allocator);
@@ -94,6 +95,7 @@ static void export_init(struct export *export, const struct ir_graph *graph,
                                      : EXTERNAL_THRESHOLD;
     export->empty =
         (struct ir_value){.id = graph->n_values, .type = graph->types.unknown, .wanted = true};
+    export->n_values = (size_t)graph->n_values + 1;
 }
 
 static void export_free(struct export *export)
@@ -101,6 +103,7 @@ static void export_free(struct export *export)
     vec_free(&export->node_attrs);
     vec_free(&export->operands);
     vec_free(&export->opsets);
+    map_free(&export->rewritten);
     map_free(&export->value_notes);
     map_free(&export->name_counts);
     map_free(&export->used_names);
@@ -114,6 +117,7 @@ static void export_free(struct export *export)
 static tssa_status *build(struct export *export)
 {
     export->ir_version = export->graph->ir_version < 3 ? 3 : export->graph->ir_version;
+    TRY(export_avoid_hazards(export));
     TRY(export_choose_opset(export));
     TRY(export_assign_names(export));
     TRY(export_collect_notes(export));

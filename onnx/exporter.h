@@ -24,7 +24,12 @@ struct onnx_export_options {
     bool external_data; /* large tensors go to a file of their own */
     const char *external_name; /* of that file, which lies beside the model; NULL: "<model>.data" */
     size_t external_threshold; /* tensors of this many bytes and more; 0: 1024 */
+    uint64_t kept_hazards;     /* bit i: hazard i is not gone around (hazards.def) */
 };
+
+/* What the exporter goes around, for the sake of the runtimes that read the file. */
+size_t onnx_hazard_count(void);
+tssa_hazard_info onnx_hazard(size_t index);
 
 /* options may be NULL. External data is refused here: there is no folder to put it in. */
 tssa_status *onnx_export(const struct ir_graph *graph, const struct onnx_export_options *options,

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Usage: docs.sh [--check] BUILD_DIR
 # Writes docs/passes.md from what the program says (tssa-opt --print-passes=markdown) and from the comment at
-# the top of each src/passes/NAME.c. With --check: only says whether the file is up to date.
+# the top of each src/passes/NAME.c, and docs/hazards.md from tssa-opt --print-hazards=markdown and the comments in
+# onnx/hazards. With --check: only says whether the files are up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-file=docs/passes.md
 check=no
 if [ "${1:-}" = --check ]; then
     check=yes
@@ -31,7 +31,7 @@ contract() {
         }' "$1"
 }
 
-page() {
+passes_page() {
     cat <<'END'
 # The passes
 
@@ -41,7 +41,10 @@ page() {
 What `tssa-opt` and `tssa-run -O` do to a graph, one pass after the other. A pass is one file in
 `src/passes`, whose first comment is printed below: what it does, what it *needs* to hold before, what it
 *keeps* as it is, and what it *breaks*, that is, what has to be run or inferred again. All of them keep the
-bits of element-wise results; [contributing.md](contributing.md) tells how to add one, and
+bits of element-wise results, the sign of a zero included: where a rewriting would lose it, it is done where
+`zero_sign.h` proves that there is no -0.0 (`recover`), and where another runtime's operator would, the file says it
+in another way ([hazards.md](hazards.md#where_zero_sign)). Only sums of floats and matrix products that are added up
+in another order may differ in the sign of a zero, as in their last bits; [contributing.md](contributing.md) tells how to add one, and
 [tools.md](tools.md#tssa-opt) how to run them one by one.
 
 END
@@ -52,12 +55,50 @@ END
     done
 }
 
+# The rows, each with the comment of its file behind it.
+hazards_page() {
+    cat <<'END'
+# Hazards
+
+<!-- Written by `make docs` (scripts/docs.sh) from onnx/hazards.def and onnx/hazards: edit these. After a merge
+     conflict take either side and run `make docs` again. -->
+
+What is legal ONNX, and yet computed wrongly, refused, or unbearably slow in a runtime that people use. What
+`tssa-opt` writes goes around each; `--keep-hazard NAME` writes it as it is, for runtimes that have no trouble with
+it. Nodes of the model that are still there stay what they were: a runtime that computes a ReduceSum of the
+model's own in double did so before.
+
+`tests/hazards/check.py` runs a model of each in ONNX Runtime with and without the way around, and fails when one is
+no longer needed. A new one is a row in `onnx/hazards.def`, a function in a file of its own in `onnx/hazards`, and a
+model in `tests/hazards/models.py`.
+END
+    local line
+    "$opt" --print-hazards=markdown | while IFS= read -r line; do
+        printf '%s\n' "$line"
+        case $line in
+        '## '*)
+            echo
+            contract "onnx/hazards/${line#\#\# }.c"
+            ;;
+        esac
+    done
+}
+
 new=$(mktemp)
 trap 'rm -f "$new"' EXIT
-page >"$new"
-if [ $check = no ]; then
-    cp "$new" "$file"
-elif ! cmp -s "$new" "$file"; then
-    echo "$file is not what src/passes says: run make docs, and commit it"
-    exit 1
-fi
+
+# Standard input becomes the page, or is what it should be.
+put() { # FILE
+    cat >"$new"
+    if [ $check = no ]; then
+        cp "$new" "$1"
+    elif ! cmp -s "$new" "$1"; then
+        echo "$1 is not what the sources say: run make docs, and commit it"
+        return 1
+    fi
+}
+
+status=0
+passes_page | put docs/passes.md || status=1
+hazards_page | put docs/hazards.md || status=1
+exit $status

@@ -17,6 +17,7 @@
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
+#include "tools/opt/hazards.h"
 #include "tools/opt/inspect.h"
 #include "tools/opt/json.h"
 #include "tools/opt/passes.h"
@@ -255,9 +256,10 @@ static enum exit_code run(struct rewrite *rewrite)
     return code == EXIT_OK ? save(rewrite) : code;
 }
 
-static enum exit_code list(enum listing listing)
+static enum exit_code list(const struct opt_arguments *arguments)
 {
-    tssa_status *status = passes_print(listing);
+    tssa_status *status =
+        arguments->listing ? passes_print(arguments->listing) : hazards_print(arguments->hazards);
     return status ? fail(EXIT_RUN, status) : EXIT_OK;
 }
 
@@ -269,7 +271,8 @@ int main(int argc, char **argv)
     setenv("OMP_PROC_BIND", "true", 0); /* as tssa-run does, for --check */
     if (opt_arguments_parse(argc, argv, &rewrite.arguments)) {
         progress_start("tssa-opt");
-        code = rewrite.arguments.listing ? list(rewrite.arguments.listing) : run(&rewrite);
+        bool lists = rewrite.arguments.listing || rewrite.arguments.hazards;
+        code = lists ? list(&rewrite.arguments) : run(&rewrite);
         progress_stop();
     }
     rewrite_free(&rewrite);

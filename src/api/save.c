@@ -1,8 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models back to ONNX. */
+#include <string.h>
+
 #include "api/handles.h"
 #include "api/options.h"
 #include "onnx/exporter.h"
+
+size_t tssa_hazard_count(void)
+{
+    return onnx_hazard_count();
+}
+
+tssa_status *tssa_hazard(size_t index, tssa_hazard_info *info)
+{
+    if (!info || index >= onnx_hazard_count())
+        return ERROR(TSSA_INVALID_ARGUMENT, "there is no hazard %zu", index);
+    *info = onnx_hazard(index);
+    return NULL;
+}
+
+static tssa_status *keep_hazard(const char *name, uint64_t *kept)
+{
+    for (size_t i = 0; name && i < onnx_hazard_count(); i++)
+        if (strcmp(onnx_hazard(i).name, name) == 0) {
+            *kept |= UINT64_C(1) << i;
+            return NULL;
+        }
+    return ERROR(TSSA_INVALID_ARGUMENT, "there is no hazard \"%s\"", name ? name : "");
+}
 
 static tssa_status *export_options(const tssa_save_options *given, struct onnx_export_options *out)
 {
@@ -12,6 +37,8 @@ static tssa_status *export_options(const tssa_save_options *given, struct onnx_e
                                         .external_data = options.save_as_external_data != 0,
                                         .external_name = options.external_data_name,
                                         .external_threshold = options.external_data_threshold};
+    for (size_t i = 0; i < options.n_kept_hazards; i++)
+        TRY(keep_hazard(options.kept_hazards[i], &out->kept_hazards));
     return NULL;
 }
 

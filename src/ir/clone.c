@@ -96,6 +96,7 @@ struct ir_op *ir_clone_op(struct ir_cloner *cloner, const struct ir_op *op)
         return NULL;
     copy->opaque = op->opaque;
     copy->version = op->version;
+    copy->exact = op->exact;
     copy->name = op->name;
     copy->notes = op->notes;
     for (uint32_t i = 0; i < op->n_operands; i++)

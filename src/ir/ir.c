@@ -95,8 +95,22 @@ struct ir_value *ir_block_add_param(struct ir_block *block)
     return value;
 }
 
+static const struct ir_block *block_of(const struct ir_value *value)
+{
+    return value->op ? value->op->parent : value->block;
+}
+
+static bool says_shape(const struct ir_type *declared)
+{
+    return declared && declared->kind != TYPE_UNKNOWN &&
+           (declared->kind != TYPE_TENSOR || declared->rank >= 0);
+}
+
 void ir_value_replace(struct ir_value *from, struct ir_value *to)
 {
+    if (says_shape(from->declared) && !says_shape(to->declared) && block_of(from) == block_of(to) &&
+        type_compatible(from->declared, to->type))
+        to->declared = from->declared;
     while (from->uses)
         ir_op_set_operand(from->uses->user, (uint32_t)(from->uses - from->uses->user->operands),
                           to);

@@ -171,6 +171,9 @@ struct ir_op {
     uint32_t id;
     int version; /* since-version it was bound to; 0 for tssa's own ops */
     enum ir_origin origin;
+    bool
+        exact; /* Stands for what every runtime computes exactly (a branch, additions in a row), so that
+                   whoever reads the file must too, though its operator may not: onnx/hazards.def. */
     const struct ir_notes *notes; /* may be NULL */
     const char *name;             /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;
@@ -270,7 +273,8 @@ bool ir_op_set_blocks(struct ir_graph *graph, struct ir_op *op, uint32_t n_block
 /* Adds or replaces; the attribute is copied, what it points to is not. */
 bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_attr *attr);
 
-/* All uses of `from` become uses of `to`. */
+/* All uses of `from` become uses of `to`, an equal value: of that, what the model declares of `from` is true, too,
+ * where both are in one block (a branch that is never taken may hold nonsense). */
 void ir_value_replace(struct ir_value *from, struct ir_value *to);
 
 /* A Constant op holding `tensor` (not copied), not yet in a block. */

@@ -220,6 +220,17 @@ static bool is_cumsum_total(const struct ir_op *op)
            axis[0] >= -infer_rank(op, 0) && axis[0] < infer_rank(op, 0);
 }
 
+/* Any bounds will do, with a step that goes on. */
+static bool is_range_total(const struct ir_op *op)
+{
+    int64_t step[IR_KNOWN_MAX];
+    size_t count;
+    for (uint32_t i = 0; i < 3; i++)
+        if (!is_ranked(op, i) || infer_rank(op, i) != 0 || infer_dtype(op, i) != TSSA_INT64)
+            return false;
+    return infer_const_ints(op, 2, step, &count) && count == 1 && step[0] != 0;
+}
+
 static bool is_construct_total(const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_operands; i++)
@@ -253,6 +264,7 @@ static const total_fn rules[IR_OP_COUNT] = {
     [IR_OP_MatMul] = is_matmul_total,
     [IR_OP_Gather] = is_gather_total,
     [IR_OP_CumSum] = is_cumsum_total,
+    [IR_OP_Range] = is_range_total,
     [IR_OP_SequenceConstruct] = is_construct_total,
 };
 

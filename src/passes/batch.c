@@ -123,6 +123,7 @@ struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op)
     }
     copy->opaque = op->opaque;
     copy->version = op->version;
+    copy->exact = op->exact;
     copy->name = op->name;
     for (uint32_t i = 0; i < op->n_results; i++)
         copy->results[i].wanted = op->results[i].wanted;
@@ -157,6 +158,7 @@ struct ir_op *batch_new(struct batch *batch, const struct ir_op *origin, enum ir
     }
     op->version = ir_op_is_own(op) ? 0 : ir_op_bind(info, IR_NEWEST_OPSET);
     op->name = origin ? origin->name : NULL;
+    op->exact = origin && origin->exact && origin->info == info;
     for (uint32_t i = 0; i < n_operands; i++)
         ir_op_set_operand(op, i, operands[i]);
     return op;
@@ -659,6 +661,23 @@ static bool batch_select(struct maker *m, const struct rule_step *step,
     return push_to_front(m, axis, rank);
 }
 
+/* gather(axis, indices that differ between iterations): theirs is the first of the axes that come. */
+static bool batch_gather(struct maker *m, const struct rule_step *step, int rank)
+{
+    bool batched;
+    uint32_t axis = (uint32_t)step->params[0].value;
+    struct rule_param *params = new_params(m, 2);
+    struct ir_value *stacked =
+        batch_get(m->batch, rule_param_value(m->op, &step->params[1]), &batched);
+    if (!params || !stacked || m->in_front || ir_op_is(m->op, IR_OP_assign))
+        return false; /* rows that are written must be proven to differ */
+    m->in_front = true;
+    rank += stacked->type->rank - 1;
+    params[0] = rule_constant(axis);
+    return rank <= TSSA_MAX_RANK && operand_param(m, stacked, &params[1]) &&
+           push(m, RULE_GATHER, 2, params) && push_to_front(m, axis, rank);
+}
+
 /* Constant axes, one more each. */
 static bool shift_axes(struct maker *m, const struct rule_step *step, struct rule_param *params,
                        uint32_t count)
@@ -746,6 +765,17 @@ static bool needs_counter(const struct maker *m, const struct rule_step *step)
     return false;
 }
 
+/* A step that differs between iterations, or that needs the shape before it. */
+static bool batch_step(struct maker *m, const struct rule_step *step, bool differs,
+                       const struct dim *const *dims, int rank)
+{
+    if (!differs)
+        return shift_expand(m, step, rank);
+    if (step->kind == RULE_SELECT)
+        return batch_select(m, step, dims, rank);
+    return step->kind == RULE_GATHER && batch_gather(m, step, rank);
+}
+
 static bool make_steps(struct maker *m, const struct rule *rule, const struct ir_type *base)
 {
     for (uint32_t i = 0; i < rule->n_steps; i++) {
@@ -753,8 +783,8 @@ static bool make_steps(struct maker *m, const struct rule *rule, const struct ir
         const struct rule prefix = {.n_steps = i, .steps = rule->steps};
         const struct dim *dims[TSSA_MAX_RANK];
         int rank;
-        bool selects = needs_counter(m, step);
-        if (!selects && step->kind != RULE_EXPAND) {
+        bool differs = needs_counter(m, step);
+        if (!differs && step->kind != RULE_EXPAND) {
             if (!shift_step(m, step))
                 return false;
             continue;
@@ -763,9 +793,7 @@ static bool make_steps(struct maker *m, const struct rule *rule, const struct ir
             rule_prefix_shape((struct ir_op *)m->op, &prefix, base->rank, base->dims, &rank, dims);
         bool known = !status && rank >= 0;
         tssa_status_free(status);
-        if (!known || (selects && step->kind != RULE_SELECT))
-            return false;
-        if (selects ? !batch_select(m, step, dims, rank) : !shift_expand(m, step, rank))
+        if (!known || !batch_step(m, step, differs, dims, rank))
             return false;
     }
     return true;

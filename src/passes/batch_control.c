@@ -182,7 +182,10 @@ static bool choose(struct batch *batch, const struct ir_op *op, uint32_t index)
                             "each iteration decides it, and its branches differ in type");
     struct ir_value *operands[] = {choice(batch, op, a->type->rank), x, y};
     struct ir_op *where = batch_make(batch, op, IR_OP_Where, 3, operands);
-    return where && batch_define(batch, op, index, &where->results[0], true);
+    if (!where)
+        return false;
+    where->exact = true;
+    return batch_define(batch, op, index, &where->results[0], true);
 }
 
 static bool choose_all(struct batch *batch, const struct ir_op *op)

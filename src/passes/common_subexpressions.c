@@ -106,6 +106,7 @@ static tssa_status *find(struct table *table, const struct ir_op *op, uint64_t h
 
 static void merge(struct table *table, struct ir_op *op, struct ir_op *into)
 {
+    into->exact |= op->exact;
     for (uint32_t i = 0; i < op->n_results; i++) {
         struct ir_value *from = &op->results[i], *to = &into->results[i];
         ir_value_replace(from, to);

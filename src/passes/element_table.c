@@ -7,6 +7,13 @@ struct path {
     int64_t offset, steps[TSSA_MAX_RANK];
 };
 
+/* How many positions there are along a coordinate, at most. */
+static bool most_positions(const struct dim *extent, int64_t *count)
+{
+    *count = extent->high;
+    return extent->high != INT64_MAX && extent->high >= 1;
+}
+
 static bool add_axis(const struct element_space *space, const struct element *at, int64_t dim,
                      int64_t stride, struct path *path)
 {
@@ -18,9 +25,9 @@ static bool add_axis(const struct element_space *space, const struct element *at
     for (int i = 0; i < space->rank; i++) {
         if (!at->factors[i] || element_dim_is(space->extents[i], 1))
             continue;
-        if (!dim_is_const(at->factors[i], &factor) || !dim_is_const(space->extents[i], &extent) ||
-            extent < 1 || __builtin_mul_overflow(factor, extent - 1, &span) || span >= dim ||
-            span <= -dim || factor >= dim || factor <= -dim)
+        if (!dim_is_const(at->factors[i], &factor) || !most_positions(space->extents[i], &extent) ||
+            __builtin_mul_overflow(factor, extent - 1, &span) || span >= dim || span <= -dim ||
+            factor >= dim || factor <= -dim)
             return false;
         low += span < 0 ? span : 0;
         high += span > 0 ? span : 0;
@@ -85,7 +92,8 @@ bool element_read_table(struct reader *reader, const struct tensor *table, const
         extents[i] = 1;
         factors[i] = 0;
         /* Coordinates that the place does not depend on need no number. */
-        if (path.steps[i] == 0 || !dim_is_const(space->extents[i], &extents[i]) || extents[i] < 2) {
+        if (path.steps[i] == 0 || !most_positions(space->extents[i], &extents[i]) ||
+            extents[i] < 2) {
             extents[i] = 1;
             continue;
         }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the pass `lower_rules` share: ONNX operators put in front of an access or assign. */
+/* What the files of the pass `lower_rules` share: ONNX operators put in front of an access or assign. The makers
+ * are for every pass that builds much (then `space` is NULL, which only regions need). */
 #ifndef TSSA_PASSES_LOWER_H
 #define TSSA_PASSES_LOWER_H
 
@@ -22,6 +23,11 @@ struct lowering {
 
 struct ir_value *lower_emit(struct lowering *l, enum ir_op_id id, uint32_t n,
                             struct ir_value *const *operands);
+struct ir_value *lower_binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b);
+/* mask ? a : b. Where is not made for BOOL in every runtime: logic says the same. */
+struct ir_value *lower_choose(struct lowering *l, struct ir_value *mask, struct ir_value *a,
+                              struct ir_value *b);
 /* With the attribute `axis`. */
 struct ir_value *lower_emit_axis(struct lowering *l, enum ir_op_id id, uint32_t n,
                                  struct ir_value *const *operands, int64_t axis);
@@ -81,6 +87,9 @@ struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const stru
 /* x with s in the region. NULL as above. */
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params);
+
+/* Makes Splits of Slices that cut an axis into parts (lower_split.c), in all blocks. */
+tssa_status *lower_splits(struct pass_context *pass);
 
 /* Does a session write it without copying what stays, or in one copy? Then it need not be lowered. */
 tssa_status *lower_is_cheap_write(struct lowering *l, const struct ir_op *op, bool *cheap);

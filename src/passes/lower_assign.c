@@ -7,13 +7,6 @@
 
 #include "passes/lower_writer.h"
 
-struct ir_value *lower_binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
-                              struct ir_value *b)
-{
-    struct ir_value *const operands[] = {a, b};
-    return lower_emit(l, id, 2, operands);
-}
-
 /* ---- The source ----------------------------------------------------------------------------------- */
 
 static bool has_dims(const struct ir_value *value, int rank, const struct dim *const *dims)
@@ -68,18 +61,6 @@ static const struct rule_step *only_step(const struct writer *w, enum rule_kind 
     return w->rule->n_steps == 1 && w->rule->steps[0].kind == kind ? &w->rule->steps[0] : NULL;
 }
 
-/* mask ? a : b. Where is not made for BOOL in every runtime: logic says the same. */
-static struct ir_value *choose(struct lowering *l, struct ir_value *mask, struct ir_value *a,
-                               struct ir_value *b)
-{
-    struct ir_value *const operands[] = {mask, a, b};
-    if (b->type->dtype != TSSA_BOOL)
-        return lower_emit(l, IR_OP_Where, 3, operands);
-    struct ir_value *outside = lower_emit(l, IR_OP_Not, 1, &mask);
-    return lower_binary(l, IR_OP_Or, lower_binary(l, IR_OP_And, mask, a),
-                        lower_binary(l, IR_OP_And, outside, b));
-}
-
 /* The source as it broadcasts to the base, when it is the same wherever the mask is true; else NULL. */
 static struct ir_value *uniform_source(struct writer *w, int axis, int mask_rank)
 {
@@ -113,7 +94,7 @@ static struct ir_value *assign_mask(struct writer *w)
     for (int i = behind; i < rank; i++)
         axes[n++] = lower_rank(mask) + i - behind;
     if (s)
-        return choose(w->l, lower_unsqueeze(w->l, mask, n, axes), s, w->x);
+        return lower_choose(w->l, lower_unsqueeze(w->l, mask, n, axes), s, w->x);
     s = axis == 0 ? lower_full_source(w) : NULL;
     if (!s)
         return NULL;
@@ -121,6 +102,25 @@ static struct ir_value *assign_mask(struct writer *w)
     struct ir_value *const operands[] = {
         w->x, lower_transpose(w->l, places, 2, (const int64_t[]){1, 0}), s};
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
+}
+
+/* The list of one element that a number was taken from. */
+static struct ir_value *list_of(const struct ir_value *value)
+{
+    const struct ir_op *op = lower_rank(value) == 0 ? value->op : NULL;
+    struct ir_value *x = op ? ir_operand(op, 0) : NULL;
+    bool same = op && (ir_op_is(op, IR_OP_Squeeze) || ir_op_is(op, IR_OP_Reshape));
+    return same && lower_rank(x) == 1 ? x : NULL;
+}
+
+/* An element of a list: ScatterElements takes a list as it is, ScatterND wants a number. */
+static struct ir_value *assign_to_list(struct writer *w, const struct lower_number *number)
+{
+    struct ir_value *s = lower_rank(w->x) == 1 ? list_of(w->s) : NULL;
+    if (!s)
+        return NULL;
+    struct ir_value *const operands[] = {w->x, number->value, s};
+    return lower_emit(w->l, IR_OP_ScatterElements, 3, operands);
 }
 
 /* One element, row or slab, that numbers name, not all of them constants: their list is the index, and no
@@ -139,9 +139,12 @@ static struct ir_value *assign_element(struct writer *w)
         numbers[i] = lower_param(w->l, &step->params[1], w->params);
         constant = constant && !numbers[i].value;
     }
-    struct ir_value *s = constant ? NULL : lower_full_source(w);
-    if (!s)
+    if (constant)
         return NULL;
+    struct ir_value *y = assign_to_list(w, &numbers[0]);
+    struct ir_value *s = y ? NULL : lower_full_source(w);
+    if (!s)
+        return y;
     struct ir_value *const operands[] = {w->x, lower_numbers(w->l, (int)n, numbers), s};
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }

@@ -54,6 +54,24 @@ struct ir_value *lower_emit(struct lowering *l, enum ir_op_id id, uint32_t n,
     return emit(l, id, n, operands, NULL);
 }
 
+struct ir_value *lower_binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b)
+{
+    struct ir_value *const operands[] = {a, b};
+    return lower_emit(l, id, 2, operands);
+}
+
+struct ir_value *lower_choose(struct lowering *l, struct ir_value *mask, struct ir_value *a,
+                              struct ir_value *b)
+{
+    struct ir_value *const operands[] = {mask, a, b};
+    if (b->type->dtype != TSSA_BOOL)
+        return lower_emit(l, IR_OP_Where, 3, operands);
+    struct ir_value *outside = lower_emit(l, IR_OP_Not, 1, &mask);
+    return lower_binary(l, IR_OP_Or, lower_binary(l, IR_OP_And, mask, a),
+                        lower_binary(l, IR_OP_And, outside, b));
+}
+
 struct ir_value *lower_emit_axis(struct lowering *l, enum ir_op_id id, uint32_t n,
                                  struct ir_value *const *operands, int64_t axis)
 {
@@ -143,11 +161,29 @@ struct ir_value *lower_cast(struct lowering *l, struct ir_value *value, tssa_dty
     return emit(l, IR_OP_Cast, 1, &value, &attr);
 }
 
+#define MAX_LOOKED_AT 64 /* ops before the one that is lowered, for one that is there already */
+
+/* The number as a list where the model has made one before; NULL: it has not. */
+static struct ir_value *find_list(const struct lowering *l, const struct ir_value *number)
+{
+    const struct ir_op *op = l->op->prev;
+    for (int i = 0; op && i < MAX_LOOKED_AT; i++, op = op->prev) {
+        if (ir_operand(op, 0) != number || lower_rank(ir_result(op, 0)) != 1)
+            continue;
+        if (ir_op_is(op, IR_OP_Unsqueeze) || ir_op_is(op, IR_OP_Reshape))
+            return ir_result(op, 0);
+    }
+    return NULL;
+}
+
 struct ir_value *lower_scalar(struct lowering *l, struct ir_value *value, int rank)
 {
     value = lower_cast(l, value, TSSA_INT64);
     if (l->status || lower_rank(value) == rank)
         return value;
+    struct ir_value *list = lower_rank(value) == 0 ? find_list(l, value) : NULL;
+    if (list)
+        return list;
     if (lower_rank(value) == 0)
         return lower_unsqueeze(l, value, 1, (const int64_t[]){0});
     struct ir_value *const operands[] = {value,

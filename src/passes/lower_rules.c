@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Turns accesses and assigns into ONNX's operators, the cheapest that say the same: one Gather, Slice,
- * Transpose, ... for a step of a read; Concat, Where or ScatterND for a write.
+ * Transpose, ... for a step of a read, one Split for slices that cut an axis into parts; Concat, Where or
+ * ScatterND for a write.
  *
  *   needs   types, known elements
  *   keeps   types; results' bits
@@ -127,6 +128,8 @@ tssa_status *pass_lower_rules(struct pass_context *pass)
     struct visitor visitor = {.pass = pass, .chain = VEC_INIT(pass->graph->allocator)};
     region_space_init(&visitor.space, pass->graph);
     tssa_status *status = ir_block_walk(pass->graph->body, visit, &visitor);
+    if (!status && !pass_is_for_session(pass)) /* which reads slices where they are */
+        status = lower_splits(pass);
     region_space_free(&visitor.space);
     vec_free(&visitor.chain);
     return status;

@@ -21,8 +21,6 @@ struct writer {
 tssa_status *lower_open_writer(struct writer *w, struct lowering *l, struct ir_value *x,
                                struct ir_value *s, const struct rule *rule,
                                struct ir_value *const *params);
-struct ir_value *lower_binary(struct lowering *l, enum ir_op_id id, struct ir_value *a,
-                              struct ir_value *b);
 /* x[start:end] of one axis; both are lists of one element. */
 struct ir_value *lower_slice(struct lowering *l, struct ir_value *x, int axis,
                              struct ir_value *start, struct ir_value *end);

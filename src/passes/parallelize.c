@@ -408,6 +408,7 @@ static struct ir_value *final_reduction(struct state *s, struct batch *batch, ui
     struct ir_op *op = batch_new(batch, c->combine, how->reduce, 2, operands);
     if (!op)
         return NULL;
+    op->exact = true;
     if (!batch_set_int(batch, op, "keepdims", 0) || !batch_put(batch, op))
         return NULL;
     return how->truth ? cast_to(batch, c->combine, &op->results[0], TSSA_BOOL) : &op->results[0];

@@ -56,6 +56,7 @@ static const struct stage level_2[] = {
           "scan_outputs",
           "stack_sequences",
           "sequence_maps",
+          "ragged_rows",
           "distribute",
           "coalesce",
           "parallelize",

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/zero_sign.h"
 #include "passes/recover.h"
-#include "passes/zero_sign.h"
 
 /* What a Pad puts zeros around, and how many on every axis. */
 struct padding {

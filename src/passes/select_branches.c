@@ -4,7 +4,9 @@
  * costs more than what it saves: both sides are computed, and Where selects.
  *
  *   needs   types, known elements
- *   keeps   types; ops that might fail (total.h) stay behind their condition, and so does real work
+ *   keeps   types; bits, signs of zeros too, for which the exporter sees to runtimes whose Where loses them
+ *           (onnx/hazards.def); ops that might fail (total.h) stay behind their condition, and so does real
+ *           work
  *   breaks  known elements of the results
  */
 #include "ir/clone.h"
@@ -79,6 +81,7 @@ static tssa_status *select_result(struct ir_graph *graph, struct ir_op *op, uint
         TRY_ALLOC(where);
         where->version = ir_op_bind(where->info, IR_NEWEST_OPSET);
         where->name = op->name;
+        where->exact = true;
         ir_op_set_operand(where, 0, ir_operand(op, 0));
         ir_op_set_operand(where, 1, a);
         ir_op_set_operand(where, 2, b);

@@ -103,17 +103,28 @@ static const struct ir_type *type_of(const struct ir_value *value)
     return vague && value->declared ? value->declared : type;
 }
 
+/* What is known of a dim; -1: nothing. */
+static int64_t known_dim(const struct run *run, const struct ir_type *type, int axis)
+{
+    int64_t dim;
+    return plan_dim(run->plan, run->symbols, type->dims[axis], &dim) ? dim : -1;
+}
+
 void control_empty_element(const struct run *run, const struct ir_value *source,
                            struct tensor *element)
 {
-    const struct ir_type *type = type_of(source);
+    const struct ir_type *type = type_of(source), *declared = source->declared;
     bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
     *element = (struct tensor){.dtype = TSSA_FLOAT, .rank = known ? type->rank : 0};
     if (type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED)
         element->dtype = type->dtype;
+    bool says = declared && declared->kind == TYPE_TENSOR && declared->rank == element->rank;
     for (int i = 0; i < element->rank; i++) {
         int64_t *dim = &element->dims[i];
-        if (!plan_dim(run->plan, run->symbols, type->dims[i], dim) || *dim < 0)
+        *dim = known_dim(run, type, i);
+        if (*dim < 0 && says)
+            *dim = known_dim(run, declared, i);
+        if (*dim < 0)
             *dim = 0;
     }
 }

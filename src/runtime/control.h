@@ -22,8 +22,8 @@ tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, st
 tssa_status *control_read_bool(const struct value *value, const char *what, bool *result);
 tssa_status *control_read_int(const struct value *value, const char *what, int64_t *result);
 /* dtype and dims of a scan output's element when no iteration ran: of `source`, the value that would have
- * been one, as inferred, else as declared. Dims that the inputs do not determine are 0, as is an unknown
- * rank. */
+ * been one, as inferred, and where that is not known as declared. Dims that neither determines are 0, as is
+ * an unknown rank. */
 void control_empty_element(const struct run *run, const struct ir_value *source,
                            struct tensor *element);
 

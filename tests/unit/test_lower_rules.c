@@ -383,10 +383,46 @@ static void test_chains(void **state)
     }
 }
 
+/* ---- One element of a list ------------------------------------------------------------------------ */
+
+/* In the operators that the model had, whether the number is a list there already or not. */
+static void test_element_of_a_list(void **state)
+{
+    (void)state;
+    static const char before[] =
+        "graph (%x: f32[N], %n: i64[], %s: f32[1]) -> (%sum as \"sum\", %y as \"y\") {\n"
+        "  %one = Constant() {value = i64[1] [1]}\n"
+        "  %c = Constant() {value = bool[] true}\n"
+        "  %sum, %y = Loop(%n, %c, %s, %x) {\n"
+        "    body(%i: i64[], %go: bool[], %a: f32[1], %out: f32[N]) {\n"
+        "      %at = Reshape(%i, %one)\n"
+        "      %element = Gather(%x, %at)\n"
+        "      %next = Add(%a, %element)\n";
+    static const char *const writes[] = {
+        "      %written = ScatterElements(%out, %at, %next)\n",
+        "      %zero = Constant() {value = i64[1] [0]}\n"
+        "      %number = Squeeze(%next, %zero)\n"
+        "      %twice = Add(%at, %one)\n"
+        "      %written = ScatterND(%out, %at, %number)\n",
+    };
+    for (size_t i = 0; i < sizeof writes / sizeof *writes; i++) {
+        char text[1024];
+        snprintf(text, sizeof text,
+                 "%s%s      return(%%go, %%next, %%written)\n    }\n  }\n"
+                 "  return(%%sum, %%y)\n}\n",
+                 before, writes[i]);
+        static const char passes[] = "recover lower_rules fold_shapes dead_code";
+        assert_true(rewrite_check(&(const struct rewrite_check){
+            .text = text, .passes = passes, .size = 5, .scalar = 5, .seed = i}));
+        assert_int_equal(rewrite_count(text, passes, "ScatterElements"), 1);
+        assert_int_equal(rewrite_count(text, passes, "queeze"), 0);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_same_bits),
-                                       cmocka_unit_test(test_what_sessions_keep),
-                                       cmocka_unit_test(test_chains)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_element_of_a_list),
+        cmocka_unit_test(test_what_sessions_keep), cmocka_unit_test(test_chains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

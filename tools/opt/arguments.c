@@ -24,7 +24,9 @@ enum {
     KEY_VERIFY,
     KEY_STATS,
     KEY_EXTERNAL,
-    KEY_FUNCTIONS
+    KEY_FUNCTIONS,
+    KEY_KEEP_HAZARD,
+    KEY_HAZARDS
 };
 
 static const struct argp_option options[] = {
@@ -49,6 +51,10 @@ static const struct argp_option options[] = {
      2},
     {"save-as-external-data", KEY_EXTERNAL, NULL, 0,
      "Put large weights into OUT.data; models above 2 GiB always do", 2},
+    {"keep-hazard", KEY_KEEP_HAZARD, "A,B,C", 0,
+     "Write as it is what some runtime has trouble with, for others; may be given again", 2},
+    {"print-hazards", KEY_HAZARDS, "markdown", OPTION_ARG_OPTIONAL,
+     "List what is not written as it is, for which runtimes' sake, and end", 2},
 
     {NULL, 0, NULL, 0, "What is checked:", 3},
     {"check", KEY_CHECK, "N", 0,
@@ -103,7 +109,7 @@ static const char documentation[] =
     "the model cannot be loaded, 4 it cannot be written as asked, 5 a rewrite failed, 6 a file "
     "cannot be written.\n";
 
-/* ---- Lists of passes -------------------------------------------------------------------------------- */
+/* ---- Lists of names --------------------------------------------------------------------------------- */
 
 static error_t add_name(struct name_list *list, const char *name)
 {
@@ -124,8 +130,27 @@ static bool is_pass(const char *name)
     return false;
 }
 
+static bool is_hazard(const char *name)
+{
+    tssa_hazard_info info;
+    for (size_t i = 0; i < tssa_hazard_count(); i++)
+        if (!tssa_hazard(i, &info) && strcmp(info.name, name) == 0)
+            return true;
+    return false;
+}
+
+/* What may be in a list. */
+struct name_kind {
+    const char *word, *listed_by;
+    bool (*is_one)(const char *name);
+};
+
+static const struct name_kind pass_names = {"pass", "--print-passes", is_pass};
+static const struct name_kind hazard_names = {"hazard", "--print-hazards", is_hazard};
+
 /* "a,b,c"; "" is an empty list. */
-static error_t add_names(struct name_list *list, const char *option, const char *argument)
+static error_t add_names(struct name_list *list, const struct name_kind *kind, const char *option,
+                         const char *argument)
 {
     char **more = reallocarray(list->texts, list->text_count + 1, sizeof *more);
     if (!more)
@@ -136,8 +161,9 @@ static error_t add_names(struct name_list *list, const char *option, const char 
         return ENOMEM;
     list->text_count++;
     for (char *name = strtok_r(text, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
-        if (!is_pass(name)) {
-            complain("%s %s: there is no such pass; --print-passes lists them", option, name);
+        if (!kind->is_one(name)) {
+            complain("%s %s: there is no such %s; %s lists them", option, name, kind->word,
+                     kind->listed_by);
             return EINVAL;
         }
         error_t error = add_name(list, name);
@@ -178,15 +204,22 @@ static error_t parse_positional(struct opt_arguments *arguments, const char *arg
     return 0;
 }
 
+static error_t parse_listing(const char *option, const char *argument, enum listing *listing)
+{
+    if (argument && strcmp(argument, "markdown") != 0)
+        return argument_refuse(option, argument, "markdown, or nothing,");
+    *listing = argument ? LISTING_MARKDOWN : LISTING_TEXT;
+    return 0;
+}
+
 /* Options that may have one word as their argument. */
 static error_t parse_word(int key, const char *argument, struct opt_arguments *arguments)
 {
     switch (key) {
     case KEY_LIST:
-        if (argument && strcmp(argument, "markdown") != 0)
-            return argument_refuse("--print-passes", argument, "markdown, or nothing,");
-        arguments->listing = argument ? LISTING_MARKDOWN : LISTING_TEXT;
-        return 0;
+        return parse_listing("--print-passes", argument, &arguments->listing);
+    case KEY_HAZARDS:
+        return parse_listing("--print-hazards", argument, &arguments->hazards);
     case KEY_REMARKS:
         if (argument && strcmp(argument, "json") != 0)
             return argument_refuse("--remarks", argument, "json, or nothing,");
@@ -216,9 +249,11 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
     switch (key) {
     case KEY_PASSES:
         arguments->passes_given = true;
-        return add_names(&arguments->passes, "--passes", argument);
+        return add_names(&arguments->passes, &pass_names, "--passes", argument);
     case KEY_SKIP:
-        return add_names(&arguments->skipped, "--skip-pass", argument);
+        return add_names(&arguments->skipped, &pass_names, "--skip-pass", argument);
+    case KEY_KEEP_HAZARD:
+        return add_names(&arguments->kept_hazards, &hazard_names, "--keep-hazard", argument);
     case KEY_SHAPE:
         return argument_shape(&arguments->common.source, "--input-shape", argument);
     case KEY_EXTERNAL:
@@ -246,7 +281,7 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
 /* What must not be asked for together. */
 static error_t check_together(const struct opt_arguments *arguments)
 {
-    if (arguments->listing)
+    if (arguments->listing || arguments->hazards)
         return 0;
     if (!arguments->model)
         complain("which model? See tssa-opt --help");
@@ -293,4 +328,5 @@ void opt_arguments_free(struct opt_arguments *arguments)
     input_source_free(&arguments->common.source);
     free_names(&arguments->passes);
     free_names(&arguments->skipped);
+    free_names(&arguments->kept_hazards);
 }

@@ -8,7 +8,7 @@
 enum remark_format { REMARKS_NONE, REMARKS_TEXT, REMARKS_JSON };
 enum listing { LISTING_NONE, LISTING_TEXT, LISTING_MARKDOWN };
 
-/* Names of passes; they point into `text`. */
+/* Names of passes or hazards; they point into `texts`. */
 struct name_list {
     const char **names;
     size_t count;
@@ -19,9 +19,10 @@ struct name_list {
 struct opt_arguments {
     const char *model, *output;     /* output NULL: look only */
     struct common_arguments common; /* `source`: what is fixed in the model, and the seed */
-    struct name_list passes, skipped;
+    struct name_list passes, skipped, kept_hazards;
     bool passes_given;
     enum listing listing;  /* --print-passes */
+    enum listing hazards;  /* --print-hazards */
     bool dump;             /* --dump-ir, whatever it dumps */
     const char *dump_pass; /* "all", a pass, or NULL: the result */
     const char *dump_dir;  /* NULL: to standard error */

@@ -184,7 +184,9 @@ static tssa_save_options save_options(const struct rewrite *rewrite)
 {
     return (tssa_save_options){.struct_size = sizeof(tssa_save_options),
                                .opset = rewrite->arguments.opset,
-                               .save_as_external_data = rewrite->arguments.external_data};
+                               .save_as_external_data = rewrite->arguments.external_data,
+                               .kept_hazards = rewrite->arguments.kept_hazards.names,
+                               .n_kept_hazards = rewrite->arguments.kept_hazards.count};
 }
 
 static void add_bytes(void *user, const void *data, size_t size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "passes/zero_sign.h"
+#include "ir/zero_sign.h"
 
 #include <math.h>
 

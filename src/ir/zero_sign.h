@@ -2,8 +2,8 @@
 /*
  * Which floats are never -0.0: adding 0.0 to these changes no bit, while of -0.0 it makes 0.0.
  */
-#ifndef TSSA_PASSES_ZERO_SIGN_H
-#define TSSA_PASSES_ZERO_SIGN_H
+#ifndef TSSA_IR_ZERO_SIGN_H
+#define TSSA_IR_ZERO_SIGN_H
 
 #include "ir/ir.h"
 

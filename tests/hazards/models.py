@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A model for each row of onnx/hazards.def: what the optimizer makes of it is such a hazard.
+
+Each function gives a model that ONNX Runtime computes as the standard says, and inputs for it.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
+
+Example = tuple[ModelProto, dict[str, np.ndarray]]
+
+node = helper.make_node
+
+
+def value(name: str, dtype: type, shape: Sequence[int | str | None] | None) -> ValueInfoProto:
+    kind = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    return helper.make_tensor_value_info(name, kind, shape)
+
+
+def graph(
+    name: str,
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[ValueInfoProto],
+    outputs: Sequence[ValueInfoProto],
+) -> GraphProto:
+    return helper.make_graph(nodes, name, inputs, outputs)
+
+
+def model(
+    nodes: Sequence[NodeProto],
+    inputs: Sequence[ValueInfoProto],
+    outputs: Sequence[ValueInfoProto],
+) -> ModelProto:
+    opsets = [helper.make_opsetid("", 18)]
+    return helper.make_model(
+        graph("g", nodes, inputs, outputs), opset_imports=opsets, ir_version=8
+    )
+
+
+def number(name: str, content: int) -> NodeProto:
+    return node("Constant", [], [name], value_int=content)
+
+
+def loop_counter() -> Example:
+    """A chain that must stay a Loop, and beside it the iteration number."""
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Softmax", ["s"], ["next"]),
+            node("Identity", ["i"], ["k"]),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.float32, [3])],
+        [value("more", np.bool_, []), value("next", np.float32, [3]), value("k", np.int64, [])],
+    )
+    return model(
+        [node("Loop", ["m", "", "x"], ["y", "numbers"], body=body)],
+        [value("x", np.float32, [3]), value("m", np.int64, [])],
+        [value("y", np.float32, [3]), value("numbers", np.int64, ["M"])],
+    ), {"x": np.float32([1, 2, 3]), "m": np.int64(4)}
+
+
+def scan_parameter() -> Example:
+    body = graph(
+        "body",
+        [node("Identity", ["e"], ["next"]), node("Identity", ["s"], ["before"])],
+        [value("s", np.float32, [3]), value("e", np.float32, [3])],
+        [value("next", np.float32, [3]), value("before", np.float32, [3])],
+    )
+    return model(
+        [node("Scan", ["w", "x"], ["y", "z"], body=body, num_scan_inputs=1)],
+        [value("w", np.float32, [3]), value("x", np.float32, [4, 3])],
+        [value("y", np.float32, [3]), value("z", np.float32, [4, 3])],
+    ), {"w": np.float32([7, 8, 9]), "x": np.arange(12, dtype=np.float32).reshape(4, 3)}
+
+
+def branches(then_nodes: Sequence[NodeProto], results: Sequence[str]) -> Example:
+    """An If that must stay one, since its work is not known."""
+    rows: Sequence[str] = ["N"]
+    then = graph("then", then_nodes, [], [value(name, np.float32, rows) for name in results])
+    other = graph(
+        "else",
+        [node(("Exp", "Sqrt")[k], ["x"], [f"e{k}"]) for k in range(len(results))],
+        [],
+        [value(f"e{k}", np.float32, rows) for k in range(len(results))],
+    )
+    names = [f"y{k}" for k in range(len(results))]
+    return model(
+        [node("If", ["b"], names, then_branch=then, else_branch=other)],
+        [value("b", np.bool_, []), value("x", np.float32, rows)],
+        [value(name, np.float32, rows) for name in names],
+    ), {"b": np.bool_(True), "x": np.float32([1, 2, 3])}
+
+
+def outer_result() -> Example:
+    return branches([node("Identity", ["x"], ["p"])], ["p"])
+
+
+def repeated_result() -> Example:
+    return branches([node("Neg", ["x"], ["p"]), node("Identity", ["p"], ["q"])], ["p", "q"])
+
+
+def stacked_shape() -> Example:
+    """The shape of what is stacked stands at a node that goes."""
+    then = graph(
+        "then",
+        [node("Constant", [], ["s1"], value_ints=[1]), node("Reshape", ["w", "s1"], ["a"])],
+        [],
+        [value("a", np.float32, ["K"])],
+    )
+    other = graph(
+        "else",
+        [node("Constant", [], ["s2"], value_ints=[1, 1]), node("Reshape", ["w", "s2"], ["b"])],
+        [],
+        [value("b", np.float32, ["K", "L"])],
+    )
+    body = graph(
+        "body",
+        [
+            node("Add", ["s", "e"], ["next"]),
+            node("Add", ["u", "e"], ["v"]),
+            node("Squeeze", ["v"], ["q"]),
+            node("Identity", ["q"], ["o"]),
+        ],
+        [value("s", np.float32, []), value("e", np.float32, [])],
+        [value("next", np.float32, []), value("o", np.float32, [])],
+    )
+    return model(
+        [
+            node("If", ["c"], ["u"], then_branch=then, else_branch=other),
+            node("Scan", ["w", "x"], ["y", "z"], body=body, num_scan_inputs=1),
+        ],
+        [value("x", np.float32, [4]), value("w", np.float32, []), value("c", np.bool_, [])],
+        [value("y", np.float32, []), value("z", np.float32, [4])],
+    ), {"x": np.float32([1, 2, 3, 4]), "w": np.float32(5), "c": np.bool_(True)}
+
+
+def reduction(operator: str, rows: Sequence[int]) -> Example:
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Gather", ["x", "i"], ["e"]),
+            node(operator, ["s", "e"], ["next"]),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.int64, [])],
+        [value("more", np.bool_, []), value("next", np.int64, [])],
+    )
+    return model(
+        [node("Loop", ["m", "", "a"], ["y"], body=body)],
+        [value("x", np.int64, [3]), value("a", np.int64, []), value("m", np.int64, [])],
+        [value("y", np.int64, [])],
+    ), {"x": np.int64(rows), "a": np.int64(1), "m": np.int64(3)}
+
+
+def integer_sum() -> Example:
+    return reduction("Add", [2**53, 2**62, 2**62 + 5])
+
+
+def integer_product() -> Example:
+    return reduction("Mul", [3, 2**40 + 1, 2**40 + 3])
+
+
+def where_zero_sign() -> Example:
+    then = graph("then", [node("Identity", ["x"], ["p"])], [], [value("p", np.float32, [2])])
+    other = graph("else", [node("Identity", ["n"], ["q"])], [], [value("q", np.float32, [2])])
+    return model(
+        [
+            node("Neg", ["x"], ["n"]),
+            node("If", ["b"], ["y"], then_branch=then, else_branch=other),
+        ],
+        [value("x", np.float32, [2]), value("b", np.bool_, [])],
+        [value("y", np.float32, [2])],
+    ), {"x": np.float32([-0.0, 0.0]), "b": np.bool_(True)}
+
+
+MODELS: dict[str, Callable[[], Example]] = {
+    f.__name__: f
+    for f in (
+        loop_counter,
+        scan_parameter,
+        outer_result,
+        repeated_result,
+        stacked_shape,
+        integer_sum,
+        integer_product,
+        where_zero_sign,
+    )
+}
