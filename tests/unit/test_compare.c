@@ -50,6 +50,35 @@ static void floats_have_a_tolerance(void **state)
     assert_true(same_float(-0.0f, 0.0f));
 }
 
+/* Zeros of unlike sign are one thing where nothing else differs, and none where something was rounded. */
+static void zero_signs_differ_alone(void **state)
+{
+    (void)state;
+    const struct compare_rule rule = {.rtol = 1e-3, .atol = 1e-5, .zero_signs = true};
+    float zeros[] = {1, 0.0f, 0.0f}, signs[] = {1, -0.0f, 0.0f}, rounded[] = {1.0000001f, -0.0f, 0},
+          tiny[] = {1, 0.0f, -1e-30f}, nans[] = {NAN, 0.0f, 0.0f};
+    double parts[] = {1, 0.0}, other_parts[] = {1, -0.0};
+    assert_true(same(&rule, TSSA_FLOAT, zeros, zeros, 3));
+    assert_true(same(&rule, TSSA_FLOAT, signs, signs, 3));
+    assert_false(same(&rule, TSSA_FLOAT, signs, zeros, 3));
+    assert_false(same(&rule, TSSA_FLOAT, zeros, signs, 3));
+    assert_true(same(&strict, TSSA_FLOAT, zeros, signs, 3)); /* who does not ask for it */
+    assert_true(same(&rule, TSSA_FLOAT, rounded, zeros, 3));
+    assert_true(same(&rule, TSSA_FLOAT, tiny, zeros, 3)); /* the tolerance's to judge */
+    assert_false(same(&rule, TSSA_FLOAT, nans, zeros, 3));
+    assert_false(same(&rule, TSSA_FLOAT, zeros, nans, 3));
+    assert_true(same(&rule, TSSA_FLOAT, nans, nans, 3));
+    assert_false(same(&rule, TSSA_COMPLEX128, parts, other_parts, 1));
+    struct value a = vector(TSSA_FLOAT, signs, 3), e = vector(TSSA_FLOAT, zeros, 3);
+    struct compare_report report;
+    assert_false(compare_values(&a, &e, &rule, &report));
+    assert_string_equal(report.why,
+                        "1 of 3 elements differ in the sign of zero alone, the first at [1]");
+    a = vector(TSSA_FLOAT, rounded, 3);
+    assert_true(compare_values(&a, &e, &rule, &report));
+    assert_int_equal(report.zero_signs, 1);
+}
+
 static void nan_and_infinity(void **state)
 {
     (void)state;
@@ -191,6 +220,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(floats_have_a_tolerance),
+        cmocka_unit_test(zero_signs_differ_alone),
         cmocka_unit_test(nan_and_infinity),
         cmocka_unit_test(half_is_compared_in_half),
         cmocka_unit_test(bfloat16_is_exact_in_effect),

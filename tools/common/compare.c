@@ -109,6 +109,25 @@ static judge judge_for(tssa_dtype dtype, const struct compare_rule *rule)
     }
 }
 
+/* Zeros of unlike sign; in one of its parts for a complex number. */
+static bool zero_sign_differs(tssa_dtype dtype, const char *actual, const char *expected)
+{
+    enum dtype_class cls = dtype_info(dtype)->cls;
+    bool complex = cls == DTYPE_CLASS_COMPLEX;
+    if (!complex && cls != DTYPE_CLASS_FLOAT)
+        return false;
+    if (complex)
+        dtype = dtype == TSSA_COMPLEX64 ? TSSA_FLOAT : TSSA_DOUBLE;
+    for (size_t part = 0; part < (complex ? 2 : 1); part++) {
+        size_t at = part * dtype_info(dtype)->size;
+        double a = dtype_load_double(dtype, actual + at),
+               e = dtype_load_double(dtype, expected + at);
+        if (a == 0 && e == 0 && signbit(a) != signbit(e))
+            return true;
+    }
+    return false;
+}
+
 /* ---- The report ----------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 2, 3))) static bool differ(struct compare_report *report,
@@ -195,8 +214,11 @@ static bool compare_tensors(const struct tensor *actual, const struct tensor *ex
             if (magnitude > 0)
                 report->max_rel = fmax(report->max_rel, verdict.error / magnitude);
         }
-        if (verdict.close)
+        if (verdict.close) {
+            if (zero_sign_differs(expected->dtype, a, e) && report->zero_signs++ == 0)
+                print_index(expected, i, report->zero_where, sizeof report->zero_where);
             continue;
+        }
         differing++;
         double ratio =
             verdict.error / verdict.tolerance; /* NaN when a NaN or an infinity is missed */
@@ -254,5 +276,11 @@ bool compare_values(const struct value *actual, const struct value *expected,
                     const struct compare_rule *rule, struct compare_report *report)
 {
     *report = (struct compare_report){.equal = true};
-    return compare(actual, expected, rule, report);
+    if (!compare(actual, expected, rule, report))
+        return false;
+    if (rule->zero_signs && report->zero_signs && report->max_abs == 0)
+        return differ(report,
+                      "%zu of %zu elements differ in the sign of zero alone, the first at %s",
+                      report->zero_signs, report->compared, report->zero_where);
+    return true;
 }
