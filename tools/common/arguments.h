@@ -19,6 +19,7 @@ enum exit_code {
     EXIT_UNSUPPORTED = 4,  /* the model is valid, but needs what tssa does not have */
     EXIT_RUN = 5,          /* a run or a rewrite failed */
     EXIT_FILE = 6,         /* a file of inputs or outputs, or a model, cannot be read or written */
+    EXIT_UNCHECKED = 7,    /* --check found no difference, for it could not compare anything */
     EXIT_INTERRUPTED = 130 /* Ctrl-C ended it; what there was until then was printed */
 };
 
@@ -45,7 +46,8 @@ struct dim_argument {
 /* What the dims become that nothing fixes. */
 struct size_guess {
     int64_t size;    /* of all; 0: 1 */
-    uint64_t spread; /* not 0: 1 to `spread`, for each symbol another */
+    uint64_t spread; /* not 0: `least` to `spread`, for each symbol another */
+    uint64_t least;  /* 0: 1 */
     int rank;        /* of tensors whose rank nobody knows; 0: that is an error */
 };
 

@@ -171,7 +171,9 @@ static tssa_status *guess_size(struct maker *maker, const tssa_value_info *info,
     const struct size_guess *guess = &maker->source->guess;
     struct random random;
     random_seed(&random, maker->source->seed, UINT64_MAX - maker->guessed++);
-    *size = guess->spread ? 1 + (int64_t)(random_next(&random) % guess->spread) : guess->size;
+    uint64_t least = guess->least ? guess->least : 1;
+    *size = guess->spread ? (int64_t)(least + random_next(&random) % (guess->spread - least + 1))
+                          : guess->size;
     if (*size == 0 || (*size > GUESS_SMALL && axis < rank - 2))
         *size = 1;
     text_puts(&maker->guesses, maker->guesses.size ? ", " : "");
@@ -268,7 +270,7 @@ static tssa_status *make_random(struct maker *maker, size_t index, const tssa_va
     random_seed(&random, maker->source->seed, index);
     if (info->kind == TSSA_KIND_TENSOR)
         TRY(random_tensor(maker, info, &random, &value));
-    else if (info->kind == TSSA_KIND_SEQUENCE)
+    else if (info->kind == TSSA_KIND_SEQUENCE && info->dtype != TSSA_UNDEFINED)
         TRY(random_sequence(maker, info, &random, &value));
     else
         return ERROR(TSSA_INVALID_ARGUMENT, "input %s: a value of its type must come from a file",

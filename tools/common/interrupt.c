@@ -4,7 +4,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
-#include <unistd.h>
+#include <sys/time.h>
 
 /* A signal handler has no argument to find the session by. */
 static _Atomic(tssa_session *) running;
@@ -30,11 +30,18 @@ void interrupt_arm(tssa_session *session, unsigned seconds)
     interrupt_limit(session, seconds);
 }
 
-void interrupt_limit(tssa_session *session, unsigned seconds)
+static void set_timer(double seconds)
+{
+    struct itimerval timer = {.it_value = {.tv_sec = (time_t)seconds}};
+    timer.it_value.tv_usec = (suseconds_t)((seconds - (double)timer.it_value.tv_sec) * 1e6);
+    setitimer(ITIMER_REAL, &timer, NULL);
+}
+
+void interrupt_limit(tssa_session *session, double seconds)
 {
     atomic_store(&running, session);
     handle(SIGALRM, stop);
-    alarm(seconds);
+    set_timer(seconds);
 }
 
 void interrupt_switch(tssa_session *session)
@@ -51,7 +58,7 @@ int interrupt_came(void)
 
 void interrupt_disarm(void)
 {
-    alarm(0);
+    set_timer(0);
     handle(SIGINT, SIG_DFL);
     handle(SIGALRM, SIG_DFL);
     atomic_store(&running, NULL);
@@ -82,6 +89,11 @@ void interrupt_defer(void)
 {
     pending = 0;
     replace(SIG_DFL, remember);
+}
+
+bool interrupt_pending(void)
+{
+    return pending != 0;
 }
 
 void interrupt_resume(void)

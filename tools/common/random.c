@@ -49,6 +49,8 @@ static double normal(struct random *random)
 /* Of 64 numbers one is -0.0: a rewrite that changes the sign of a zero is seen behind a division. */
 static double next_float(struct random *random, uint64_t bits, enum random_floats kind)
 {
+    if (kind == RANDOM_ZEROS && bits >> 63)
+        return bits >> 62 & 1 ? -0.0 : 0.0;
     if (kind != RANDOM_UNIT && bits >> 58 == 0)
         return -0.0;
     switch (kind) {
@@ -57,6 +59,7 @@ static double next_float(struct random *random, uint64_t bits, enum random_float
     case RANDOM_WIDE:
         return 100 * normal(random);
     case RANDOM_NORMAL:
+    case RANDOM_ZEROS:
         break;
     }
     return normal(random);
@@ -83,9 +86,13 @@ static int64_t end_of(tssa_dtype dtype)
     }
 }
 
-static int64_t pick_integer(uint64_t bits, const struct random_style *style, tssa_dtype dtype)
+static int64_t pick_integer(uint64_t bits, const struct random_style *style, tssa_dtype dtype,
+                            size_t count)
 {
     int64_t end = end_of(dtype);
+    bool wide = dtype_info(dtype)->size >= sizeof(int32_t);
+    if (style->single && count == 1 && (wide || style->single < end))
+        return style->single - (int64_t)(bits >> 33) % (style->single / 2 + 1);
     if (style->integers)
         return (int64_t)(bits >> 33) % (style->integers < end ? style->integers : end);
     return (int64_t)(bits >> 62) % (end < RANDOM_INTEGERS ? end : RANDOM_INTEGERS);
@@ -124,7 +131,8 @@ void random_fill_style(struct random *random, const struct random_style *style,
             *(uint8_t *)element = bits >> 62 & 1;
             break;
         default:
-            dtype_store_int64(tensor->dtype, element, pick_integer(bits, style, tensor->dtype));
+            dtype_store_int64(tensor->dtype, element,
+                              pick_integer(bits, style, tensor->dtype, count));
         }
     }
 }

@@ -23,13 +23,17 @@ uint64_t random_next(struct random *random);
 enum random_floats {
     RANDOM_NORMAL, /* near to normal, mean 0 and deviation 1 */
     RANDOM_UNIT,   /* from 0 to 1: scores, colours */
-    RANDOM_WIDE    /* near to normal, deviation 100: coordinates */
+    RANDOM_WIDE,   /* near to normal, deviation 100: coordinates */
+    RANDOM_ZEROS   /* as RANDOM_NORMAL, but half of them are zeros, of either sign */
 };
 
 /* All zero: what random_fill gives. */
 struct random_style {
     enum random_floats floats;
     int64_t integers; /* integers are below this; 0: RANDOM_INTEGERS */
+    int64_t
+        single; /* an integer that is a tensor by itself, a trip count, say, is from half of this
+                         to this; 0: as others */
 };
 
 /*

@@ -38,6 +38,20 @@ tssa_status *value_file_read(const tssa_allocator *allocator, const char *path,
     return status_prefix(status, "%s", path);
 }
 
+tssa_status *value_file_write(const tssa_allocator *allocator, const char *path,
+                              const struct value *value, const tssa_value_info *info)
+{
+    struct text text;
+    text_init(&text, allocator);
+    tssa_status *status = onnx_write_value(value, info->is_optional != 0, info->name, &text);
+    if (!status && text.failed)
+        status = status_out_of_memory();
+    status = status ? status_prefix(status, "%s", path)
+                    : file_write(allocator, path, text.data, text.size);
+    text_free(&text);
+    return status;
+}
+
 /* FOLDER/PREFIX_K_I.npy for I from 0 on. */
 static tssa_status *read_elements(const tssa_allocator *allocator, const char *folder,
                                   const char *prefix, size_t index,

@@ -13,6 +13,10 @@ struct onnx_value_type value_file_type(const tssa_value_info *info);
 tssa_status *value_file_read(const tssa_allocator *allocator, const char *path,
                              const struct onnx_value_type *type, struct value *value);
 
+/* As .pb, which holds every kind of value. Errors start with the path. */
+tssa_status *value_file_write(const tssa_allocator *allocator, const char *path,
+                              const struct value *value, const tssa_value_info *info);
+
 /*
  * Value number `index` of a data set, found under the first of these names that there is:
  * FOLDER/PREFIX_K.pb, FOLDER/PREFIX_K.npy, and FOLDER/PREFIX_K_0.npy, PREFIX_K_1.npy, ... for a

@@ -28,20 +28,6 @@ static tssa_status *write_npy(const tssa_allocator *allocator, const char *path,
     return status_prefix(status, "%s", path);
 }
 
-static tssa_status *write_pb(const tssa_allocator *allocator, const char *path,
-                             const struct value *value, const tssa_value_info *info)
-{
-    struct text text;
-    text_init(&text, allocator);
-    tssa_status *status = onnx_write_value(value, info->is_optional != 0, info->name, &text);
-    if (!status && text.failed)
-        status = status_out_of_memory();
-    status = status ? status_prefix(status, "%s", path)
-                    : file_write(allocator, path, text.data, text.size);
-    text_free(&text);
-    return status;
-}
-
 /* The elements of a sequence. Files of a longer one from an earlier run would be taken for its rest, so
  * they are removed. */
 static tssa_status *write_elements(const tssa_allocator *allocator, const char *folder,
@@ -79,7 +65,7 @@ static tssa_status *write_output(const tssa_allocator *allocator, const struct a
     if (asprintf(&path, "%s/output_%zu.%s", folder, index, arguments->output_pb ? "pb" : "npy") < 0)
         return status_out_of_memory();
     if (arguments->output_pb)
-        status = write_pb(allocator, path, value, info);
+        status = value_file_write(allocator, path, value, info);
     else if (value->kind == TSSA_KIND_TENSOR)
         status = write_npy(allocator, path, &value->tensor);
     else
