@@ -20,6 +20,7 @@ else
 fi
 part export build/venv/bin/python tests/export_check.py build/release/libtssa.so "${models[@]}"
 part hazards build/venv/bin/python tests/hazards/check.py build/release/tssa-opt
+part ort-runner build/venv/bin/python tests/ort_runner_check.py build/release/tssa-opt
 part survive build/venv/bin/python tests/survive_check.py build/release/tssa-opt
 # Not written at old opsets, by which some of these would be invalid.
 part adversarial build/venv/bin/python tests/rewritten/adversarial.py build/adversarial

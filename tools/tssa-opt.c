@@ -12,22 +12,16 @@
 #include <unistd.h>
 
 #include "base/status.h"
-#include "tools/common/check.h"
 #include "tools/common/fail.h"
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
+#include "tools/opt/check.h"
 #include "tools/opt/hazards.h"
 #include "tools/opt/inspect.h"
 #include "tools/opt/json.h"
 #include "tools/opt/passes.h"
 #include "tools/opt/rewrite.h"
-
-/* JSON is alone on standard output. */
-static bool is_quiet(const struct opt_arguments *arguments)
-{
-    return arguments->common.quiet || arguments->remarks == REMARKS_JSON;
-}
 
 static bool is_look(const struct opt_arguments *arguments)
 {
@@ -114,109 +108,7 @@ static tssa_status *print_report(struct rewrite *rewrite)
     return NULL;
 }
 
-/* ---- Checking and writing --------------------------------------------------------------------------- */
-
-/* The model, as its file would be, is well-formed and takes and gives what it did. */
-static tssa_status *check_structure(struct rewrite *rewrite)
-{
-    progress("checking the rewritten model");
-    TRY(status_prefix(tssa_model_verify(rewrite->model), "the rewritten graph"));
-    tssa_status *status = rewrite_reload(rewrite);
-    if (tssa_status_code(status) == TSSA_LIMIT) {
-        complain("note: too large to be written to memory: the graph is checked, not its file");
-        tssa_status_free(status);
-        return check_signatures(rewrite->original, rewrite->model);
-    }
-    TRY(status);
-    return check_signatures(rewrite->original, rewrite->written);
-}
-
-/* Takes what cannot be run out of both. False, and it is said, when nothing is left to compare. */
-static bool cut_models(struct rewrite *rewrite)
-{
-    size_t counts[2] = {0};
-    if (!rewrite->written)
-        return false; /* what is to be written must stay whole */
-    tssa_status *status = tssa_model_cut_unsupported(rewrite->original, &counts[0]);
-    if (!status)
-        status = tssa_model_cut_unsupported(rewrite->written, &counts[1]);
-    if (!status)
-        status = check_signatures(rewrite->original, rewrite->written);
-    bool good = !status && counts[0] == counts[1];
-    bool quiet = is_quiet(&rewrite->arguments);
-    if (!quiet && good)
-        printf("  what is left without the %zu operator%s that cannot be run is compared:\n",
-               counts[0], counts[0] == 1 ? "" : "s");
-    else if (!quiet)
-        printf("  what is left without them cannot be compared%s%s\n", status ? ": " : "",
-               tssa_status_message(status));
-    tssa_status_free(status);
-    return good;
-}
-
-static tssa_status *compare_models(struct rewrite *rewrite, const struct check_options *options,
-                                   bool *same)
-{
-    tssa_model *written = rewrite->written ? rewrite->written : rewrite->model;
-    tssa_status *status = check_models(rewrite->context, rewrite->original, written, options, same);
-    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
-        return status;
-    if (!options->quiet)
-        printf("the model cannot be run: %s\n"
-               "  checked instead: the graph, its types, and inputs and outputs of the new model\n",
-               tssa_status_message(status));
-    tssa_status_free(status);
-    if (!cut_models(rewrite))
-        return NULL;
-    struct check_options parts = *options;
-    parts.path = "-"; /* recorded inputs are those of the whole */
-    status = check_models(rewrite->context, rewrite->original, written, &parts, same);
-    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
-        return status;
-    if (!options->quiet)
-        printf("  that cannot be run, either: %s\n", tssa_status_message(status));
-    tssa_status_free(status);
-    return NULL;
-}
-
-static enum exit_code check_runs(struct rewrite *rewrite)
-{
-    const struct opt_arguments *arguments = &rewrite->arguments;
-    const struct check_options options = {.path = arguments->model,
-                                          .sets = arguments->check,
-                                          .source = &arguments->common.source,
-                                          .rule = {.rtol = arguments->common.rtol,
-                                                   .atol = arguments->common.atol,
-                                                   .exact_integers = true},
-                                          .timeout = arguments->common.timeout,
-                                          .quiet = is_quiet(arguments),
-                                          .out =
-                                              arguments->remarks == REMARKS_JSON ? stderr : stdout};
-    bool same = true;
-    tssa_status *status = compare_models(rewrite, &options, &same);
-    progress_done();
-    if (status)
-        return fail(EXIT_RUN, status_prefix(status, "--check"));
-    if (same)
-        return EXIT_OK;
-    complain("the rewritten model does not do what %s does%s", arguments->model,
-             arguments->output ? "; nothing was written" : "");
-    return EXIT_DIFFERS;
-}
-
-static enum exit_code check(struct rewrite *rewrite)
-{
-    const struct opt_arguments *arguments = &rewrite->arguments;
-    if (!arguments->check && !arguments->verify_only)
-        return EXIT_OK;
-    tssa_status *status = check_structure(rewrite);
-    if (status)
-        return fail(EXIT_RUN, status);
-    if (arguments->verify_only && !is_quiet(arguments))
-        printf("%s: well-formed, after every pass and written and read again, too\n",
-               arguments->model);
-    return arguments->check ? check_runs(rewrite) : EXIT_OK;
-}
+/* ---- Writing ---------------------------------------------------------------------------------------- */
 
 static enum exit_code save(const struct rewrite *rewrite)
 {
@@ -226,12 +118,12 @@ static enum exit_code save(const struct rewrite *rewrite)
         return EXIT_OK;
     progress("writing %s", arguments->output);
     interrupt_defer();
-    tssa_status *status = rewrite_save(rewrite);
+    tssa_status *status = rewrite_save(rewrite, arguments->output);
     interrupt_resume();
     progress_done();
     if (status)
         return fail(EXIT_RUN, status);
-    if (!is_quiet(arguments) && stat(arguments->output, &about) == 0)
+    if (!opt_is_quiet(arguments) && stat(arguments->output, &about) == 0)
         printf("wrote %s, %lld bytes\n", arguments->output, (long long)about.st_size);
     return EXIT_OK;
 }
@@ -252,8 +144,11 @@ static enum exit_code run(struct rewrite *rewrite)
         status = print_report(rewrite);
     if (status)
         return fail(EXIT_RUN, status_prefix(status, "%s", rewrite->arguments.model));
-    code = check(rewrite);
-    return code == EXIT_OK ? save(rewrite) : code;
+    code = opt_check(rewrite);
+    if (code != EXIT_OK && code != EXIT_UNCHECKED)
+        return code;
+    enum exit_code saved = save(rewrite);
+    return saved == EXIT_OK ? code : saved;
 }
 
 static enum exit_code list(const struct opt_arguments *arguments)

@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "common/cli.h"
+#include "common/onnx_model.h"
 #include "common/xmalloc.h"
 
 #define MODELS TSSA_SOURCE_DIR "/models/"
@@ -175,11 +176,28 @@ static void checks(void **state)
 {
     (void)state;
     expect_good(RUN(ssd, "--check", "2", "--seed", "3"), "  labels                   identical");
-    expect_good(RUN(start, "--check", "1", "--rtol", "0", "--atol", "0"), "checked on 2 sets");
+    expect_good(RUN(start, "--check", "1", "--rtol", "0", "--atol", "0"),
+                "checked on 2 sets of inputs (1 recorded, 1 random, seed 0, dims to ");
     expect_good(RUN(start, "--verify-only"), "well-formed");
     expect_good(RUN(start, "--verify-only", "--check", "1"), "identical");
     expect_good(RUN(start, "--check", "1", "-q"), "");
     expect_good(RUN(MODELS "multiscale_bbox/model.onnx", "--check", "2"), "checked on 3 sets");
+}
+
+/* x -> Magic, which tssa cannot run -> Neg */
+static void write_magic(const char *path)
+{
+    struct onnx_model model;
+    size_t size;
+    model_init(&model, 8, 18);
+    model_opset(&model, "com.acme", 1);
+    model_input(&model, model.graph, "x", TSSA_FLOAT, "N");
+    model_node(&model, model.graph, "Magic", "x", "y")->domain = model_string(&model, "com.acme");
+    model_node(&model, model.graph, "Neg", "y", "out");
+    model_output(&model, model.graph, "out", TSSA_FLOAT, "N");
+    const void *bytes = model_pack(&model, &size);
+    assert_null(file_write(&allocator_default, path, bytes, size));
+    model_free(&model);
 }
 
 /* Shapes that the recorded inputs do not have: these are counted, and random ones are used. */
@@ -187,7 +205,146 @@ static void checks_with_fixed_shapes(void **state)
 {
     (void)state;
     expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"), "checked on 2 sets");
-    expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"), "itself failed on 1 set");
+    expect_good(RUN(start, "--input-shape", "a:5,3", "--check", "2"),
+                "; not compared: 1 set on which the original itself failed, the last time: ");
+}
+
+/* Nothing is proven of a model that cannot be run, and that is a status of its own; it is written. */
+static void tells_what_is_not_checked(void **state)
+{
+    char *path = xprintf("%s/magic.onnx", (char *)*state),
+         *out = xprintf("%s/out.onnx", (char *)*state);
+    static const char *const options[] = {"-q", "--stats", "--remarks=json"};
+    write_magic(path);
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
+        struct process_result result = RUN(path, out, "--check", "1", options[i]);
+        assert_int_equal(result.status, 7);
+        assert_non_null(strstr(result.err, "tssa-opt: not checked: Magic"));
+        assert_non_null(strstr(result.err, "what is left without such operators gives the same"));
+        assert_non_null(strstr(result.err, "; unchecked, it goes to "));
+        process_result_free(&result);
+        assert_int_equal(unlink(out), 0);
+    }
+    assert_int_equal(unlink(path), 0);
+    free(out);
+    free(path);
+}
+
+/* ---- Another runtime -------------------------------------------------------------------------------- */
+
+/* What a script for --check-runtime does, before and instead of running the model with tssa-run. */
+#define RUN_IT RUN_TOOL " -q \"$1\" \"$2\" --output-dir \"$3\" --output-format pb >/dev/null\n"
+#define RUN_TOOL TSSA_BUILD_DIR "/tssa-run"
+#define WHERE_NEW "case $1 in */rewritten.onnx) "
+
+static const struct {
+    const char *text, *part; /* of what is printed, errors included */
+    int status;
+} scripts[] = {
+    {RUN_IT, "  out                      identical", 0},
+    {"touch \"$0.was\"\n" RUN_IT, "checked with ", 0},
+    {WHERE_NEW "echo no such thing >&2; echo >&2; exit 5;; esac\n" RUN_IT,
+     "the new model fails: ", 1},
+    {WHERE_NEW "echo no such thing >&2; echo >&2; exit 5;; esac\n" RUN_IT, "5: no such thing", 1},
+    {WHERE_NEW "kill -9 $$;; esac\n" RUN_IT, "ended by signal 9 (Killed)", 1},
+    {WHERE_NEW "exit 0;; esac\n" RUN_IT, "it wrote no output_0.pb for the output out", 1},
+    {RUN_IT WHERE_NEW "printf abc > \"$3/output_0.pb\";; esac\n", "the new model fails: ", 1},
+    {RUN_IT WHERE_NEW "cp \"$2/input_0.pb\" \"$3/output_0.pb\";; esac\n", "DIFFERS: ", 1},
+    {"exit 0\n", "the last time: ", 7},
+    {"echo it is broken >&2; exit 5\n", "it is broken", 7},
+    {"echo nothing here; exit 4\n", "status 4", 7},
+    {"kill -11 $$\n", "ended by signal 11", 7},
+    {"sleep 100\n", "for which 1 s were too short (--timeout)", 7},
+    {"trap '' TERM; sleep 100 & sleep 100\n", "too short", 7},
+};
+
+static char *write_script(const char *folder, const char *name, const char *text)
+{
+    char *path = xprintf("%s/%s", folder, name), *content = xprintf("#!/bin/sh\n%s", text);
+    assert_null(file_write(&allocator_default, path, content, strlen(content)));
+    assert_int_equal(chmod(path, 0755), 0);
+    free(content);
+    return path;
+}
+
+/* The tool's temporary files go into a folder of their own, which must be empty in the end. */
+static char *make_temporary(const char *folder)
+{
+    char *path = xprintf("%s/tmp", folder);
+    assert_int_equal(mkdir(path, 0777), 0);
+    assert_int_equal(setenv("TMPDIR", path, 1), 0);
+    return path;
+}
+
+static void end_temporary(char *path)
+{
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    assert_int_equal(rmdir(path), 0);
+    free(path);
+}
+
+static void checks_with_another_runtime(void **state)
+{
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++) {
+        char *temporary = make_temporary(*state);
+        char *script = write_script(*state, "it's a script", scripts[i].text);
+        char *command = xprintf("\"%s\"", script);
+        struct process_result result =
+            RUN(start, "--check", "1", "--timeout", strstr(scripts[i].text, "sleep") ? "1" : "60",
+                "--check-runtime", command);
+        char *all = xprintf("%s%s", result.out, result.err);
+        if (result.status != scripts[i].status || !strstr(all, scripts[i].part))
+            fail_msg("%s: status %d: %s", scripts[i].text, result.status, all);
+        process_result_free(&result);
+        end_temporary(temporary);
+        assert_int_equal(unlink(script), 0);
+        free(all);
+        free(command);
+        free(script);
+    }
+}
+
+/* Ctrl-C in the middle of a run: nothing is written, nothing left, and the status is that of a program
+ * that it ended. */
+static void ends_another_runtime(void **state)
+{
+    char *temporary = make_temporary(*state), *out = xprintf("%s/out.onnx", (char *)*state);
+    char *script = write_script(*state, "script", "kill -INT $PPID; sleep 100\n");
+    struct process_result result = RUN(start, out, "-q", "--check", "3", "--check-runtime", script);
+    assert_int_equal(result.status, 128 + 2);
+    assert_int_equal(access(out, F_OK), -1);
+    process_result_free(&result);
+    assert_int_equal(unlink(script), 0);
+    end_temporary(temporary);
+    free(script);
+    free(out);
+}
+
+static void needs_room_for_another_runtime(void **state)
+{
+    const struct process_limits full = {.seconds = 60, .file_size = 200};
+    char *temporary = make_temporary(*state);
+    const char *const argv[] = {tool, start, "-q", "--check", "1", "--check-runtime", "true", NULL};
+    expect_refused(process_run(argv, NULL, NULL, &full), 6, "rewritten.onnx");
+    end_temporary(temporary);
+    assert_int_equal(setenv("TMPDIR", "/nowhere", 1), 0);
+    expect_refused(process_run(argv, NULL, NULL, &cli_limits), 6, "/nowhere");
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
+static void refuses_what_is_no_command(void **state)
+{
+    (void)state;
+    static const char *const lines[][2] = {
+        {"", "no command is named"},    {"  ", "no command is named"},
+        {"''", "no command is named"},  {"'python x", "a quote"},
+        {"x\\", "x\\: No such file"},   {"/nowhere/x y", "/nowhere/x: No"},
+        {"no-such-program", "No such"}, {"/tmp", "/tmp: "},
+        {"/etc/passwd", "Permission"},
+    };
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        expect_refused(RUN(start, "--check", "1", "--check-runtime", lines[i][0]), 2, lines[i][1]);
+    expect_refused(RUN(start, "--check-runtime", "true"), 2, "without --check N");
 }
 
 /* A program in text is written as a model, whose loop is gone; one that cannot be converted is not. */
@@ -276,6 +433,10 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--remarks=xml"), 2, "xml");
     expect_refused(RUN(start, "--print-passes=xml"), 2, "xml");
     expect_refused(RUN(start, "--check", "0"), 2, "--check 0");
+    expect_refused(RUN(start, "--check", "-3"), 2, "--check -3");
+    expect_refused(RUN(start, "--check", "1e3"), 2, "--check 1e3");
+    expect_refused(RUN(start, "--check", "99999999999999999999"), 2, "--check 9999");
+    expect_refused(RUN(start, "--timeout", "-1"), 2, "--timeout -1");
     expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
     expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
     expect_refused(RUN(start, "--opset", "0"), 2, "--opset 0");
@@ -323,6 +484,11 @@ int main(void)
         cmocka_unit_test(writes_external_data),
         cmocka_unit_test(checks),
         cmocka_unit_test(checks_with_fixed_shapes),
+        cmocka_unit_test(tells_what_is_not_checked),
+        cmocka_unit_test(checks_with_another_runtime),
+        cmocka_unit_test(ends_another_runtime),
+        cmocka_unit_test(needs_room_for_another_runtime),
+        cmocka_unit_test(refuses_what_is_no_command),
         cmocka_unit_test(reads_text),
         cmocka_unit_test(leaves_nothing_half_written),
         cmocka_unit_test(refuses_unwritable_places),

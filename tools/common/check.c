@@ -1,92 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/common/check.h"
 
-#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "api/handles.h"
-#include "tools/common/inputs.h"
+#include "base/text.h"
+#include "tools/common/check_state.h"
+#include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
 
-/* The worst that was seen of an output, over all sets. */
-struct tally {
-    struct compare_report worst;
-    char set[128]; /* where that was */
-    bool differs;
-};
+#define MIB (1024.0 * 1024.0)
 
-struct check {
-    tssa_context *context;
-    tssa_model *original, *rewritten;
-    tssa_session *sessions[2];
-    const struct check_options *options;
-    size_t n_outputs;
-    struct tally *tallies;
-    tssa_value **outputs[3]; /* of the original, of the rewritten, of the original once more */
-    size_t ran, refused;     /* sets */
-    size_t unstable;         /* sets on which the original does not give the same twice */
-    char why[512];           /* the original's last refusal */
-    bool failed;             /* the rewritten model failed where the original ran */
-};
+/* A new model that is cut off took too long when it had at least so many seconds, and so many times what
+ * the original took. */
+#define SLOW_SECONDS 1
+#define SLOW_TIMES 10
 
-/* ---- Signatures ------------------------------------------------------------------------------------- */
-
-static tssa_status *compare_infos(const char *what, size_t index, const tssa_value_info *old,
-                                  const tssa_value_info *new)
+double check_time_left(const struct check *check)
 {
-    if (strcmp(old->name, new->name) != 0)
-        return ERROR(TSSA_INTERNAL, "%s %zu is called %s now, not %s", what, index, new->name,
-                     old->name);
-    if (old->kind != new->kind || old->is_optional != new->is_optional)
-        return ERROR(TSSA_INTERNAL, "%s %s is of another kind now", what, old->name);
-    if (old->dtype != new->dtype && old->dtype != TSSA_UNDEFINED &&new->dtype != TSSA_UNDEFINED)
-        return ERROR(TSSA_INTERNAL, "%s %s has the element type %s now, not %s", what, old->name,
-                     tssa_dtype_name(new->dtype), tssa_dtype_name(old->dtype));
-    return NULL;
+    double left = check->end - clock_seconds();
+    return left > 0.001 ? left : 0.001;
 }
 
-/* Of inputs alone: what a model declares of its outputs may be wrong, and be shown while nothing better
- * is known. */
-static tssa_status *compare_shapes(const tssa_value_info *old, const tssa_value_info *new)
+bool check_is_over(const struct check *check)
 {
-    if (old->rank >= 0 && new->rank >= 0 && old->rank != new->rank)
-        return ERROR(TSSA_INTERNAL, "input %s has %d dims now, not %d", old->name, new->rank,
-                     old->rank);
-    for (int i = 0; i < old->rank && i < new->rank; i++)
-        if (old->dims[i] >= 0 && new->dims[i] >= 0 && old->dims[i] != new->dims[i])
-            return ERROR(TSSA_INTERNAL, "input %s: dim %d is %" PRId64 " now, not %" PRId64,
-                         old->name, i, new->dims[i], old->dims[i]);
-    return NULL;
+    return check->error || check->failed || check->hopeless || interrupt_pending() ||
+           clock_seconds() >= check->end;
 }
 
-tssa_status *check_signatures(const tssa_model *original, const tssa_model *rewritten)
+void check_refuse(struct check *check, tssa_status *status)
 {
-    tssa_value_info old, new;
-    size_t inputs = tssa_model_input_count(original), outputs = tssa_model_output_count(original);
-    if (inputs != tssa_model_input_count(rewritten) ||
-        outputs != tssa_model_output_count(rewritten))
-        return ERROR(TSSA_INTERNAL,
-                     "the rewritten model has %zu inputs and %zu outputs, not %zu "
-                     "and %zu",
-                     tssa_model_input_count(rewritten), tssa_model_output_count(rewritten), inputs,
-                     outputs);
-    for (size_t i = 0; i < inputs; i++) {
-        TRY(tssa_model_input(original, i, &old));
-        TRY(tssa_model_input(rewritten, i, &new));
-        TRY(compare_infos("input", i, &old, &new));
-        TRY(compare_shapes(&old, &new));
-    }
-    for (size_t i = 0; i < outputs; i++) {
-        TRY(tssa_model_output(original, i, &old));
-        TRY(tssa_model_output(rewritten, i, &new));
-        TRY(compare_infos("output", i, &old, &new));
-    }
-    return NULL;
+    snprintf(check->why, sizeof check->why, "%s", tssa_status_message(status));
+    tssa_status_free(status);
 }
 
 /* ---- Comparing one run ------------------------------------------------------------------------------ */
@@ -102,13 +51,17 @@ static void clear_outputs(struct check *check, int which)
 /* Does the original give the same again? A model with random operators does not. */
 static bool is_repeatable(struct check *check, const struct run_inputs *inputs)
 {
-    tssa_status *status = tssa_session_run(check->sessions[0], inputs->count, inputs->values,
-                                           check->n_outputs, check->outputs[2]);
+    const struct engine_limits limits = {.seconds = check_time_left(check)};
+    struct engine_cost cost;
+    tssa_status *status =
+        check->engine->run(check->engine, CHECK_OLD, inputs, &limits, check->outputs[2], &cost);
     bool same = !status;
     struct compare_report report;
     for (size_t i = 0; same && i < check->n_outputs; i++)
         same = compare_values(&check->outputs[2][i]->value, &check->outputs[0][i]->value,
                               &check->options->rule, &report);
+    /* Without time for it nothing says that it is unstable. */
+    same |= tssa_status_code(status) == TSSA_LIMIT;
     tssa_status_free(status);
     clear_outputs(check, 2);
     return same;
@@ -116,7 +69,9 @@ static bool is_repeatable(struct check *check, const struct run_inputs *inputs)
 
 static void note(struct tally *tally, const char *set, const struct compare_report *report)
 {
-    bool worse = !report->equal ? !tally->differs : report->max_abs > tally->worst.max_abs;
+    bool worse = !report->equal ? !tally->differs
+                                : report->max_abs > tally->worst.max_abs ||
+                                      report->zero_signs > tally->worst.zero_signs;
     if (!worse || (tally->differs && report->equal))
         return;
     tally->worst = *report;
@@ -124,7 +79,8 @@ static void note(struct tally *tally, const char *set, const struct compare_repo
     snprintf(tally->set, sizeof tally->set, "%s", set);
 }
 
-static void compare_outputs(struct check *check, const char *set, const struct run_inputs *inputs)
+static enum set_outcome compare_outputs(struct check *check, const char *set,
+                                        const struct run_inputs *inputs)
 {
     bool differs = false;
     for (int pass = 0; pass < 2; pass++) {
@@ -136,211 +92,229 @@ static void compare_outputs(struct check *check, const char *set, const struct r
             if (pass == 1)
                 note(&check->tallies[i], set, &report);
         }
-        if (differs && pass == 0 && !is_repeatable(check, inputs)) {
-            check->unstable++;
-            return;
-        }
+        if (differs && pass == 0 && !is_repeatable(check, inputs))
+            return SET_UNSTABLE;
     }
+    return SET_COMPARED;
 }
 
-/* Keeps the reason why inputs did not do. Lack of memory is one: smaller ones may do. */
-static void refuse(struct check *check, tssa_status *status)
+/* ---- One run of both -------------------------------------------------------------------------------- */
+
+/* "12.1 MiB", and "3 KiB" of what is small. */
+static const char *print_bytes(size_t bytes, char text[32])
 {
-    snprintf(check->why, sizeof check->why, "%s", tssa_status_message(status));
-    tssa_status_free(status);
+    if (bytes < (size_t)MIB)
+        snprintf(text, 32, "%zu KiB", (bytes + 1023) / 1024);
+    else
+        snprintf(text, 32, "%.1f MiB", (double)bytes / MIB);
+    return text;
 }
 
-/* One run; a session that was stopped is made anew. */
-static tssa_status *run_one(struct check *check, int which, const struct run_inputs *inputs)
+/* What keeps anything from being run, and what is no fault of the inputs. */
+static bool is_final(const tssa_status *status)
 {
-    tssa_model *model = which ? check->rewritten : check->original;
-    interrupt_limit(check->sessions[which], check->options->timeout);
-    tssa_status *status = tssa_session_run(check->sessions[which], inputs->count, inputs->values,
-                                           check->n_outputs, check->outputs[which]);
-    interrupt_disarm();
-    if (tssa_status_code(status) != TSSA_LIMIT || !check->options->timeout)
-        return status;
-    tssa_session_free(check->sessions[which]);
-    check->sessions[which] = NULL;
-    tssa_status *failed = tssa_session_create(model, NULL, &check->sessions[which]);
-    if (!failed)
-        return status;
-    tssa_status_free(status);
-    return failed;
+    return tssa_status_code(status) == TSSA_IO;
 }
 
-/* Runs both. False when the original refuses the inputs: then others may do. */
-static bool run_set(struct check *check, const char *set, const struct run_inputs *inputs)
+__attribute__((format(printf, 3, 4))) static enum set_outcome
+fail(struct check *check, const char *set, const char *format, ...)
 {
-    progress("checking with %s", set);
-    tssa_status *status = check->sessions[0] ? run_one(check, 0, inputs) : status_out_of_memory();
-    if (status) {
-        refuse(check, status);
-        return false;
-    }
-    check->ran++;
-    progress("checking with %s: the new model", set);
-    status = check->sessions[1] ? run_one(check, 1, inputs) : status_out_of_memory();
+    va_list arguments;
     progress_done();
-    if (status) {
-        fprintf(check->options->out,
-                "  DIFFERS with %s: the original runs, the new model fails: %s\n", set,
-                tssa_status_message(status));
-        tssa_status_free(status);
-        check->failed = true;
+    fprintf(check->options->out, "  DIFFERS with %s: ", set);
+    va_start(arguments, format);
+    vfprintf(check->options->out, format, arguments);
+    va_end(arguments);
+    fputc('\n', check->options->out);
+    check->failed = true;
+    return SET_COMPARED;
+}
+
+/* The new model did not run as the original did. */
+static enum set_outcome judge_failure(struct check *check, const char *set, tssa_status *status,
+                                      const struct engine_cost *old, const struct engine_cost *new,
+                                      size_t allowed)
+{
+    enum set_outcome outcome = SET_CUT;
+    char may[32], takes[32];
+    if (is_final(status)) {
+        check->error = status;
+        return SET_CUT;
+    }
+    if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
+        outcome = fail(check, set, "the new model takes more than %s of memory, the original %s",
+                       print_bytes(allowed, may), print_bytes(old->memory, takes));
+    else if (tssa_status_code(status) != TSSA_LIMIT)
+        outcome = fail(check, set, "the original runs, the new model fails: %s",
+                       tssa_status_message(status));
+    else if (!interrupt_pending() &&
+             new->seconds >= SLOW_SECONDS &&new->seconds >= SLOW_TIMES * old->seconds)
+        outcome =
+            fail(check, set, "the new model does not end in %.1f s, the original does in %.2f s",
+                 new->seconds, old->seconds);
+    tssa_status_free(status);
+    return outcome;
+}
+
+static enum set_outcome run_new(struct check *check, const char *set,
+                                const struct run_inputs *inputs, const struct engine_cost *old)
+{
+    size_t allowed = 2 * old->memory + CHECK_MEMORY_FLOOR;
+    const struct engine_limits limits = {.seconds = check_time_left(check), .memory = allowed};
+    struct engine_cost new = {0};
+    char texts[2][32];
+    progress("checking with %s: the new model", set);
+    tssa_status *status =
+        check->engine->run(check->engine, CHECK_NEW, inputs, &limits, check->outputs[1], &new);
+    progress_done();
+    if (status)
+        return judge_failure(check, set, status, old, &new, allowed);
+    if (new.memory > allowed)
+        return fail(check, set, "the new model takes %s of memory, the original %s",
+                    print_bytes(new.memory, texts[1]), print_bytes(old->memory, texts[0]));
+    if (new.memory > check->memory[1]) {
+        check->memory[0] = old->memory;
+        check->memory[1] = new.memory;
+    }
+    return compare_outputs(check, set, inputs);
+}
+
+enum set_outcome check_run(struct check *check, const char *set, const struct run_inputs *inputs,
+                           double seconds, size_t memory)
+{
+    const struct engine_limits limits = {.seconds = seconds, .memory = memory};
+    struct engine_cost cost = {0};
+    enum set_outcome outcome;
+    progress("checking with %s", set);
+    tssa_status *status =
+        check->engine->run(check->engine, CHECK_OLD, inputs, &limits, check->outputs[0], &cost);
+    if (!status) {
+        outcome = run_new(check, set, inputs, &cost);
+    } else if (is_final(status)) {
+        check->error = status;
+        outcome = SET_CUT;
     } else {
-        compare_outputs(check, set, inputs);
+        outcome = tssa_status_code(status) == TSSA_LIMIT ? SET_CUT : SET_REFUSED;
+        check->hopeless = tssa_status_code(status) == TSSA_UNSUPPORTED;
+        check_refuse(check, status);
     }
     clear_outputs(check, 0);
     clear_outputs(check, 1);
-    return true;
+    return outcome;
 }
 
-/* ---- Recorded inputs -------------------------------------------------------------------------------- */
+/* ---- Telling ---------------------------------------------------------------------------------------- */
 
-static bool has_file(const char *folder, const char *name)
+static void print_tally(FILE *out, const char *name, const struct tally *tally)
 {
-    char *path;
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return false;
-    bool found = access(path, F_OK) == 0;
-    free(path);
-    return found;
+    const struct compare_report *worst = &tally->worst;
+    if (tally->differs)
+        fprintf(out, "  %-24s DIFFERS: %s (%s)\n", name, worst->why, tally->set);
+    else if (worst->max_abs > 0)
+        fprintf(out, "  %-24s close: max abs %.3g, max rel %.3g, at %s (%s)%s\n", name,
+                worst->max_abs, worst->max_rel, worst->where, tally->set,
+                worst->zero_signs ? "; zeros of other sign, too" : "");
+    else
+        fprintf(out, "  %-24s identical\n", name);
 }
 
-static bool is_data_set(const char *folder)
+static const char *plural(size_t count)
 {
-    return has_file(folder, "input_0.pb") || has_file(folder, "input_0.npy") ||
-           has_file(folder, "in_0.npy");
+    return count == 1 ? "" : "s";
 }
 
-static void run_recorded(struct check *check, const char *folder)
+static void print_inputs(const struct check *check, struct text *text)
 {
-    struct run_inputs inputs = {0};
-    struct input_source source = {.data_set = folder};
-    const char *name = strrchr(folder, '/');
-    tssa_status *status = inputs_make(check->context, check->original, &source, &inputs);
-    if (status) {
-        refuse(check, status);
-        check->refused++;
+    const struct check_sets *sets = &check->sets;
+    size_t count = sets->recorded + sets->random;
+    text_printf(text, "checked ");
+    if (check->engine->name)
+        text_printf(text, "with %s ", check->engine->name);
+    text_printf(text, "on %zu set%s of inputs (", count, plural(count));
+    if (sets->recorded)
+        text_printf(text, "%zu recorded", sets->recorded);
+    if (sets->random)
+        text_printf(text, "%s%zu random, seed %" PRIu64, sets->recorded ? ", " : "", sets->random,
+                    check->options->source->seed);
+    if (sets->dim)
+        text_printf(text, ", dims to %" PRId64, sets->dim);
+    if (sets->number)
+        text_printf(text, ", single integers to %" PRId64, sets->number);
+    text_puts(text, ")");
+}
+
+/* What was not compared, and why: with commas. */
+static void print_rest(const struct check *check, struct text *text)
+{
+    const struct check_sets *sets = &check->sets;
+    const char *comma = "";
+    if (sets->refused)
+        text_printf(text, "%zu set%s on which the original itself failed, the last time: %s",
+                    sets->refused, plural(sets->refused), check->why);
+    comma = sets->refused ? "; " : "";
+    if (sets->unstable)
+        text_printf(text, "%s%zu set%s on which the original does not give the same twice", comma,
+                    sets->unstable, plural(sets->unstable));
+    comma = sets->refused || sets->unstable ? "; " : "";
+    if (sets->unreached)
+        text_printf(text, "%s%zu set%s for which %g s were too short (--timeout)", comma,
+                    sets->unreached, plural(sets->unreached), check->options->seconds);
+}
+
+/* The one line. */
+static void print_summary(const struct check *check, struct text *text)
+{
+    const struct compare_rule *rule = &check->options->rule;
+    char texts[2][32];
+    print_inputs(check, text);
+    text_printf(text,
+                ": values (rtol %g, atol %g; integers, NaN and signs of zero exactly) and memory "
+                "(%s, the original %s)",
+                rule->rtol, rule->atol, print_bytes(check->memory[1], texts[1]),
+                print_bytes(check->memory[0], texts[0]));
+    if (check->sets.refused || check->sets.unstable || check->sets.unreached) {
+        text_puts(text, "; not compared: ");
+        print_rest(check, text);
     } else {
-        check->refused += !run_set(check, name ? name + 1 : folder, &inputs);
+        text_puts(text, "; no set was left out");
     }
-    inputs_free(&inputs);
 }
 
-static int keep_visible(const struct dirent *entry)
+static tssa_status *print_outputs(const struct check *check)
 {
-    return entry->d_name[0] != '.';
+    for (size_t i = 0; i < check->n_outputs; i++) {
+        tssa_value_info info;
+        TRY(tssa_model_output(check->original, i, &info));
+        print_tally(check->options->out, info.name, &check->tallies[i]);
+    }
+    return NULL;
 }
 
-/* The data sets in the model's folder, in the order of their names. */
-static tssa_status *check_recorded(struct check *check)
+static tssa_status *report(const struct check *check, struct check_result *result)
 {
-    const char *path = check->options->path, *slash = strrchr(path, '/');
-    struct dirent **entries = NULL;
-    tssa_status *status = NULL;
-    if (strcmp(path, "-") == 0)
+    bool differs = check->failed, nothing = !(check->sets.recorded + check->sets.random);
+    struct text text;
+    for (size_t i = 0; i < check->n_outputs; i++)
+        differs |= check->tallies[i].differs;
+    result->verdict = differs ? CHECK_DIFFERS : nothing ? CHECK_NOTHING : CHECK_SAME;
+    if (interrupt_pending()) {
+        *result = (struct check_result){.verdict = CHECK_NOTHING, .why = "interrupted"};
         return NULL;
-    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup("./");
-    TRY_ALLOC(folder);
-    int count = scandir(folder, &entries, keep_visible, versionsort);
-    for (int i = 0; i < count; i++) {
-        char *set = NULL;
-        if (!status && asprintf(&set, "%s%s", folder, entries[i]->d_name) < 0) {
-            set = NULL;
-            status = status_out_of_memory();
-        }
-        if (!status && is_data_set(set))
-            run_recorded(check, set);
-        free(set);
-        free(entries[i]);
     }
-    free(entries);
-    free(folder);
-    return status;
-}
-
-/* ---- Random inputs ---------------------------------------------------------------------------------- */
-
-/* What is tried when a set is refused: indices that fit more, numbers that are scores, sizes that
- * convolutions need. */
-struct attempt {
-    bool tame;        /* floats from 0 to 1 */
-    int64_t integers; /* see struct random_style; 0: the set's own */
-    struct size_guess guess;
-};
-
-static const struct attempt attempts[] = {
-    {.guess = {.spread = 8, .rank = 2}},
-    {.tame = true, .integers = 4, .guess = {.size = 4, .rank = 2}},
-    {.integers = 2, .guess = {.spread = 8, .rank = 1}},
-    {.tame = true, .integers = 2, .guess = {.size = 3, .rank = 3}},
-    {.tame = true, .integers = 2, .guess = {.size = 1, .rank = 4}},
-    {.tame = true, .integers = 1, .guess = {.size = 1, .rank = 1}},
-    {.tame = true, .integers = 2, .guess = {.size = 32, .rank = 4}},
-    {.tame = true, .integers = 1, .guess = {.size = 8, .rank = 2}},
-    {.tame = true, .integers = 2, .guess = {.size = 224, .rank = 4}},
-};
-
-/* What a set of random inputs is like before it has to be made tamer. */
-static struct random_style style_of(int64_t set)
-{
-    static const int64_t integers[] = {4, 8, 2, 100};
-    static const enum random_floats floats[] = {RANDOM_NORMAL, RANDOM_UNIT, RANDOM_WIDE};
-    return (struct random_style){.floats = floats[set % 3], .integers = integers[set % 4]};
-}
-
-/* Whether integers decide anything, which is when the model has integer inputs. */
-static bool has_integers(const tssa_model *model)
-{
-    tssa_value_info info;
-    for (size_t i = 0; i < tssa_model_input_count(model); i++) {
-        tssa_status *status = tssa_model_input(model, i, &info);
-        if (!status && dtype_info(info.dtype)->cls != DTYPE_CLASS_FLOAT)
-            return true;
-        tssa_status_free(status);
-    }
-    return false;
-}
-
-/* One attempt: *ran is set when the original took the inputs; *guessed when sizes were guessed. */
-static void attempt_set(struct check *check, int64_t set, const struct attempt *attempt, bool *ran,
-                        bool *guessed)
-{
-    struct run_inputs inputs = {0};
-    struct input_source source = *check->options->source;
-    char name[sizeof check->tallies->set];
-    source.seed += (uint64_t)set;
-    source.style = style_of(set);
-    source.guess = attempt->guess;
-    if (attempt->integers)
-        source.style.integers = attempt->integers;
-    if (attempt->tame)
-        source.style.floats = RANDOM_UNIT;
-    tssa_status *status = inputs_make(check->context, check->original, &source, &inputs);
-    if (status) {
-        refuse(check, status);
-    } else {
-        const char *sizes = inputs.guesses && inputs.guesses[0] ? inputs.guesses : NULL;
-        snprintf(name, sizeof name, "random set %" PRId64 "%s%.80s%s", set + 1, sizes ? " (" : "",
-                 sizes ? sizes : "", sizes ? ")" : "");
-        *guessed = sizes != NULL;
-        *ran = run_set(check, name, &inputs);
-    }
-    inputs_free(&inputs);
-}
-
-static void check_random(struct check *check)
-{
-    bool integers = has_integers(check->original);
-    for (int64_t set = 0; set < check->options->sets && !check->failed; set++) {
-        bool ran = false, guessed = true;
-        for (size_t i = 0; i < sizeof attempts / sizeof *attempts && !ran; i++)
-            if (i < 2 || guessed || integers)
-                attempt_set(check, set, &attempts[i], &ran, &guessed);
-        check->refused += !ran;
-    }
+    if (check->failed || (check->options->quiet && result->verdict == CHECK_SAME))
+        return NULL;
+    text_init(&text, &allocator_default);
+    if (nothing)
+        print_rest(check, &text);
+    else
+        print_summary(check, &text);
+    const char *line = text_string(&text);
+    if (nothing)
+        snprintf(result->why, sizeof result->why, "%s", line ? line : "out of memory");
+    else if (line)
+        fprintf(check->options->out, "%s\n", line);
+    text_free(&text);
+    return nothing ? NULL : print_outputs(check);
 }
 
 /* ---- All of it -------------------------------------------------------------------------------------- */
@@ -354,9 +328,7 @@ static tssa_status *check_open(struct check *check)
         check->outputs[i] = calloc(check->n_outputs + 1, sizeof(tssa_value *));
         TRY_ALLOC(check->outputs[i]);
     }
-    TRY(tssa_session_create(check->original, NULL, &check->sessions[0]));
-    return status_prefix(tssa_session_create(check->rewritten, NULL, &check->sessions[1]),
-                         "the new model");
+    return NULL;
 }
 
 static void check_close(struct check *check)
@@ -367,67 +339,29 @@ static void check_close(struct check *check)
         free(check->outputs[i]);
     }
     free(check->tallies);
-    tssa_session_free(check->sessions[0]);
-    tssa_session_free(check->sessions[1]);
 }
 
-static void print_tally(FILE *out, const char *name, const struct tally *tally)
+tssa_status *check_models(tssa_context *context, const tssa_model *original,
+                          struct check_engine *engine, const struct check_options *options,
+                          struct check_result *result)
 {
-    const struct compare_report *worst = &tally->worst;
-    if (tally->differs)
-        fprintf(out, "  %-24s DIFFERS: %s (%s)\n", name, worst->why, tally->set);
-    else if (worst->max_abs > 0)
-        fprintf(out, "  %-24s close: max abs %.3g, max rel %.3g, at %s (%s)\n", name,
-                worst->max_abs, worst->max_rel, worst->where, tally->set);
-    else
-        fprintf(out, "  %-24s identical\n", name);
-}
-
-static tssa_status *report(const struct check *check, bool *same)
-{
-    FILE *out = check->options->out;
-    *same = !check->failed;
-    for (size_t i = 0; i < check->n_outputs; i++)
-        *same &= !check->tallies[i].differs;
-    if (check->options->quiet && *same)
-        return NULL;
-    if (check->ran)
-        fprintf(out,
-                "checked on %zu set%s of inputs (seed %" PRIu64
-                ", rtol %g, atol %g, integers exactly)\n",
-                check->ran, check->ran == 1 ? "" : "s", check->options->source->seed,
-                check->options->rule.rtol, check->options->rule.atol);
-    else
-        fprintf(out, "NOT CHECKED by running: the original refused every set of inputs; structure, "
-                     "types and signature were checked\n");
-    if (check->refused)
-        fprintf(out, "  the original itself failed on %zu set%s, the last time: %s\n",
-                check->refused, check->refused == 1 ? "" : "s", check->why);
-    if (check->unstable)
-        fprintf(out,
-                "  on %zu set%s the original does not give the same twice, which proves nothing\n",
-                check->unstable, check->unstable == 1 ? "" : "s");
-    for (size_t i = 0; i < check->n_outputs && check->ran && !check->failed; i++) {
-        tssa_value_info info;
-        TRY(tssa_model_output(check->original, i, &info));
-        print_tally(out, info.name, &check->tallies[i]);
-    }
-    return NULL;
-}
-
-tssa_status *check_models(tssa_context *context, tssa_model *original, tssa_model *rewritten,
-                          const struct check_options *options, bool *same)
-{
-    struct check check = {
-        .context = context, .original = original, .rewritten = rewritten, .options = options};
+    struct check check = {.context = context,
+                          .original = original,
+                          .engine = engine,
+                          .options = options,
+                          .end = clock_seconds() + options->seconds};
     tssa_status *status = check_open(&check);
     if (!status)
         status = check_recorded(&check);
     if (!status)
         check_random(&check);
     progress_done();
+    if (status)
+        tssa_status_free(check.error);
+    else
+        status = check.error;
     if (!status)
-        status = report(&check, same);
+        status = report(&check, result);
     check_close(&check);
     return status;
 }

@@ -20,4 +20,10 @@ static inline double clock_ms_since(uint64_t start)
     return (double)(clock_now() - start) * 1e-6;
 }
 
+/* Seconds, since some moment in the past. */
+static inline double clock_seconds(void)
+{
+    return (double)clock_now() * 1e-9;
+}
+
 #endif

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "onnx/exporter.h"
+#include "tools/common/check.h"
+#include "tools/common/command.h"
 
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
@@ -21,6 +23,7 @@ enum {
     KEY_SHAPE,
     KEY_OPSET,
     KEY_CHECK,
+    KEY_RUNTIME,
     KEY_VERIFY,
     KEY_STATS,
     KEY_EXTERNAL,
@@ -59,12 +62,19 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is checked:", 3},
     {"check", KEY_CHECK, "N", 0,
      "Run the old and the new model on N sets of random inputs, and on the model's own "
-     "test_data_set_* first; when an output differs, nothing is written and the exit status is 1",
+     "test_data_set_* first; when an output differs, or the new model takes more than twice the "
+     "memory, nothing is written and the exit status is 1",
+     3},
+    {"check-runtime", KEY_RUNTIME, "COMMAND", 0,
+     "With --check: compare them as `COMMAND model.onnx in_dir out_dir` runs them, too; "
+     "scripts/ort_runner.py is one for ONNX Runtime",
      3},
     {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 3},
     {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 3},
     {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 3},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End a run of --check that takes longer", 3},
+    {"timeout", KEY_TIMEOUT, "SECONDS", 0,
+     "End --check after so long, and say what was not reached (default " TEXT(CHECK_TIMEOUT) ")",
+     3},
     {"verify-only", KEY_VERIFY, NULL, 0,
      "Check the model, and the graph after each pass, and write nothing", 3},
 
@@ -94,6 +104,8 @@ static const char documentation[] =
     "      what it consists of, which loops it has, and what would become of them\n"
     "  tssa-opt model.onnx fast.onnx --check 3\n"
     "      optimize, compare old and new on three sets of random inputs, write\n"
+    "  tssa-opt model.onnx fast.onnx --check 3 --check-runtime 'python scripts/ort_runner.py'\n"
+    "      the same, and once more in ONNX Runtime\n"
     "  tssa-opt model.onnx fast.onnx --input-shape x:1,3,640,640 --dim N=6300\n"
     "      with fixed shapes, which more can be done with\n"
     "  tssa-opt model.onnx fast.onnx --remarks --stats\n"
@@ -107,7 +119,7 @@ static const char documentation[] =
     "\n"
     "Exit status: 0 done, 1 --check found a difference (nothing was written), 2 wrong arguments, 3 "
     "the model cannot be loaded, 4 it cannot be written as asked, 5 a rewrite failed, 6 a file "
-    "cannot be written.\n";
+    "cannot be written, 7 --check could not compare anything (the model was written).\n";
 
 /* ---- Lists of names --------------------------------------------------------------------------------- */
 
@@ -273,9 +285,27 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
     case KEY_CHECK:
         return argument_integer("--check", argument, 1, 1000000, "a number of at least 1",
                                 &arguments->check);
+    case KEY_RUNTIME:
+        arguments->check_runtime = argument;
+        return 0;
     default:
         return parse_word(key, argument, arguments);
     }
+}
+
+/* Whether there is such a command is known before minutes of work. */
+static error_t check_command(const char *command)
+{
+    char **words = NULL;
+    tssa_status *status = command_split(command, &words);
+    if (!status)
+        status = command_find(words[0]);
+    command_free(words);
+    if (!status)
+        return 0;
+    complain("--check-runtime: %s", tssa_status_message(status));
+    tssa_status_free(status);
+    return EINVAL;
 }
 
 /* What must not be asked for together. */
@@ -289,8 +319,11 @@ static error_t check_together(const struct opt_arguments *arguments)
         complain("--dump-dir %s: nothing is dumped without --dump-ir", arguments->dump_dir);
     else if (arguments->verify_only && arguments->output)
         complain("%s: --verify-only writes nothing", arguments->output);
+    else if (arguments->check_runtime && !arguments->check)
+        complain("--check-runtime %s: nothing is checked without --check N",
+                 arguments->check_runtime);
     else
-        return 0;
+        return arguments->check_runtime ? check_command(arguments->check_runtime) : 0;
     return EINVAL;
 }
 
@@ -329,4 +362,9 @@ void opt_arguments_free(struct opt_arguments *arguments)
     free_names(&arguments->passes);
     free_names(&arguments->skipped);
     free_names(&arguments->kept_hazards);
+}
+
+bool opt_is_quiet(const struct opt_arguments *arguments)
+{
+    return arguments->common.quiet || arguments->remarks == REMARKS_JSON;
 }

@@ -29,13 +29,17 @@ struct opt_arguments {
     enum remark_format remarks;
     bool stats, verify_only, external_data;
     tssa_functions functions;
-    int64_t opset; /* 0: the model's */
-    int64_t check; /* sets of random inputs; 0: no check */
+    int64_t opset;             /* 0: the model's */
+    int64_t check;             /* sets of random inputs; 0: no check */
+    const char *check_runtime; /* a command that checks, too; NULL: none */
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the
  * process. */
 bool opt_arguments_parse(int argc, char **argv, struct opt_arguments *arguments);
 void opt_arguments_free(struct opt_arguments *arguments);
+
+/* JSON is alone on standard output. */
+bool opt_is_quiet(const struct opt_arguments *arguments);
 
 #endif

@@ -227,10 +227,10 @@ tssa_status *rewrite_reload(struct rewrite *rewrite)
     return status_prefix(status, "the rewritten model does not load");
 }
 
-tssa_status *rewrite_save(const struct rewrite *rewrite)
+tssa_status *rewrite_save(const struct rewrite *rewrite, const char *path)
 {
     tssa_save_options options = save_options(rewrite);
-    return tssa_model_save_file(rewrite->model, rewrite->arguments.output, &options);
+    return tssa_model_save_file(rewrite->model, path, &options);
 }
 
 void rewrite_free(struct rewrite *rewrite)

@@ -32,7 +32,7 @@ tssa_status *rewrite_optimize(struct rewrite *rewrite);
 /* Writes the optimized model to memory and loads it again: rewrite->written. So that it can be run,
  * functions are inlined there, and in rewrite->original. */
 tssa_status *rewrite_reload(struct rewrite *rewrite);
-tssa_status *rewrite_save(const struct rewrite *rewrite);
+tssa_status *rewrite_save(const struct rewrite *rewrite, const char *path);
 void rewrite_free(struct rewrite *rewrite);
 
 #endif
