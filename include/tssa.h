@@ -454,7 +454,7 @@ typedef struct tssa_control_info {
     int depth;       /* how many of its kind are around it; 0 in the main graph */
     size_t op_count; /* in its subgraphs, inner ones included */
     /* Loop and Scan: how often it runs at most. "100", "N + 1", the value that tells it, "%n"; "" for a
-     * Loop without a trip count. */
+     * Loop without a trip count, or with one of 2^31 - 1 and more, which says the same. */
     const char *trips;
     int trips_are_constant;
     /* What decides whether an If takes its first branch, or a Loop goes on: "true", "false", or a value. */

@@ -79,13 +79,6 @@ static const struct ir_type *type_of(const struct ir_value *value)
     return export_type_known(value->type) || !value->declared ? value->type : value->declared;
 }
 
-/* Models may write the counter and the condition of a loop as tensors of one element. */
-static bool is_loop_scalar(const struct ir_value *value)
-{
-    const struct ir_op *owner = value->block ? value->block->owner : NULL;
-    return owner && ir_op_is(owner, IR_OP_Loop) && value->index < 2;
-}
-
 /* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no
  * more than the element type is: a branch that is never taken may hold nonsense, of which inference here
  * and elsewhere need not make the same. */
@@ -94,8 +87,7 @@ static struct ir_type inner_type(const struct ir_value *value)
     const struct ir_type *declared = value->declared;
     const struct ir_op *from = value->op ? value->op : value->block->owner;
     struct ir_type plain = *value->type;
-    if (declared && export_type_known(declared) &&
-        (type_compatible(declared, value->type) || is_loop_scalar(value)))
+    if (declared && export_type_known(declared) && type_compatible(declared, value->type))
         return *declared;
     if (plain.kind == TYPE_TENSOR && from && from->origin == IR_ORIGIN_NODE)
         plain.rank = -1;
@@ -433,13 +425,14 @@ static tssa_status *put_inner_output(struct export *export, const struct ir_op *
     return put_value_info(export, GRAPH_OUTPUT, name, &type);
 }
 
-/* The caller sees what the model declares. */
+/* The caller sees what the model declares, unless shapes were fixed that contradict it. */
 static tssa_status *put_model_output(struct export *export, const struct ir_value *value,
                                      uint32_t index, const char *name)
 {
     const struct ir_graph *graph = export->graph;
     const struct ir_type *declared = graph->output_types ? graph->output_types[index] : NULL;
-    return put_noted_info(export, GRAPH_OUTPUT, name, declared ? declared : type_of(value),
+    bool holds = declared && type_compatible(declared, value->type);
+    return put_noted_info(export, GRAPH_OUTPUT, name, holds ? declared : type_of(value),
                           graph->output_notes ? graph->output_notes[index] : NULL);
 }
 

@@ -591,6 +591,42 @@ static tssa_status *collect_initial(const Onnx__GraphProto *graph, struct map *i
     return NULL;
 }
 
+/* The iteration number and the condition are scalars, and runtimes that find them declared as tensors of one
+ * element hand over such tensors. */
+static bool is_loop_list(const struct scope *scope, const struct ir_type *type)
+{
+    const struct ir_block *block = scope->block;
+    int64_t size;
+    return block->owner && ir_op_is(block->owner, IR_OP_Loop) && block->n_params < 2 &&
+           type->kind == TYPE_TENSOR && type->rank == 1 &&
+           (!dim_is_const(type->dims[0], &size) || size == 1);
+}
+
+/* The name is that of the scalar with an axis more. */
+static tssa_status *import_loop_list(struct scope *scope, const Onnx__ValueInfoProto *info,
+                                     const struct ir_type *type)
+{
+    static const int64_t front = 0;
+    struct ir_graph *graph = scope->import->graph;
+    const struct ir_op_info *unsqueeze = ir_op_info(IR_OP_Unsqueeze);
+    struct ir_value *param = ir_block_add_param(scope->block);
+    struct ir_op *axes = ir_constant_ints(graph, 1, 1, &front);
+    struct ir_op *op = ir_op_create(graph, unsqueeze, 2, 1);
+    TRY_ALLOC(param);
+    TRY_ALLOC(axes);
+    TRY_ALLOC(op);
+    param->type = param->declared = type_scalar(&graph->types, type->dtype);
+    TRY_ALLOC(param->type);
+    op->version = ir_op_bind(unsqueeze, IR_NEWEST_OPSET);
+    ir_op_set_operand(op, 0, param);
+    ir_op_set_operand(op, 1, &axes->results[0]);
+    TRY(scope_define(scope, info->name, &op->results[0]));
+    op->results[0].declared = type;
+    TRY(import_append(scope, axes));
+    TRY(import_append(scope, op));
+    return notes_of_value(scope->import, info, &op->results[0]);
+}
+
 /* `is_initial`: an initializer has the input's name. Before IR 4 every initializer had to be an input
  * too, and it is a constant none the less; since then such an input of the model has a default. */
 static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto *info,
@@ -608,6 +644,8 @@ static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto
     tssa_status *status = import_type(scope->import, info->type, &type);
     if (status)
         return status_prefix(status, "input \"%s\"", info->name);
+    if (is_loop_list(scope, type))
+        return import_loop_list(scope, info, type);
     struct ir_value *param = ir_block_add_param(scope->block);
     TRY_ALLOC(param);
     TRY(scope_define(scope, info->name, param));

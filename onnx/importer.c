@@ -216,11 +216,74 @@ static void import_free(struct import *import)
     wire_free(&import->file);
 }
 
+/* ---- The outputs as they are declared ------------------------------------------------------------- */
+
+static tssa_status *type_text(const struct ir_graph *graph, const struct ir_type *type,
+                              struct text *text)
+{
+    text_init(text, graph->allocator);
+    type_print(type, text);
+    return text_string(text) ? NULL : status_out_of_memory();
+}
+
+/* An element type that the value does not have: no runtime takes the model. */
+static tssa_status *refuse_output(struct ir_graph *graph, uint32_t index, const char *declared)
+{
+    const struct ir_value *value = ir_operand(ir_block_return(graph->body), index);
+    struct text text;
+    char op[256] = "an input";
+    if (value->op)
+        ir_op_describe(value->op, op, sizeof op);
+    tssa_status *status = type_text(graph, value->type, &text);
+    if (!status)
+        status = ERROR(TSSA_MALFORMED, "output \"%s\" is declared %s, but %s makes it %s",
+                       graph->output_names[index], declared, op, text_string(&text));
+    text_free(&text);
+    return status;
+}
+
+/* A shape that the value does not have is what it is in fact, which is noted. */
+static tssa_status *correct_output(struct ir_graph *graph, uint32_t index, const char *declared)
+{
+    const char *before = graph->dropped;
+    graph->output_types[index] = ir_operand(ir_block_return(graph->body), index)->type;
+    graph->dropped = arena_printf(&graph->arena, "%s%sthe shape declared of output \"%s\" (%s)",
+                                  before ? before : "", before ? ", " : "",
+                                  graph->output_names[index], declared);
+    TRY_ALLOC(graph->dropped);
+    return NULL;
+}
+
+static bool same_elements(const struct ir_type *a, const struct ir_type *b)
+{
+    return a->kind == TYPE_TENSOR && b->kind == TYPE_TENSOR && a->dtype == b->dtype;
+}
+
+static tssa_status *check_outputs(struct ir_graph *graph)
+{
+    const struct ir_op *results = ir_block_return(graph->body);
+    for (uint32_t i = 0; i < results->n_operands && graph->output_types; i++) {
+        const struct ir_type *declared = graph->output_types[i],
+                             *type = ir_operand(results, i)->type;
+        struct text text;
+        if (!declared || type_compatible(declared, type))
+            continue;
+        tssa_status *status = type_text(graph, declared, &text);
+        if (!status)
+            status = (same_elements(declared, type) ? correct_output
+                                                    : refuse_output)(graph, i, text_string(&text));
+        text_free(&text);
+        TRY(status);
+    }
+    return NULL;
+}
+
 /* What an import that succeeded leaves is checked after its own memory is gone: that is the peak. */
 static tssa_status *finish(struct ir_graph *graph)
 {
     graph->infer_steps = 0;
     TRY(ir_infer_graph(graph));
+    TRY(check_outputs(graph));
     return ir_verify(graph);
 }
 

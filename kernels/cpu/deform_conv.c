@@ -4,6 +4,7 @@
  * offsets, read by linear interpolation (0 beyond the input) and scaled by a mask.
  */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/cpu/conv.h"
@@ -113,7 +114,7 @@ static tssa_status *check_points(const struct deform_job *job, uint32_t index,
                                  const struct tensor *tensor, int64_t per_position)
 {
     const struct window *w = &job->conv.window;
-    int64_t rows;
+    int64_t rows = 0;
     bool fits = tensor->rank == w->rank + 2 && tensor->dims[0] == job->conv.batch &&
                 i64_mul(job->offset_groups, w->kernel_count, &rows) &&
                 i64_mul(rows, per_position, &rows) && tensor->dims[1] == rows;
@@ -121,8 +122,12 @@ static tssa_status *check_points(const struct deform_job *job, uint32_t index,
         fits = tensor->dims[i + 2] == w->out[i];
     if (fits)
         return NULL;
-    char text[160];
-    tensor_describe(job->conv.x, text, sizeof text);
+    char text[256];
+    int used = snprintf(text, sizeof text, "[%" PRId64 ", %" PRId64, job->conv.batch, rows);
+    for (int i = 0; i < w->rank && used < (int)sizeof text; i++)
+        used += snprintf(text + used, sizeof text - (size_t)used, ", %" PRId64, w->out[i]);
+    if (used < (int)sizeof text)
+        snprintf(text + used, sizeof text - (size_t)used, "], a number per offset and position");
     return operand_error(index, tensor, text);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DFT (ai.onnx 17, 20) and STFT (17). Signals end in an axis of 1 (real) or 2 (complex) elements; the
- * transforms are in double and rounded once.
+ * DFT (ai.onnx 17, 20) and STFT (17). Signals end in an axis of 1 (real) or 2 (complex) elements, which a
+ * real one of STFT may leave out; the transforms are in double and rounded once.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -194,6 +194,7 @@ struct stft_job {
     struct transform transform;
     const struct tensor *in, *window; /* window may be NULL */
     struct tensor *out;
+    int64_t parts; /* of an element of the signal */
     int64_t step, frames;
 };
 
@@ -201,7 +202,7 @@ struct stft_job {
 static void stft_frames(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct stft_job *job = context;
-    int64_t n = job->transform.fft.n, parts = job->in->dims[2], kept = job->out->dims[2];
+    int64_t n = job->transform.fft.n, parts = job->parts, kept = job->out->dims[2];
     double *values = scratch;
     for (int64_t f = begin; f < end; f++) {
         int64_t start = f / job->frames * job->in->dims[1] + f % job->frames * job->step;
@@ -224,9 +225,11 @@ static tssa_status *stft_operands(const struct kernel_args *args, struct stft_jo
 {
     const struct tensor *given;
     TRY(typed_tensor(args, 0, &job->in));
-    TRY(check_signal(job->in));
-    if (job->in->rank != 3)
-        return operand_error(0, job->in, "of rank 3");
+    if (job->in->rank != 2 && job->in->rank != 3)
+        return operand_error(0, job->in, "of rank 3 or 2");
+    if (job->in->rank == 3)
+        TRY(check_signal(job->in));
+    job->parts = job->in->rank == 3 ? job->in->dims[2] : 1;
     TRY(kernel_scalar_int(args, 1, &job->step));
     TRY(kernel_optional_tensor(args, 2, &job->window));
     TRY(kernel_optional_tensor(args, 3, &given));

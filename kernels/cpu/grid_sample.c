@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GridSample (ai.onnx 16, 20, 22), for any number of spatial axes. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "kernels/cpu/lines.h"
@@ -87,12 +88,16 @@ static void sample_points(void *context, int64_t begin, int64_t end)
 
 static tssa_status *check_operands(const struct tensor *x, const struct tensor *grid)
 {
-    bool fits = x->rank >= 3 && grid->rank == x->rank && dtype_is_float(grid->dtype) &&
-                grid->dims[0] == x->dims[0] && grid->dims[grid->rank - 1] == x->rank - 2;
     char text[160];
-    if (fits)
+    if (x->rank < 3)
+        return operand_error(0, x, "a tensor of batches, channels and spatial axes");
+    if (grid->rank == x->rank && dtype_is_float(grid->dtype) && grid->dims[0] == x->dims[0] &&
+        grid->dims[grid->rank - 1] == x->rank - 2)
         return NULL;
-    tensor_describe(x, text, sizeof text);
+    snprintf(text, sizeof text,
+             "floats of rank %d that start with %" PRId64 " (the batches) and end with %d "
+             "(coordinates of a point)",
+             x->rank, x->dims[0], x->rank - 2);
     return operand_error(1, grid, text);
 }
 

@@ -121,12 +121,21 @@ static const struct ir_value *continuation(const struct ir_block *body)
     return value;
 }
 
+/* What exporters write where there is no trip count: the largest number that their own integers hold. */
+static bool is_no_limit(const struct ir_value *trips)
+{
+    const struct ir_known *known = trips->known;
+    int64_t number;
+    return known && known->count == 1 && dim_is_const(known->elements[0], &number) &&
+           number >= INT32_MAX;
+}
+
 static void describe_loop(const struct ir_op *op, struct visitor *visitor, tssa_control_info *info)
 {
     const struct ir_block *body = op->blocks[0];
     const struct ir_value *trips = ir_operand(op, 0), *first = ir_operand(op, 1);
     const struct ir_value *next = continuation(body);
-    if (trips)
+    if (trips && !is_no_limit(trips))
         info->trips_are_constant = print_scalar(trips, &visitor->trips);
     if (next && body->n_params > 1 && next == body->params[1])
         next = first;

@@ -54,13 +54,15 @@ INFER_RULE(dft)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
 
+/* A signal without an axis of parts is real, as runtimes take it. */
 INFER_RULE(stft)
 {
+    int rank = infer_rank(op, 0);
     struct dim_table *table = &graph->dims;
     const struct dim *dims[4], *step = known_scalar(op, 1), *length = known_scalar(op, 3);
-    if (infer_rank(op, 0) >= 0 && infer_rank(op, 0) != 3)
-        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 3, not %d", infer_rank(op, 0));
-    bool known = infer_rank(op, 0) == 3;
+    bool known = rank == 2 || rank == 3;
+    if (rank >= 0 && !known)
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 3 or 2, not %d", rank);
     if (!ir_operand(op, 3) && infer_rank(op, 2) == 1)
         length = infer_dim(op, 2, 0);
     dims[0] = known ? infer_dim(op, 0, 0) : infer_fresh(op);

@@ -100,6 +100,24 @@ static void test_grid(void **state)
     }
 }
 
+/* It says what is wanted, also where both operands are alike. */
+static void test_grid_explains(void **state)
+{
+    (void)state;
+    static const float x[20] = {0};
+    struct op_run t;
+    op_begin(&t, IR_OP_GridSample, 0);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){10, 2}, x);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){10, 2}, x);
+    op_fails(&t, "operand 0 is f32[10, 2], not a tensor of batches, channels and spatial axes");
+    op_close(&t);
+    op_begin(&t, IR_OP_GridSample, 0);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 2}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, 2, 3}, x);
+    op_fails(&t, "operand 1 is f32[1, 1, 2, 3], not floats of rank 4 that start with 1");
+    op_close(&t);
+}
+
 static void test_grid_refuses(void **state)
 {
     (void)state;
@@ -185,7 +203,7 @@ static void test_deform(void **state)
     op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, IN, H, W}, x);
     op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){OUT, IN / GROUPS, KH, KW}, w);
     op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, OFFSET_GROUPS * K * 2, OH, OW}, offsets);
-    op_fails(&t, "");
+    op_fails(&t, "a number per offset and position");
     op_close(&t);
 }
 
@@ -251,9 +269,10 @@ static void test_roi_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points),       cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
-        cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
+        cmocka_unit_test(test_points),        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_explains), cmocka_unit_test(test_grid_refuses),
+        cmocka_unit_test(test_deform),        cmocka_unit_test(test_roi),
+        cmocka_unit_test(test_roi_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

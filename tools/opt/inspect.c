@@ -64,7 +64,7 @@ static void print_trips(const tssa_control_info *info)
         return;
     }
     if (!info->trips[0])
-        printf("runs without a trip count");
+        printf("runs without a limit");
     else if (strcmp(info->trips, "1") == 0)
         printf("runs once");
     else if (info->trips_are_constant)
