@@ -178,6 +178,8 @@ static void measures_a_model(void **state)
     expect_good(RUN(ssd, ssd_data, "-n", "20", "--layers"), "NonMaxSuppression (node \"");
     expect_good(RUN(ssd, ssd_data, "-n", "3", "-O", "0"), " in Loop (node \"");
     expect_good(RUN(ssd_folder, "-d", "0.01", "-q"), "2 data sets in turn");
+    expect_good(RUN(ssd_folder, ssd_data, "-d", "0.01", "-q"), "inputs      test_data_set_0");
+    expect_good(RUN(ssd_folder, "-n", "1", "-q"), "medians     test_data_set_0");
     expect_good(RUN(normal, "-n", "9", "-q"), "random sets in turn, seed 0 to seed 3");
     expect_good(RUN(normal, "-n", "9", "-q", "--sets", "1", "--seed", "5"), "random, seed 5");
     expect_good(RUN(normal, "-n", "9", "--percentile", "50,99.99"), "P99.99 ");
@@ -348,6 +350,8 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--shape", "nothing:3", "-n", "1"), 2, "nothing");
     expect_refused(RUN(start, "--shape", "a:3x4x5", "-n", "1"), 2, "rank");
     expect_refused(RUN(ssd, "--batch-sweep", "-n", "1"), 2, "symbolic");
+    expect_refused(RUN(start, ""), 2, "empty");
+    expect_refused(RUN(start, "--json", "-", "--export-times", "-"), 2, "standard output");
 }
 
 static void refuses_missing_files(void **state)

@@ -242,6 +242,11 @@ static error_t complete(struct bench_arguments *arguments)
         complain("--duration 0: then --iterations must say how much is measured");
         return EINVAL;
     }
+    if (arguments->json && arguments->times && strcmp(arguments->json, "-") == 0 &&
+        strcmp(arguments->times, "-") == 0) {
+        complain("--export-times -: --json is on standard output already");
+        return EINVAL;
+    }
     bool concurrent = false;
     for (size_t i = 0; i < arguments->concurrency_count; i++)
         concurrent |= arguments->concurrency[i] > 1;

@@ -82,7 +82,8 @@ static json_t *sets_json(const struct result *result)
     for (size_t i = 0; array && i < subject->set_count; i++) {
         char name[200];
         result_set_name(&subject->sets[i], name, sizeof name);
-        json_t *median = result->set_medians ? json_real(result->set_medians[i]) : json_null();
+        bool known = result->set_medians && result->set_medians[i] > 0;
+        json_t *median = known ? json_real(result->set_medians[i]) : json_null();
         array = append(array, json_pack("{s:s, s:b, s:o}", "name", name, "recorded",
                                         (int)subject->recorded, "median_ms", median));
     }
@@ -122,9 +123,9 @@ static json_t *ratio_json(const struct result *result, const struct results *res
     if (!ratio->pairs)
         return json_null();
     const struct lane *baseline = &results->lanes->items[result->lane->baseline];
-    return json_pack("{s:s, s:f, s:f, s:f, s:I}", "baseline", baseline->subject->target->name,
+    return json_pack("{s:s, s:f, s:f, s:f, s:I, s:b}", "baseline", baseline->subject->target->name,
                      "median", ratio->median, "low", ratio->low, "high", ratio->high, "pairs",
-                     (json_int_t)ratio->pairs);
+                     (json_int_t)ratio->pairs, "quiet", (int)ratio->quiet);
 }
 
 static json_t *memory_json(const struct subject *subject)

@@ -13,6 +13,7 @@
 
 #define BLOCK_NS 5e6      /* of a block, unless a round through the sets takes longer */
 #define CREW_BLOCK_NS 1e8 /* where threads have to be started and waited for */
+#define ROUNDS 4          /* of a block, where lanes are compared */
 #define LEAST_BLOCKS 10   /* that the calls asked for are divided into */
 #define MOST_RESERVED 4e6 /* calls that memory is reserved for at once */
 #define FOREVER (UINT64_MAX / 2)
@@ -168,8 +169,8 @@ static tssa_status *warm_up(struct lanes *lanes, struct lane *lane, double milli
     while (clock_ms_since(start) < milliseconds && !interrupt_came()) {
         TRY(run_block(lanes, lane, count, (uint64_t)CREW_BLOCK_NS));
         struct samples *samples = &lane->samples;
-        if (samples->block_count)
-            lane->expected_ns = block_mean(samples, &samples->blocks[samples->block_count - 1]);
+        if (samples->block_count && block_mean(samples, &samples->blocks[0]) < lane->expected_ns)
+            lane->expected_ns = block_mean(samples, &samples->blocks[0]);
         samples->count = samples->block_count = 0;
         samples->wall_ns = 0;
         if ((double)count * lane->expected_ns < BLOCK_NS)
@@ -180,17 +181,23 @@ static tssa_status *warm_up(struct lanes *lanes, struct lane *lane, double milli
 
 /* ---- Taking turns ----------------------------------------------------------------------------------- */
 
-/* How long a block is: a round through the sets of the slowest. */
-static double block_ns(const struct lanes *lanes)
+/* How long a block is: some rounds through the sets of the slowest, so that what disturbs one does not tell; one
+ * where the measurement would have too few blocks. */
+static double block_ns(const struct lanes *lanes, const struct bench_arguments *arguments)
 {
-    double most = BLOCK_NS;
+    double most = BLOCK_NS, limit = arguments->duration * 1e9 / LEAST_BLOCKS;
     for (size_t i = 0; i < lanes->count; i++) {
         const struct lane *lane = &lanes->items[i];
         double round = lane->expected_ns * (double)lane->subject->set_count;
-        if (lane->concurrency > 1 && round < CREW_BLOCK_NS)
-            round = CREW_BLOCK_NS;
-        if (round > most)
-            most = round;
+        double wanted = lanes->count > 1 ? ROUNDS * round : round;
+        if (limit > 0 && wanted > limit)
+            wanted = limit;
+        if (wanted < round)
+            wanted = round;
+        if (lane->concurrency > 1 && wanted < CREW_BLOCK_NS)
+            wanted = CREW_BLOCK_NS;
+        if (wanted > most)
+            most = wanted;
     }
     return most;
 }
@@ -258,18 +265,21 @@ static tssa_status *reserve(const struct lanes *lanes, const struct bench_argume
     return NULL;
 }
 
+/* There and back again, so that no lane is always the one after some other. */
 static tssa_status *take_turns(struct lanes *lanes, const struct bench_arguments *arguments)
 {
-    double nanoseconds = block_ns(lanes);
-    for (bool all_done = false; !all_done;) {
+    double nanoseconds = block_ns(lanes, arguments);
+    bool back = false;
+    for (bool all_done = false; !all_done; back = !back) {
         all_done = true;
         for (size_t i = 0; i < lanes->count; i++) {
+            struct lane *lane = &lanes->items[back ? lanes->count - 1 - i : i];
             if (interrupt_came())
                 return NULL;
-            if (is_done(&lanes->items[i], arguments))
+            if (is_done(lane, arguments))
                 continue;
             all_done = false;
-            TRY(take_turn(lanes, &lanes->items[i], arguments, nanoseconds));
+            TRY(take_turn(lanes, lane, arguments, nanoseconds));
         }
     }
     return NULL;
@@ -294,6 +304,7 @@ tssa_status *lanes_measure(struct lanes *lanes, const struct bench_arguments *ar
     progress("warming up");
     for (size_t i = 0; i < lanes->count && !interrupt_came(); i++)
         TRY(warm_up(lanes, &lanes->items[i], arguments->warmup_ms));
+    lanes->rss_before = machine_rss_peak();
     TRY(reserve(lanes, arguments));
     progress("measuring");
     lanes->before = machine_read();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is measured: lanes, each a subject and how many threads run it. Lanes take turns, block by block
- * (A, B, A, B, ...), so that a machine that becomes slow becomes so for all of them; the ratio of two
+ * (A, B, B, A, ...), so that a machine that becomes slow becomes so for all of them; the ratio of two
  * lanes is that of blocks beside each other.
  */
 #ifndef TSSA_BENCH_LANE_H
@@ -18,7 +18,7 @@ struct lane {
     size_t concurrency;
     size_t baseline; /* index of the lane that it is compared with; its own: none */
     struct samples samples;
-    double expected_ns; /* of a call, by the warm-up */
+    double expected_ns; /* of a call, by the best block of the warm-up */
 };
 
 struct lanes {
@@ -28,6 +28,7 @@ struct lanes {
     struct pace pace;
     bool crowded;                     /* more threads than cores: they preempt each other */
     struct machine_use before, after; /* what is measured */
+    size_t rss_before;                /* the peak before memory for samples was reserved */
 };
 
 /* The first run of each subject was made. lanes_free in any case. */

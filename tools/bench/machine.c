@@ -46,6 +46,13 @@ double machine_others(const struct machine_use *before, const struct machine_use
     return wall > 0 && others > 0 ? others / wall : 0;
 }
 
+size_t machine_rss_peak(void)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    return (size_t)usage.ru_maxrss << 10;
+}
+
 long machine_preemptions(void)
 {
     struct rusage usage = {0};

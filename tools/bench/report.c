@@ -53,7 +53,7 @@ static void print_sets(const struct result *result)
     if (!result->set_medians || subject->set_count > SHOWN_SETS)
         return;
     printf("  medians    ");
-    for (size_t i = 0; i < subject->set_count; i++) {
+    for (size_t i = 0; i < subject->set_count && result->set_medians[i] > 0; i++) {
         result_set_name(&subject->sets[i], name, sizeof name);
         printf("%s %s %.4f", i ? "," : "", name, result->set_medians[i]);
     }
@@ -165,10 +165,10 @@ static void print_ratios(const struct results *results)
             continue;
         printf("%s", lane->subject->target->name);
         print_place(results, lane);
-        printf(": %.3f times as fast as %s (median of %zu pairs of blocks, the middle half %.3f to "
-               "%.3f)\n",
+        printf(": %.3f times as fast as %s (median of %zu %spairs of blocks, the middle half %.3f "
+               "to %.3f)\n",
                ratio->median, results->lanes->items[lane->baseline].subject->target->name,
-               ratio->pairs, ratio->low, ratio->high);
+               ratio->pairs, ratio->quiet ? "quiet " : "", ratio->low, ratio->high);
     }
 }
 

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/status.h"
 
 #define MS_PER_NS 1e-6
+#define LEAST_PAIRS 10 /* of quiet blocks; else all pairs count */
 
 /* ---- One lane --------------------------------------------------------------------------------------- */
 
@@ -35,14 +35,19 @@ static tssa_status *find_set_medians(struct result *result, double *room)
     return NULL;
 }
 
+/* `limit`: of the pace. */
+static bool block_is_quiet(const struct block *block, double limit)
+{
+    return block->pace <= limit && !block->preempted;
+}
+
 static void find_quiet(struct result *result, double limit, double *room)
 {
     const struct samples *samples = &result->lane->samples;
     size_t count = 0;
     for (size_t i = 0; i < samples->block_count; i++) {
         const struct block *block = &samples->blocks[i];
-        bool quiet = block->pace <= limit && !block->preempted;
-        for (size_t k = 0; k < block->count && quiet; k++)
+        for (size_t k = 0; k < block->count && block_is_quiet(block, limit); k++)
             room[count++] = samples->ns[block->first + k] * MS_PER_NS;
     }
     statistics_sort(room, count);
@@ -74,8 +79,8 @@ static tssa_status *find_result(struct result *result, const struct results *res
 
 /* ---- Two lanes -------------------------------------------------------------------------------------- */
 
-/* Of the calls of a block, a typical time: for each set the median, and of these the mean. What disturbs a few
- * calls does not count. `room` has a place for each call. */
+/* Of the calls of a block, a typical time: for each set the lower quartile, and of these the mean. What disturbs
+ * some calls does not count: on a loud machine that may be half of a block. `room` has a place for each call. */
 static double block_typical(const struct lane *lane, const struct block *block, double *room)
 {
     size_t sets = lane->concurrency > 1 ? 1 : lane->subject->set_count, seen = 0;
@@ -85,7 +90,7 @@ static double block_typical(const struct lane *lane, const struct block *block, 
         for (size_t i = set; i < block->count; i += sets)
             room[count++] = lane->samples.ns[block->first + i];
         statistics_sort(room, count);
-        sum += statistics_median(room, count);
+        sum += statistics_percentile(room, count, 25);
     }
     return sum / (double)seen;
 }
@@ -99,9 +104,25 @@ static size_t whole_blocks(const struct lane *lane)
                                                                                     : count;
 }
 
-static tssa_status *find_ratio(struct result *result, const struct lanes *lanes)
+/* The ratios of the first `pairs` pairs of blocks, or of those of them that were quiet. */
+static size_t find_ratios(const struct lane *lane, const struct lane *baseline, size_t pairs,
+                          double limit, double *ratios)
 {
-    const struct lane *lane = result->lane, *baseline = &lanes->items[lane->baseline];
+    size_t count = 0;
+    double *room = ratios + pairs;
+    for (size_t i = 0; i < pairs; i++) {
+        const struct block *own = &lane->samples.blocks[i], *other = &baseline->samples.blocks[i];
+        if (limit > 0 && !(block_is_quiet(own, limit) && block_is_quiet(other, limit)))
+            continue;
+        ratios[count++] = block_typical(baseline, other, room) / block_typical(lane, own, room);
+    }
+    statistics_sort(ratios, count);
+    return count;
+}
+
+static tssa_status *find_ratio(struct result *result, const struct results *results)
+{
+    const struct lane *lane = result->lane, *baseline = &results->lanes->items[lane->baseline];
     size_t pairs = whole_blocks(lane), others = whole_blocks(baseline);
     if (others < pairs)
         pairs = others;
@@ -111,14 +132,14 @@ static tssa_status *find_ratio(struct result *result, const struct lanes *lanes)
                                                                 : baseline->samples.count;
     double *ratios = reallocarray(NULL, pairs + most, sizeof *ratios);
     TRY_ALLOC(ratios);
-    for (size_t i = 0; i < pairs; i++)
-        ratios[i] = block_typical(baseline, &baseline->samples.blocks[i], ratios + pairs) /
-                    block_typical(lane, &lane->samples.blocks[i], ratios + pairs);
-    statistics_sort(ratios, pairs);
-    result->ratio = (struct ratio){.pairs = pairs,
-                                   .median = statistics_median(ratios, pairs),
-                                   .low = statistics_percentile(ratios, pairs, 25),
-                                   .high = statistics_percentile(ratios, pairs, 75)};
+    size_t count = find_ratios(lane, baseline, pairs, PACE_TOLERANCE * results->pace_quiet, ratios);
+    result->ratio.quiet = count >= LEAST_PAIRS;
+    if (!result->ratio.quiet)
+        count = find_ratios(lane, baseline, pairs, 0, ratios);
+    result->ratio.pairs = count;
+    result->ratio.median = statistics_median(ratios, count);
+    result->ratio.low = statistics_percentile(ratios, count, 25);
+    result->ratio.high = statistics_percentile(ratios, count, 75);
     free(ratios);
     return NULL;
 }
@@ -138,13 +159,21 @@ static void find_pace(struct results *results, const struct pace *pace)
     free(sorted);
 }
 
+/* Without the tool's own samples. */
+static size_t rss_peak(const struct lanes *lanes)
+{
+    size_t peak = machine_rss_peak(), own = 0;
+    for (size_t i = 0; i < lanes->count; i++)
+        own += lanes->items[i].samples.capacity * sizeof *lanes->items[i].samples.ns;
+    peak -= own < peak ? own : peak;
+    return peak > lanes->rss_before ? peak : lanes->rss_before;
+}
+
 tssa_status *results_make(const struct lanes *lanes, const struct bench_arguments *arguments,
                           struct results *results)
 {
-    struct rusage usage;
     *results = (struct results){.lanes = lanes, .arguments = arguments};
-    if (getrusage(RUSAGE_SELF, &usage) == 0)
-        results->rss_peak = (size_t)usage.ru_maxrss << 10;
+    results->rss_peak = rss_peak(lanes);
     find_pace(results, &lanes->pace);
     results->others = machine_others(&lanes->before, &lanes->after);
     results->items = calloc(lanes->count + 1, sizeof *results->items);
@@ -153,7 +182,7 @@ tssa_status *results_make(const struct lanes *lanes, const struct bench_argument
         struct result *result = &results->items[results->count++];
         result->lane = &lanes->items[i];
         TRY(find_result(result, results));
-        TRY(find_ratio(result, lanes));
+        TRY(find_ratio(result, results));
     }
     return NULL;
 }

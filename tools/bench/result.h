@@ -11,6 +11,7 @@
 struct ratio {
     size_t pairs; /* 0: nothing to compare */
     double median, low, high;
+    bool quiet; /* only pairs of quiet blocks are in it; else there were too few of them */
 };
 
 struct result {
@@ -20,7 +21,8 @@ struct result {
     double throughput; /* calls per second, of all threads together */
     double quiet;      /* the share of calls in quiet blocks: see pace.h; no core was taken away */
     double quiet_median; /* of these; 0: there are none */
-    double *set_medians; /* per set of inputs; NULL: one set, or several threads */
+    double *
+        set_medians; /* per set of inputs, 0: its turn did not come; NULL: one set, or several threads */
     struct ratio ratio;
 };
 

@@ -107,11 +107,10 @@ static bool same_inputs(const tssa_model *a, const tssa_model *b)
     bool same = count == tssa_model_input_count(b);
     for (size_t i = 0; same && i < count; i++) {
         tssa_value_info x, y;
-        tssa_status *status = tssa_model_input(a, i, &x);
-        if (!status)
-            status = tssa_model_input(b, i, &y);
-        same = !status && strcmp(x.name, y.name) == 0;
+        tssa_status *status = tssa_model_input(a, i, &x), *other = tssa_model_input(b, i, &y);
+        same = !status && !other && strcmp(x.name, y.name) == 0;
         tssa_status_free(status);
+        tssa_status_free(other);
     }
     return same;
 }

@@ -60,6 +60,14 @@ static int is_recorded(const struct dirent *entry)
     return strncmp(entry->d_name, "test_data_set_", sizeof "test_data_set_" - 1) == 0;
 }
 
+static void drop_data_sets(struct target *target)
+{
+    for (size_t i = 0; i < target->data_set_count; i++)
+        free(target->data_sets[i]);
+    target->data_set_count = 0;
+    target->found = false;
+}
+
 /* In the order of their numbers. */
 static bool add_recorded(struct target *target, const char *folder)
 {
@@ -88,7 +96,7 @@ static struct target *add_target(struct targets *targets, const char *name, int 
     targets->items = more;
     char *path = model_in(name);
     struct target target = {
-        .name = strdup(name), .path = path ? path : strdup(name), .level = level};
+        .name = strdup(name), .path = path ? path : strdup(name), .level = level, .found = path};
     bool good = target.name && target.path && (!path || add_recorded(&target, name));
     more[targets->count++] = target;
     return good ? &more[targets->count - 1] : NULL;
@@ -102,6 +110,10 @@ static enum exit_code no_memory(void)
 
 static enum exit_code add_name(struct targets *targets, const char *name, int level)
 {
+    if (!name[0]) {
+        complain("the name of a file is empty");
+        return EXIT_USAGE;
+    }
     struct target *last = targets->count ? &targets->items[targets->count - 1] : NULL;
     bool folder = is_folder(name);
     char *model = folder ? model_in(name) : NULL;
@@ -111,6 +123,8 @@ static enum exit_code add_name(struct targets *targets, const char *name, int le
         complain("%s: a folder without a model.onnx in it", name);
         return EXIT_MODEL;
     }
+    if (is_data_set && last->found)
+        drop_data_sets(last);
     if (is_data_set)
         return add_data_set(last, strdup(name)) ? EXIT_OK : no_memory();
     if (last && access(name, F_OK) != 0 && strcmp(name, "-") != 0 && !ends_with(name, ".onnx") &&
@@ -195,10 +209,10 @@ void targets_free(struct targets *targets)
 {
     for (size_t i = 0; i < targets->count; i++) {
         struct target *target = &targets->items[i];
-        for (size_t k = 0; k < target->data_set_count && !target->lender; k++)
-            free(target->data_sets[k]);
-        if (!target->lender)
+        if (!target->lender) {
+            drop_data_sets(target);
             free(target->data_sets);
+        }
         free(target->name);
         free(target->path);
     }

@@ -11,6 +11,7 @@ struct target {
     int level;
     char **data_sets; /* folders; may be those of another target, see targets_make */
     size_t data_set_count;
+    bool found;                  /* they were found beside the model, and not named */
     const struct target *lender; /* whose data sets they are; NULL: its own */
 };
 
@@ -20,8 +21,8 @@ struct targets {
 };
 
 /*
- * A name that is a folder with a model.onnx is a model and the test_data_set_* in it; another folder is a
- * data set of the model before it; anything else is a model. A model without data sets borrows those of the
+ * A name that is a folder with a model.onnx is a model and the test_data_set_* in it, unless others are named;
+ * another folder is a data set of the model before it; anything else is a model. A model without data sets borrows those of the
  * first that has any. Not EXIT_OK: it was said why. targets_free them in any case.
  */
 enum exit_code targets_make(const struct bench_arguments *arguments, struct targets *targets);
