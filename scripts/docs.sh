@@ -44,7 +44,8 @@ What `tssa-opt` and `tssa-run -O` do to a graph, one pass after the other. A pas
 bits of element-wise results, the sign of a zero included: where a rewriting would lose it, it is done where
 `zero_sign.h` proves that there is no -0.0 (`recover`), and where another runtime's operator would, the file says it
 in another way ([hazards.md](hazards.md#where_zero_sign)). Only sums of floats and matrix products that are added up
-in another order may differ in the sign of a zero, as in their last bits; [contributing.md](contributing.md) tells how to add one, and
+in another order may differ in the sign of a zero, as in their last bits, and `fold_scales` rounds the factors
+beside a product together with its weights; [contributing.md](contributing.md) tells how to add one, and
 [tools.md](tools.md#tssa-opt) how to run them one by one.
 
 END
