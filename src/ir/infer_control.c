@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference through If, Loop, Scan and SequenceMap: parameters from operands, results from returns. */
+/* Inference through Loop, Scan and SequenceMap: parameters from operands, results from returns. */
 #include "ir/infer.h"
+#include "ir/infer_block.h"
 #include "ir/total.h"
 
 /* ---- Dims that may not leave their block ---------------------------------------------------------- */
 
 /* Fresh dims are numbered in order of creation, so whatever a block made for itself has an id at or
  * above the first one that was free when its inference began. */
-static bool dim_is_local(const struct dim *dim, uint32_t first_local)
+bool infer_is_local(const struct dim *dim, uint32_t first_local)
 {
     if (dim->id < first_local)
         return false;
     if (dim->kind == DIM_SYMBOL)
         return dim_is_fresh(dim);
     for (uint32_t i = 0; i < dim->n_terms; i++)
-        if (dim_is_local(dim->terms[i], first_local))
+        if (infer_is_local(dim->terms[i], first_local))
             return true;
     return false;
 }
@@ -35,17 +36,17 @@ static bool has_element(const struct ir_type *type)
 }
 
 /* The type of a value as seen outside the block: local dims become fresh ones. */
-static const struct ir_type *type_outside(struct ir_graph *graph, const struct ir_type *type,
-                                          uint32_t first_local)
+const struct ir_type *infer_outside(struct ir_graph *graph, const struct ir_type *type,
+                                    uint32_t first_local)
 {
     if (has_element(type))
-        return with_element(graph, type, type_outside(graph, type->element, first_local));
+        return with_element(graph, type, infer_outside(graph, type->element, first_local));
     if (type->kind != TYPE_TENSOR || type->rank <= 0)
         return type;
     const struct dim *dims[TSSA_MAX_RANK];
     for (int i = 0; i < type->rank; i++) {
         const struct dim *dim = type->dims[i]; /* its bounds hold outside, too */
-        dims[i] = dim_is_local(dim, first_local)
+        dims[i] = infer_is_local(dim, first_local)
                       ? dim_fresh_between(&graph->dims, "block", dim->low, dim->high)
                       : dim;
         if (!dims[i])
@@ -69,15 +70,15 @@ static const struct ir_type *one_element(struct ir_graph *graph, const struct ir
     return type_tensor(&graph->types, type->dtype, type->rank, dims);
 }
 
-static const struct ir_type *return_type(const struct ir_block *block, uint32_t index)
+const struct ir_type *infer_returned(const struct ir_block *block, uint32_t index)
 {
     const struct ir_value *value = ir_operand(ir_block_return(block), index);
     return value ? value->type : block->graph->types.unknown;
 }
 
 /* The block `name`, which must have as many parameters and results. */
-static tssa_status *find_block(const struct ir_op *op, const char *name, uint32_t n_params,
-                               uint32_t n_results, struct ir_block **block)
+tssa_status *infer_find_block(const struct ir_op *op, const char *name, uint32_t n_params,
+                              uint32_t n_results, struct ir_block **block)
 {
     *block = ir_op_block(op, name);
     const struct ir_op *ret = *block ? ir_block_return(*block) : NULL;
@@ -99,173 +100,12 @@ static tssa_status *set_param(struct ir_value *param, const struct ir_type *type
     return NULL;
 }
 
-/* ---- If ------------------------------------------------------------------------------------------- */
-
-/* What the condition of an If says about a dim in one of its branches: the symbol is the value there. */
-struct pin {
-    const struct dim *symbol, *value; /* NULL: nothing */
-};
-
-unsigned infer_signs(enum ir_op_id id)
-{
-    switch (id) {
-    case IR_OP_Equal:
-        return INFER_EQUAL;
-    case IR_OP_Less:
-        return INFER_LESS;
-    case IR_OP_LessOrEqual:
-        return INFER_LESS | INFER_EQUAL;
-    case IR_OP_Greater:
-        return INFER_GREATER;
-    case IR_OP_GreaterOrEqual:
-        return INFER_GREATER | INFER_EQUAL;
-    default:
-        return INFER_ANY;
-    }
-}
-
-/* c*symbol + k == 0 says what the symbol is; *pin stays empty for anything else. */
-static tssa_status *pin_zero(struct dim_table *dims, const struct dim *zero, struct pin *pin)
-{
-    int64_t value = 0;
-    const struct dim *symbol = zero;
-    if (zero->kind == DIM_SUM && zero->n_terms == 1) {
-        int64_t c = zero->coefficients[0];
-        if (c == 0 || c == -1 ? zero->value == INT64_MIN : zero->value % c != 0)
-            return NULL;
-        value = c == -1 ? zero->value : -(zero->value / c);
-        symbol = zero->terms[0];
-    }
-    if (symbol->kind != DIM_SYMBOL)
-        return NULL;
-    pin->value = dim_const(dims, value);
-    TRY_ALLOC(pin->value);
-    pin->symbol = symbol;
-    return NULL;
-}
-
-/* "n > 0 is false" means n == 0 for a size. */
-static tssa_status *pin_of(struct ir_graph *graph, const struct ir_value *condition, bool holds,
-                           struct pin *pin)
-{
-    const struct ir_op *op = condition ? condition->op : NULL;
-    while (op && (ir_op_is(op, IR_OP_Not) || (op->info->flags & IR_ALIAS))) {
-        holds = ir_op_is(op, IR_OP_Not) ? !holds : holds;
-        condition = ir_operand(op, 0);
-        op = condition ? condition->op : NULL;
-    }
-    unsigned signs = op ? infer_signs(op->info->id) : INFER_ANY;
-    const struct ir_known *a = op ? infer_known(op, 0) : NULL, *b = op ? infer_known(op, 1) : NULL;
-    if (signs == INFER_ANY || !a || !b || a->count != 1 || b->count != 1 || !a->elements[0] ||
-        !b->elements[0])
-        return NULL;
-    const struct dim *difference = dim_sub(&graph->dims, a->elements[0], b->elements[0]);
-    TRY_ALLOC(difference);
-    signs = holds ? signs : INFER_ANY & ~signs;
-    if (difference->low >= 0)
-        signs &= ~(unsigned)INFER_LESS;
-    if (difference->high <= 0)
-        signs &= ~(unsigned)INFER_GREATER;
-    return signs == INFER_EQUAL ? pin_zero(&graph->dims, difference, pin) : NULL;
-}
-
-/* A dim in a branch, with what the condition says there. */
-static const struct dim *pinned(struct ir_graph *graph, const struct dim *dim,
-                                const struct pin *pin)
-{
-    return pin->symbol ? dim_substitute(&graph->dims, dim, pin->symbol, pin->value) : dim;
-}
-
-/* Two dims that were joined before, in this If. */
-struct joined {
-    const struct dim *a, *b, *dim;
-};
-
-struct join {
-    uint32_t first_local; /* dims from here on may not leave the branches */
-    struct pin then_pin, else_pin;
-    struct joined *pairs; /* room for all that can be needed */
-    size_t count;
-};
-
-/* The dim that both are, as far as their branches know; NULL: there is none that may leave them.
- * min(n, 10) and 0 are min(n, 10), when n is 0 in the other branch. */
-static const struct dim *common_dim(struct ir_graph *graph, const struct join *join,
-                                    const struct dim *a, const struct dim *b)
-{
-    bool a_leaves = !dim_is_local(a, join->first_local);
-    bool b_leaves = !dim_is_local(b, join->first_local);
-    if (a == b)
-        return a_leaves ? a : NULL;
-    if (a_leaves && join->else_pin.symbol &&
-        pinned(graph, a, &join->else_pin) == pinned(graph, b, &join->else_pin))
-        return a;
-    if (b_leaves && join->then_pin.symbol &&
-        pinned(graph, a, &join->then_pin) == pinned(graph, b, &join->then_pin))
-        return b;
-    return NULL;
-}
-
-/* A dim that is `a` in one branch and `b` in the other; pairs that occur again get the same symbol again. */
-static const struct dim *join_dim(struct ir_graph *graph, struct join *join, const struct dim *a,
-                                  const struct dim *b)
-{
-    const struct dim *dim = common_dim(graph, join, a, b);
-    if (dim)
-        return dim;
-    for (size_t i = 0; i < join->count; i++)
-        if (join->pairs[i].a == a && join->pairs[i].b == b)
-            return join->pairs[i].dim;
-    const struct dim *x = pinned(graph, a, &join->then_pin), *y = pinned(graph, b, &join->else_pin);
-    if (!x || !y)
-        return NULL;
-    dim = dim_fresh_between(&graph->dims, "d", x->low < y->low ? x->low : y->low,
-                            x->high > y->high ? x->high : y->high);
-    join->pairs[join->count++] = (struct joined){a, b, dim};
-    return dim;
-}
-
-static const struct ir_type *join_branches(struct ir_graph *graph, struct join *join,
-                                           const struct ir_type *a, const struct ir_type *b)
-{
-    if (a->kind != TYPE_TENSOR || b->kind != TYPE_TENSOR || a->rank != b->rank || a->rank <= 0) {
-        a = type_join(&graph->types, a, b);
-        return a ? type_outside(graph, a, join->first_local) : NULL;
-    }
-    const struct dim *dims[TSSA_MAX_RANK];
-    for (int i = 0; i < a->rank; i++)
-        if (!(dims[i] = join_dim(graph, join, a->dims[i], b->dims[i])))
-            return NULL;
-    tssa_dtype dtype = a->dtype == b->dtype ? a->dtype : TSSA_UNDEFINED;
-    return type_tensor(&graph->types, dtype, a->rank, dims);
-}
-
 /* Is the condition this one in every run? */
-static bool is_known_to_be(const struct ir_value *condition, bool value)
+bool infer_is_truth(const struct ir_value *condition, bool value)
 {
     int64_t element;
     return condition && condition->known && condition->known->count == 1 &&
            dim_is_const(condition->known->elements[0], &element) && (element != 0) == value;
-}
-
-INFER_RULE(if)
-{
-    struct ir_block *then_block, *else_block;
-    struct join join = {.first_local = graph->dims.n_dims};
-    TRY(find_block(op, "then_branch", 0, op->n_results, &then_block));
-    TRY(find_block(op, "else_branch", 0, op->n_results, &else_block));
-    TRY(ir_infer_block(then_block, is_known_to_be(ir_operand(op, 0), true)));
-    TRY(ir_infer_block(else_block, is_known_to_be(ir_operand(op, 0), false)));
-    TRY(pin_of(graph, ir_operand(op, 0), true, &join.then_pin));
-    TRY(pin_of(graph, ir_operand(op, 0), false, &join.else_pin));
-    join.pairs = ARENA_ARRAY(&graph->arena, struct joined, (size_t)op->n_results * TSSA_MAX_RANK);
-    TRY_ALLOC(join.pairs);
-    for (uint32_t i = 0; i < op->n_results; i++) {
-        const struct ir_type *type =
-            join_branches(graph, &join, return_type(then_block, i), return_type(else_block, i));
-        TRY(infer_set(op, i, type));
-    }
-    return NULL;
 }
 
 /* ---- Loop-carried values -------------------------------------------------------------------------- */
@@ -353,7 +193,7 @@ static tssa_status *infer_carried(struct ir_graph *graph, const struct ir_op *op
         bool changed = false;
         for (uint32_t i = 0; i < count; i++) {
             struct ir_value *param = block->params[first + i];
-            const struct ir_type *returned = return_type(block, first_return + i);
+            const struct ir_type *returned = infer_returned(block, first_return + i);
             TRY(check_carried(param->type, returned, i));
             const struct ir_type *type = generalize(graph, param->type, initial[i], returned);
             if (type && type != param->type && (!patient || round + 1 >= CARRIED_ROUNDS))
@@ -378,8 +218,8 @@ static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *
     const struct ir_value *next = ir_operand(ir_block_return(body), 0);
     while (next && next->op && (next->op->info->flags & IR_ALIAS))
         next = ir_operand(next->op, 0); /* Identity, Reshape: the same bool */
-    bool enters = !entry || is_known_to_be(entry, true);
-    bool stays = next == body->params[1] || is_known_to_be(next, true);
+    bool enters = !entry || infer_is_truth(entry, true);
+    bool stays = next == body->params[1] || infer_is_truth(next, true);
     const struct dim *limit = trips && trips->count == 1 ? trips->elements[0] : NULL;
     if (!limit)
         return dim_fresh(&graph->dims, "trips");
@@ -397,7 +237,7 @@ static tssa_status *set_stacked(struct ir_graph *graph, struct ir_op *op, uint32
         return infer_set(op, index, graph->types.unknown);
     if (element->rank < 0 || element->rank >= TSSA_MAX_RANK)
         return infer_set_unranked(op, index, element->dtype);
-    element = type_outside(graph, element, first_local);
+    element = infer_outside(graph, element, first_local);
     TRY_ALLOC(element);
     int rank = element->rank + 1, stacked;
     TRY(infer_axis(op, axis, rank, &stacked));
@@ -459,7 +299,7 @@ INFER_RULE(loop)
     if (op->n_results < carried)
         return ERROR(TSSA_MALFORMED, "%u carried values but only %u outputs", (unsigned)carried,
                      (unsigned)op->n_results);
-    TRY(find_block(op, "body", carried + 2, op->n_results + 1, &body));
+    TRY(infer_find_block(op, "body", carried + 2, op->n_results + 1, &body));
     TRY(check_single(op, 0, TSSA_INT64, "trip count"));
     TRY(check_single(op, 1, TSSA_BOOL, "condition"));
     uint32_t first_local = graph->dims.n_dims;
@@ -470,11 +310,11 @@ INFER_RULE(loop)
         TRY(set_param(body->params[i + 2], infer_operand_type(graph, op, i + 2)));
     TRY(infer_carried(graph, op, body, 2, carried, 1));
     for (uint32_t i = 0; i < carried; i++)
-        TRY(infer_set(op, i, type_outside(graph, body->params[i + 2]->type, first_local)));
+        TRY(infer_set(op, i, infer_outside(graph, body->params[i + 2]->type, first_local)));
     const struct dim *trips = trip_count(graph, op, body);
     TRY_ALLOC(trips);
     for (uint32_t i = carried; i < op->n_results; i++)
-        TRY(set_stacked(graph, op, i, return_type(body, i + 1), trips, 0, first_local));
+        TRY(set_stacked(graph, op, i, infer_returned(body, i + 1), trips, 0, first_local));
     return NULL;
 }
 
@@ -501,7 +341,7 @@ static tssa_status *read_scan(const struct ir_op *op, struct scan *scan)
     if (op->n_results < scan->states)
         return ERROR(TSSA_MALFORMED, "%u states but only %u outputs", (unsigned)scan->states,
                      (unsigned)op->n_results);
-    return find_block(op, "body", n, op->n_results, &scan->body);
+    return infer_find_block(op, "body", n, op->n_results, &scan->body);
 }
 
 static int64_t scan_axis(const struct ir_op *op, const char *attr, uint32_t index)
@@ -548,13 +388,13 @@ static tssa_status *set_scan_result(struct ir_graph *graph, struct ir_op *op,
                                     const struct scan *scan, uint32_t index,
                                     const struct dim *steps, uint32_t first_local)
 {
-    const struct ir_type *type = return_type(scan->body, index);
+    const struct ir_type *type = infer_returned(scan->body, index);
     if (scan->batched) /* the batch axis in front is known at run time only */
         return infer_set_unranked(op, index,
                                   type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED);
     if (index < scan->states)
         return infer_set(op, index,
-                         type_outside(graph, scan->body->params[index]->type, first_local));
+                         infer_outside(graph, scan->body->params[index]->type, first_local));
     uint32_t output = index - scan->states;
     return status_prefix(set_stacked(graph, op, index, type, steps,
                                      scan_axis(op, "scan_output_axes", output), first_local),
@@ -583,7 +423,7 @@ INFER_RULE(scan)
 INFER_RULE(sequence_map)
 {
     struct ir_block *body;
-    TRY(find_block(op, "body", op->n_operands, op->n_results, &body));
+    TRY(infer_find_block(op, "body", op->n_operands, op->n_results, &body));
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_type *type = infer_operand_type(graph, op, i);
         if (type->kind == TYPE_SEQUENCE)
@@ -592,7 +432,7 @@ INFER_RULE(sequence_map)
     }
     TRY(ir_infer_block(body, false));
     for (uint32_t i = 0; i < op->n_results; i++) {
-        const struct ir_type *element = one_element(graph, return_type(body, i));
+        const struct ir_type *element = one_element(graph, infer_returned(body, i));
         TRY_ALLOC(element);
         TRY(infer_set(op, i, type_sequence(&graph->types, element)));
     }

@@ -253,18 +253,45 @@ static tssa_status *check_block(const struct ir_op *op, const char *name, uint64
     return NULL;
 }
 
+/* Of one kind and element type, whatever the shapes are. */
+static bool same_elements(const struct ir_type *a, const struct ir_type *b)
+{
+    if (a->kind == TYPE_UNKNOWN || b->kind == TYPE_UNKNOWN)
+        return true;
+    return a->kind == b->kind &&
+           (a->dtype == b->dtype || a->dtype == TSSA_UNDEFINED || b->dtype == TSSA_UNDEFINED);
+}
+
+/* The first result of the block that is of another type than the If's; n_results: none. */
+static uint32_t find_misfit(const struct ir_op *op, const struct ir_block *block,
+                            bool (*fits)(const struct ir_type *a, const struct ir_type *b))
+{
+    const struct ir_op *ret = ir_block_return(block);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (ret->operands[i].value && !fits(ret->operands[i].value->type, op->results[i].type))
+            return i;
+    return op->n_results;
+}
+
+/* A branch that is never taken, for inference knew the condition, may return other shapes; of other element types it
+ * may be where that is still known. */
 static tssa_status *check_if(const struct ir_op *op)
 {
     static const char *const names[] = {"then_branch", "else_branch"};
-    for (int branch = 0; branch < 2; branch++) {
-        TRY(check_block(op, names[branch], 0, op->n_results));
-        const struct ir_op *ret = ir_block_return(ir_op_block(op, names[branch]));
-        for (uint32_t i = 0; i < op->n_results; i++) {
-            const struct ir_value *value = ret->operands[i].value;
-            if (value && !type_compatible(value->type, op->results[i].type))
-                return FAIL(op, "block \"%s\" returns another type as result %u", names[branch],
-                            (unsigned)i);
-        }
+    const struct ir_value *condition = ir_operand(op, 0);
+    bool known = condition && condition->known && condition->known->count == 1 &&
+                 condition->known->elements[0];
+    int misfits = 0;
+    for (int b = 0; b < 2; b++) {
+        TRY(check_block(op, names[b], 0, op->n_results));
+        const struct ir_block *block = ir_op_block(op, names[b]);
+        uint32_t misfit = find_misfit(op, block, type_compatible);
+        misfits += misfit < op->n_results;
+        if (misfits < 2 && !known)
+            misfit = find_misfit(op, block, same_elements);
+        if (misfit < op->n_results && (misfits == 2 || !known))
+            return FAIL(op, "block \"%s\" returns another type as result %u", names[b],
+                        (unsigned)misfit);
     }
     return NULL;
 }

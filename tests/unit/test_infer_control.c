@@ -13,6 +13,7 @@
 
 #include "base/text.h"
 #include "common/infer_text.h"
+#include "common/rewrite_check.h"
 
 #define INPUTS                                                                                     \
     "%x: f32[N, 4], %row: f32[1, 4], %v: i64[N], %any: f32[*], %unknown: ?, %n: i64[], %b: "       \
@@ -46,6 +47,60 @@ static void branches_join(void **state)
     gives(IF("%p = Concat(%x, %row) {axis = 0}", "%p", "%q = Concat(%row, %x) {axis = 0}", "%q"),
           "f32[N + 1, 4]");
     gives(IF("%p = NonZero(%x)", "%p", "%q = NonZero(%x)", "%q"), "i64[2, #1]");
+}
+
+/* The branch that is never taken says nothing. */
+static void branches_taken(void **state)
+{
+    (void)state;
+    gives(BOOL(t, true) "%y = If(%t) {then_branch() {return(%x)} else_branch() {return(%batch)}}",
+          "f32[N, 4]");
+    gives(BOOL(f, false) "%y = If(%f) {then_branch() {return(%x)} else_branch() {return(%v)}}",
+          "i64[N]");
+    gives(BOOL(t, true) INT(a, 3)
+              INT(d, 4) "%y = If(%t) {then_branch() {return(%a)} else_branch() {return(%d)}}",
+          "i64[] [3]");
+    gives(BOOL(t, true) INT(
+              zero, 0) "%y = If(%t) {then_branch() {%p = NonZero(%x) %q = Shape(%p) return(%q)} "
+                       "else_branch() {return(%v)}}",
+          "i64[2] [2, ?]");
+    gives(BOOL(t, true) "%y, %z = If(%t) {then_branch() {%p = NonZero(%x) return(%p, %p)} "
+                        "else_branch() {return(%v, %v)}}",
+          "i64[2, #1]");
+}
+
+/* squeeze(2) as exporters write it, in a loop whose carried value gets another rank in the other branch. */
+#define SQUEEZE(axis, size)                                                                        \
+    "graph (%e: f32[B, 6, 6], %h: f32[B, 6], %n: i64[]) -> (%y as \"y\") {\n"                      \
+    "  %y = Loop(%n, _, %h) {\n"                                                                   \
+    "    body(%i: i64[], %c: bool[], %k: ?) {\n"                                                   \
+    "      %two = Constant() {value = i64[1] [2]}\n"                                               \
+    "      %axis = Constant() {value = i64[1] [" axis "]}\n"                                       \
+    "      %size = Constant() {value = i64[1] [" size "]}\n"                                       \
+    "      %u = Unsqueeze(%k, %two)\n"                                                             \
+    "      %m = MatMul(%e, %u)\n"                                                                  \
+    "      %s = Shape(%m)\n"                                                                       \
+    "      %d = Gather(%s, %axis)\n"                                                               \
+    "      %one = Equal(%d, %size)\n"                                                              \
+    "      %r = If(%one) {\n"                                                                      \
+    "        then_branch() { %q = Squeeze(%m, %two) return(%q) }\n"                                \
+    "        else_branch() { %w = Identity(%m) return(%w) }\n"                                     \
+    "      }\n"                                                                                    \
+    "      %t = Relu(%r)\n"                                                                        \
+    "      return(%c, %t)\n"                                                                       \
+    "    }\n"                                                                                      \
+    "  }\n"                                                                                        \
+    "  return(%y)\n"                                                                               \
+    "}\n"
+
+static void squeeze_in_loop(void **state)
+{
+    (void)state;
+    for (int64_t trips = 0; trips < 4; trips++)
+        assert_true(rewrite_check(&(const struct rewrite_check){
+            .text = SQUEEZE("2", "1"), .size = 3, .scalar = trips, .seed = 1}));
+    assert_int_equal(rewrite_count(SQUEEZE("2", "1"), NULL, "If"), 0);
+    assert_int_equal(rewrite_count(SQUEEZE("0", "1"), NULL, "If"), 1); /* whatever the batch is */
 }
 
 static void branches_refused(void **state)
@@ -206,7 +261,7 @@ static void what_may_not_run(void **state)
     gives(IF(BAD, "%bad", "", "%x"), "?");
     gives(BOOL(t, true) "%y = If(%t) {then_branch() {return(%x)} else_branch() {" BAD
                         "return(%bad)}}",
-          "?");
+          "f32[N, 4]");
     /* A branch of a branch, which would be taken if it came to that. */
     gives(BOOL(t, true)
               IF("%q = If(%t) {then_branch() {" BAD "return(%bad)} else_branch() {return(%x)}}",
@@ -253,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(branches_join),  cmocka_unit_test(branches_refused),
+        cmocka_unit_test(branches_taken), cmocka_unit_test(squeeze_in_loop),
         cmocka_unit_test(carried_values), cmocka_unit_test(scan_outputs),
         cmocka_unit_test(loops_refused),  cmocka_unit_test(scans),
         cmocka_unit_test(scans_refused),  cmocka_unit_test(sequence_maps),

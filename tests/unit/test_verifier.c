@@ -67,6 +67,9 @@ static const struct {
     {"graph (%c: bool[]) -> (%y) { %y = If(%c): f32[] { then_branch() { return(%c) } "
      "else_branch() { return(%c) } } return(%y) }",
      "block \"then_branch\" returns another type as result 0"},
+    {"graph (%c: bool[], %x: f32[3], %z: f32[2]) -> (%y) { %y = If(%c): f32[] { then_branch() { "
+     "return(%x) } else_branch() { return(%z) } } return(%y) }",
+     "block \"else_branch\" returns another type as result 0"}, /* one of them may */
     {"graph (%c: bool[]) -> (%y) { %y = If(%c) { then_branch() { %q = Not(%c) } else_branch() { "
      "return(%c) } } return(%y) }",
      "block \"then_branch\" does not end in return"},
