@@ -54,6 +54,7 @@ static const struct stage level_2[] = {
           "split_columns",
           "scalar_replacement",
           "scan_outputs",
+          "stack_concats",
           "stack_sequences",
           "sequence_maps",
           "ragged_rows",
