@@ -92,7 +92,13 @@ static void free_nothing(void *user)
 }
 
 /* Sanitizers and unoptimized code are not what people measure with. */
-#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SANITIZED
+#endif
+#endif
+#if defined(__OPTIMIZE__) && !defined(SANITIZED) && !defined(__SANITIZE_ADDRESS__) &&              \
+    !defined(__SANITIZE_THREAD__)
 #define LIMIT_NS 100
 #else
 #define LIMIT_NS 5000

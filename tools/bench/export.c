@@ -205,6 +205,26 @@ tssa_status *export_json(const struct results *results, const char *path)
 
 /* ---- CSV -------------------------------------------------------------------------------------------- */
 
+#define FLUSH_AT (64 << 10)
+
+/* Millions of lines go out piece by piece. */
+struct sink {
+    struct file_writer *file; /* NULL: standard output */
+    struct text text;
+};
+
+static tssa_status *flush(struct sink *sink)
+{
+    if (sink->text.failed)
+        return status_out_of_memory();
+    if (sink->file)
+        TRY(file_writer_write(sink->file, sink->text.data, sink->text.size));
+    else
+        fwrite(sink->text.data, 1, sink->text.size, stdout);
+    text_clear(&sink->text);
+    return NULL;
+}
+
 /* A field that may hold commas. */
 static void put_quoted(struct text *text, const char *field)
 {
@@ -217,37 +237,57 @@ static void put_quoted(struct text *text, const char *field)
     text_putc(text, '"');
 }
 
-static void put_lane(struct text *text, const struct result *result)
+static void put_run(struct text *text, const struct lane *lane, const struct block *block,
+                    size_t index)
 {
-    const struct lane *lane = result->lane;
+    const struct subject *subject = lane->subject;
+    char name[200] = "";
+    if (lane->concurrency == 1)
+        result_set_name(&subject->sets[index % subject->set_count], name, sizeof name);
+    put_quoted(text, subject->target->name);
+    text_putc(text, ',');
+    if (subject->size >= 0)
+        text_printf(text, "%" PRId64, subject->size);
+    text_printf(text, ",%zu,%zu,", lane->concurrency, index);
+    put_quoted(text, name);
+    text_printf(text, ",%.6f,%.3f\n", lane->samples.ns[index] * 1e-6, block->pace);
+}
+
+static tssa_status *put_lane(struct sink *sink, const struct lane *lane)
+{
     const struct samples *samples = &lane->samples;
     for (size_t b = 0; b < samples->block_count; b++) {
         const struct block *block = &samples->blocks[b];
         for (size_t i = block->first; i < block->first + block->count; i++) {
-            char name[200] = "";
-            if (lane->concurrency == 1)
-                result_set_name(&lane->subject->sets[i % lane->subject->set_count], name,
-                                sizeof name);
-            put_quoted(text, lane->subject->target->name);
-            text_printf(text, ",");
-            if (lane->subject->size >= 0)
-                text_printf(text, "%" PRId64, lane->subject->size);
-            text_printf(text, ",%zu,%zu,", lane->concurrency, i);
-            put_quoted(text, name);
-            text_printf(text, ",%.6f,%.3f\n", samples->ns[i] * 1e-6, block->pace);
+            put_run(&sink->text, lane, block, i);
+            if (sink->text.size >= FLUSH_AT)
+                TRY(flush(sink));
         }
     }
+    return NULL;
+}
+
+static tssa_status *put_times(struct sink *sink, const struct results *results)
+{
+    text_puts(&sink->text, "model,size,concurrency,run,set,ms,pace_us\n");
+    for (size_t i = 0; i < results->count; i++)
+        TRY(put_lane(sink, results->items[i].lane));
+    return flush(sink);
 }
 
 tssa_status *export_times(const struct results *results, const char *path)
 {
-    struct text text;
-    text_init(&text, &allocator_default);
-    text_puts(&text, "model,size,concurrency,run,set,ms,pace_us\n");
-    for (size_t i = 0; i < results->count; i++)
-        put_lane(&text, &results->items[i]);
-    tssa_status *status =
-        text.failed ? status_out_of_memory() : write_file(path, text.data, text.size);
-    text_free(&text);
+    struct file_writer writer;
+    struct sink sink = {.file = is_standard_output(path) ? NULL : &writer};
+    if (sink.file)
+        TRY(file_writer_open(&allocator_default, path, &writer));
+    text_init(&sink.text, &allocator_default);
+    tssa_status *status = put_times(&sink, results);
+    text_free(&sink.text);
+    if (!sink.file)
+        return status;
+    if (!status)
+        return file_writer_commit(&writer);
+    file_writer_abort(&writer);
     return status;
 }
