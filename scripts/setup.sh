@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Installs the Debian/Ubuntu packages the project needs and lacks.
 #
-# Usage: scripts/setup.sh [--test] [--dev]
+# Usage: scripts/setup.sh [--test] [--dev] [--compilers]
 #   (nothing)  what building and running needs
 #   --test     and what `make test` needs (Python, for the tests alone)
 #   --dev      and what lint, formatting and fuzzing need
+#   --compilers  and the other compilers of Debian 12 that CI tries
 #
 # Says what it will install before it does; does nothing and says nothing when all is there.
 set -euo pipefail
@@ -15,12 +16,15 @@ build=(cmake ninja-build gcc libc6-dev pkg-config
 # One clang version for everybody: clang-format differs between versions.
 dev=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev cppcheck shellcheck)
 
+compilers=(clang-15 clang-16 clang-19)
+
 wanted=("${build[@]}")
 test=no
 for option in "$@"; do
     case $option in
     --test) test=yes ;;
     --dev) wanted+=("${dev[@]}") ;;
+    --compilers) wanted+=("${compilers[@]}") ;;
     *)
         echo "setup.sh: unknown option $option" >&2
         exit 2

@@ -223,7 +223,7 @@ struct lower_number lower_dim(struct lowering *l, struct ir_value *x, int i)
 struct ir_value *lower_numbers(struct lowering *l, int n, const struct lower_number *numbers)
 {
     struct ir_value *parts[TSSA_MAX_RANK];
-    int64_t values[TSSA_MAX_RANK];
+    int64_t values[TSSA_MAX_RANK] = {0};
     uint32_t n_parts = 0;
     size_t run = 0; /* of constants, which become one part */
     for (int i = 0; i < n; i++) {
