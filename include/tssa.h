@@ -20,6 +20,9 @@
  * Threads: functions on different objects may run at the same time. tssa_session_run() may be called on
  * one session from many threads. A context, a finished model and a value are safe to share for reading.
  *
+ * Stack: a thread that calls the library should have TSSA_STACK_SIZE bytes of stack left. Models nest, and
+ * those that nest deeper than tssa takes are refused by their depth.
+ *
  * Options: every struct of options begins with struct_size, which the caller sets to its sizeof; all
  * other members may be left zero, their default, and NULL in place of the struct means all defaults:
  *
@@ -48,6 +51,9 @@ extern "C" {
 
 /* TSSA_VERSION of the library that runs, which may be newer than this header. */
 TSSA_API const char *tssa_version(void);
+
+/* Enough of a stack for any model; see above. */
+#define TSSA_STACK_SIZE (512 * 1024)
 
 /* The highest tensor rank that any value may have. */
 #define TSSA_MAX_RANK 16

@@ -513,7 +513,7 @@ static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *
                                     struct function *called)
 {
     struct draft draft = {.scope = scope, .node = node, .n_results = node->n_output};
-    struct graph_attrs graphs;
+    struct graph_attrs graphs = {0};
     struct ir_opaque *opaque;
     struct ir_op *op;
     TRY(bind_operator(&draft, called, &opaque));

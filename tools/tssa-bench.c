@@ -51,7 +51,8 @@ static enum exit_code read_standard_input(struct job *job)
 {
     tssa_status *status = NULL;
     for (size_t i = 0; i < job->targets.count && !status && !job->bytes.data; i++)
-        status = model_bytes_read(job->targets.items[i].path, &job->bytes);
+        status = model_bytes_read(job->targets.items[i].path, job->arguments.common.memory_limit,
+                                  &job->bytes);
     return status ? fail(EXIT_MODEL, status) : EXIT_OK;
 }
 

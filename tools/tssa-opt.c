@@ -45,14 +45,16 @@ static enum exit_code note_dropped(const tssa_model *model)
 static enum exit_code open_model(struct rewrite *rewrite)
 {
     const struct opt_arguments *arguments = &rewrite->arguments;
-    const tssa_context_options options = {.struct_size = sizeof options,
-                                          .threads = arguments->common.threads,
-                                          .memory_limit = arguments->common.memory_limit,
-                                          .log = arguments->check ? log_note : NULL};
     progress("loading %s", arguments->model);
-    tssa_status *status = tssa_context_create(&options, &rewrite->context);
+    tssa_status *status =
+        model_bytes_read(arguments->model, arguments->common.memory_limit, &rewrite->bytes);
+    const tssa_context_options options = {
+        .struct_size = sizeof options,
+        .threads = arguments->common.threads,
+        .memory_limit = model_bytes_left(&rewrite->bytes, arguments->common.memory_limit),
+        .log = arguments->check ? log_note : NULL};
     if (!status)
-        status = model_bytes_read(arguments->model, &rewrite->bytes);
+        status = tssa_context_create(&options, &rewrite->context);
     if (!status)
         status = rewrite_load(rewrite, arguments->functions, &rewrite->model);
     if (!status && (is_look(arguments) || arguments->check || arguments->verify_only))
@@ -117,9 +119,13 @@ static enum exit_code save(const struct rewrite *rewrite)
     if (!arguments->output)
         return EXIT_OK;
     progress("writing %s", arguments->output);
-    interrupt_defer();
+    /* A pipe may have no reader, and is not replaced in one step: nothing is gained by waiting. */
+    bool direct = stat(arguments->output, &about) == 0 && !S_ISREG(about.st_mode);
+    if (!direct)
+        interrupt_defer();
     tssa_status *status = rewrite_save(rewrite, arguments->output);
-    interrupt_resume();
+    if (!direct)
+        interrupt_resume();
     progress_done();
     if (status)
         return fail(EXIT_RUN, status);

@@ -41,17 +41,18 @@ struct job {
 static tssa_status *load(struct job *job)
 {
     bool looks = job->arguments.inspect || job->arguments.dump_ir;
+    size_t limit = job->arguments.common.memory_limit;
+    uint64_t start = clock_now();
+    TRY(model_bytes_read(job->arguments.model, limit, &job->bytes));
     const tssa_context_options context_options = {.struct_size = sizeof context_options,
                                                   .threads = job->arguments.common.threads,
                                                   .memory_limit =
-                                                      job->arguments.common.memory_limit,
+                                                      model_bytes_left(&job->bytes, limit),
                                                   .log = looks ? NULL : log_note};
     const tssa_load_options options = {.struct_size = sizeof options,
                                        .allow_external_links = job->arguments.common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
-    uint64_t start = clock_now();
     TRY(tssa_context_create(&context_options, &job->context));
-    TRY(model_bytes_read(job->arguments.model, &job->bytes));
     TRY(model_load(job->context, job->arguments.model, &job->bytes, &options, &job->model));
     job->load_ms = clock_ms_since(start);
     return NULL;

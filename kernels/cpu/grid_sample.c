@@ -31,7 +31,7 @@ static tssa_status *grid_sample_prepare(const struct ir_op *op, struct arena *ar
     static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear", "bicubic", NULL};
     static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
     struct grid_attrs *attrs = ARENA_NEW(arena, struct grid_attrs);
-    int mode, padding;
+    int mode = 0, padding = 0;
     TRY_ALLOC(attrs);
     TRY(choose(op, "mode", modes, "linear", &mode));
     TRY(choose(op, "padding_mode", paddings, "zeros", &padding));

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -105,6 +106,7 @@ static tssa_status *create_temporary(struct file_writer *writer, mode_t mode)
         return status_out_of_memory();
     writer->temporary = allocator_alloc(writer->allocator, size);
     TRY_ALLOC(writer->temporary);
+    file_remove_stale(writer->path);
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW;
     for (int n = 0; n < 1000 && writer->descriptor < 0; n++) {
         snprintf(writer->temporary, size, "%s.tmp%ld-%d", writer->path, (long)getpid(), n);
@@ -112,8 +114,12 @@ static tssa_status *create_temporary(struct file_writer *writer, mode_t mode)
         if (writer->descriptor < 0 && errno != EEXIST)
             break;
     }
-    if (writer->descriptor >= 0)
+    if (writer->descriptor >= 0) {
+        /* It says that we live, where that can be said; file_remove_stale asks. */
+        if (flock(writer->descriptor, LOCK_EX | LOCK_NB) != 0)
+            errno = 0;
         return NULL;
+    }
     tssa_status *status = io_error("write", writer->path, errno);
     allocator_free(writer->allocator, writer->temporary);
     writer->temporary = NULL; /* nothing to remove */

@@ -27,7 +27,8 @@ void file_map_close(struct file_map *map);
 /*
  * Writes into a temporary file in the target's folder that replaces the target when it is complete:
  * readers see the old file or the new one. The target's permissions are kept. A target that is a link
- * stays one; one that is not a regular file (/dev/stdout, a pipe) is written to directly.
+ * stays one; one that is not a regular file (/dev/stdout, a pipe) is written to directly. What a process
+ * that was killed left behind is removed by the next that writes the same file.
  */
 struct file_writer {
     const tssa_allocator *allocator;
@@ -47,6 +48,9 @@ tssa_status *file_writer_sync(struct file_writer *writer);
 tssa_status *file_writer_commit(struct file_writer *writer);
 /* Drops what was written. A closed writer is accepted. */
 void file_writer_abort(struct file_writer *writer);
+
+/* Removes the temporary files of `path` whose process has ended; nothing is said when that fails. */
+void file_remove_stale(const char *path);
 
 tssa_status *file_write(const tssa_allocator *allocator, const char *path, const void *data,
                         size_t size);

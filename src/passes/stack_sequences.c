@@ -206,7 +206,7 @@ static tssa_status *from_at(struct ir_op *op, struct ir_value *stacked, struct i
 static tssa_status *change_use(struct ir_op *op, struct ir_value *stacked,
                                const struct ir_type *element, struct ir_value *empty)
 {
-    struct ir_value *value;
+    struct ir_value *value = NULL;
     if (ir_op_is(op, IR_OP_SequenceAt))
         TRY(from_at(op, stacked, &value));
     else if (ir_op_is(op, IR_OP_SequenceLength))

@@ -85,7 +85,7 @@ static tssa_status *read_scalar(const struct value *value, const char *what, int
 
 tssa_status *control_read_bool(const struct value *value, const char *what, bool *result)
 {
-    int64_t integer;
+    int64_t integer = 0;
     TRY(read_scalar(value, what, &integer));
     *result = integer != 0;
     return NULL;

@@ -9,10 +9,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -212,6 +215,66 @@ static void survives_failure(void **state)
     assert_int_equal(entries(), before + 1); /* no temporary file is left */
 }
 
+/* ---- What a killed process leaves ----------------------------------------------------------------- */
+
+static void touch(const char *path)
+{
+    int descriptor = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(descriptor >= 0);
+    close(descriptor);
+}
+
+static bool exists(const char *path)
+{
+    return access(path, F_OK) == 0;
+}
+
+/* Writes half a file and is gone; returns its process id. */
+static pid_t write_and_die(const char *path)
+{
+    pid_t child = fork();
+    if (child == 0) {
+        struct file_writer writer;
+        tssa_status *status = file_writer_open(&allocator_default, path, &writer);
+        if (!status)
+            raise(SIGKILL);
+        _exit(1);
+    }
+    int how;
+    assert_int_equal(waitpid(child, &how, 0), child);
+    assert_true(WIFSIGNALED(how));
+    return child;
+}
+
+static void stale_files_go(void **state)
+{
+    (void)state;
+    char left[64], locked[64], mine[64];
+    pid_t dead = write_and_die(in_folder("model"));
+    snprintf(left, sizeof left, "model.tmp%ld-0", (long)dead);
+    snprintf(locked, sizeof locked, "model.tmp%ld-1", (long)dead);
+    snprintf(mine, sizeof mine, "model.tmp%ld-7", (long)getpid());
+    const char *const others[] = {"model.tmp", "model.tmp-0", "model.tmp1x-0", "model.tmpx-0",
+                                  "model2.tmp1-0"};
+    assert_true(exists(in_folder(left)));
+    touch(in_folder(mine));
+    touch(in_folder(locked));
+    int lock = open(in_folder(locked), O_RDONLY);
+    assert_int_equal(flock(lock, LOCK_EX), 0);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        touch(in_folder(others[i]));
+
+    assert_null(file_write(&allocator_default, in_folder("model"), "x", 1));
+    assert_false(exists(in_folder(left)));
+    assert_true(exists(in_folder(mine)));
+    assert_true(exists(in_folder(locked)));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_true(exists(in_folder(others[i])));
+    close(lock);
+    file_remove_stale(in_folder("model"));
+    assert_false(exists(in_folder(locked)));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +287,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_read),
         cmocka_unit_test(what_cannot_be_written),
         cmocka_unit_test(survives_failure),
+        cmocka_unit_test(stale_files_go),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -53,7 +53,7 @@ static int read_element(const char *path, const char *name)
 {
     struct value value;
     bool found;
-    assert_null(npz_read(&allocator_default, path, name, &found, &value));
+    assert_null(npz_read(&allocator_default, path, name, SIZE_MAX, &found, &value));
     if (!found)
         return -1;
     int element = *(uint8_t *)value.tensor.data;
@@ -97,7 +97,7 @@ static void refuses_damage(void **state)
         memcpy(bytes, map.data, map.size);
         bytes[i] = (char)(bytes[i] ^ 0xff);
         assert_null(file_write(&allocator_default, damaged, bytes, map.size));
-        tssa_status *status = npz_read(&allocator_default, damaged, "a", &found, &value);
+        tssa_status *status = npz_read(&allocator_default, damaged, "a", SIZE_MAX, &found, &value);
         refused += status != NULL;
         if (status)
             assert_non_null(strstr(tssa_status_message(status), "damaged.npz"));
@@ -126,12 +126,27 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Refused by the size that it states, before any of it is unpacked. */
+static void refuses_large_arrays(void **state)
+{
+    (void)state;
+    struct value value;
+    bool found;
+    char *path = make_archive((const char *const[]){"a.npy"}, 1);
+    tssa_status *status = npz_read(&allocator_default, path, "a", 16, &found, &value);
+    assert_int_equal(tssa_status_code(status), TSSA_LIMIT);
+    assert_non_null(strstr(tssa_status_message(status), "--memory-limit"));
+    tssa_status_free(status);
+    free(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reads_by_name),
         cmocka_unit_test(reads_the_only_array),
         cmocka_unit_test(refuses_damage),
+        cmocka_unit_test(refuses_large_arrays),
     };
     return cmocka_run_group_tests_name("npz", tests, set_up, tear_down);
 }

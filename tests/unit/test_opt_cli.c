@@ -9,10 +9,14 @@
 #include <cmocka.h>
 
 #include <jansson.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -391,6 +395,29 @@ static void leaves_nothing_half_written(void **state)
     free(folder);
 }
 
+/* A pipe that nobody reads is waited for, but not for ever. */
+static void waiting_for_a_pipe_can_be_interrupted(void **state)
+{
+    char *pipe = xprintf("%s/pipe", (char *)*state);
+    const char *const argv[] = {tool, start, pipe, "-q", NULL};
+    const struct timespec second = {.tv_sec = 1}, moment = {.tv_nsec = 10000000};
+    int how = 0, ended = 0;
+    pid_t child;
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(posix_spawn(&child, tool, NULL, NULL, (char *const *)argv, environ), 0);
+    nanosleep(&second, NULL);
+    kill(child, SIGTERM); /* SIGINT may be ignored, in a background job */
+    for (int i = 0; i < 2000 && !ended; i++) {
+        nanosleep(&moment, NULL);
+        ended = waitpid(child, &how, WNOHANG) == child;
+    }
+    kill(child, SIGKILL);
+    assert_true(ended);
+    assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGTERM);
+    unlink(pipe);
+    free(pipe);
+}
+
 static void refuses_unwritable_places(void **state)
 {
     char *file = xprintf("%s/file", (char *)*state), *below = xprintf("%s/out.onnx", file);
@@ -491,6 +518,7 @@ int main(void)
         cmocka_unit_test(refuses_what_is_no_command),
         cmocka_unit_test(reads_text),
         cmocka_unit_test(leaves_nothing_half_written),
+        cmocka_unit_test(waiting_for_a_pipe_can_be_interrupted),
         cmocka_unit_test(refuses_unwritable_places),
         cmocka_unit_test(refuses_what_an_opset_cannot_say),
         cmocka_unit_test(refuses_wrong_arguments),

@@ -101,6 +101,15 @@ static void reads_a_model_from_standard_input(void **state)
     expect_good(process_run(argv, start, NULL, &cli_limits), "f32[16, 8]");
 }
 
+/* A pipe that does not end, and a model that is larger than it may be. */
+static void standard_input_has_a_bound(void **state)
+{
+    (void)state;
+    const char *const argv[] = {tool, "-", "--memory-limit", "16", NULL};
+    expect_refused(process_run(argv, "/dev/zero", NULL, &cli_limits), 3,
+                   "16 MiB of --memory-limit");
+}
+
 static void random_inputs_have_a_seed(void **state)
 {
     (void)state;
@@ -355,6 +364,7 @@ int main(void)
         cmocka_unit_test(runs_recorded_data),
         cmocka_unit_test(notes_missing_plugins),
         cmocka_unit_test(reads_a_model_from_standard_input),
+        cmocka_unit_test(standard_input_has_a_bound),
         cmocka_unit_test(random_inputs_have_a_seed),
         cmocka_unit_test(tells_what_it_guesses),
         cmocka_unit_test(writes_a_profile),

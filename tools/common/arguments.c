@@ -174,7 +174,7 @@ static int parse_number(int key, const char *argument, struct common_arguments *
     case KEY_MEMORY:
         error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
                                  &number);
-        common->memory_limit = (size_t)number << 20;
+        common->memory_limit = common->source.memory_limit = (size_t)number << 20;
         return error;
     case KEY_SEED:
         error =

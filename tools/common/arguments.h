@@ -60,6 +60,7 @@ struct input_source {
     struct dim_argument *dims;
     size_t dim_count;
     const char *data_set; /* a folder; NULL: none */
+    size_t memory_limit;  /* as in common_arguments */
     uint64_t seed;
     struct random_style style;
     struct size_guess guess;

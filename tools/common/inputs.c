@@ -83,10 +83,14 @@ static const char *file_of(const char *text, const char *name)
     return strncmp(text, name, size) == 0 && text[size] == '=' ? text + size + 1 : NULL;
 }
 
+/* Of an array in an archive, unless --memory-limit says otherwise. */
+#define ARCHIVE_MOST ((size_t)2 << 30)
+
 static tssa_status *read_archive(const struct maker *maker, const char *path,
                                  const tssa_value_info *info, bool *found, struct value *value)
 {
-    TRY(npz_read(maker->allocator, path, info->name, found, value));
+    size_t limit = maker->source->memory_limit;
+    TRY(npz_read(maker->allocator, path, info->name, limit ? limit : ARCHIVE_MOST, found, value));
     if (*found)
         npy_reinterpret(&value->tensor, info->dtype);
     return NULL;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/common/npz.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +24,7 @@ static zip_int64_t find_entry(zip_t *archive, const char *name)
 
 /* The size that the archive states is checked as the bytes arrive: it may be a lie. */
 static tssa_status *read_entry(const tssa_allocator *allocator, zip_t *archive, zip_int64_t index,
-                               struct value *value)
+                               size_t most, struct value *value)
 {
     zip_stat_t about;
     tssa_status *status = NULL;
@@ -33,6 +34,11 @@ static tssa_status *read_entry(const tssa_allocator *allocator, zip_t *archive, 
     /* Deflate packs at most about 1032 to 1. */
     if ((about.valid & ZIP_STAT_COMP_SIZE) && about.size / 1100 > about.comp_size)
         return ERROR(TSSA_MALFORMED, "the archive states an impossible size of its array");
+    if (about.size > most)
+        return ERROR(TSSA_LIMIT,
+                     "an array takes %" PRIu64 " MiB unpacked, and %zu are allowed: see "
+                     "--memory-limit, or give it as a .npy file",
+                     about.size >> 20, most >> 20);
     zip_file_t *file = zip_fopen_index(archive, (zip_uint64_t)index, 0);
     if (!file)
         return ERROR(TSSA_MALFORMED, "%s", zip_strerror(archive));
@@ -52,7 +58,7 @@ static tssa_status *read_entry(const tssa_allocator *allocator, zip_t *archive, 
 }
 
 tssa_status *npz_read(const tssa_allocator *allocator, const char *path, const char *name,
-                      bool *found, struct value *value)
+                      size_t most, bool *found, struct value *value)
 {
     int code = 0;
     tssa_status *status = NULL;
@@ -69,7 +75,7 @@ tssa_status *npz_read(const tssa_allocator *allocator, const char *path, const c
     zip_int64_t index = find_entry(archive, name);
     if (index >= 0) {
         *found = true;
-        status = status_prefix(read_entry(allocator, archive, index, value), "%s", path);
+        status = status_prefix(read_entry(allocator, archive, index, most, value), "%s", path);
     }
     zip_discard(archive);
     return status;
