@@ -4,6 +4,7 @@
  *
  *     cc run_model.c $(pkg-config --cflags --libs tssa) -o run_model && ./run_model model.onnx
  */
+/* ctest-args: models/get_started_small/model.onnx */
 #include <stdio.h>
 #include <stdlib.h>
 #include <tssa.h>

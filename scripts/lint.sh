@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 . scripts/parts.sh
 
 mapfile -t sources < <(git ls-files --cached --others --exclude-standard '*.c' '*.h')
-mapfile -t shells < <(git ls-files --cached --others --exclude-standard '*.sh' .ci/run)
+mapfile -t shells < <(git ls-files --cached --others --exclude-standard '*.sh' '*.bash' .ci/run)
 # What is compiled, without what protoc-c wrote.
 mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' build/release/compile_commands.json |
     grep -v '^'"$PWD"'/build/' | sort -u)

@@ -12,7 +12,7 @@ set -euo pipefail
 
 build=(cmake ninja-build gcc libc6-dev pkg-config
     libprotobuf-c-dev protobuf-c-compiler libjansson-dev libzip-dev libxxhash-dev libdnnl-dev
-    libcmocka-dev)
+    libcmocka-dev help2man)
 # One clang version for everybody: clang-format differs between versions.
 dev=(clang-14 clang-tidy-14 clang-format-14 libclang-rt-14-dev cppcheck shellcheck)
 
