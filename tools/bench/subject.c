@@ -16,9 +16,11 @@
 static tssa_status *load(struct subject *subject, const struct bench_arguments *arguments,
                          const struct model_bytes *bytes)
 {
+    const size_t limit = arguments->common.memory_limit;
     const tssa_context_options context_options = {.struct_size = sizeof context_options,
                                                   .threads = arguments->common.threads,
-                                                  .memory_limit = arguments->common.memory_limit};
+                                                  .memory_limit = model_bytes_left(bytes, limit),
+                                                  .log = log_note};
     const tssa_load_options options = {.struct_size = sizeof options,
                                        .allow_external_links = arguments->common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};

@@ -23,9 +23,13 @@ void complain(const char *format, ...)
 
 void log_note(void *user, tssa_log_level level, const char *message)
 {
+    static char said[2048]; /* several contexts say the same; those that make one share a thread */
+    size_t used = strlen(said);
     (void)user;
-    if (level == TSSA_LOG_WARNING)
-        complain("note: %s", message);
+    if (level != TSSA_LOG_WARNING || strstr(said, message))
+        return;
+    snprintf(said + used, sizeof said - used, "%s\n", message);
+    complain("note: %s", message);
 }
 
 /* ---- Parsing the values of options ------------------------------------------------------------------ */

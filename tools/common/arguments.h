@@ -91,7 +91,7 @@ enum { KEY_DIM = 256, KEY_TIMEOUT, KEY_MEMORY, KEY_SEED, KEY_RTOL, KEY_ATOL, KEY
 /* A line of the form "TOOL: ..." on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* For tssa_context_options.log: what could go better is a note on standard error. */
+/* For tssa_context_options.log: what could go better is a note on standard error, each once. */
 void log_note(void *user, tssa_log_level level, const char *message);
 
 /*
