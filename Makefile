@@ -49,12 +49,13 @@ peers-test: models peers-venv ## test what `make peers` measures with
 	@build/peers-venv/bin/python -m unittest bench.peers.test_peers
 	@build/peers-venv/bin/python -m unittest bench.peers.test_programs
 
-docs: build ## write docs/passes.md from the passes' own comments
+docs: build venv ## write docs/passes.md from the passes' own comments, and draw the README's picture
 	@scripts/docs.sh $(BUILD)
+	@build/venv/bin/python scripts/picture.py $(BUILD)/tssa-opt
 
 format: setup-dev venv ## format all sources in place
 	@git ls-files '*.c' '*.h' | xargs clang-format-14 -i
-	@build/venv/bin/ruff format --quiet models bench tests
+	@build/venv/bin/ruff format --quiet models bench tests scripts
 
 lint: setup-dev build venv ## check format, layers, clang-tidy, cppcheck, shell scripts
 	@scripts/lint.sh

@@ -13,8 +13,8 @@ mapfile -t units < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' build/release/compile
     grep -v '^'"$PWD"'/build/' | sort -u)
 
 part lint-format clang-format-14 --dry-run --Werror "${sources[@]}"
-part lint-python build/venv/bin/ruff check models bench tests
-part lint-python-format build/venv/bin/ruff format --check --quiet models bench tests
+part lint-python build/venv/bin/ruff check models bench tests scripts
+part lint-python-format build/venv/bin/ruff format --check --quiet models bench tests scripts
 part lint-layers scripts/check_layers.sh
 part lint-docs scripts/docs.sh --check build/release
 part lint-shell shellcheck --external-sources "${shells[@]}"

@@ -353,6 +353,34 @@ static tssa_status *load_and_run(const tssa_allocator *allocator)
     return status;
 }
 
+/* What docs/architecture.md says of runs after the first: they take the same, and less than the first. */
+static void test_later_runs_allocate_little(void **state)
+{
+    (void)state;
+    struct test_alloc counter;
+    struct fixture f;
+    tssa_value *outputs[MAX_VALUES] = {NULL}; /* from the second run on, memory to write into */
+    long counts[6];
+    test_alloc_init(&counter);
+    tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .allocator = &counter.allocator};
+    no_error(fixture_open(&f, &options));
+    for (int i = 0; i < 6; i++) {
+        long before = counter.count;
+        no_error(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs));
+        counts[i] = counter.count - before;
+    }
+    size_t peak = tssa_context_memory_peak(f.context);
+    no_error(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs));
+    assert_int_equal(tssa_context_memory_peak(f.context), peak);
+    assert_true(counts[5] < counts[0]);
+    assert_int_equal(counts[5], counts[4]);
+    for (size_t o = 0; o < MAX_VALUES; o++)
+        tssa_value_free(outputs[o]);
+    fixture_close(&f);
+    assert_int_equal(counter.live, 0);
+}
+
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -370,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_tensor_arguments),
         cmocka_unit_test(test_containers),
         cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_later_runs_allocate_little),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
