@@ -184,6 +184,7 @@ struct ir_op {
     const char **block_names; /* "body", "then_branch", ... */
     struct ir_block *parent;
     struct ir_op *prev, *next;
+    bool in_blocks, kept;   /* a Loop over blocks of iterations; one that is best left as it is */
     uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
 

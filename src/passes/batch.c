@@ -25,6 +25,7 @@ tssa_status *batch_init(struct batch *batch, struct pass_context *pass, struct i
     ir_cloner_reset(stacked);
     batch->n_trips = trips->known ? trips->known->elements[0] : dim_fresh(&pass->graph->dims, "n");
     TRY_ALLOC(batch->n_trips);
+    batch->n_all = batch->n_trips;
     batch->may_be_empty = batch->n_trips->low < 1;
     if (counter->known && counter->known->count == 1)
         batch->counter = counter->known->elements[0];
@@ -244,11 +245,34 @@ struct ir_value *batch_trips_1d(struct batch *batch)
     return batch->trips_1d;
 }
 
+static struct ir_value *arithmetic(struct batch *batch, const struct ir_op *origin,
+                                   enum ir_op_id id, struct ir_value *a, struct ir_value *b)
+{
+    struct ir_value *operands[] = {a, b};
+    return result_of(batch_make(batch, origin, id, 2, operands));
+}
+
+struct ir_value *batch_start(struct batch *batch, const struct ir_op *origin, int64_t factor,
+                             int64_t offset)
+{
+    struct ir_value *start = batch->first;
+    if (!start)
+        return batch_ints(batch, 0, 1, &offset);
+    if (factor != 1)
+        start = arithmetic(batch, origin, IR_OP_Mul, start, batch_ints(batch, 0, 1, &factor));
+    if (offset != 0)
+        start = arithmetic(batch, origin, IR_OP_Add, start, batch_ints(batch, 0, 1, &offset));
+    return start;
+}
+
 struct ir_value *batch_range(struct batch *batch)
 {
-    static const int64_t zero = 0, one = 1;
+    static const int64_t one = 1;
     if (!batch->range) {
-        struct ir_value *operands[] = {batch_ints(batch, 0, 1, &zero), batch->trips,
+        struct ir_value *end = batch->trips;
+        if (batch->first)
+            end = arithmetic(batch, NULL, IR_OP_Add, batch->first, end);
+        struct ir_value *operands[] = {batch_start(batch, NULL, 1, 0), end,
                                        batch_ints(batch, 0, 1, &one)};
         batch->range = result_of(batch_make(batch, NULL, IR_OP_Range, 3, operands));
     }
@@ -603,12 +627,43 @@ static bool push_to_front(struct maker *m, uint32_t axis, int rank)
     return push(m, RULE_PERMUTE, (uint32_t)rank, params);
 }
 
+/* The same for a block of the iterations. */
+static bool push_block(struct maker *m, uint32_t axis, int64_t factor, int64_t offset,
+                       const struct dim *dim)
+{
+    struct batch *batch = m->batch;
+    int64_t n, size, length;
+    struct rule_param *params = new_params(m, 4);
+    if (!params || offset < 0 || factor < 1)
+        return false;
+    struct ir_value *start = batch_start(batch, m->op, factor, offset), *span = batch->trips;
+    if (factor != 1 && dim_is_const(batch->n_trips, &n)) {
+        if (__builtin_mul_overflow(factor, n, &length))
+            return false;
+        span = batch_ints(batch, 0, 1, &length);
+    } else if (factor != 1) {
+        span = arithmetic(batch, m->op, IR_OP_Mul, span, batch_ints(batch, 0, 1, &factor));
+    }
+    struct ir_value *end = arithmetic(batch, m->op, IR_OP_Add, start, span);
+    params[0] = rule_constant(axis);
+    params[3] = rule_constant(factor);
+    if (!operand_param(m, start, &params[1]) || !operand_param(m, end, &params[2]))
+        return false;
+    if (!dim_is_const(batch->n_all, &n) || !dim_is_const(dim, &size) ||
+        __builtin_mul_overflow(factor, n - 1, &length) ||
+        __builtin_add_overflow(length, offset, &length) || length >= size)
+        m->region->in_range = false;
+    return push(m, RULE_SLICE, 4, params);
+}
+
 /* factor * i + offset for i = 0 ... n - 1 is slice(axis, first, end, factor). */
 static bool push_affine(struct maker *m, uint32_t axis, int64_t factor, int64_t offset,
                         const struct dim *dim)
 {
     int64_t n = -1, last = 0, size;
     bool fixed = dim_is_const(m->batch->n_trips, &n);
+    if (m->batch->first)
+        return push_block(m, axis, factor, offset, dim);
     struct rule_param *params = new_params(m, 4);
     if (!params || offset < 0 || factor == 0 || (factor < 0 && !fixed))
         return false;

@@ -27,9 +27,11 @@ struct batch {
     struct ir_op *before; /* new ops go before this one: the loop */
     struct ir_op *mark;   /* the op that was before it at first, or NULL */
     struct ir_block *body;
-    struct ir_value *trips;            /* i64[], not negative, outside the loop */
-    const struct dim *n_trips;         /* the same as a dim */
-    const struct dim *counter;         /* the iteration's number in facts about the body */
+    struct ir_value *trips;    /* i64[], not negative, outside the loop */
+    const struct dim *n_trips; /* the same as a dim */
+    struct ir_value *first;    /* of a block of the iterations: i64[], where it begins; or NULL */
+    const struct dim *n_all;   /* as many iterations as there are in all blocks */
+    const struct dim *counter; /* the iteration's number in facts about the body */
     struct ir_value *trips_1d, *range; /* i64[1] and i64[trips], made when they are needed */
     bool may_be_empty; /* zero iterations cannot be ruled out: ops that could fail are not run */
     /* What stands for values of the body outside: the same in all iterations, or with the axis. */
@@ -108,7 +110,10 @@ struct ir_value *batch_move_axis(struct batch *batch, const struct ir_op *origin
 struct ir_value *batch_flat_index(struct batch *batch, const struct ir_op *origin,
                                   struct ir_value *index);
 struct ir_value *batch_trips_1d(struct batch *batch);
-/* 0, 1, ... below the number of iterations. */
+/* factor * i + offset for the first iteration, as i64[]. */
+struct ir_value *batch_start(struct batch *batch, const struct ir_op *origin, int64_t factor,
+                             int64_t offset);
+/* The numbers of the iterations: 0, 1, ... where they are all. */
 struct ir_value *batch_range(struct batch *batch);
 struct ir_value *batch_concat(struct batch *batch, const struct ir_op *origin, int64_t axis,
                               uint32_t n, struct ir_value *const *parts);

@@ -45,6 +45,8 @@ static tssa_status *explain_loop(struct pass_context *pass, struct ir_op *op)
     struct loop loop = loop_of(op);
     const struct ir_value *value;
     int64_t trips;
+    if (op->in_blocks || op->kept)
+        return NULL; /* parallelize has said so */
     TRY(loop_find_recurrence(&loop, false, &value));
     if (value)
         return remark(pass, op, "each iteration needs what the one before has made of", value, "");

@@ -16,6 +16,11 @@
  * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
  * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
  *
+ * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
+ * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
+ * loop becomes one over blocks of iterations (parallelize_blocks.c), and where an iteration does so much that
+ * calls cost little beside it, it stays.
+ *
  *   needs   forward_assigns, the loop's counter as a known element
  *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
  *           loops that it does not understand, which a remark explains
@@ -24,222 +29,13 @@
  * A trip count below zero is none. An index that is out of range is an error after the rewriting as
  * before, though perhaps of another op; it is none where the loop has elements of no size only.
  */
-#include "base/vec.h"
+#include "passes/parallelize.h"
+
 #include "ir/infer.h"
-#include "ir/region.h"
-#include "passes/batch.h"
-#include "passes/loops.h"
-#include "passes/regions.h"
-
-/* Assigns to one carried tensor in one iteration. */
-#define MAX_ASSIGNS 64
-
-/* Results of at most so many bytes are made where the loop needed one of them at a time. */
-#define MAX_BYTES (INT64_C(256) << 20)
-
-enum carried_kind { CARRIED_SAME, CARRIED_TENSOR, CARRIED_REDUCED, CARRIED_SUMMED };
-
-struct carried {
-    enum carried_kind kind;
-    struct ir_op *assigns[MAX_ASSIGNS]; /* last one first */
-    uint32_t n_assigns;
-    struct ir_op *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED */
-    struct ir_value *term; /* what it adds */
-};
-
-struct state {
-    struct pass_context *pass;
-    struct ir_cloner shared, stacked;
-    struct region_space space;
-    struct loop loop;
-    struct carried *carried;
-    uint32_t nested;                   /* ops in blocks that may still be made */
-    VEC(const struct ir_op *) skipped; /* ops that are not computed as they stand */
-    const struct ir_value *blamed;     /* the carried value that keeps the loop */
-    const struct ir_op *at;
-    const char *reason;
-};
-
-static bool refuse(struct state *s, const struct ir_value *value, const struct ir_op *at,
-                   const char *reason)
-{
-    s->blamed = value;
-    s->at = at;
-    s->reason = reason;
-    return false;
-}
 
 static const char *name_of(const struct ir_value *value)
 {
     return value && value->name ? value->name : "?";
-}
-
-/* ---- What the loop carries ------------------------------------------------------------------------ */
-
-/* The same region, which moves with the counter. */
-static bool moves(const struct batch *facts, const struct ir_op *a, const struct ir_op *b)
-{
-    int64_t factor, offset;
-    if (!regions_identical(a, b))
-        return false;
-    const struct rule *rule = rule_of(a);
-    for (uint32_t i = 0; i < rule->n_steps; i++) {
-        const struct rule_step *step = &rule->steps[i];
-        if (step->kind == RULE_SELECT &&
-            batch_affine(facts, rule_param_dim(a, &step->params[1]), &factor, &offset) &&
-            factor != 0 && offset >= 0)
-            return true; /* batch_region refuses what would become negative */
-        if (!rule_step_is_injective(step))
-            return false;
-    }
-    return false;
-}
-
-/* Two accesses or assigns whose regions have nothing in common in any two different iterations. */
-static tssa_status *disjoint_across(struct state *s, const struct batch *facts,
-                                    const struct ir_op *a, const struct ir_op *b, bool *disjoint)
-{
-    struct regions {
-        struct region a, b;
-        struct ir_value *params_a[IR_VARIADIC], *params_b[IR_VARIADIC];
-    } * regions;
-    *disjoint = moves(facts, a, b);
-    if (*disjoint)
-        return NULL;
-    const struct dim *counter = region_scalar(&s->space, s->loop.body->params[0]);
-    regions = ARENA_NEW(&s->pass->graph->arena, struct regions);
-    TRY_ALLOC(counter);
-    TRY_ALLOC(regions);
-    TRY(region_of(&s->space, a, regions->params_a, &regions->a));
-    TRY(region_of(&s->space, b, regions->params_b, &regions->b));
-    *disjoint = region_disjoint_across(&s->space, &regions->a, &regions->b, counter, s->loop.body);
-    return NULL;
-}
-
-/* All reads of the tensor as it was before the iteration are where only this iteration writes. */
-static tssa_status *check_reads(struct state *s, const struct batch *facts, struct carried *c,
-                                const struct ir_value *param, bool *ok)
-{
-    const struct ir_op *first = c->assigns[c->n_assigns - 1];
-    for (const struct ir_use *u = param->uses; u && *ok; u = u->next) {
-        if (u->user == first && u == &first->operands[0])
-            continue;
-        if (!ir_op_is(u->user, IR_OP_access) || u != &u->user->operands[0])
-            *ok = refuse(s, param, u->user, "the whole of it is used in an iteration");
-        for (uint32_t i = 0; *ok && i < c->n_assigns; i++) {
-            TRY(disjoint_across(s, facts, c->assigns[i], u->user, ok));
-            if (!*ok)
-                refuse(s, param, u->user, "it may be read where another iteration has written");
-        }
-    }
-    return NULL;
-}
-
-/* One more assign: it writes where no other iteration does. */
-static tssa_status *check_assign(struct state *s, const struct batch *facts, struct carried *c,
-                                 struct ir_op *op, bool *ok)
-{
-    c->assigns[c->n_assigns++] = op;
-    for (uint32_t i = 0; *ok && i < c->n_assigns; i++)
-        TRY(disjoint_across(s, facts, c->assigns[i], op, ok));
-    return NULL;
-}
-
-static tssa_status *check_tensor(struct state *s, const struct batch *facts, uint32_t k, bool *ok)
-{
-    struct carried *c = &s->carried[k];
-    struct ir_value *param = loop_param(&s->loop, k), *version = loop_next(&s->loop, k);
-    const struct ir_op *next = s->loop.ret;
-    c->kind = CARRIED_TENSOR;
-    *ok = true;
-    while (version != param) {
-        struct ir_op *op = version->op;
-        if (!op || !ir_op_is(op, IR_OP_assign) || op->parent != s->loop.body ||
-            c->n_assigns == MAX_ASSIGNS)
-            *ok = refuse(s, param, op, "each iteration computes it from the one before");
-        else if (!version->uses || version->uses->next || version->uses->user != next)
-            *ok = refuse(s, param, op, "it is used after it was written in an iteration");
-        if (!*ok)
-            return NULL;
-        TRY(check_assign(s, facts, c, op, ok));
-        if (!*ok) {
-            refuse(s, param, op, "iterations may write the same elements");
-            return NULL;
-        }
-        next = op;
-        version = ir_operand(op, 0);
-    }
-    return check_reads(s, facts, c, param, ok);
-}
-
-/* What makes one value of all: exact whatever the order, and a Reduce operator that does the same. */
-struct reduction {
-    enum ir_op_id id, reduce;
-    bool truth; /* of bools: reduced as i32 */
-};
-
-static const struct reduction reductions[] = {
-    {IR_OP_Add, IR_OP_ReduceSum, false}, {IR_OP_Mul, IR_OP_ReduceProd, false},
-    {IR_OP_Max, IR_OP_ReduceMax, false}, {IR_OP_Min, IR_OP_ReduceMin, false},
-    {IR_OP_And, IR_OP_ReduceMin, true},  {IR_OP_Or, IR_OP_ReduceMax, true},
-};
-
-static const struct reduction *reduction_of(const struct ir_op *op)
-{
-    tssa_dtype dtype = op->results[0].type->dtype;
-    for (size_t i = 0; i < sizeof reductions / sizeof *reductions; i++)
-        if (ir_op_is(op, reductions[i].id) &&
-            (reductions[i].truth || dtype == TSSA_INT32 || dtype == TSSA_INT64))
-            return &reductions[i];
-    return NULL;
-}
-
-/* Does the next one come from this one and a term by such an operation? */
-static bool read_combine(struct state *s, uint32_t k)
-{
-    struct carried *c = &s->carried[k];
-    const struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
-    struct ir_op *op = next->op;
-    if (!op || op->parent != s->loop.body || op->n_operands != 2 ||
-        op->results[0].type->kind != TYPE_TENSOR || !reduction_of(op) ||
-        (ir_operand(op, 0) != param && ir_operand(op, 1) != param))
-        return false;
-    c->combine = op;
-    c->term = ir_operand(op, ir_operand(op, 0) == param ? 1 : 0);
-    return c->term != param && c->term->type == param->type && next->type == param->type &&
-           param->type->rank >= 0 && loop_initial(&s->loop, k)->type == param->type;
-}
-
-/* Nothing else may use a result; sums can be had of the iterations before each one. */
-static bool check_reduction(struct state *s, uint32_t k)
-{
-    struct carried *c = &s->carried[k];
-    const struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
-    if (!read_combine(s, k))
-        return false;
-    c->kind = CARRIED_REDUCED;
-    if (param->uses && !param->uses->next && !next->uses->next)
-        return true;
-    c->kind = CARRIED_SUMMED;
-    return ir_op_is(c->combine, IR_OP_Add) && param->type->rank < TSSA_MAX_RANK;
-}
-
-static tssa_status *check_carried(struct state *s, const struct batch *facts, uint32_t k, bool *ok)
-{
-    struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
-    struct carried *c = &s->carried[k];
-    *c = (struct carried){.kind = CARRIED_SAME};
-    *ok = true;
-    if (!next || !loop_initial(&s->loop, k))
-        *ok = refuse(s, param, NULL, "it is absent");
-    else if (loop_unaliased(next) == param)
-        *ok = true;
-    else if (param->type->kind != TYPE_TENSOR || param->type->rank < 0 ||
-             param->type != loop_initial(&s->loop, k)->type)
-        *ok = refuse(s, param, next->op, "its shape may change");
-    else if (!check_reduction(s, k))
-        TRY(check_tensor(s, facts, k, ok));
-    return NULL;
 }
 
 /* ---- Afterwards ----------------------------------------------------------------------------------- */
@@ -342,10 +138,11 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
         return NULL;
     if (axis == 0 && are_rows_of(base, rows))
         return scatter_rows(batch, assign, base, rows, offset);
-    struct ir_value *parts[3], *first = batch_ints(batch, 1, 1, &offset);
-    struct ir_value *behind = batch_trips_1d(batch);
+    struct ir_value *parts[3], *behind = batch_trips_1d(batch);
+    struct ir_value *first =
+        batch_unsqueeze(batch, assign, batch_start(batch, assign, 1, offset), 0, 1);
     uint32_t n = 0;
-    if (offset > 0) {
+    if (offset > 0 || batch->first) {
         struct ir_value *terms[] = {behind, first};
         struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
         behind = sum ? &sum->results[0] : NULL;
@@ -360,10 +157,16 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
     return checked ? &checked->results[0] : NULL;
 }
 
-static struct ir_value *final_tensor(struct state *s, struct batch *batch, uint32_t k)
+/* What the iterations are given: by the loop, or by the one over blocks of them. */
+static struct ir_value *given(const struct parallel *s, uint32_t k)
+{
+    return s->block ? s->block->params[k + 2] : loop_initial(&s->loop, k);
+}
+
+static struct ir_value *final_tensor(struct parallel *s, struct batch *batch, uint32_t k)
 {
     struct carried *c = &s->carried[k];
-    struct ir_value *value = loop_initial(&s->loop, k);
+    struct ir_value *value = given(s, k);
     struct batch_region *region = batch_new_region(batch);
     for (uint32_t i = c->n_assigns; region && value && i-- > 0;) {
         struct ir_op *assign = c->assigns[i];
@@ -393,15 +196,18 @@ static struct ir_value *cast_to(struct batch *batch, const struct ir_op *origin,
     return batch_set_int(batch, op, "to", dtype) && batch_put(batch, op) ? &op->results[0] : NULL;
 }
 
-/* What was there before is one more of what is reduced: so there is always one. */
-static struct ir_value *final_reduction(struct state *s, struct batch *batch, uint32_t k)
+/* What was there before is one more of what is reduced, so that there is always one; of a block, in which
+ * there is one, it joins the result. */
+static struct ir_value *final_reduction(struct parallel *s, struct batch *batch, uint32_t k)
 {
     static const int64_t zero = 0;
     const struct carried *c = &s->carried[k];
     const struct reduction *how = reduction_of(c->combine);
-    struct ir_value *parts[] = {batch_unsqueeze(batch, c->combine, loop_initial(&s->loop, k), 0, 1),
-                                batch_stacked(batch, c->term, c->combine)};
-    struct ir_value *all = batch_concat(batch, c->combine, 0, 2, parts);
+    struct ir_value *all = batch_stacked(batch, c->term, c->combine);
+    if (!s->block) {
+        struct ir_value *parts[] = {batch_unsqueeze(batch, c->combine, given(s, k), 0, 1), all};
+        all = batch_concat(batch, c->combine, 0, 2, parts);
+    }
     if (how->truth)
         all = cast_to(batch, c->combine, all, TSSA_INT32);
     struct ir_value *operands[] = {all, batch_ints(batch, 1, 1, &zero)};
@@ -411,10 +217,16 @@ static struct ir_value *final_reduction(struct state *s, struct batch *batch, ui
     op->exact = true;
     if (!batch_set_int(batch, op, "keepdims", 0) || !batch_put(batch, op))
         return NULL;
-    return how->truth ? cast_to(batch, c->combine, &op->results[0], TSSA_BOOL) : &op->results[0];
+    struct ir_value *reduced =
+        how->truth ? cast_to(batch, c->combine, &op->results[0], TSSA_BOOL) : &op->results[0];
+    if (!s->block)
+        return reduced;
+    struct ir_value *terms[] = {given(s, k), reduced};
+    op = batch_make(batch, c->combine, c->combine->info->id, 2, terms);
+    return op ? &op->results[0] : NULL;
 }
 
-static struct ir_value *final_carried(struct state *s, struct batch *batch, uint32_t k)
+static struct ir_value *final_carried(struct parallel *s, struct batch *batch, uint32_t k)
 {
     switch (s->carried[k].kind) {
     case CARRIED_TENSOR:
@@ -423,12 +235,12 @@ static struct ir_value *final_carried(struct state *s, struct batch *batch, uint
     case CARRIED_SUMMED:
         return final_reduction(s, batch, k);
     default:
-        return loop_initial(&s->loop, k);
+        return given(s, k);
     }
 }
 
 /* All results of the loop; false when one has no form. */
-static bool make_results(struct state *s, struct batch *batch, struct ir_value **results)
+static bool make_results(struct parallel *s, struct batch *batch, struct ir_value **results)
 {
     for (uint32_t i = 0; i < s->loop.op->n_results; i++) {
         if (i < s->loop.n_carried)
@@ -446,40 +258,10 @@ static bool make_results(struct state *s, struct batch *batch, struct ir_value *
     return true;
 }
 
-static bool is_large(const struct ir_type *type)
-{
-    int64_t bytes = 1, dim;
-    bool known = type->kind == TYPE_TENSOR && type->rank > 0;
-    for (int d = 0; known && d < type->rank; d++)
-        known = dim_is_const(type->dims[d], &dim) && !__builtin_mul_overflow(bytes, dim, &bytes);
-    return known && bytes > MAX_BYTES / 8 &&
-           bytes * (int64_t)tssa_dtype_size(type->dtype) > MAX_BYTES;
-}
-
-/* Is a result of one of these ops, or of those in them, too large to have all of at once? */
-static bool are_too_large(const struct ir_op *first, const struct ir_op *end)
-{
-    for (const struct ir_op *op = first; op != end; op = op->next) {
-        for (uint32_t i = 0; i < op->n_results; i++)
-            if (is_large(op->results[i].type))
-                return true;
-        for (uint32_t b = 0; b < op->n_blocks; b++)
-            if (are_too_large(op->blocks[b]->first, NULL))
-                return true;
-    }
-    return false;
-}
-
-static bool is_too_large(const struct batch *batch)
-{
-    return are_too_large(batch->mark ? batch->mark->next : batch->before->parent->first,
-                         batch->before);
-}
-
 /* ---- One loop ------------------------------------------------------------------------------------- */
 
 /* Parameters of the body that are known before the ops are. */
-static tssa_status *set_params(struct state *s, struct batch *batch)
+static tssa_status *set_params(struct parallel *s, struct batch *batch)
 {
     struct ir_value *truth, *range = batch_range(batch);
     TRY(batch->status);
@@ -495,17 +277,17 @@ static tssa_status *set_params(struct state *s, struct batch *batch)
             if (!vec_push(&s->skipped, c->assigns[i]))
                 return status_out_of_memory();
         if (c->kind == CARRIED_SAME || c->kind == CARRIED_TENSOR)
-            TRY(batch_share(batch, loop_param(&s->loop, k), loop_initial(&s->loop, k)));
+            TRY(batch_share(batch, loop_param(&s->loop, k), given(s, k)));
     }
     return NULL;
 }
 
 /* Of a sum, what the iterations find there: the initial value and the terms before each. */
-static tssa_status *set_sum(struct state *s, struct batch *batch, uint32_t k, bool *done)
+static tssa_status *set_sum(struct parallel *s, struct batch *batch, uint32_t k, bool *done)
 {
     static const int64_t zero = 0;
     const struct carried *c = &s->carried[k];
-    struct ir_value *initial = loop_initial(&s->loop, k);
+    struct ir_value *initial = given(s, k);
     TRY(batch_slice(batch, c->term, done));
     if (!*done)
         return NULL;
@@ -521,7 +303,7 @@ static tssa_status *set_sum(struct state *s, struct batch *batch, uint32_t k, bo
     return all ? batch_stack(batch, loop_param(&s->loop, k), &all->results[0]) : batch->status;
 }
 
-static tssa_status *set_sums(struct state *s, struct batch *batch, bool *done)
+static tssa_status *set_sums(struct parallel *s, struct batch *batch, bool *done)
 {
     *done = true;
     for (uint32_t k = 0; *done && k < s->loop.n_carried; k++)
@@ -530,11 +312,9 @@ static tssa_status *set_sums(struct state *s, struct batch *batch, bool *done)
     return NULL;
 }
 
-static tssa_status *replace_loop(struct state *s, struct ir_value **results)
+static tssa_status *replace_loop(struct parallel *s, struct ir_value **results)
 {
     struct ir_op *op = s->loop.op;
-    TRY(pass_remark(s->pass, TSSA_REMARK_APPLIED, op,
-                    "all iterations are computed at once: none needs what another one computes"));
     for (uint32_t i = 0; i < op->n_results; i++)
         loop_replace(&op->results[i], results[i]);
     ir_release_blocks(op);
@@ -543,7 +323,7 @@ static tssa_status *replace_loop(struct state *s, struct ir_value **results)
     return NULL;
 }
 
-static tssa_status *remark_missed(struct state *s, const struct batch *batch)
+static tssa_status *remark_missed(struct parallel *s, const struct batch *batch)
 {
     char description[128] = "";
     if (s->reason) {
@@ -562,32 +342,93 @@ static tssa_status *remark_missed(struct state *s, const struct batch *batch)
                        batch->reason ? batch->reason : "it has no form for all iterations");
 }
 
-/* Everything that is made stands before the loop and goes again when it comes to nothing. */
-static tssa_status *attempt(struct state *s, struct batch *batch, struct ir_op *mark,
-                            struct ir_value **results, bool *done)
+tssa_status *parallel_compute(struct parallel *s, struct batch *batch, struct ir_value **results,
+                              bool *done)
 {
-    struct ir_value *trips;
-    TRY(loop_make_trips(&s->loop, &trips));
-    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
-    batch->mark = mark;
     batch->nested = s->nested;
-    for (uint32_t k = 0; k < s->loop.n_carried; k++) {
-        bool ok;
-        TRY(check_carried(s, batch, k, &ok));
-        if (!ok)
-            return NULL;
-    }
+    s->skipped.count = 0;
     TRY(set_params(s, batch));
     TRY(set_sums(s, batch, done));
     if (*done)
         TRY(batch_body(batch, s->skipped.data, s->skipped.count, done));
     *done = *done && make_results(s, batch, results);
-    if (*done && is_too_large(batch)) {
-        *done = false;
-        batch->blamed = s->loop.op;
-        batch->reason = "a value of all iterations would be too large";
-    }
+    s->nested = batch->nested;
     return batch->status;
+}
+
+/* The batch before the loop. */
+static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op *mark)
+{
+    struct ir_value *trips;
+    TRY(loop_make_trips(&s->loop, &trips));
+    s->begun = s->loop.op->prev;
+    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+    batch->mark = mark;
+    return NULL;
+}
+
+#define MIB(bytes) ((bytes) / (1 << 20))
+
+/* What was chosen, and by which figures. */
+static tssa_status *remark_way(struct parallel *s, const struct batch_cost *cost)
+{
+    static const char *const ways[] = {
+        [BATCH_ALL] = "all iterations are computed at once: none needs what another one computes",
+        [BATCH_BLOCKS] = "computed in blocks of iterations: none needs what another one computes, "
+                         "but all at once would be too much",
+        [BATCH_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
+                        "is won by fewer calls"};
+    tssa_remark_kind kind = cost->way == BATCH_LEAVE ? TSSA_REMARK_MISSED : TSSA_REMARK_APPLIED;
+    if (cost->known)
+        return pass_remark(s->pass, kind, s->loop.op,
+                           "%s (about %.3g MiB and %.3g ms, of %.3g MiB that may be and %.3g ms "
+                           "that the loop takes)",
+                           ways[cost->way], MIB(cost->all), cost->seconds_all * 1e3, MIB(cost->may),
+                           cost->seconds_loop * 1e3);
+    if (cost->way == BATCH_ALL)
+        return pass_remark(s->pass, kind, s->loop.op, "%s", ways[cost->way]);
+    return pass_remark(s->pass, kind, s->loop.op,
+                       "%s (sizes that only a run tells could make it %.2g times the memory that "
+                       "may be, and %.2g times the time of the loop)",
+                       ways[cost->way], cost->all / cost->may,
+                       cost->seconds_all / cost->seconds_loop);
+}
+
+/* All at once, in blocks, or not: as it costs. */
+static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op *mark,
+                           struct ir_value **results, bool *done)
+{
+    struct batch_cost cost;
+    TRY(batch_cost_find(batch, &s->loop, results, &cost));
+    if (cost.way == BATCH_ALL)
+        return remark_way(s, &cost);
+    batch->mark = s->begun; /* the number of iterations stays: the costs are told by it */
+    batch_undo(batch);
+    *done = false;
+    if (cost.way == BATCH_BLOCKS) {
+        struct ir_value *trips = batch->trips;
+        TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+        TRY(parallel_compute_blocks(s, batch, &cost, results, done));
+    }
+    batch->mark = mark;
+    s->loop.op->kept = cost.way == BATCH_LEAVE;
+    s->explained = *done || s->loop.op->kept;
+    return s->explained ? remark_way(s, &cost) : batch->status;
+}
+
+/* Everything that is made stands before the loop and goes again when it comes to nothing. */
+static tssa_status *attempt(struct parallel *s, struct batch *batch, struct ir_op *mark,
+                            struct ir_value **results, bool *done)
+{
+    TRY(begin(s, batch, mark));
+    for (uint32_t k = 0; k < s->loop.n_carried; k++) {
+        bool ok;
+        TRY(parallel_check_carried(s, batch, k, &ok));
+        if (!ok)
+            return NULL;
+    }
+    TRY(parallel_compute(s, batch, results, done));
+    return *done ? decide(s, batch, mark, results, done) : NULL;
 }
 
 static bool is_counted(const struct loop *loop)
@@ -598,7 +439,7 @@ static bool is_counted(const struct loop *loop)
            loop_stays(loop) == LOOP_TRUE;
 }
 
-static tssa_status *visit_loop(struct state *s, struct ir_op *op)
+static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
 {
     struct batch batch = {0};
     bool done = false;
@@ -606,8 +447,9 @@ static tssa_status *visit_loop(struct state *s, struct ir_op *op)
     s->loop = loop_of(op);
     s->reason = NULL;
     s->at = NULL;
-    s->skipped.count = 0;
-    if (!s->loop.ret || op->n_results < s->loop.n_carried)
+    s->block = NULL;
+    s->explained = false;
+    if (op->in_blocks || !s->loop.ret || op->n_results < s->loop.n_carried)
         return NULL;
     if (!is_counted(&s->loop))
         return pass_remark(s->pass, TSSA_REMARK_MISSED, op,
@@ -618,13 +460,12 @@ static tssa_status *visit_loop(struct state *s, struct ir_op *op)
     if (!results || !s->carried)
         return status_out_of_memory();
     TRY(attempt(s, &batch, mark, results, &done));
-    s->nested = batch.nested;
     if (done)
         return replace_loop(s, results);
     batch.before = op;
     batch.mark = mark;
     batch_undo(&batch);
-    return remark_missed(s, &batch);
+    return s->explained ? NULL : remark_missed(s, &batch);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
@@ -634,7 +475,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 
 tssa_status *pass_parallelize(struct pass_context *pass)
 {
-    struct state state = {.pass = pass, .nested = BATCH_MAX_NESTED};
+    struct parallel state = {.pass = pass, .nested = BATCH_MAX_NESTED};
     vec_init(&state.skipped, pass->graph->allocator);
     ir_cloner_init(&state.shared, pass->graph);
     ir_cloner_init(&state.stacked, pass->graph);

@@ -34,6 +34,13 @@ struct pass {
 typedef tssa_status *(*pass_evaluate_fn)(void *user, struct ir_graph *graph, const struct ir_op *op,
                                          struct tensor **results);
 
+/* How loops are computed at once (batch_cost.h). Zeros: as it costs, with the usual budget. For tests. */
+struct pass_batching {
+    int64_t budget;      /* bytes of temporaries that there may be */
+    int64_t block;       /* always in blocks of so many iterations, */
+    int64_t block_bytes; /* or of so many bytes, from which the program tells the number itself */
+};
+
 /* What a pass is run with. */
 struct pass_context {
     struct ir_graph *graph;
@@ -41,6 +48,7 @@ struct pass_context {
     const tssa_optimize_options *options; /* may be NULL */
     pass_evaluate_fn evaluate;            /* NULL: nothing can be evaluated */
     void *evaluate_user;
+    struct pass_batching batching;
     bool changed; /* set by a pass that changed the graph */
 };
 

@@ -239,6 +239,8 @@ static tssa_status *run_pass(struct runner *runner, const char *name, bool *chan
                                    .options = options,
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
                                    .evaluate_user = pipeline ? pipeline->evaluate_user : NULL};
+    if (pipeline)
+        context.batching = pipeline->batching;
     tssa_status *status = run_told(runner, &context);
     if (status)
         return status_prefix(status, "pass %s", pass->name);

@@ -11,6 +11,7 @@ struct pipeline {
     const tssa_optimize_options *options; /* NULL: the level's passes, no dumps, no remarks */
     pass_evaluate_fn evaluate;            /* for constant folding; NULL: none */
     void *evaluate_user;
+    struct pass_batching batching;
 };
 
 /*

@@ -24,11 +24,15 @@ struct way {
     const char *name;
     bool all; /* level 2, not conversion alone */
     tssa_target target;
+    struct pass_batching batching;
 };
 
-static const struct way ways[] = {{"conversion", false, TSSA_TARGET_ONNX},
-                                  {"level 2", true, TSSA_TARGET_ONNX},
-                                  {"level 2 for sessions", true, TSSA_TARGET_SESSION}};
+static const struct way ways[] = {
+    {"conversion", false, TSSA_TARGET_ONNX, {0}},
+    {"level 2", true, TSSA_TARGET_ONNX, {0}},
+    {"level 2 for sessions", true, TSSA_TARGET_SESSION, {0}},
+    {"level 2 in blocks of 2", true, TSSA_TARGET_ONNX, {.block = 2}},
+    {"level 2 in blocks of 100 bytes", true, TSSA_TARGET_SESSION, {.block_bytes = 100}}};
 
 static tssa_status *convert(struct ir_graph *graph, const struct way *way)
 {
@@ -37,8 +41,10 @@ static tssa_status *convert(struct ir_graph *graph, const struct way *way)
     const tssa_optimize_options options = {.verify_after_passes = 1, .target = way->target};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
-    const struct pipeline pipeline = {
-        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    const struct pipeline pipeline = {.options = &options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .batching = way->batching};
     tssa_status *status =
         way->all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
                  : pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, &pipeline);

@@ -51,7 +51,8 @@ static void no_error(const char *source, tssa_status *status)
 
 /* ---- Passes --------------------------------------------------------------------------------------- */
 
-static tssa_status *run_passes(struct ir_graph *graph, const char *passes)
+static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
+                               struct pass_batching batching)
 {
     const tssa_optimize_options options = {.verify_after_passes = 1};
     struct evaluator evaluator;
@@ -59,8 +60,10 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *passes)
     const char *list[32];
     size_t count = 0;
     evaluator_init(&evaluator, &allocator_default);
-    const struct pipeline pipeline = {
-        .options = &options, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    const struct pipeline pipeline = {.options = &options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .batching = batching};
     snprintf(names, sizeof names, "%s", passes ? passes : "");
     for (char *name = strtok_r(names, " ", &rest); name; name = strtok_r(NULL, " ", &rest))
         list[count++] = name;
@@ -70,20 +73,21 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *passes)
     return status;
 }
 
-static struct ir_graph *prepare(const char *text, const char *passes, bool rewritten)
+static struct ir_graph *prepare(const char *text, const char *passes, struct pass_batching batching,
+                                bool rewritten)
 {
     struct ir_graph *graph;
     no_error(text, ir_parse(&allocator_default, text, strlen(text), &graph));
     no_error(text, ir_verify(graph));
     no_error(text, ir_infer_graph(graph));
     if (rewritten)
-        no_error(text, run_passes(graph, passes));
+        no_error(text, run_passes(graph, passes, batching));
     return graph;
 }
 
 static void program_open(struct program *p, const struct rewrite_check *check, bool rewritten)
 {
-    p->graph = prepare(check->text, check->passes, rewritten);
+    p->graph = prepare(check->text, check->passes, check->batching, rewritten);
     p->n_outputs = ir_block_return(p->graph->body)->n_operands;
     assert_true(p->n_outputs <= MAX_VALUES);
     no_error(check->text, plan_create(p->graph, &allocator_default, &p->plan));
@@ -233,7 +237,13 @@ bool rewrite_check(const struct rewrite_check *check)
 
 int rewrite_count(const char *source, const char *passes, const char *word)
 {
-    struct ir_graph *graph = prepare(source, passes, true);
+    return rewrite_count_batched(source, passes, (struct pass_batching){0}, word);
+}
+
+int rewrite_count_batched(const char *source, const char *passes, struct pass_batching batching,
+                          const char *word)
+{
+    struct ir_graph *graph = prepare(source, passes, batching, true);
     struct text text;
     int count = 0;
     text_init(&text, &allocator_default);

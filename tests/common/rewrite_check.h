@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "passes/pass.h"
+
 struct rewrite_check {
     const char
         *text; /* of the IR; inputs are tensors of known rank, outputs tensors or sequences */
@@ -13,7 +15,8 @@ struct rewrite_check {
     int64_t size;       /* of every symbolic dim */
     int64_t scalar;     /* of every integer input of rank 0: a number of iterations, an index */
     double tolerance; /* relative and absolute, of floats; 0: every bit is the same, but of NaNs */
-    bool lenient;     /* runs that fail may no longer do so: what fails is dead after the passes */
+    struct pass_batching batching;
+    bool lenient; /* runs that fail may no longer do so: what fails is dead after the passes */
     /* Of the other inputs: floats in [-2, 2], of which some are -0.0, infinite or NaN; integers from 0 to 3. */
     uint64_t seed;
 };
@@ -25,5 +28,7 @@ struct rewrite_check {
 bool rewrite_check(const struct rewrite_check *check);
 /* How often the text of the program after the passes holds `word`. */
 int rewrite_count(const char *text, const char *passes, const char *word);
+int rewrite_count_batched(const char *text, const char *passes, struct pass_batching batching,
+                          const char *word);
 
 #endif

@@ -25,11 +25,26 @@
 
 #define PASSES "infer forward_assigns scalar_replacement forward_assigns parallelize dead_code"
 
+/* All iterations at once, and in blocks: of one, two or three iterations, or as many as have so many bytes. */
+static const struct pass_batching ways[] = {
+    {0}, {.block = 1}, {.block = 2}, {.block = 3}, {.block_bytes = 100}, {.block_bytes = 400}};
+
+#define N_WAYS (sizeof ways / sizeof *ways)
+
+/* Whether it runs, in all ways. */
 static bool check(const char *text, int64_t size, int64_t scalar)
 {
-    const struct rewrite_check run = {
-        .text = text, .passes = PASSES, .size = size, .scalar = scalar, .seed = 7};
-    return rewrite_check(&run);
+    bool ran = false;
+    for (size_t i = 0; i < N_WAYS; i++) {
+        const struct rewrite_check run = {.text = text,
+                                          .passes = PASSES,
+                                          .size = size,
+                                          .scalar = scalar,
+                                          .batching = ways[i],
+                                          .seed = 7};
+        ran = rewrite_check(&run);
+    }
+    return ran;
 }
 
 static int loops_left(const char *text)
@@ -236,6 +251,7 @@ struct program {
     int ranks[256]; /* of %v0, %v1, ...: dims are (2), (3, 2) or none; HIDDEN: out of scope */
     bool control;   /* Ifs and Loops in the body */
     int n_ifs, n_loops;
+    bool in_blocks;
 };
 
 #define HIDDEN (-2)
@@ -494,12 +510,16 @@ static bool run_seed(uint64_t seed, bool control, bool print, struct program *ma
                                           .seed = seed};
         rewrite_check(&run);
         struct rewrite_check all = run;
+        all.batching = ways[1 + seed % (N_WAYS - 1)];
+        rewrite_check(&all);
         all.passes = NULL;
         all.lenient = true;
         if (control)
             rewrite_check(&all);
     }
-    bool gone = rewrite_count(text, PASSES, "%y, %m, %s = Loop@") == 0;
+    bool gone = rewrite_count(text, PASSES, "body(%i:") == 0;
+    p.in_blocks =
+        rewrite_count_batched(text, PASSES, ways[1 + seed % (N_WAYS - 1)], "body(%i:") == 0;
     text_free(&p.text);
     *made = p;
     return gone;
@@ -507,7 +527,7 @@ static bool run_seed(uint64_t seed, bool control, bool print, struct program *ma
 
 /* Of how many programs did the loop go, and of those with Ifs, and with Loops, in the body? */
 struct gone {
-    unsigned long all, ifs, loops;
+    unsigned long all, ifs, loops, in_blocks;
 };
 
 static struct gone run_programs(bool control, unsigned long *count)
@@ -520,11 +540,13 @@ static struct gone run_programs(bool control, unsigned long *count)
         struct program made;
         bool went = run_seed(i, control, seed != NULL, &made);
         gone.all += went;
+        gone.in_blocks += made.in_blocks;
         gone.ifs += went && made.n_ifs;
         gone.loops += went && made.n_loops;
     }
-    print_message("%lu of %lu loops went, %lu with an If and %lu with a Loop in them\n", gone.all,
-                  *count, gone.ifs, gone.loops);
+    print_message(
+        "%lu of %lu loops went, %lu with an If and %lu with a Loop in them; %lu in blocks\n",
+        gone.all, *count, gone.ifs, gone.loops, gone.in_blocks);
     return gone;
 }
 
@@ -533,7 +555,7 @@ static void test_random_bodies(void **state)
     (void)state;
     unsigned long count;
     struct gone gone = run_programs(false, &count);
-    assert_true(count == 1 || gone.all > count / 2);
+    assert_true(count == 1 || (gone.all > count / 2 && gone.in_blocks > count / 2));
 }
 
 static void test_random_control(void **state)
@@ -541,7 +563,8 @@ static void test_random_control(void **state)
     (void)state;
     unsigned long count;
     struct gone gone = run_programs(true, &count);
-    assert_true(count == 1 || (gone.ifs > count / 10 && gone.loops > count / 10));
+    assert_true(count == 1 ||
+                (gone.ifs > count / 10 && gone.loops > count / 10 && gone.in_blocks > count / 4));
 }
 
 /* ---- Memory --------------------------------------------------------------------------------------- */

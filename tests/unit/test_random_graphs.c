@@ -31,12 +31,15 @@
 static const struct {
     int level;
     tssa_target target;
+    struct pass_batching batching;
     const char *name;
-} ways[] = {{1, TSSA_TARGET_ONNX, "optimized at level 1"},
-            {2, TSSA_TARGET_ONNX, "optimized at level 2"},
-            {2, TSSA_TARGET_SESSION, "optimized at level 2 for sessions"}};
+} ways[] = {{1, TSSA_TARGET_ONNX, {0}, "optimized at level 1"},
+            {2, TSSA_TARGET_ONNX, {0}, "optimized at level 2"},
+            {2, TSSA_TARGET_SESSION, {0}, "optimized at level 2 for sessions"},
+            {2, TSSA_TARGET_ONNX, {.block = 2}, "optimized at level 2, loops in blocks"},
+            {2, TSSA_TARGET_ONNX, {.block_bytes = 100}, "optimized at level 2, in small blocks"}};
 
-#define N_WAYS 3
+#define N_WAYS 5
 
 struct program {
     const char *text;
@@ -86,7 +89,7 @@ static void program_open(struct program *p)
         .verify_after_passes = 1, .remark = count_batched, .remark_user = p};
     struct evaluator evaluator;
     evaluator_init(&evaluator, &allocator_default);
-    const struct pipeline pipeline = {
+    struct pipeline pipeline = {
         .options = &checked, .evaluate = evaluator_run, .evaluate_user = &evaluator};
     p->graph = parse(p);
     p->run = prepare(p, p->graph, &p->plan);
@@ -98,6 +101,7 @@ static void program_open(struct program *p)
     for (int i = 0; i < N_WAYS; i++) {
         p->optimized_graph[i] = parse(p);
         checked.target = ways[i].target;
+        pipeline.batching = ways[i].batching;
         no_error(p, pipeline_run(p->optimized_graph[i], ways[i].level, &pipeline));
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
     }
