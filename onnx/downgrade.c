@@ -784,7 +784,8 @@ static tssa_status *try_op(void *context, struct ir_op *op)
     if (!instead)
         return try_node(attempt, op);
     for (size_t i = 0; i < instead->count; i++)
-        TRY(try_node(attempt, instead->ops[i]));
+        TRY(status_prefix(try_node(attempt, instead->ops[i]), "hazard %s, in the place of %s",
+                          instead->hazard, op->info->name));
     return NULL;
 }
 

@@ -24,6 +24,7 @@ struct export_external {
 
 /* Ops that are written in the place of one. */
 struct export_ops {
+    const char *hazard; /* for the sake of which */
     const struct ir_op *const *ops;
     size_t count;
 };

@@ -140,22 +140,32 @@ const struct ir_value *hazard_emit(struct hazard_rewrite *rewrite, enum ir_op_id
     return op ? &op->results[0] : NULL;
 }
 
-const struct ir_value *hazard_ints(struct hazard_rewrite *rewrite, int rank, size_t count,
-                                   const int64_t *numbers)
+static const struct ir_value *constant(struct hazard_rewrite *rewrite, tssa_dtype dtype, int rank,
+                                       size_t count, const void *elements)
 {
     if (rewrite->failed)
         return NULL;
     struct arena *arena = &rewrite->export->scratch;
     struct tensor *tensor = ARENA_NEW(arena, struct tensor);
-    int64_t *data = ARENA_ARRAY(arena, int64_t, count ? count : 1);
-    struct ir_op *op = new_op(rewrite, IR_OP_Constant, TSSA_INT64, 0);
+    void *data = arena_copy(arena, elements, count * dtype_info(dtype)->size);
+    struct ir_op *op = new_op(rewrite, IR_OP_Constant, dtype, 0);
     if (!tensor || !data || !op)
         return failed(rewrite);
-    memcpy(data, numbers, count * sizeof *data);
-    *tensor =
-        (struct tensor){.dtype = TSSA_INT64, .rank = rank, .dims = {(int64_t)count}, .data = data};
+    *tensor = (struct tensor){.dtype = dtype, .rank = rank, .dims = {(int64_t)count}, .data = data};
     set_attr(rewrite, (struct ir_attr){.name = "value", .kind = IR_ATTR_TENSOR, .tensor = tensor});
     return &op->results[0];
+}
+
+const struct ir_value *hazard_bool(struct hazard_rewrite *rewrite, bool truth)
+{
+    const uint8_t element = truth;
+    return constant(rewrite, TSSA_BOOL, 0, 1, &element);
+}
+
+const struct ir_value *hazard_ints(struct hazard_rewrite *rewrite, int rank, size_t count,
+                                   const int64_t *numbers)
+{
+    return constant(rewrite, TSSA_INT64, rank, count, numbers);
 }
 
 const struct ir_value *hazard_int(struct hazard_rewrite *rewrite, int rank, int64_t number)
@@ -164,7 +174,8 @@ const struct ir_value *hazard_int(struct hazard_rewrite *rewrite, int rank, int6
 }
 
 /* The last op stands for the one that is rewritten: its result is that op's. */
-static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewrite *rewrite)
+static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewrite *rewrite,
+                                 const char *hazard)
 {
     struct export_ops *ops = ARENA_NEW(&export->scratch, struct export_ops);
     const struct ir_op **made =
@@ -173,7 +184,7 @@ static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewr
     if (!ops || !made)
         return status_out_of_memory();
     memcpy(made, rewrite->made.data, rewrite->made.count * sizeof *made);
-    *ops = (struct export_ops){made, rewrite->made.count};
+    *ops = (struct export_ops){hazard, made, rewrite->made.count};
     last->results[0] = rewrite->op->results[0];
     last->results[0].op = last;
     if (!map_put(&export->rewritten, &rewrite->op->id, sizeof rewrite->op->id, ops))
@@ -184,14 +195,15 @@ static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewr
 static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
 {
     struct export *export = rewrite->export;
+    const struct hazard *hazard = NULL;
     for (size_t i = 0; i < HAZARD_COUNT && rewrite->made.count == 0; i++) {
-        const struct hazard *hazard = row(export, i);
+        hazard = row(export, i);
         if (hazard && hazard->ops)
             hazard->ops(rewrite, rewrite->op);
     }
     if (rewrite->failed)
         return status_out_of_memory();
-    return rewrite->made.count ? keep_rewrite(export, rewrite) : NULL;
+    return rewrite->made.count ? keep_rewrite(export, rewrite, hazard->name) : NULL;
 }
 
 /* Nodes of the model stay what they are, and so do those that passes made of them. */

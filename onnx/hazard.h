@@ -58,6 +58,8 @@ const struct ir_value *hazard_emit(struct hazard_rewrite *rewrite, enum ir_op_id
 /* Attributes of the op that was made last; `name` and `text` must live as long as the export. */
 void hazard_set_int(struct hazard_rewrite *rewrite, const char *name, int64_t number);
 void hazard_set_string(struct hazard_rewrite *rewrite, const char *name, const char *text);
+/* Of rank 0. */
+const struct ir_value *hazard_bool(struct hazard_rewrite *rewrite, bool truth);
 /* INT64 numbers: count is 1 when rank is 0. */
 const struct ir_value *hazard_ints(struct hazard_rewrite *rewrite, int rank, size_t count,
                                    const int64_t *numbers);

@@ -7,10 +7,12 @@
 #include "ir/zero_sign.h"
 #include "onnx/hazard.h"
 
+/* Of a Not, ONNX Runtime would make the Where that it was. */
 static const struct ir_value *negate(struct hazard_rewrite *rewrite,
                                      const struct ir_value *condition)
 {
-    return hazard_emit(rewrite, IR_OP_Not, TSSA_BOOL, 1, &condition);
+    const struct ir_value *const operands[] = {condition, hazard_bool(rewrite, false)};
+    return hazard_emit(rewrite, IR_OP_Equal, TSSA_BOOL, 2, operands);
 }
 
 /* As large as the result, if it is not. */
@@ -58,12 +60,11 @@ static void pick(struct hazard_rewrite *rewrite, const struct ir_op *op)
     bool single = fits && condition->type->kind == TYPE_TENSOR && condition->type->rank == 0;
     const struct ir_value *shape =
         fits && (single || same_dims(condition->type, type)) ? NULL : result_shape(rewrite, op);
-    const struct ir_value *other = negate(rewrite, condition);
-    const struct ir_value *number = hazard_emit(rewrite, IR_OP_Cast, TSSA_INT64, 1, &other);
+    const struct ir_value *number = hazard_emit(rewrite, IR_OP_Cast, TSSA_INT64, 1, &condition);
     hazard_set_int(rewrite, "to", TSSA_INT64);
     const struct ir_value *const parts[] = {
-        in_front(rewrite, expand(rewrite, a, dtype, shape), dtype),
-        in_front(rewrite, expand(rewrite, b, dtype, shape), dtype)};
+        in_front(rewrite, expand(rewrite, b, dtype, shape), dtype),
+        in_front(rewrite, expand(rewrite, a, dtype, shape), dtype)};
     const struct ir_value *both = hazard_emit(rewrite, IR_OP_Concat, dtype, 2, parts);
     hazard_set_int(rewrite, "axis", 0);
     if (single) {
@@ -90,7 +91,7 @@ void hazard_where_zero_sign(struct hazard_rewrite *rewrite, const struct ir_op *
         const struct ir_value *const operands[] = {negate(rewrite, ir_operand(op, 0)),
                                                    ir_operand(op, 2), ir_operand(op, 1)};
         hazard_emit(rewrite, IR_OP_Where, type->dtype, 3, operands);
-    } else {
+    } else if (type->rank < TSSA_MAX_RANK) { /* an axis more */
         pick(rewrite, op);
     }
 }

@@ -164,15 +164,23 @@ def integer_product() -> Example:
 
 
 def where_zero_sign() -> Example:
-    then = graph("then", [node("Identity", ["x"], ["p"])], [], [value("p", np.float32, [2])])
-    other = graph("else", [node("Identity", ["n"], ["q"])], [], [value("q", np.float32, [2])])
+    """Both operands may hold -0.0, and the first of them alone."""
+
+    def choice(result: str, operator: str) -> NodeProto:
+        then = [node("Identity", ["x"], [f"{result}_then"])]
+        other = [node(operator, ["n"], [f"{result}_else"])]
+        return node(
+            "If",
+            ["b"],
+            [result],
+            then_branch=graph("then", then, [], [value(f"{result}_then", np.float32, [2])]),
+            else_branch=graph("else", other, [], [value(f"{result}_else", np.float32, [2])]),
+        )
+
     return model(
-        [
-            node("Neg", ["x"], ["n"]),
-            node("If", ["b"], ["y"], then_branch=then, else_branch=other),
-        ],
+        [node("Neg", ["x"], ["n"]), choice("y", "Identity"), choice("z", "Abs")],
         [value("x", np.float32, [2]), value("b", np.bool_, [])],
-        [value("y", np.float32, [2])],
+        [value("y", np.float32, [2]), value("z", np.float32, [2])],
     ), {"x": np.float32([-0.0, 0.0]), "b": np.bool_(True)}
 
 
