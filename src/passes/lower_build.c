@@ -65,8 +65,12 @@ struct ir_value *lower_choose(struct lowering *l, struct ir_value *mask, struct 
                               struct ir_value *b)
 {
     struct ir_value *const operands[] = {mask, a, b};
-    if (b->type->dtype != TSSA_BOOL)
-        return lower_emit(l, IR_OP_Where, 3, operands);
+    if (b->type->dtype != TSSA_BOOL) {
+        struct ir_value *chosen = lower_emit(l, IR_OP_Where, 3, operands);
+        if (chosen)
+            chosen->op->exact = true;
+        return chosen;
+    }
     struct ir_value *outside = lower_emit(l, IR_OP_Not, 1, &mask);
     return lower_binary(l, IR_OP_Or, lower_binary(l, IR_OP_And, mask, a),
                         lower_binary(l, IR_OP_And, outside, b));

@@ -128,6 +128,7 @@ tssa_status *recover_write_listed(struct pass_context *pass, struct ir_op *op,
     struct ir_op *where = ir_op_create(pass->graph, ir_op_info(IR_OP_Where), 3, 1);
     TRY_ALLOC(where);
     where->version = ir_op_bind(where->info, IR_NEWEST_OPSET);
+    where->exact = true;
     ir_op_set_operand(where, 0, mask);
     ir_op_set_operand(where, 1, write->value);
     ir_op_set_operand(where, 2, part);
