@@ -2,7 +2,7 @@
 /*
  * Turns accesses and assigns into ONNX's operators, the cheapest that say the same: one Gather, Slice,
  * Transpose, ... for a step of a read, one Split for slices that cut an axis into parts; Concat, Where or
- * ScatterND for a write.
+ * ScatterND for a write. Slices of slices are one operator, where nothing else reads what is between.
  *
  *   needs   types, known elements
  *   keeps   types; results' bits
@@ -39,6 +39,60 @@ static tssa_status *simplified(const struct ir_op *op, const struct rule **rule)
         *rule = own;
     return NULL;
 }
+
+/* ---- Slices of slices ----------------------------------------------------------------------------- */
+
+/* Marks the axes of an access that only slices, by numbers, and each of them once; false for any other op. Bounds
+ * that the run tells would have to be put together. */
+static bool mark_slices(const struct ir_op *op, bool *marked)
+{
+    const struct rule *rule = is_read(op) ? rule_of(op) : NULL;
+    if (!rule || rule->n_operands)
+        return false;
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const struct rule_step *step = &rule->steps[i];
+        int64_t axis = step->params[0].value;
+        if (step->kind != RULE_SLICE || axis >= TSSA_MAX_RANK || marked[axis])
+            return false;
+        marked[axis] = true;
+    }
+    return true;
+}
+
+/* Is the value sliced by all its users, along other axes than it was sliced along itself? A user in a loop would
+ * keep the larger tensor alive. */
+static bool is_only_sliced(const struct ir_value *value)
+{
+    for (const struct ir_use *use = value->uses; use; use = use->next) {
+        bool marked[TSSA_MAX_RANK] = {false};
+        const struct ir_op *user = use->user;
+        if (use != user->operands || user->parent != value->op->parent ||
+            !mark_slices(value->op, marked) || !mark_slices(user, marked))
+            return false;
+    }
+    return true;
+}
+
+static tssa_status *join_slices(void *context, struct ir_op *op)
+{
+    struct pass_context *pass = context;
+    struct ir_value *between = op->n_operands && is_read(op) ? ir_operand(op, 0) : NULL;
+    struct ir_op *joined;
+    if (!between || !between->op || !is_only_sliced(between))
+        return NULL;
+    struct ir_op *first = between->op;
+    const struct ir_type *type = op->results[0].type;
+    TRY(rule_access_chain(pass->graph, first, op, &joined));
+    if (!joined)
+        return NULL;
+    TRY(pass_replace(pass, op, joined));
+    joined->results[0].type = type; /* the same sizes, under the symbols that other types use */
+    if (!between->uses)
+        ir_op_remove(first);
+    return NULL;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------- */
 
 struct visitor {
     struct pass_context *pass;
@@ -126,6 +180,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 tssa_status *pass_lower_rules(struct pass_context *pass)
 {
     struct visitor visitor = {.pass = pass, .chain = VEC_INIT(pass->graph->allocator)};
+    TRY(ir_block_walk(pass->graph->body, join_slices, pass));
     region_space_init(&visitor.space, pass->graph);
     tssa_status *status = ir_block_walk(pass->graph->body, visit, &visitor);
     if (!status && !pass_is_for_session(pass)) /* which reads slices where they are */

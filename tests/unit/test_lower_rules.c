@@ -419,10 +419,57 @@ static void test_element_of_a_list(void **state)
     }
 }
 
+/* ---- Slices in a row ------------------------------------------------------------------------------ */
+
+static char *make_slices(uint64_t seed)
+{
+    struct random random = {seed};
+    struct text text;
+    int n = (int)random_int(&random, 2, 6);
+    text_init(&text, &allocator_default);
+    text_puts(&text, "graph (%v0: f32[N, 5, 4]) -> (%y as \"y\") {\n");
+    for (int i = 1; i <= n; i++) {
+        static const int64_t ends[] = {1, 2, 4, -1, INT64_MAX};
+        int64_t axis = random_int(&random, 0, 2), step = random_int(&random, 1, 2);
+        text_printf(&text, "  %%v%d = access(%%v%d) {rule = [slice(%lld, %lld, %lld, %lld)]}\n", i,
+                    (int)random_int(&random, i > 2 ? i - 2 : 0, i - 1), (long long)axis,
+                    (long long)random_int(&random, -2, 1),
+                    (long long)ends[random_int(&random, 0, 4)], (long long)step);
+    }
+    text_puts(&text, "  %y = SequenceConstruct(");
+    for (int i = n; i > n - 2; i--)
+        text_printf(&text, i == n ? "%%v%d" : ", %%v%d", i);
+    text_puts(&text, ")\n  return(%y)\n}\n");
+    char *copy = strdup(text_string(&text));
+    text_free(&text);
+    return copy;
+}
+
+static void test_slices(void **state)
+{
+    (void)state;
+    for (uint64_t i = 1; i <= 300; i++) {
+        char *text = make_slices(i);
+        for (int64_t size = 0; size < 5; size += 2)
+            assert_true(rewrite_check(&(const struct rewrite_check){
+                .text = text, .passes = "lower_rules dead_code", .size = size, .seed = i}));
+        free(text);
+    }
+    const char *label = "graph (%x: f32[N, M]) -> (%y as \"y\") {\n"
+                        "  %a = access(%x) {rule = [slice(0, 1, -1, 1)]}\n"
+                        "  %b = access(%a) {rule = [slice(1, 2, 4, 1)]}\n"
+                        "  %c = access(%a) {rule = [slice(1, 0, 2, 1)]}\n"
+                        "  %y = Add(%b, %c)\n"
+                        "  return(%y)\n"
+                        "}\n";
+    assert_int_equal(rewrite_count(label, "lower_rules dead_code", "Slice@"), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_bits), cmocka_unit_test(test_element_of_a_list),
-        cmocka_unit_test(test_what_sessions_keep), cmocka_unit_test(test_chains)};
+        cmocka_unit_test(test_slices), cmocka_unit_test(test_what_sessions_keep),
+        cmocka_unit_test(test_chains)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
