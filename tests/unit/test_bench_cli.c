@@ -294,7 +294,7 @@ static void can_be_interrupted(void **state)
                                 "--preserve-status",
                                 "-s",
                                 "INT",
-                                "2",
+                                "3",
                                 tool,
                                 ssd_folder,
                                 "-d",

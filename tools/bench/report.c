@@ -165,10 +165,11 @@ static void print_ratios(const struct results *results)
             continue;
         printf("%s", lane->subject->target->name);
         print_place(results, lane);
-        printf(": %.3f times as fast as %s (median of %zu %spairs of blocks, the middle half %.3f "
+        printf(": %.3f times as fast as %s (median of %zu %spair%s of blocks, the middle half %.3f "
                "to %.3f)\n",
                ratio->median, results->lanes->items[lane->baseline].subject->target->name,
-               ratio->pairs, ratio->quiet ? "quiet " : "", ratio->low, ratio->high);
+               ratio->pairs, ratio->quiet ? "quiet " : "", ratio->pairs == 1 ? "" : "s", ratio->low,
+               ratio->high);
     }
 }
 
