@@ -15,6 +15,7 @@
 #include "tools/common/fail.h"
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/place.h"
 #include "tools/common/progress.h"
 #include "tools/opt/check.h"
 #include "tools/opt/hazards.h"
@@ -66,29 +67,6 @@ static enum exit_code open_model(struct rewrite *rewrite)
     return note_dropped(rewrite->model);
 }
 
-/* What would only be found out after minutes of work. */
-static enum exit_code check_output(const char *output)
-{
-    struct stat about;
-    bool exists = output && stat(output, &about) == 0;
-    if (!output || (exists && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)))
-        return EXIT_OK;
-    if (exists && S_ISDIR(about.st_mode)) {
-        complain("%s: it is a folder, no place for a model", output);
-        return EXIT_FILE;
-    }
-    /* A file is replaced where it is, which may be elsewhere than a link to it. */
-    char *path = exists ? realpath(output, NULL) : strdup(output);
-    char *slash = path ? strrchr(path, '/') : NULL;
-    if (slash)
-        slash[1] = '\0';
-    bool good = !path || access(slash ? path : ".", W_OK | X_OK) == 0;
-    if (!good)
-        complain("cannot write %s: %s", output, strerror(errno));
-    free(path);
-    return good ? EXIT_OK : EXIT_FILE;
-}
-
 /* ---- Telling ---------------------------------------------------------------------------------------- */
 
 static tssa_status *print_report(struct rewrite *rewrite)
@@ -138,7 +116,9 @@ static enum exit_code save(const struct rewrite *rewrite)
 
 static enum exit_code run(struct rewrite *rewrite)
 {
-    enum exit_code code = check_output(rewrite->arguments.output);
+    enum exit_code code = place_check_file(rewrite->arguments.output);
+    if (code == EXIT_OK)
+        code = place_check_folder(rewrite->arguments.dump_dir);
     if (code == EXIT_OK)
         code = open_model(rewrite);
     if (code != EXIT_OK)

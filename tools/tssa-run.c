@@ -3,6 +3,7 @@
  * tssa-run: runs an ONNX model and shows, writes, compares or times what comes out (docs/tools.md).
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,7 @@
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/load.h"
+#include "tools/common/place.h"
 #include "tools/common/profile_table.h"
 #include "tools/common/progress.h"
 #include "tools/common/statistics.h"
@@ -185,6 +187,19 @@ static tssa_status *repeat(struct job *job)
     return status;
 }
 
+/* A run that Ctrl-C or --timeout ended, which the session does not tell apart. */
+static enum exit_code tell_end(const struct job *job, tssa_status *status)
+{
+    bool signalled = interrupt_came() == SIGINT;
+    tssa_status_free(status);
+    if (signalled)
+        complain("interrupted");
+    else
+        complain("cannot run %s: it did not end in %u s (--timeout)", job->arguments.model,
+                 job->arguments.common.timeout);
+    return signalled ? EXIT_INTERRUPTED : EXIT_RUN;
+}
+
 static enum exit_code run(struct job *job)
 {
     progress("running %s", job->arguments.model);
@@ -199,6 +214,8 @@ static enum exit_code run(struct job *job)
     interrupt_disarm();
     if (!status)
         return EXIT_OK;
+    if (tssa_status_code(status) == TSSA_LIMIT && interrupt_came())
+        return tell_end(job, status);
     bool wrong_input = tssa_status_code(status) == TSSA_SHAPE_MISMATCH;
     return fail(wrong_input ? EXIT_USAGE : EXIT_RUN,
                 status_prefix(status, "cannot run %s", job->arguments.model));
@@ -277,7 +294,12 @@ static enum exit_code finish(struct job *job)
 
 static enum exit_code run_job(struct job *job)
 {
-    enum exit_code code = open_model(job);
+    const char *profile = job->arguments.profile;
+    enum exit_code code = place_check_folder(job->arguments.output_dir);
+    if (code == EXIT_OK && profile && strcmp(profile, "-") != 0)
+        code = place_check_file(profile);
+    if (code == EXIT_OK)
+        code = open_model(job);
     if (code == EXIT_OK && (job->arguments.inspect || job->arguments.dump_ir))
         return look(job);
     if (code == EXIT_OK)

@@ -7,6 +7,7 @@
  * session is refused for want of an operator. A wrong answer, a crash or anything else is a failure.
  */
 #include <argp.h>
+#include <errno.h>
 #include <math.h>
 #include <regex.h>
 #include <stdio.h>
@@ -147,6 +148,10 @@ static bool choose(const struct catalog *catalog, const char *pattern, struct re
             results->cases[results->count++] = &catalog->cases[i];
     }
     regfree(&regex);
+    if (results->count == 0) {
+        fprintf(stderr, "tssa-real: there is no such model: none is run\n");
+        return false;
+    }
     results->outcomes = xcalloc(results->count, sizeof *results->outcomes);
     results->reports = xcalloc(results->count, sizeof *results->reports);
     return true;
@@ -169,10 +174,9 @@ int main(int argc, char **argv)
     int status = 2;
     argp_err_exit_status = 2;
     argp_parse(&argp, argc, argv, 0, NULL, &arguments);
-    if (access(arguments.folder, F_OK) != 0) {
-        printf("There is no folder %s: no real models are run.\n0 passed, 0 failed, 1 skipped\n",
-               arguments.folder);
-        return 0;
+    if (access(arguments.folder, R_OK | X_OK) != 0) {
+        fprintf(stderr, "tssa-real: %s: %s\n", arguments.folder, strerror(errno));
+        return status;
     }
     if (catalog_read(arguments.folder, &catalog) && choose(&catalog, arguments.filter, &results)) {
         const struct workers_options workers = {.workers = arguments.jobs,

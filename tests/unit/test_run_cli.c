@@ -156,6 +156,22 @@ static void writes_a_profile(void **state)
     free(path);
 }
 
+/* Ctrl-C and --timeout end a run in the same way, and are told apart. */
+static void tells_why_a_run_ended(void **state)
+{
+    (void)state;
+    const char *const interrupted[] = {
+        "/usr/bin/timeout", "--preserve-status", "-s", "INT", "1", tool, start, start_data, "-q",
+        "--repeat",         "50000000",          NULL};
+    struct process_result result = process_run(interrupted, NULL, NULL, &cli_limits);
+    process_drop_announcements(&result);
+    assert_int_equal(result.status, 130);
+    assert_string_equal(result.err, "tssa-run: interrupted\n");
+    process_result_free(&result);
+    expect_refused(RUN(start, start_data, "-q", "--repeat", "50000000", "--timeout", "1"), 5,
+                   "it did not end in 1 s (--timeout)");
+}
+
 /* A run without an end, killed after a while, has said what it is at. */
 static void announces_what_takes_long(void **state)
 {
@@ -266,6 +282,12 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--input", "nothing=x.npy"), 2, "nothing");
     expect_refused(RUN(start, "--threads", "0"), 2, "--threads 0");
     expect_refused(RUN(start, "--repeat", "-1"), 2, "--repeat -1");
+    expect_refused(RUN(start, "--repeat", "1", "-r", "2"), 2, "--repeat: it is given twice");
+    expect_refused(RUN(start, "--shape", "a:1x1", "-s", "a:2x2"), 2, "a is given twice");
+    expect_refused(RUN("no.onnx", "--output-dir", "/no/where"), 6,
+                   "cannot make the folder /no/where: ");
+    expect_refused(RUN("no.onnx", "--output-dir", start), 6, "model.onnx: it is no folder");
+    expect_refused(RUN("no.onnx", "--profile", "/no/where"), 6, "cannot write /no/where: ");
     expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
     expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
     expect_refused(RUN(start, "--device", "cuda"), 2, "cuda");
@@ -368,6 +390,7 @@ int main(void)
         cmocka_unit_test(random_inputs_have_a_seed),
         cmocka_unit_test(tells_what_it_guesses),
         cmocka_unit_test(writes_a_profile),
+        cmocka_unit_test(tells_why_a_run_ended),
         cmocka_unit_test(announces_what_takes_long),
         cmocka_unit_test(writes_and_compares_outputs),
         cmocka_unit_test(writes_sequences),

@@ -24,7 +24,7 @@ static const struct argp_option options[] = {
     {"iterations", 'n', "N", 0, "Measure N runs; with --duration: until both are reached", 1},
     {"concurrency", KEY_CONCURRENCY, "N,M,...", 0,
      "Run N threads on one session; several numbers make a table", 1},
-    {"dim", KEY_DIM, "NAME=SIZE,...", 0,
+    {"dim", KEY_DIM, "NAME=SIZE,...", OPTION_AGAIN,
      "Fix a symbolic dim of the model; several sizes make a table", 1},
     {"batch-sweep", KEY_BATCH, "N,M,...", OPTION_ARG_OPTIONAL,
      "A table over the first dim of the first input that has a symbolic one (default "
@@ -36,8 +36,8 @@ static const struct argp_option options[] = {
      1},
 
     {NULL, 0, NULL, 0, "Inputs:", 2},
-    {"input", 'i', "NAME=FILE", 0, "Read an input from a .pb, .npy or .npz file", 2},
-    {"shape", 's', "NAME:DIMS", 0, "Shape of a random input, as x:1x3x4 or x:1,3,4", 2},
+    {"input", 'i', "NAME=FILE", OPTION_AGAIN, "Read an input from a .pb, .npy or .npz file", 2},
+    {"shape", 's', "NAME:DIMS", OPTION_AGAIN, "Shape of a random input, as x:1x3x4 or x:1,3,4", 2},
     {"sets", KEY_SETS, "N", 0, "How many sets of random inputs take turns (default 4)", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the first (default 0), of the next one more", 2},
 
@@ -258,6 +258,9 @@ static error_t complete(struct bench_arguments *arguments)
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct bench_arguments *arguments = state->input;
+    int error = argument_once(options, key, &arguments->common);
+    if (error)
+        return error;
     switch (key) {
     case ARGP_KEY_INIT:
         state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */

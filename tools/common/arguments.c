@@ -32,6 +32,29 @@ void log_note(void *user, tssa_log_level level, const char *message)
     complain("note: %s", message);
 }
 
+/* ---- Once and again --------------------------------------------------------------------------------- */
+
+int argument_once(const struct argp_option *options, int key, struct common_arguments *common)
+{
+    for (const struct argp_option *row = options; row->name || row->key || row->doc; row++) {
+        if (row->key != key || !row->name || !row->arg || row->flags & OPTION_AGAIN)
+            continue;
+        if (common->given[key]) {
+            complain("--%s: it is given twice", row->name);
+            return EINVAL;
+        }
+        common->given[key] = true;
+    }
+    return 0;
+}
+
+/* The same for what an option says of one of several: a dim, a shape. */
+static int refuse_twice(const char *option, const char *argument, const char *name)
+{
+    complain("%s %s: %s is given twice", option, argument, name);
+    return EINVAL;
+}
+
 /* ---- Parsing the values of options ------------------------------------------------------------------ */
 
 int argument_refuse(const char *option, const char *argument, const char *wanted)
@@ -89,6 +112,9 @@ int argument_dim(struct input_source *source, const char *argument)
     if (!dim.name)
         return ENOMEM;
     more[source->dim_count++] = dim;
+    for (size_t i = 0; i + 1 < source->dim_count; i++)
+        if (strcmp(more[i].name, dim.name) == 0)
+            return refuse_twice("--dim", argument, dim.name);
     return 0;
 }
 
@@ -130,6 +156,9 @@ int argument_shape(struct input_source *source, const char *option, const char *
     if (!shape.name)
         return ENOMEM;
     more[source->shape_count++] = shape;
+    for (size_t i = 0; i + 1 < source->shape_count; i++)
+        if (strcmp(more[i].name, shape.name) == 0)
+            return refuse_twice(option, argument, shape.name);
     return 0;
 }
 

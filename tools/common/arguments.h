@@ -68,8 +68,11 @@ struct input_source {
 
 void input_source_free(struct input_source *source);
 
+#define OPTION_KEYS 320
+
 /* What every tool can be told. */
 struct common_arguments {
+    bool given[OPTION_KEYS]; /* which options were, by argp's key */
     struct input_source source;
     int level; /* of optimization */
     int threads;
@@ -87,6 +90,15 @@ struct common_arguments {
 
 /* argp's keys of options without a letter; those of a tool alone begin at KEY_OWN. */
 enum { KEY_DIM = 256, KEY_TIMEOUT, KEY_MEMORY, KEY_SEED, KEY_RTOL, KEY_ATOL, KEY_LINKS, KEY_OWN };
+
+/* In the flags of a row of argp's table: the option may be given again. argp does not look at this bit. */
+#define OPTION_AGAIN 0x1000
+
+struct argp_option;
+
+/* EINVAL, after a line, when an option that has one value gets a second one. Of keys that are no option's
+ * nothing is said. */
+int argument_once(const struct argp_option *options, int key, struct common_arguments *common);
 
 /* A line of the form "TOOL: ..." on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -36,14 +36,14 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "What is done:", 1},
     {"optimize", 'O', "LEVEL", 0, "0: nothing; 1: quick passes; 2: all of them (default 2)", 1},
     {"passes", KEY_PASSES, "A,B,C", 0, "Run these passes, in this order, instead of a level", 1},
-    {"skip-pass", KEY_SKIP, "P", 0, "Leave a pass out; may be given again", 1},
+    {"skip-pass", KEY_SKIP, "P", OPTION_AGAIN, "Leave a pass out; may be given again", 1},
     {"print-passes", KEY_LIST, "markdown", OPTION_ARG_OPTIONAL,
      "List the passes and what each level runs, and end", 1},
-    {"input-shape", KEY_SHAPE, "NAME:DIMS", 0,
+    {"input-shape", KEY_SHAPE, "NAME:DIMS", OPTION_AGAIN,
      "Fix the shape of an input: x:1,3,224,224 or x:1x3x4 (also: --overwrite-input-shape)", 1},
     {"input-shapes", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"overwrite-input-shape", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
-    {"dim", KEY_DIM, "NAME=SIZE", 0, "Fix a symbolic dim of the model", 1},
+    {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
 
     {NULL, 0, NULL, 0, "What is written:", 2},
     {"opset", KEY_OPSET, "N", 0,
@@ -54,7 +54,7 @@ static const struct argp_option options[] = {
      2},
     {"save-as-external-data", KEY_EXTERNAL, NULL, 0,
      "Put large weights into OUT.data; models above 2 GiB always do", 2},
-    {"keep-hazard", KEY_KEEP_HAZARD, "A,B,C", 0,
+    {"keep-hazard", KEY_KEEP_HAZARD, "A,B,C", OPTION_AGAIN,
      "Write as it is what some runtime has trouble with, for others; may be given again", 2},
     {"print-hazards", KEY_HAZARDS, "markdown", OPTION_ARG_OPTIONAL,
      "List what is not written as it is, for which runtimes' sake, and end", 2},
@@ -160,7 +160,7 @@ struct name_kind {
 static const struct name_kind pass_names = {"pass", "--print-passes", is_pass};
 static const struct name_kind hazard_names = {"hazard", "--print-hazards", is_hazard};
 
-/* "a,b,c"; "" is an empty list. */
+/* "a,b,c" */
 static error_t add_names(struct name_list *list, const struct name_kind *kind, const char *option,
                          const char *argument)
 {
@@ -172,6 +172,11 @@ static error_t add_names(struct name_list *list, const struct name_kind *kind, c
     if (!text)
         return ENOMEM;
     list->text_count++;
+    if (!text[strspn(text, ", ")]) {
+        complain("%s: no %s is named%s", option, kind->word,
+                 kind == &pass_names ? "; -O 0 runs none" : "");
+        return EINVAL;
+    }
     for (char *name = strtok_r(text, ", ", &rest); name; name = strtok_r(NULL, ", ", &rest)) {
         if (!kind->is_one(name)) {
             complain("%s %s: there is no such %s; %s lists them", option, name, kind->word,
@@ -330,6 +335,9 @@ static error_t check_together(const struct opt_arguments *arguments)
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct opt_arguments *arguments = state->input;
+    int error = argument_once(options, key, &arguments->common);
+    if (error)
+        return error;
     switch (key) {
     case ARGP_KEY_INIT:
         state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */

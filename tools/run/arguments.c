@@ -11,13 +11,13 @@ enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_DEVICE, KEY_INSPECT, 
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Inputs:", 1},
-    {"input", 'i', "NAME=FILE", 0,
+    {"input", 'i', "NAME=FILE", OPTION_AGAIN,
      "Read an input from a .pb, .npy or .npz file. FILE.npz alone feeds its arrays to the inputs "
      "of "
      "their names",
      1},
-    {"shape", 's', "NAME:DIMS", 0, "Shape of a random input, as x:1x3x4 or x:1,3,4", 1},
-    {"dim", KEY_DIM, "NAME=SIZE", 0, "Fix a symbolic dim of the model", 1},
+    {"shape", 's', "NAME:DIMS", OPTION_AGAIN, "Shape of a random input, as x:1x3x4 or x:1,3,4", 1},
+    {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
     {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 1},
 
     {NULL, 0, NULL, 0, "Outputs:", 2},
@@ -76,7 +76,7 @@ static const char documentation[] =
     "Exit status: 0 done, 1 --compare found a difference, 2 wrong arguments or inputs, 3 the model "
     "cannot be loaded, 4 the model needs what tssa does not have, 5 the run failed, 6 a file of "
     "inputs or "
-    "outputs cannot be read or written.\n";
+    "outputs cannot be read or written, 130 Ctrl-C ended the run.\n";
 
 static error_t parse_positional(struct arguments *arguments, const char *argument)
 {
@@ -152,6 +152,9 @@ static error_t parse_values(int key, const char *argument, struct arguments *arg
 static error_t parse(int key, char *argument, struct argp_state *state)
 {
     struct arguments *arguments = state->input;
+    int error = argument_once(options, key, &arguments->common);
+    if (error)
+        return error;
     switch (key) {
     case ARGP_KEY_INIT:
         state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */
