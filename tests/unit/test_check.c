@@ -297,8 +297,7 @@ static void control_flow_is_cut_as_a_whole(void **state)
 
 /* ---- Zeros ------------------------------------------------------------------------------------------ */
 
-/* What a pass would make of an addition of zero if it forgot that -0.0 + 0.0 is 0.0; Exp of what it
- * gives tells the two zeros apart for nobody, their own signs do. */
+/* What a pass would make of an addition of zero if it forgot that -0.0 + 0.0 is 0.0. */
 static void a_lost_addition_of_zero_differs(void **state)
 {
     (void)state;
@@ -330,7 +329,7 @@ static void a_lost_addition_of_zero_differs(void **state)
 
 /* ---- Sizes, memory and time ------------------------------------------------------------------------- */
 
-/* Sum over j of x[i] * x[j] in one go takes the square of what x takes; row by row it does not. */
+/* The same values, by the new model through a matrix: the square of what x takes. */
 static void pair_of_sums(struct pair *pair, const char *dims)
 {
     static const int64_t axes[] = {0, 1};
@@ -342,25 +341,24 @@ static void pair_of_sums(struct pair *pair, const char *dims)
             model_initializer(
                 model, model->graph,
                 model_tensor(model, k ? "a1" : "a0", TSSA_INT64, "1", &axes[k], sizeof *axes));
-        if (i == 0) { /* x * sum of x */
+        if (i == 0) {
             model_node(model, model->graph, "Sub", "x,x", "zero");
             model_node(model, model->graph, "Add", "zero,x", "out");
-        } else { /* the mean over j of x[i] + 0 * x[j], in a matrix */
+        } else { /* the largest of x[i] + 0, over all j */
             model_node(model, model->graph, "Unsqueeze", "x,a1", "column");
             model_node(model, model->graph, "Unsqueeze", "x,a0", "row");
             model_node(model, model->graph, "Sub", "row,row", "nothing");
             model_node(model, model->graph, "Add", "column,nothing", "matrix");
-            Onnx__NodeProto *mean =
+            Onnx__NodeProto *largest =
                 model_node(model, model->graph, "ReduceMax", "matrix,a1", "out");
-            model_attr_int(model, mean, "keepdims", 0);
+            model_attr_int(model, largest, "keepdims", 0);
         }
         model_output(model, model->graph, "out", TSSA_FLOAT, dims);
     }
     pair_load(pair);
 }
 
-/* The same values, but the square of the memory: seen where sizes are large, and where they are not, not
- * complained about. */
+/* Seen where sizes are large, and where they are not, not complained about. */
 static void memory_is_compared(void **state)
 {
     (void)state;
@@ -377,8 +375,9 @@ static void memory_is_compared(void **state)
     pair_close(&pair);
 }
 
-/* out = x after `n` iterations; where it is the new model, of i * x or so, other ones after `from`. */
-static void pair_of_loops(struct pair *pair, const char *count, const int64_t *constants)
+/* out = Max(x, n - 1), by a loop. Without `constants`, the numbers of iterations, n is an input, and the new
+ * model does not go beyond 1000. */
+static void pair_of_loops(struct pair *pair, const int64_t *constants)
 {
     pair_open(pair);
     for (int i = 0; i < 2; i++) {
@@ -394,14 +393,12 @@ static void pair_of_loops(struct pair *pair, const char *count, const int64_t *c
         if (constants)
             model_initializer(
                 model, model->graph,
-                model_tensor(model, count, TSSA_INT64, "", &constants[i], sizeof *constants));
+                model_tensor(model, "n", TSSA_INT64, "", &constants[i], sizeof *constants));
         else
-            model_input(model, model->graph, count, TSSA_INT64, "");
+            model_input(model, model->graph, "n", TSSA_INT64, "");
         model_input(model, model->graph, "x", TSSA_INT64, "");
-        Onnx__NodeProto *loop =
-            model_node(model, model->graph, "Loop", constants ? "n,,x" : "n,,x", "y");
+        Onnx__NodeProto *loop = model_node(model, model->graph, "Loop", "n,,x", "y");
         model_attr_graph(model, loop, "body", body);
-        /* From 1000 on the new one is one too small. */
         static const int64_t end = 1000;
         model_initializer(model, model->graph,
                           model_tensor(model, "end", TSSA_INT64, "", &end, sizeof end));
@@ -418,7 +415,7 @@ static void trip_counts_are_large(void **state)
 {
     (void)state;
     struct pair pair;
-    pair_of_loops(&pair, "n", NULL);
+    pair_of_loops(&pair, NULL);
     assert_true(is_same(&pair, 1));
     assert_false(is_same(&pair, 2));
     pair_close(&pair);
@@ -431,11 +428,11 @@ static void time_is_limited(void **state)
     static const int64_t endless[] = {INT64_MAX / 2, 1}, new_endless[] = {1, INT64_MAX / 2};
     struct check_result result;
     struct pair pair;
-    pair_of_loops(&pair, "n", endless);
+    pair_of_loops(&pair, endless);
     assert_int_equal(verdict_of(&pair, 2, 0.2, &result), CHECK_NOTHING);
     assert_non_null(strstr(result.why, "2 sets for which 0.2 s were too short (--timeout)"));
     pair_close(&pair);
-    pair_of_loops(&pair, "n", new_endless);
+    pair_of_loops(&pair, new_endless);
     assert_int_equal(verdict_of(&pair, 1, 0.2, &result), CHECK_NOTHING); /* too soon to tell */
     assert_int_equal(verdict_of(&pair, 1, 1.5, &result), CHECK_DIFFERS);
     pair_close(&pair);
