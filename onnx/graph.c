@@ -591,13 +591,13 @@ static tssa_status *collect_initial(const Onnx__GraphProto *graph, struct map *i
     return NULL;
 }
 
-/* The iteration number and the condition are scalars, and runtimes that find them declared as tensors of one
- * element hand over such tensors. */
+/* The iteration number is a scalar, and runtimes that find it declared as a tensor of one element hand over such
+ * a tensor. The condition has the rank that the loop is given. */
 static bool is_loop_list(const struct scope *scope, const struct ir_type *type)
 {
     const struct ir_block *block = scope->block;
     int64_t size;
-    return block->owner && ir_op_is(block->owner, IR_OP_Loop) && block->n_params < 2 &&
+    return block->owner && ir_op_is(block->owner, IR_OP_Loop) && block->n_params == 0 &&
            type->kind == TYPE_TENSOR && type->rank == 1 &&
            (!dim_is_const(type->dims[0], &size) || size == 1);
 }
