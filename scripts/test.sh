@@ -25,5 +25,6 @@ part survive build/venv/bin/python tests/survive_check.py build/release/tssa-opt
 # Not written at old opsets, by which some of these would be invalid.
 part adversarial build/venv/bin/python tests/rewritten/adversarial.py build/adversarial
 part quantized build/venv/bin/python tests/rewritten/quantized.py build/release/tssa-opt
+part exporters build/venv/bin/python tests/rewritten/exporters.py build/release/tssa-opt
 part rewritten build/venv/bin/python tests/rewritten/check.py build/release/tssa-opt "${models[@]}" build/adversarial
 parts_end

@@ -42,6 +42,9 @@ struct chain {
     uint32_t count;
     struct ir_value *from; /* what the chain before a product reads */
     struct affine affine;
+    const struct ir_op
+        *stays; /* would have been the next one; NULL: there was none, or it is something else */
+    const char *obstacle;
 };
 
 /* ---- Products ------------------------------------------------------------------------------------- */
@@ -220,20 +223,23 @@ static void chain_free(struct pass_context *pass, struct chain *chain)
     allocator_free(pass->graph->allocator, chain->affine.shift);
 }
 
-/* What a step would make of the chain: may it be said with weights? */
-static bool fits(const struct ir_op *op, const struct step *step, const struct affine *a,
-                 bool after, bool may_shift)
+/* Why what a step would make of the chain cannot be said with weights; NULL: it can. */
+static const char *find_obstacle(const struct ir_op *op, const struct step *step,
+                                 const struct affine *a, bool after, bool may_shift)
 {
     for (int64_t i = 0; i < a->count; i++) {
         double f, g;
         step_numbers(op, step, i, &f, &g);
         double factor = f * a->factor[i];
         double shift = after ? f * a->shift[i] + g : a->factor[i] * g + a->shift[i];
-        if (!isfinite(factor) || !isfinite(shift) || (shift != 0 && !may_shift) ||
-            (after && factor < 0 && shift == 0))
-            return false;
+        if (!isfinite(factor) || !isfinite(shift))
+            return "its numbers would not be finite";
+        if (shift != 0 && !may_shift)
+            return "what it adds needs a bias, and no padding";
+        if (after && factor < 0 && shift == 0)
+            return "a negative factor alone would change the sign of zeros";
     }
-    return true;
+    return NULL;
 }
 
 static void apply(struct chain *chain, struct ir_op *op, const struct step *step, bool after)
@@ -256,9 +262,13 @@ static void follow_after(const struct product *p, struct chain *chain)
     struct step step;
     while (chain->count < MAX_CHAIN && value->uses && !value->uses->next) {
         struct ir_op *op = value->uses->user;
-        if (op->parent != p->op->parent || !open_step(op, p, value, p->out_axis, p->out, &step) ||
-            !fits(op, &step, &chain->affine, true, p->has_bias))
+        if (op->parent != p->op->parent || !open_step(op, p, value, p->out_axis, p->out, &step))
             return;
+        chain->obstacle = find_obstacle(op, &step, &chain->affine, true, p->has_bias);
+        if (chain->obstacle) {
+            chain->stays = op;
+            return;
+        }
         apply(chain, op, &step, true);
         value = &op->results[0];
     }
@@ -290,8 +300,13 @@ static void follow_before(const struct product *p, struct chain *chain)
     while (chain->count < MAX_CHAIN && chain->from->op && !chain->from->uses->next) {
         struct ir_op *op = chain->from->op;
         if (op->parent != p->op->parent || !open_step(op, p, NULL, p->in_axis, p->in, &step) ||
-            !has_channels(step.x, p) || !fits(op, &step, &chain->affine, false, may_shift))
+            !has_channels(step.x, p))
             return;
+        chain->obstacle = find_obstacle(op, &step, &chain->affine, false, may_shift);
+        if (chain->obstacle) {
+            chain->stays = op;
+            return;
+        }
         apply(chain, op, &step, false);
         chain->from = step.x;
     }
@@ -478,6 +493,14 @@ static tssa_status *fold(struct pass_context *pass, struct product *p, const str
     return NULL;
 }
 
+static tssa_status *explain(struct pass_context *pass, const struct chain *chain)
+{
+    if (!chain->stays)
+        return NULL;
+    return pass_remark(pass, TSSA_REMARK_MISSED, chain->stays,
+                       "does not become part of the weights beside it: %s", chain->obstacle);
+}
+
 static tssa_status *follow(struct pass_context *pass, struct product *p, struct chain *before,
                            struct chain *after)
 {
@@ -485,6 +508,8 @@ static tssa_status *follow(struct pass_context *pass, struct product *p, struct 
     TRY(chain_create(pass, p->out, after));
     follow_before(p, before);
     follow_after(p, after);
+    TRY(explain(pass, before));
+    TRY(explain(pass, after));
     return before->count || after->count ? fold(pass, p, before, after) : NULL;
 }
 
