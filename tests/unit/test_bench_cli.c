@@ -338,7 +338,8 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "-d", "0"), 2, "--duration 0");
     expect_refused(RUN(start, "-d", "x"), 2, "--duration x");
     expect_refused(RUN(start, "-d", "-3"), 2, "--duration -3");
-    expect_refused(RUN(start, "--warmup", "nan"), 2, "--warmup nan");
+    expect_refused(CLI_RUN(tool, start, "--warmup", "nan"), 2, "--warmup nan");
+    expect_refused(RUN(start, "--warmup", "1"), 2, "--warmup: it is given twice");
     expect_refused(RUN(start, "--percentile", "101"), 2, "--percentile 101");
     expect_refused(RUN(start, "--percentile", "50,,90"), 2, "--percentile");
     expect_refused(RUN(start, "--concurrency", "0"), 2, "--concurrency 0");
