@@ -122,8 +122,6 @@ bool reduction_read(const struct ir_op *op, struct reduction *reduction)
         int64_t length;
         if (!(axes >> i & 1))
             continue;
-        if (type->dims[i]->low < 1)
-            return false;
         reduction->axes[reduction->n_axes++] = i;
         reduction->length *= dim_is_const(type->dims[i], &length) ? (double)length : MAX_LENGTH;
     }

@@ -15,7 +15,7 @@ struct reduction {
     double exact;     /* no sum up to here is rounded or saturates */
 };
 
-/* Of int32 and int64 alone, over axes that are known and of which none can be empty. */
+/* Of int32 and int64 alone, over axes that are known; of an exact op (ir.h), whose axes are never empty. */
 bool reduction_read(const struct ir_op *op, struct reduction *reduction);
 
 #endif

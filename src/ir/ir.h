@@ -173,7 +173,8 @@ struct ir_op {
     enum ir_origin origin;
     bool
         exact; /* Stands for what every runtime computes exactly (a branch, additions in a row), so that
-                   whoever reads the file must too, though its operator may not: onnx/hazards.def. */
+                   whoever reads the file must too, though its operator may not: onnx/hazards.def. Of a
+                   reduction: and there is always something to reduce. */
     const struct ir_notes *notes; /* may be NULL */
     const char *name;             /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;

@@ -138,21 +138,31 @@ def stacked_shape() -> Example:
 
 
 def reduction(operator: str, rows: Sequence[int]) -> Example:
-    body = graph(
-        "body",
-        [
-            node("Identity", ["c"], ["more"]),
-            node("Gather", ["x", "i"], ["e"]),
-            node(operator, ["s", "e"], ["next"]),
-        ],
-        [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.int64, [])],
-        [value("more", np.bool_, []), value("next", np.int64, [])],
-    )
+    """Of all rows at once, and of rows that nobody has counted, in blocks."""
+
+    def loop(rows: str, result: str) -> NodeProto:
+        body = graph(
+            "body",
+            [
+                node("Identity", ["c"], ["more"]),
+                node("Gather", [rows, "i"], ["e"]),
+                node(operator, ["s", "e"], ["next"]),
+            ],
+            [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.int64, [])],
+            [value("more", np.bool_, []), value("next", np.int64, [])],
+        )
+        return node("Loop", ["m", "", "a"], [result], body=body)
+
     return model(
-        [node("Loop", ["m", "", "a"], ["y"], body=body)],
-        [value("x", np.int64, [3]), value("a", np.int64, []), value("m", np.int64, [])],
-        [value("y", np.int64, [])],
-    ), {"x": np.int64(rows), "a": np.int64(1), "m": np.int64(3)}
+        [loop("x", "y"), loop("z", "w")],
+        [
+            value("x", np.int64, [3]),
+            value("z", np.int64, ["N"]),
+            value("a", np.int64, []),
+            value("m", np.int64, []),
+        ],
+        [value("y", np.int64, []), value("w", np.int64, [])],
+    ), {"x": np.int64(rows), "z": np.int64(rows), "a": np.int64(1), "m": np.int64(3)}
 
 
 def integer_sum() -> Example:
