@@ -11,6 +11,7 @@
 #include "device/kernel.h"
 #include "kernels/cpu/axes.h"
 #include "kernels/cpu/convert.h"
+#include "kernels/cpu/reduce_rows.h"
 
 /* One reduction over doubles: a fold of chunks, then a finish. */
 struct reduction {
@@ -241,11 +242,10 @@ static void extremum_range(void *context, int64_t begin, int64_t end)
 
 /* ---- Max and Min of float32, which need no wider type --------------------------------------------- */
 
-/* How the extreme of two is found, for elements of a line and for whole rows. */
+/* How the extreme of a line is found. */
 struct float_extremum {
     float identity;
     float (*line)(float a, const float *x, int64_t n);
-    void (*rows)(float *a, const float *x, int64_t n); /* a[i] with x[i] */
 };
 
 typedef float float_lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -268,24 +268,17 @@ typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(float))));
         for (int k = 0; k < LANES; k++)                                                            \
             a = extreme(a, lanes[k]);                                                              \
         return a;                                                                                  \
-    }                                                                                              \
-    VECTOR_CLONES                                                                                  \
-    static void name##_rows(float *restrict a, const float *restrict x, int64_t n)                 \
-    {                                                                                              \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            a[i] = extreme(a[i], x[i]);                                                            \
     }
 
 FLOAT_EXTREMUM(float_max, -INFINITY, LARGER, >)
 FLOAT_EXTREMUM(float_min, INFINITY, SMALLER, <)
 
-static const struct float_extremum float_extremes[] = {{INFINITY, float_min_line, float_min_rows},
-                                                       {-INFINITY, float_max_line, float_max_rows}};
+static const struct float_extremum float_extremes[] = {{INFINITY, float_min_line},
+                                                       {-INFINITY, float_max_line}};
 
 struct float_reduce {
     struct reduce r;
     const struct float_extremum *extremum;
-    int64_t run; /* outputs side by side, whose elements are too */
 };
 
 /* Outputs whose elements lie in a line. */
@@ -299,54 +292,17 @@ static void float_lines(void *context, int64_t begin, int64_t end)
                                    f->r.reduced.count);
 }
 
-#define ROW_PART 1024 /* elements of a row that stay in the first-level cache */
-#define SHORTEST_ROW 16
-
-static int64_t parts_of_row(const struct float_reduce *f)
-{
-    return (f->run + ROW_PART - 1) / ROW_PART;
-}
-
-/* Part i % parts_of_row() of the i / parts_of_row()-th row of outputs: one row of the operand after the other. */
-static void float_rows(void *context, int64_t begin, int64_t end)
-{
-    const struct float_reduce *f = context;
-    int64_t parts = parts_of_row(f);
-    for (int64_t i = begin; i < end; i++) {
-        int64_t skip = i % parts * ROW_PART, first = i / parts * f->run + skip;
-        int64_t n = f->run - skip < ROW_PART ? f->run - skip : ROW_PART;
-        const float *in = (const float *)f->r.in->data + axis_nest_offset(&f->r.kept, first);
-        float *out = (float *)f->r.out->data + first;
-        memcpy(out, in, (size_t)n * sizeof *out);
-        for (int64_t j = 1; j < f->r.reduced.count; j++)
-            f->extremum->rows(out, in + axis_nest_offset(&f->r.reduced, j), n);
-    }
-}
-
-static int64_t outputs_per_part(const struct reduce *r)
-{
-    int64_t grain = 32768 / (r->reduced.count > 0 ? r->reduced.count : 1);
-    return grain > 0 ? grain : 1;
-}
-
 /* Whether it was one of the shapes that are worth it. */
-static bool run_float_extremum(const struct team *team, const struct reduce *r, bool largest)
+static bool run_extremum(const struct team *team, const struct reduce *r, bool largest)
 {
     const struct axis_nest *kept = &r->kept, *reduced = &r->reduced;
     struct float_reduce f = {.r = *r, .extremum = &float_extremes[largest]};
-    if (r->in->dtype != TSSA_FLOAT || reduced->count == 0 || kept->count == 0)
-        return false;
-    if (reduced->rank == 1 && reduced->strides[0] == 1) {
-        team_for(team, kept->count, outputs_per_part(r), float_lines, &f);
+    if (r->in->dtype == TSSA_FLOAT && reduced->rank == 1 && reduced->strides[0] == 1 &&
+        reduced->count > 0 && kept->count > 0) {
+        team_for(team, kept->count, reduce_grain(reduced->count), float_lines, &f);
         return true;
     }
-    if (kept->rank == 0 || kept->strides[kept->rank - 1] != 1 ||
-        kept->sizes[kept->rank - 1] < SHORTEST_ROW)
-        return false;
-    f.run = kept->sizes[kept->rank - 1];
-    int64_t parts = parts_of_row(&f), grain = outputs_per_part(r) / (f.run / parts);
-    team_for(team, kept->count / f.run * parts, grain > 0 ? grain : 1, float_rows, &f);
-    return true;
+    return reduce_rows(team, largest ? ROW_MAX : ROW_MIN, r->in, r->out, kept, reduced);
 }
 
 /* ---- The kernel ----------------------------------------------------------------------------------- */
@@ -411,7 +367,12 @@ static tssa_status *reduce_run(struct kernel_args *args, const struct reduction 
     if (!r.out)
         return NULL;
     r.integers = reduction->fold_int && !dtype_is_float(r.in->dtype);
-    team_for(args->env->team, (int64_t)tensor_count(r.out), outputs_per_part(&r), reduce_range, &r);
+    bool sum = reduction->fold_int == int_sum && !reduction->finish;
+    if ((sum || reduction->fold_int == int_product) &&
+        reduce_rows(args->env->team, sum ? ROW_SUM : ROW_PRODUCT, r.in, r.out, &r.kept, &r.reduced))
+        return NULL;
+    team_for(args->env->team, (int64_t)tensor_count(r.out), reduce_grain(r.reduced.count),
+             reduce_range, &r);
     return NULL;
 }
 
@@ -427,8 +388,8 @@ static tssa_status *extremum_run(struct kernel_args *args, bool largest)
         return NULL;
     r.reduction = &reductions[r.in->dtype == TSSA_UINT64][largest];
     r.integers = !dtype_is_float(r.in->dtype);
-    if (!run_float_extremum(args->env->team, &r, largest))
-        team_for(args->env->team, (int64_t)tensor_count(r.out), outputs_per_part(&r),
+    if (!run_extremum(args->env->team, &r, largest))
+        team_for(args->env->team, (int64_t)tensor_count(r.out), reduce_grain(r.reduced.count),
                  extremum_range, &r);
     return NULL;
 }

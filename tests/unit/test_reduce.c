@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ReduceMax and ReduceMin against their definition, over any axes of random shapes: rows and lines of
- * floats have loops of their own. The other reductions have the official cases.
+ * ReduceMax and ReduceMin, and sums and products of integers, against their definition, over any axes of
+ * random shapes: rows of floats and integers and lines of floats have loops of their own. The other
+ * reductions have the official cases.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -122,8 +123,59 @@ static void test_extremes(void **state)
     }
 }
 
+/* What is reduced, of x[rows, columns] along axis 0; sums and products wrap. */
+static int64_t expected_integer(enum ir_op_id id, const struct tensor *x, int64_t column)
+{
+    size_t width = dtype_info(x->dtype)->size;
+    uint64_t result = 0;
+    for (int64_t i = 0; i < x->dims[0]; i++) {
+        const char *at = (const char *)x->data + (size_t)(i * x->dims[1] + column) * width;
+        int64_t element = dtype_load_int64(x->dtype, at);
+        if (i == 0 || (id == IR_OP_ReduceMax && element > (int64_t)result) ||
+            (id == IR_OP_ReduceMin && element < (int64_t)result))
+            result = (uint64_t)element;
+        else if (id == IR_OP_ReduceSum)
+            result += (uint64_t)element;
+        else if (id == IR_OP_ReduceProd)
+            result *= (uint64_t)element;
+    }
+    return x->dtype == TSSA_INT32 ? (int32_t)(uint32_t)result : (int64_t)result;
+}
+
+static void test_rows_of_integers(void **state)
+{
+    static const enum ir_op_id ids[] = {IR_OP_ReduceSum, IR_OP_ReduceProd, IR_OP_ReduceMax,
+                                        IR_OP_ReduceMin};
+    static const int64_t axis = 0;
+    struct random random = {2};
+    (void)state;
+    for (int round = 0; round < ROUNDS; round++) {
+        struct op_run run;
+        enum ir_op_id id = ids[round % 4];
+        tssa_dtype dtype = random_int(&random, 0, 1) ? TSSA_INT32 : TSSA_INT64;
+        int64_t dims[] = {random_int(&random, 1, 40),
+                          random_int(&random, 1, round % 8 ? 40 : 3000)};
+        op_open(&run, id, 2, 1);
+        op_int(&run, "keepdims", 0);
+        struct tensor *x = (struct tensor *)op_random(&run, 0, &random, dtype, 2, dims);
+        for (int64_t i = 0; i < dims[0] * dims[1]; i++) /* of all sizes */
+            dtype_store_int64(dtype, (char *)x->data + (size_t)i * dtype_info(dtype)->size,
+                              random_int(&random, INT32_MIN, INT32_MAX) *
+                                  (dtype == TSSA_INT64 ? random_int(&random, 0, INT32_MAX) : 1));
+        op_input_ints(&run, 1, TSSA_INT64, 1, 1, &axis);
+        op_go(&run);
+        const struct tensor *y = op_output(&run, 0, dtype, 1, dims + 1);
+        for (int64_t i = 0; i < dims[1]; i++)
+            assert_int_equal(dtype_load_int64(dtype, (const char *)y->data +
+                                                         (size_t)i * dtype_info(dtype)->size),
+                             expected_integer(id, x, i));
+        op_close(&run);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_extremes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_extremes),
+                                       cmocka_unit_test(test_rows_of_integers)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
