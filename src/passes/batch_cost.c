@@ -27,10 +27,16 @@
 #define LARGEST ((double)(1 << 30))
 #define LONGEST 60
 
+/* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in sessions. */
+#define SECONDS_ROWS_IN 1e-9
+#define SECONDS_ROWS_OUT 4e-9
+#define SECONDS_SESSION_ROWS 0.3e-9
+
 /* What blocks must win. */
 #define LEAST_GAIN 1.25
-/* What all at once may lose where sizes are only tried. */
+/* What may be lost: a share, and seconds that no size changes. */
 #define MOST_LOSS 1.1
+#define SECONDS_ONCE 50e-6
 
 struct estimate {
     const struct batch *batch;
@@ -190,6 +196,21 @@ static double seconds_copies(const struct estimate *e, const struct cost_sizes *
     return bytes * seconds_byte(bytes);
 }
 
+/* A largest or a sum of rows that is carried becomes a reduction along the first axis, in each block. */
+static double seconds_rows(const struct estimate *e, double blocks, const struct cost_sizes *sizes)
+{
+    double trips = cost_dim(e->batch->n_trips, sizes), outputs = 0;
+    for (uint32_t k = 0; k < e->loop->n_carried; k++) {
+        const struct ir_op *op = e->results[k]->op;
+        if (op && ir_op_is(op, IR_OP_Cast))
+            op = ir_operand(op, 0)->op;
+        if (op && op->info->cls == IR_CLASS_REDUCTION && op->results[0].type->rank > 0)
+            outputs += cost_elements(op->results[0].type, sizes);
+    }
+    return is_for_session(e) ? SECONDS_SESSION_ROWS * outputs * (trips + blocks)
+                             : outputs * (SECONDS_ROWS_IN * trips + SECONDS_ROWS_OUT * blocks);
+}
+
 /* ---- The choice ----------------------------------------------------------------------------------- */
 
 struct figures {
@@ -208,12 +229,14 @@ static struct figures at(const struct estimate *e, const struct cost_sizes *size
     double fixed = seconds_byte(given + left) * (given + left); /* comes from there in any case */
     f.loop = fixed + SECONDS_LOOP +
              trips * (SECONDS_ITERATION + seconds(&body, f.row) + seconds_copies(e, sizes));
-    f.batched = fixed + seconds(&made, f.all);
+    f.batched = fixed + seconds(&made, f.all) + seconds_rows(e, 1, sizes);
     /* As many calls for a block, each of whose temporaries stay in the cache where a row does. */
     double in_block = f.row > 0 ? CACHE_BYTES / f.row : trips;
+    double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     struct cost_work blocks = made;
-    blocks.calls *= in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
-    f.blocks = fixed + SECONDS_LOOP + seconds(&blocks, f.row < CACHE_BYTES ? CACHE_BYTES : f.row);
+    blocks.calls *= count;
+    f.blocks = fixed + SECONDS_LOOP + seconds_rows(e, count, sizes) +
+               seconds(&blocks, f.row < CACHE_BYTES ? CACHE_BYTES : f.row);
     return f;
 }
 
@@ -230,9 +253,9 @@ static void note(struct batch_cost *cost, const struct figures *f, bool fits)
     cost->seconds_all = f->batched;
 }
 
-/* One point: may it be all at once, and would blocks win? */
+/* One point: may it be all at once, and would blocks win, or lose? */
 static void weigh(const struct estimate *e, const struct cost_sizes *sizes, struct batch_cost *cost,
-                  bool *all, bool *blocks)
+                  bool *all, bool *blocks, bool *loses)
 {
     if (e->n_symbols && !is_possible(e, sizes))
         return;
@@ -243,21 +266,22 @@ static void weigh(const struct estimate *e, const struct cost_sizes *sizes, stru
     note(cost, &f, fits);
     *all &= fits && f.batched <= MOST_LOSS * f.loop;
     *blocks |= f.loop >= LEAST_GAIN * f.blocks;
+    *loses |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
 }
 
 static void choose(const struct estimate *e, struct batch_cost *cost)
 {
     static const int64_t sizes[] = {1, 32, 1024, 32768, 1 << 20};
     size_t n = e->n_symbols ? sizeof sizes / sizeof *sizes : 1;
-    bool all = true, blocks = false;
+    bool all = true, blocks = false, loses = false;
     for (int s = 0; s < (e->n_symbols ? e->n_symbols : 1); s++)
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < (e->n_symbols > 1 ? n : 1); k++) {
                 const struct cost_sizes point = {e->symbols[s], sizes[i], sizes[k]};
-                weigh(e, &point, cost, &all, &blocks);
+                weigh(e, &point, cost, &all, &blocks, &loses);
             }
     cost->known = e->n_symbols == 0;
-    cost->way = all ? BATCH_ALL : blocks ? BATCH_BLOCKS : BATCH_LEAVE;
+    cost->way = all ? BATCH_ALL : blocks && !loses ? BATCH_BLOCKS : BATCH_LEAVE;
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------------- */
@@ -287,6 +311,19 @@ static const struct dim *total_bytes(const struct estimate *e)
     return total;
 }
 
+/* Of a sum that grows by as much with every iteration, how much that is; else NULL. */
+static const struct dim *bytes_each(const struct estimate *e, const struct dim *total)
+{
+    struct dim_table *table = &e->batch->graph->dims;
+    const struct dim *n = e->batch->n_trips;
+    if (n->kind != DIM_SYMBOL)
+        return NULL;
+    const struct dim *at_0 = dim_substitute(table, total, n, dim_const(table, 0));
+    const struct dim *each =
+        dim_sub(table, dim_substitute(table, total, n, dim_const(table, 1)), at_0);
+    return dim_add(table, dim_mul(table, each, n), at_0) == total ? each : NULL;
+}
+
 /* The sizes of an iteration are known where only the number of iterations is not. */
 static bool is_row_known(const struct estimate *e)
 {
@@ -302,6 +339,7 @@ static tssa_status *size_blocks(const struct estimate *e, struct batch_cost *cos
     cost->block_bytes = (int64_t)((double)bytes * share) + 1;
     cost->total = total_bytes(e);
     TRY_ALLOC(cost->total);
+    cost->each = bytes_each(e, cost->total);
     if (!is_row_known(e))
         return NULL;
     if (!dim_is_const(e->batch->n_trips, &trips))

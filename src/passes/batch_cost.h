@@ -17,7 +17,7 @@
 enum batch_way {
     BATCH_ALL,    /* all iterations at once */
     BATCH_BLOCKS, /* a loop over blocks of iterations */
-    BATCH_LEAVE   /* nothing is won: each iteration does enough as it is */
+    BATCH_LEAVE   /* nothing is won, or something lost: each iteration does enough as it is */
 };
 
 struct batch_cost {
@@ -29,10 +29,11 @@ struct batch_cost {
     double seconds_all, seconds_loop;
     /*
      * Of blocks: how many iterations. 0: not known; then so many bytes are to be in `total`, which is those
-     * of all values that are made for all iterations, whether they live at once or not.
+     * of all values that are made for all iterations, whether they live at once or not; `each` is those of
+     * one more iteration, and may be NULL.
      */
     int64_t block, block_bytes;
-    const struct dim *total;
+    const struct dim *total, *each;
 };
 
 /*

@@ -187,13 +187,14 @@ static struct ir_value *limit_of(struct blocks *b, const struct batch_cost *cost
 {
     if (cost->block > 0)
         return number(b->batch, cost->block);
-    struct ir_value *one = number(b->batch, 1);
-    struct ir_value *trips = binary(b->batch, IR_OP_Max, b->trips, one);
-    struct ir_value *bytes = upper_bound(b, cost->total);
-    struct ir_value *may = binary(b->batch, IR_OP_Mul, trips, number(b->batch, cost->block_bytes));
-    struct ir_value *limit =
-        binary(b->batch, IR_OP_Div, may, binary(b->batch, IR_OP_Max, bytes, one));
-    return binary(b->batch, IR_OP_Max, limit, one);
+    struct batch *batch = b->batch;
+    struct ir_value *one = number(batch, 1), *may = number(batch, cost->block_bytes);
+    struct ir_value *bytes = upper_bound(b, cost->each ? cost->each : cost->total);
+    if (!cost->each)
+        may = binary(batch, IR_OP_Mul, binary(batch, IR_OP_Max, b->trips, one), may);
+    if (!cost->each || cost->each->low < 1)
+        bytes = binary(batch, IR_OP_Max, bytes, one);
+    return binary(batch, IR_OP_Max, binary(batch, IR_OP_Div, may, bytes), one);
 }
 
 /* What a block leaves is stacked from one block at least, so that its shape is known. */
