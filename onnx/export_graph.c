@@ -73,10 +73,14 @@ static tssa_status *put_value_info(struct export *export, uint32_t field, const 
     return put_noted_info(export, field, name, type, map_get_str(&export->value_notes, name));
 }
 
-/* What inference knows; where that is nothing, what the model said. */
+/* What inference knows; where that is nothing, or not even the rank, what the model said. */
 static const struct ir_type *type_of(const struct ir_value *value)
 {
-    return export_type_known(value->type) || !value->declared ? value->type : value->declared;
+    const struct ir_type *known = value->type, *declared = value->declared;
+    bool unranked = known->kind == TYPE_TENSOR && known->rank < 0;
+    bool says_more =
+        declared && (unranked ? type_compatible(declared, known) : !export_type_known(known));
+    return says_more ? declared : known;
 }
 
 /* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no

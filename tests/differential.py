@@ -6,9 +6,9 @@
 
 Every program runs in ONNX Runtime (without and with its optimizations), in tssa (-O0, -O2), and
 as tssa-opt -O2 writes it again in ONNX Runtime.  What disagrees is made smaller as long as it
-disagrees, and written to FOLDER/SEED: model.onnx, inputs.npz and program.txt, which says what
-differs; original.onnx is the program as it was generated.  docs/disagreements.md excuses what
-is nobody's bug or not tssa's.
+disagrees, and written to FOLDER/SEED: model.onnx, inputs.npz (of a sequence q its elements q.0,
+q.1, ...), program.txt, which says what differs, and original.onnx, as it was generated.
+docs/disagreements.md excuses what is nobody's bug or not tssa's.
 
 Program K of a run has the seed S + K: `--programs 1 --seed SEED` makes one of them again.
 Exit status 1: there are disagreements without excuse, or the generator lost something.
@@ -38,13 +38,17 @@ from differential.workers import Worker, judged
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def write(folder: Path, seed: int, case: Case, small: Case, found: Finding, text: str) -> None:
+def write(folder: Path, seed: int, case: Case, small: Case, text: str) -> None:
     folder = folder / str(seed)
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(small.model, folder / "model.onnx")
     onnx.save(case.model, folder / "original.onnx")
-    np.savez(folder / "inputs.npz", **small.sets[0])
-    (folder / "program.txt").write_text(f"{found}\n\n{text}")
+    arrays = {}
+    for name, value in small.sets[0].items():
+        several = isinstance(value, list)
+        arrays |= {f"{name}.{k}": v for k, v in enumerate(value)} if several else {name: value}
+    np.savez(folder / "inputs.npz", **arrays)
+    (folder / "program.txt").write_text(text)
 
 
 class Report:
@@ -57,21 +61,33 @@ class Report:
         self.failed = 0
         self.worker: Worker | None = None
 
-    def add(self, seed: int, finding: Finding) -> bool:
-        """Whether it is excused."""
-        case = generate(seed)
-        small = case
-        if self.failed < self.args.minimize:
-            self.worker = self.worker or Worker(self.args.library)
-            small = Minimizer(self.worker, case, finding, self.args.seconds).run()
-        text = program_text(small.model)
+    def is_excused(self, finding: Finding, text: str) -> bool:
         excuse = next((e for e in self.excuses if e.covers(finding, text)), None)
         if excuse:
             self.excused[excuse.name] += 1
-            return True
-        write(self.args.out, seed, case, small, finding, text)
+        return excuse is not None
+
+    def described(self, small: Case, finding: Finding) -> str:
+        text = f"{finding}\n\n{program_text(small.model)}"
+        request = ("as rewritten", small.model.SerializeToString(), {}, small.sets)
+        rewritten = self.worker.ask(request) if self.worker else None
+        if isinstance(rewritten, list):
+            text += f"\nrewritten:\n{rewritten[0]}"
+        return text
+
+    def add(self, seed: int, finding: Finding) -> None:
+        if self.is_excused(finding, str(finding)):
+            return
+        case = small = generate(seed)
+        if self.failed < self.args.minimize:
+            self.worker = self.worker or Worker(self.args.library)
+            small = Minimizer(self.worker, case, finding, self.args.seconds).run()
+        text = self.described(small, finding)
+        if self.is_excused(finding, text):
+            return
+        self.failed += 1
+        write(self.args.out, seed, case, small, text)
         print(f"FAIL seed {seed}: {finding}", flush=True)
-        return False
 
 
 def run(args: argparse.Namespace) -> int:
@@ -83,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
     for seed, verdict, found in judged(args.library, seeds, args.jobs, until):
         coverage.add(verdict, found)
         if verdict.findings:
-            report.failed += not all([report.add(seed, f) for f in verdict.findings[:1]])
+            report.add(seed, verdict.findings[0])
         if args.progress and coverage.programs % 1000 == 0:
             print(f"{coverage.programs} after {monotonic() - start:.0f} s", flush=True)
     coverage.print()

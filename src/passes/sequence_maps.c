@@ -7,7 +7,9 @@
  *     SequenceMap(s) { x: return(f(x)) }
  *
  *   needs   nothing
- *   keeps   the ops of the body, moved into the SequenceMap; models of an opset without SequenceMap
+ *   keeps   the ops of the body, moved into the SequenceMap; models of an opset without SequenceMap; loops in
+ *           a SequenceMap and around one: ONNX Runtime writes maps out as functions, and gives what the inner
+ *           one takes from the outer one another name
  *   breaks  nothing
  *
  * A sequence that is shorter than the first one is an error in both, one that is longer in none.
@@ -190,6 +192,34 @@ static tssa_status *rewrite(struct plan *plan)
                        (unsigned)plan->n_inputs);
 }
 
+static bool is_in_map(const struct ir_op *op)
+{
+    while (op && !ir_op_is(op, IR_OP_SequenceMap))
+        op = op->parent->owner;
+    return op != NULL;
+}
+
+static bool holds_map(const struct ir_block *block)
+{
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        bool found = ir_op_is(op, IR_OP_SequenceMap);
+        for (uint32_t b = 0; !found && b < op->n_blocks; b++)
+            found = holds_map(op->blocks[b]);
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+static bool check_nesting(struct plan *plan)
+{
+    if (is_in_map(plan->loop.op))
+        return refuse(plan, plan->loop.op, "it would be one in another");
+    if (holds_map(plan->loop.op->blocks[0]))
+        return refuse(plan, plan->loop.op, "it would be one around another");
+    return true;
+}
+
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct plan plan = {.pass = context};
@@ -200,7 +230,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
     if (op->n_results != plan.loop.n_carried || loop_enters(&plan.loop) != LOOP_TRUE ||
         loop_stays(&plan.loop) != LOOP_TRUE || !has_opset(plan.pass->graph))
         return NULL;
-    if (check_carried(&plan) && check_counter(&plan))
+    if (check_carried(&plan) && check_counter(&plan) && check_nesting(&plan))
         return rewrite(&plan);
     if (plan.n_outputs == 0 || !plan.reason)
         return NULL;

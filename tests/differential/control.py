@@ -206,6 +206,8 @@ def accumulated(b: Scope, p: Value, need: Need) -> Value:
         op = b.rng.choice(("Max", "Min") if need.exact else ("Add", "Add", "Max"))
     else:
         op = b.rng.choice(ACCUMULATE)
+    if op in ("Max", "Min") and t.elem == INT64:
+        raise NoWay  # see tamed
     b.checked(op, [t.elem] * 2, t.elem)
     new = expression(b, t, replace(need, finite=t.is_float and not need.exact))
     if t.is_float and not need.exact and not new.facts.within(-50, 50):
@@ -333,7 +335,7 @@ def loop_stack(s: Scope, t: Type, need: Need) -> Value:
     if not t.dims or (isinstance(t.dims[0], str) and t.dims[0] not in s.program.least):
         raise NoWay
     results = loop(s, some_type(s, 2), need, t)
-    return next(v for v in results if v.type == t and need.met_by(v))
+    return met(next(v for v in results if v.type == t), need)
 
 
 @maker(2)

@@ -22,6 +22,9 @@ def features(model: onnx.ModelProto) -> Counter:
     walk(model.graph, 0, set(), found)
     found[f"opset {model.opset_import[0].version}"] += 1
     for info in model.graph.input:
+        if not info.type.HasField("tensor_type"):
+            found["sequence as input"] += 1
+            continue
         tensor = info.type.tensor_type
         found[TENSOR_TYPES.Name(tensor.elem_type).lower()] += 1
         found["symbolic dims"] += any(d.dim_param for d in tensor.shape.dim)
@@ -121,6 +124,7 @@ LEAST = {
     **{name: 0.07 for name in ("float", "double", "float16")},
     **{f"{sign}int{bits}": 0.07 for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "bool": 0.5,
+    "sequence as input": 0.1,
     "symbolic dims": 0.15,
     "zero-size dims": 0.015,
     # opsets

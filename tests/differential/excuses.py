@@ -3,7 +3,7 @@
 
 Its table has one row for each: `name | stages | pattern | why`.  A disagreement is excused when
 its stage and kind ("tssa -O0: value") begin with one of the row's, and the pattern, a regular
-expression, is found in the text of the minimized program.
+expression, is found in what program.txt says of it.
 """
 
 from __future__ import annotations

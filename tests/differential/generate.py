@@ -5,21 +5,21 @@ from __future__ import annotations
 
 import functools
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import onnx
 import onnxruntime
 from onnx import helper
 
-from . import control, movement, sequences, writes
-from .expressions import Need, expression, number
+from . import control, idioms, movement, sequences, writes
+from .expressions import Need, constant, expression, number
 from .scope import Program, Scope, typed
-from .values import BOOL, DTYPES, FLOATS, INT64, Facts, NoWay, Type, anything
+from .values import BOOL, DOUBLE, DTYPES, FLOAT, FLOATS, INT64, Facts, NoWay, Type, anything
 
 OPSETS = (11, 12, 13, 13, 14, 15, 16, 17, 18, 18, 19, 20, 21, 22, 23, 24, 25, 26)
 IR_VERSION = 8
-MAKERS_OF = (control, movement, sequences, writes)  # they register what they make
+MAKERS_OF = (control, idioms, movement, sequences, writes)  # they register what they make
 
 
 @dataclass
@@ -34,7 +34,7 @@ class Case:
 
     model: onnx.ModelProto
     outputs: dict[str, Output]
-    sets: list[dict[str, np.ndarray]]
+    sets: list[dict[str, np.ndarray | list]]
     notes: list[str] = field(default_factory=list)
 
 
@@ -93,6 +93,9 @@ def make_inputs(program: Program, main: Scope) -> list[Input]:
         type = control.some_type(main, 2)
         dims = (symbol, *type.dims[1:]) if type.dims else (symbol,)
         give(f"s{symbol}", type.shaped(dims), anything(type.elem), rng.random() < 0.5)
+    if rng.random() < 0.25:
+        type = control.some_type(main, 2)
+        give("q", replace(type, kind="sequence"), anything(type.elem), rng.random() < 0.5)
     for j in range(rng.randint(1, 4)):
         type, special = control.some_type(main), rng.random() < 0.4
         facts = anything(type.elem)
@@ -104,7 +107,10 @@ def make_inputs(program: Program, main: Scope) -> list[Input]:
     return found
 
 
-def data(rng: random.Random, main: Scope, input: Input, sizes: dict) -> np.ndarray:
+def data(rng: random.Random, main: Scope, input: Input, sizes: dict) -> np.ndarray | list:
+    if input.type.kind == "sequence":
+        element = replace(input, type=replace(input.type, kind="tensor"))
+        return [data(rng, main, element, sizes) for _ in range(rng.randint(1, 3))]
     dims = [sizes.get(d, d) for d in input.type.dims]
     count = int(np.prod(dims, dtype=np.int64))
     elem, facts = input.type.elem, input.facts
@@ -132,6 +138,16 @@ def make_sets(program: Program, main: Scope, inputs: list[Input]) -> list[dict]:
     return sets
 
 
+FAVOURITES = (control.loop_result, control.loop_stack, idioms.filled, control.if_, expression)
+INEXACT = (
+    control.loop_result,
+    idioms.recurrent,
+    idioms.looked_up,
+    movement.library,
+    movement.reduction,
+)
+
+
 def generate(seed: int) -> Case:
     rng = random.Random(seed)
     program = Program(rng, rng.choice(OPSETS), supports, rng.choice((15, 30, 60, 100)))
@@ -149,14 +165,15 @@ def generate(seed: int) -> Case:
             ):
                 continue
         try:
-            maker = rng.choice(
-                (control.loop_result, control.loop_stack, control.if_, expression)
-            )
+            maker = rng.choice(FAVOURITES)
+            if program.tolerant and rng.random() < 0.5:
+                type = Type(rng.choice((FLOAT, FLOAT, DOUBLE)), (rng.randint(1, 3),) * 2)
+                maker = rng.choice(INEXACT)
             outputs.append(maker(main, type, need))
         except NoWay:
-            outputs.append(expression(main, type, need))
+            outputs.append(constant(main, type))
     made = {name for node in main.nodes for name in node.output}
-    extra = [v for v in main.values if v.name in made and v.type.kind == "tensor"]
+    extra = [v for v in main.values if v.name in made and v.type.kind != "optional"]
     outputs += rng.sample(extra, min(len(extra), rng.choice((0, 1, 2))))
     outputs = [
         v if v.name in made else main.emit("Identity", [v], v.type, v.facts) for v in outputs

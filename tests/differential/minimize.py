@@ -65,6 +65,20 @@ def known_types(model: onnx.ModelProto) -> dict[str, str]:
     return found
 
 
+def misread(model: onnx.ModelProto) -> bool:
+    """A Loop that returns its iteration number as it is, or a Scan a parameter: ONNX Runtime
+    takes such programs for others, and the generator makes none."""
+    for graph in graphs(model.graph):
+        for node in graph.node:
+            for block in blocks(node) if node.op_type in ("Loop", "Scan") else []:
+                names = {i.name for i in block.input}
+                if node.op_type == "Loop":
+                    names = {block.input[0].name}
+                if names & {o.name for o in block.output}:
+                    return True
+    return False
+
+
 def rename_uses(graph: onnx.GraphProto, old: str, new: str) -> None:
     for node in graph.node:
         for k, name in enumerate(node.input):
@@ -153,6 +167,8 @@ class Minimizer:
         except Exception:
             return False
         same = inputs is self.inputs and size == self.model.ByteSize()
+        if misread(model):
+            return False
         if same and model.SerializeToString() == self.model.SerializeToString():
             return False
         if not self.shows(model, inputs):

@@ -7,7 +7,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from .expressions import EXACT, Need, anything, clamped, combined, constant, expression, maker
+from .expressions import (
+    EXACT,
+    Need,
+    anything,
+    bounded,
+    combined,
+    constant,
+    expression,
+    maker,
+    tamed,
+)
 from .scope import Scope
 from .values import (
     BOOL,
@@ -193,7 +203,7 @@ def expand(s: Scope, t: Type, need: Need) -> Value:
         raise NoWay
     dims = tuple(1 if s.rng.random() < 0.5 else d for d in t.dims)[s.rng.randint(0, 1) :]
     source = expression(s, t.shaped(dims), need)
-    return s.emit("Expand", [source, s.shape(t.dims)], t, source.facts)
+    return s.expanded(source, t)
 
 
 @maker(2)
@@ -269,9 +279,10 @@ def reduction(s: Scope, t: Type, need: Need) -> Value:
     keep = 1 in t.dims and s.rng.random() < 0.5
     axis = t.dims.index(1) if keep else s.rng.randint(0, len(t.dims))
     dim = some_dim(s)
-    if not sums and not s.program.least_size(dim):
-        raise NoWay  # the least of nothing
+    if op not in ("ReduceSum", "ReduceProd") and not s.program.least_size(dim):
+        raise NoWay  # the least of nothing, or its mean
     source = expression(s, with_dim(t, axis, dim) if keep else inserted(t, axis, dim), need)
+    source = source if sums else tamed(s, source)
     old = source.facts
     if sums and not (old.finite and old.within(-(2**20), 2**20)):
         raise NoWay  # ONNX Runtime adds integers up in double
@@ -382,12 +393,3 @@ def library(s: Scope, t: Type, need: Need) -> Value:
     facts = Facts(-high, high, exact=False, carried=source.facts.carried, zero_sign=False)
     attrs = {"axis": len(t.dims) - 1} if op == "Softmax" else {}
     return s.emit(op, [source], t, facts, **attrs)
-
-
-def bounded(s: Scope, t: Type, need: Need) -> Value:
-    value = expression(s, t, need)
-    if value.facts.within(-10, 10):
-        return value
-    if not value.facts.exact:
-        raise NoWay
-    return clamped(s, t, -10, 10)

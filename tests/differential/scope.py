@@ -207,6 +207,12 @@ class Scope:
             return self.emit(op, [value, self.integers(*axes)], type, facts, **attrs)
         return self.emit(op, [value], type, facts, axes=axes, **attrs)
 
+    def expanded(self, value: Value, type: Type) -> Value:
+        """Broadcast; not to a 0, which ONNX Runtime's optimizations take for no change."""
+        if 0 in type.dims:
+            raise NoWay
+        return self.emit("Expand", [value, self.shape(type.dims)], type, value.facts)
+
     # ---- the end of a block ----
 
     def own(self, value: Value, direct: float = 0.0) -> Value:
@@ -216,7 +222,7 @@ class Scope:
         is_param = any(value is p for p in self.params)
         if made_here and self.rng.random() < 0.7:
             return value
-        if is_param and self.rng.random() < direct:
+        if is_param and value is not self.params[0] and self.rng.random() < direct:
             return value
         if value.type.kind != "tensor" and self.program.opset < 14:
             raise NoWay

@@ -88,6 +88,43 @@ def collected(s: Scope, t: Type, need: Need) -> Value:
     return s.emit("SequenceAt", [found, index(s, dim)], t, new.facts)
 
 
+@maker(6)
+def given(s: Scope, t: Type, need: Need) -> Value:
+    """An element of a sequence that the program is given, or how many there are."""
+    if t == Type(INT64) and s.rng.random() < 0.5:
+        q = s.visible(lambda v: v.name == "q" and v.type.kind == "sequence")
+        return s.emit("SequenceLength", [q], t, Facts(1, 3))
+    q = s.visible(lambda v: v.name == "q" and v.type == sequence_of(t) and need.met_by(v))
+    return s.emit("SequenceAt", [q, s.scalar(s.rng.choice((0, -1)))], t, q.facts)
+
+
+@maker(3)
+def over_given(s: Scope, t: Type, need: Need) -> Value:
+    """A loop over a sequence that the program is given, which makes another one"""
+    deeper(s)
+    if s.program.opset < 13:
+        raise NoWay
+    q = s.visible(lambda v: v.name == "q" and v.type.kind == "sequence")
+    length = s.emit("SequenceLength", [q], Type(INT64), Facts(1, 3))
+    empty = s.emit("SequenceEmpty", [], sequence_of(t), Facts(0, 0), dtype=t.elem)
+    s.values.remove(empty)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, 2))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    made = b.param(sequence_of(t), Facts())
+    b.values.remove(made)
+    if all(v is not q for v in b.values):  # a parameter has its name
+        raise NoWay
+    x = b.emit("SequenceAt", [q, i], replace(q.type, kind="tensor"), q.facts)
+    b.values += [x, x]  # likely to be used
+    new = expression(b, t, need)
+    longer = b.emit("SequenceInsert", [made, new], sequence_of(t), new.facts)
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    outputs = [(sequence_of(t), new.facts)]
+    found = s.node("Loop", [length, None, empty], outputs, body=b.graph([more, longer]))[0]
+    return s.emit("SequenceAt", [found, s.scalar(0)], t, new.facts)
+
+
 @maker(3)
 def taken_apart(s: Scope, t: Type, need: Need) -> Value:
     """SplitToSequence, and an element of it, or a loop over all."""

@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import traceback
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from time import monotonic
@@ -32,21 +33,24 @@ def work(library: str, connection: Connection, stage) -> None:
     judge = Judge(library, tell)
     while True:
         request = connection.recv()
-        if isinstance(request, int):
-            case = generate(request)
-            answer = judge.judge(case), features(case.model)
-        else:
-            answer = answered(judge, *request)
-        connection.send(answer)
+        try:
+            connection.send(answered(judge, request))
+        except Exception:
+            connection.send((traceback.format_exc(), None))
         stage.value = AT_REST
 
 
-def answered(judge: Judge, what: str, *case):
-    """A verdict (of one stage, or of all), or with "values" what the outputs are."""
-    if what != "values":
+def answered(judge: Judge, request):
+    """Of a seed or a program: a verdict (of a stage), its "values", its text "as rewritten"."""
+    if isinstance(request, int):
+        case = generate(request)
+        return judge.judge(case), features(case.model)
+    what, *case = request
+    ways = {"values": judge.values, "as rewritten": judge.rewritten}
+    if what not in ways:
         return judge.judge(as_case(*case), what), None
     try:
-        return judge.values(as_case(*case)), None
+        return ways[what](as_case(*case)), None
     except Exception:
         return None, None
 
@@ -77,7 +81,8 @@ class Worker:
             answer = self.connection.recv()
         except (EOFError, OSError):
             return self.blame("crashed"), None
-        self.request = None
+        if isinstance(answer[0], str):
+            raise RuntimeError(f"{self.request}: {answer[0]}")
         return answer
 
     def blame(self, kind: str) -> Verdict:

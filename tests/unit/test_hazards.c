@@ -192,6 +192,28 @@ static void shapes_of_stacks(void **state)
     }
 }
 
+/* What the model says of a value goes with it where it is computed outside of the Scan that returns it. */
+static void shapes_of_copies(void **state)
+{
+    (void)state;
+    static const char text[] =
+        HEAD "(%s: i64[K], %x: f32[3]) -> (%y as \"y\") {\n"
+             "%r = ConstantOfShape(%s): f32[P, Q]\n"
+             "%y = Scan(%x) {num_scan_inputs = 1} {\nbody(%e: f32[]) {\nreturn(%r)\n}\n}\n"
+             "return(%y)\n}\n";
+    struct ir_graph *graph;
+    struct text bytes;
+    text_init(&bytes, &allocator_default);
+    no_error(parse(&allocator_default, text, false, &graph));
+    assert_int_equal(graph->body->first->results[0].type->rank, -1);
+    struct ir_graph *again = export_import("text", graph, NULL, &bytes);
+    const struct ir_op *scan = ir_block_return(again->body)->prev;
+    assert_int_equal(ir_operand(ir_block_return(scan->blocks[0]), 0)->declared->rank, 2);
+    ir_graph_free(again);
+    ir_graph_free(graph);
+    text_free(&bytes);
+}
+
 /* The table, and what is said to names that it does not have. */
 static void table(void **state)
 {
@@ -235,6 +257,7 @@ int main(void)
         cmocka_unit_test(where),
         cmocka_unit_test(results_of_blocks),
         cmocka_unit_test(shapes_of_stacks),
+        cmocka_unit_test(shapes_of_copies),
         cmocka_unit_test(table),
         cmocka_unit_test(no_memory),
     };

@@ -335,6 +335,18 @@ static void needs_room_for_another_runtime(void **state)
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
+/* What no file of ONNX can hold no other runtime can run. */
+static void needs_a_file_for_another_runtime(void **state)
+{
+    (void)state;
+    struct process_result result = RUN(GOLDEN "tensorssa_get_started_5_simplified.tir", "-q",
+                                       "--check", "1", "--check-runtime", "true");
+    assert_int_equal(result.status, 7);
+    assert_non_null(strstr(result.err, "tssa-opt: not checked: "));
+    assert_non_null(strstr(result.err, "has no form in ONNX"));
+    process_result_free(&result);
+}
+
 static void refuses_what_is_no_command(void **state)
 {
     (void)state;
@@ -524,6 +536,7 @@ int main(void)
         cmocka_unit_test(checks_with_another_runtime),
         cmocka_unit_test(ends_another_runtime),
         cmocka_unit_test(needs_room_for_another_runtime),
+        cmocka_unit_test(needs_a_file_for_another_runtime),
         cmocka_unit_test(refuses_what_is_no_command),
         cmocka_unit_test(reads_text),
         cmocka_unit_test(leaves_nothing_half_written),

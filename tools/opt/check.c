@@ -136,6 +136,17 @@ static tssa_status *place_models(const struct rewrite *rewrite, struct command_e
     return rewrite_save(rewrite, engine->paths[CHECK_NEW]);
 }
 
+/* An original that has no form in ONNX (a program in text that writes into views) cannot be checked so. */
+static tssa_status *refuse_original(tssa_status *status, struct check_result *result)
+{
+    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
+        return status;
+    *result = (struct check_result){.verdict = CHECK_NOTHING};
+    snprintf(result->why, sizeof result->why, "%s", tssa_status_message(status));
+    tssa_status_free(status);
+    return NULL;
+}
+
 /* Signals wait until the command is gone and its folder removed. */
 static tssa_status *check_command(const struct rewrite *rewrite,
                                   const struct check_options *options, struct check_result *result)
@@ -146,7 +157,9 @@ static tssa_status *check_command(const struct rewrite *rewrite,
                                               rewrite->context, rewrite->original);
     if (!status)
         status = place_models(rewrite, &engine);
-    if (!status)
+    if (status)
+        status = refuse_original(status, result);
+    else
         status = check_models(rewrite->context, rewrite->original, &engine.engine, options, result);
     command_engine_free(&engine);
     interrupt_resume();

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makers of whole patterns that passes look for, with random expressions in them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .control import deeper, trips
+from .expressions import (
+    EXACT,
+    Need,
+    anything,
+    array,
+    bounded,
+    converted,
+    expression,
+    maker,
+    tamed,
+)
+from .movement import index, inserted, static_axis, with_dim
+from .scope import Scope
+from .values import BOOL, FLOAT, FLOATS, INT32, INT64, Facts, NoWay, Type, Value, union
+
+
+@maker(6)
+def filled(s: Scope, t: Type, need: Need) -> Value:
+    """for i: x[.., i, ..] = f(i): all of an axis, or its beginning"""
+    deeper(s)
+    if not t.dims:
+        raise NoWay
+    axis = s.rng.randrange(len(t.dims))
+    plan = trips(s, t.dims[axis])
+    need = Need(exact=True, zero_sign=need.zero_sign or s.rng.random() < 0.5)
+    initial = expression(s, t, need)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    facts = replace(anything(t.elem), carried=t.is_float, zero_sign=need.zero_sign)
+    p = b.param(t, facts)
+    if b.rng.random() < 0.6:  # the loop does not read what it writes
+        b.values.remove(p)
+    part = with_dim(t, axis, 1)
+    new = expression(b, part, need)
+    if axis == 0 and b.rng.random() < 0.6:
+        at = b.unsqueeze(b.unsqueeze(i, 0), 0)
+        next_ = b.emit("ScatterND", [p, at, new], t)
+    else:
+        at = b.expanded(i, part.of(INT64))
+        next_ = b.emit("ScatterElements", [p, at, new], t, axis=axis)
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    facts = replace(union(t.elem, [initial.facts, new.facts]), carried=False)
+    body = b.graph([more, next_])
+    start = None if s.rng.random() < 0.5 else s.scalar(True, BOOL)
+    return s.node("Loop", [plan.count, start, initial], [(t, facts)], body=body)[0]
+
+
+@maker(3)
+def nested_writes(s: Scope, t: Type, need: Need) -> Value:
+    """for i: for j: x[i, j] = v, for as many j as i says"""
+    if s.depth >= 2 or s.program.fuel <= 0 or len(t.dims) != 2 or not t.is_static:
+        raise NoWay
+    if 0 in t.dims:
+        raise NoWay
+    initial, value = expression(s, t, need), expression(s, t.shaped((1,)), need)
+    facts = replace(union(t.elem, [initial.facts, value.facts]), carried=t.is_float)
+    counts = s.constant(
+        array(s, INT64, (t.dims[0],)).clip(0, t.dims[1])
+        if s.rng.random() < 0.6
+        else array(s, INT64, (t.dims[0],)) * 0 + t.dims[1]
+    )
+    outer, inner = s.block(), None
+    i = outer.param(Type(INT64), Facts(0, t.dims[0] - 1))
+    c = outer.param(Type(BOOL), Facts(0, 1))
+    p = outer.param(t, facts)
+    count = outer.emit("Gather", [counts, i], Type(INT64), counts.facts, axis=0)
+    inner = outer.block()
+    j = inner.param(Type(INT64), Facts(0, t.dims[1] - 1))
+    d = inner.param(Type(BOOL), Facts(0, 1))
+    q = inner.param(t, facts)
+    at = [inner.unsqueeze(v, 0) for v in (i, j)]
+    both = inner.emit("Concat", at, Type(INT64, (2,)), anything(INT64), axis=0)
+    place = inner.unsqueeze(both, 0)
+    written = inner.emit("ScatterND", [q, place, value], t, facts)
+    again = inner.emit("Identity", [d], Type(BOOL), d.facts)
+    body = inner.graph([again, written])
+    p = outer.node("Loop", [count, None, p], [(t, facts)], body=body)[0]
+    more = outer.emit("Identity", [c], Type(BOOL), c.facts)
+    body = outer.graph([more, p])
+    inputs = [s.scalar(t.dims[0]), None, initial]
+    return s.node("Loop", inputs, [(t, replace(facts, carried=False))], body=body)[0]
+
+
+@maker(5)
+def position(s: Scope, t: Type, need: Need) -> Value:
+    """i == 0, i > 0, i < k, of the iterations around"""
+    if t != Type(BOOL) or not s.depth:
+        raise NoWay
+    i = s.visible(lambda v: v.type == Type(INT64) and v in s.params and v.facts.within(0, 8))
+    op = s.rng.choice(("Equal", "Equal", "Less", "Greater"))
+    other = s.scalar(s.rng.choice((0, 0, 1, int(i.facts.high))))
+    return s.emit(op, [i, other], t, Facts(0, 1))
+
+
+@maker(3)
+def by_parts(s: Scope, t: Type, need: Need) -> Value:
+    """Concat(f(a[0], b[0]), f(a[1], b[1]), ...)"""
+    axis = static_axis(s, t, 2)
+    if t.elem == BOOL:
+        raise NoWay
+    op = s.rng.choice(("Max", "Min") if t.is_float else ("Add", "Sub", "Mul", "Max"))
+    s.checked(op, [t.elem] * 2, t.elem)
+    if t.is_float and need.zero_sign:
+        raise NoWay
+    a, b = tamed(s, expression(s, t, need)), tamed(s, expression(s, t, need))
+    part = with_dim(t, axis, 1)
+    facts = anything(t.elem)
+    if t.is_float:
+        facts = replace(union(t.elem, [a.facts, b.facts]), zero_sign=False)
+    made = []
+    for k in range(t.dims[axis]):
+        bounds = [s.integers(k), s.integers(k + 1), s.integers(axis)]
+        x = s.emit("Slice", [a, *bounds], part, a.facts)
+        y = s.emit("Slice", [b, *bounds], part, b.facts)
+        made.append(s.emit(op, [x, y], part, facts))
+    return s.emit("Concat", made, t, facts, axis=axis)
+
+
+@maker(3)
+def updated_by_parts(s: Scope, t: Type, need: Need) -> Value:
+    """x[0::2] = f(x[0::2]); x[1::2] = f(x[1::2])"""
+    axis = static_axis(s, t, 2)
+    if t.elem == BOOL or (t.is_float and need.zero_sign):
+        raise NoWay
+    s.checked("Clip", [t.elem] * 3, t.elem)
+    x, size = tamed(s, expression(s, t, need)), t.dims[axis]
+    low, high = s.scalar(0, t.elem), s.scalar(s.rng.randint(1, 3), t.elem)
+    facts = replace(x.facts, zero_sign=not t.is_float)
+    for start in range(2):
+        places = range(start, size, 2)
+        part = with_dim(t, axis, len(places))
+        bounds = [s.integers(start), s.integers(size), s.integers(axis), s.integers(2)]
+        old = s.emit("Slice", [x, *bounds], part, facts)
+        new = s.emit("Clip", [old, low, high], part, facts)
+        at = s.integers(*places)
+        if axis == 0:
+            x = s.emit("ScatterND", [x, s.unsqueeze(at, 1), new], t, facts)
+            continue
+        for _ in t.dims[axis + 1 :]:
+            at = s.unsqueeze(at, len(at.type.dims))
+        at = s.expanded(at, part.of(INT64))
+        x = s.emit("ScatterElements", [x, at, new], t, facts, axis=axis)
+    return x
+
+
+@maker(2)
+def largest(s: Scope, t: Type, need: Need) -> Value:
+    """TopK, of which the first are used"""
+    axis = static_axis(s, t)
+    if t.elem not in (INT64, INT32, FLOAT):
+        raise NoWay
+    elem = s.rng.choice((INT64, INT32)) if t.elem == INT64 else t.elem
+    k = t.dims[axis] + s.rng.randint(0, 2)
+    whole = with_dim(t, axis, k + s.rng.randint(0, 2)).of(elem)
+    source = expression(s, whole, EXACT)
+    if source.facts.nan or (elem in FLOATS and need.zero_sign):
+        raise NoWay
+    facts = replace(source.facts, zero_sign=elem not in FLOATS)
+    types = [with_dim(t, axis, k).of(elem), with_dim(t, axis, k).of(INT64)]
+    outputs = [(types[0], facts), (types[1], Facts(0, whole.dims[axis] - 1))]
+    attrs = {"axis": axis, "largest": s.rng.randint(0, 1), "sorted": 1}
+    results = s.node("TopK", [source, s.integers(k)], outputs, **attrs)
+    chosen = s.rng.choice([v for v in results if v.type.elem == t.elem])
+    if elem in FLOATS and chosen is results[0]:
+        chosen.facts = facts
+    bounds = [s.integers(0), s.integers(t.dims[axis]), s.integers(axis)]
+    return s.emit("Slice", [chosen, *bounds], t, chosen.facts)
+
+
+@maker(3)
+def each(s: Scope, t: Type, need: Need) -> Value:
+    """A loop over the elements of a sequence that makes another one"""
+    deeper(s)
+    if s.program.opset < 13:
+        raise NoWay
+    count = s.rng.choice((1, 2, 3))
+    source = replace(t, elem=s.rng.choice((t.elem, INT64)))
+    elements = [expression(s, source) for _ in range(count)]
+    given = union(source.elem, [e.facts for e in elements])
+    kind = replace(source, kind="sequence")
+    made = s.emit("SequenceConstruct", elements, kind, given)
+    length = s.emit("SequenceLength", [made], Type(INT64), Facts(count, count))
+    result = replace(t, kind="sequence")
+    empty = s.emit("SequenceEmpty", [], result, Facts(0, 0), dtype=t.elem)
+    s.values.remove(empty)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, count - 1))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    q = b.param(result, Facts())
+    b.values.remove(q)
+    x = b.emit("SequenceAt", [made, i], source, given)
+    b.values += [x, x]  # likely to be used
+    new = expression(b, t, need)
+    longer = b.emit("SequenceInsert", [q, new], result, new.facts)
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    body = b.graph([more, longer])
+    found = s.node("Loop", [length, None, empty], [(result, new.facts)], body=body)[0]
+    return s.emit("SequenceAt", [found, index(s, count)], t, new.facts)
+
+
+@maker(6)
+def recurrent(s: Scope, t: Type, need: Need) -> Value:
+    """h = tanh(x[i] W + h U), or an element-wise recurrence"""
+    deeper(s)
+    if not t.is_float or need.exact or len(t.dims) != 2 or not t.is_static or 0 in t.dims:
+        raise NoWay
+    s.checked("MatMul", [t.elem] * 2, t.elem)
+    close = Need(exact=False, finite=True)
+    steps, width = s.rng.choice((1, 2, 3, 4)), s.rng.choice((1, 2, 3))
+    x = bounded(s, t.shaped((steps, t.dims[0], width)), close)
+    w = converted(s, s.constant(array(s, FLOAT, (width, t.dims[1]), True)), t.elem)
+    u = converted(s, s.constant(array(s, FLOAT, (t.dims[1], t.dims[1]), True)), t.elem)
+    initial = bounded(s, t, close)
+    facts = Facts(-100, 100, exact=False, zero_sign=False)
+    b = s.block()
+    i = b.param(Type(INT64), Facts(0, steps - 1))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    h = b.param(t, facts)
+    row = b.emit("Gather", [x, i], x.type.shaped(x.type.dims[1:]), facts, axis=0)
+    parts = [b.emit("MatMul", [row, w], t, facts), b.emit("MatMul", [h, u], t, facts)]
+    total = b.emit("Add", parts, t, facts)
+    new = b.emit(b.rng.choice(("Tanh", "Sigmoid")), [total], t, replace(facts, low=-1.01))
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    returned, outputs = [more, new], [(t, facts)]
+    if b.rng.random() < 0.5:
+        returned.append(b.emit("Identity", [new], t, facts))
+        outputs.append((inserted(t, 0, steps), facts))
+    inputs = [s.scalar(steps), None, initial]
+    return s.node("Loop", inputs, outputs, body=b.graph(returned, 1))[0]
+
+
+@maker(2)
+def looked_up(s: Scope, t: Type, need: Need) -> Value:
+    """Rows of a constant table times a constant matrix"""
+    if not t.is_float or need.exact or len(t.dims) != 2 or not isinstance(t.dims[1], int):
+        raise NoWay
+    s.checked("MatMul", [t.elem] * 2, t.elem)
+    rows, inner = s.rng.choice((2, 3, 5)), s.rng.choice((1, 2, 3))
+    table = converted(s, s.constant(array(s, FLOAT, (rows, inner), True)), t.elem)
+    matrix = converted(s, s.constant(array(s, FLOAT, (inner, t.dims[1]), True)), t.elem)
+    facts = Facts(-100, 100, exact=False, zero_sign=False)
+    line = Type(INT64, (t.dims[0],))
+    at = s.emit("Mod", [expression(s, line), s.scalar(rows)], line, Facts(0, rows - 1))
+    x = s.emit("Gather", [table, at], t.shaped((t.dims[0], inner)), facts, axis=0)
+    return s.emit("MatMul", [x, matrix], t, facts)
