@@ -73,14 +73,18 @@ static tssa_status *put_value_info(struct export *export, uint32_t field, const 
     return put_noted_info(export, field, name, type, map_get_str(&export->value_notes, name));
 }
 
-/* What inference knows; where that is nothing, or not even the rank, what the model said. */
+/* What inference knows; where that is nothing, what the model said. */
 static const struct ir_type *type_of(const struct ir_value *value)
 {
-    const struct ir_type *known = value->type, *declared = value->declared;
+    return export_type_known(value->type) || !value->declared ? value->type : value->declared;
+}
+
+/* Of a copy of the value that a block returns: what the model said also where inference knows no rank. */
+static const struct ir_type *copied_type(const struct ir_value *value)
+{
+    const struct ir_type *known = type_of(value), *declared = value->declared;
     bool unranked = known->kind == TYPE_TENSOR && known->rank < 0;
-    bool says_more =
-        declared && (unranked ? type_compatible(declared, known) : !export_type_known(known));
-    return says_more ? declared : known;
+    return unranked && declared && type_compatible(declared, known) ? declared : known;
 }
 
 /* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no
@@ -418,7 +422,7 @@ static tssa_status *put_inner_output(struct export *export, const struct ir_op *
     const struct dim *dims[TSSA_MAX_RANK];
     struct ir_type type;
     if (!is_defined_in(value, results->parent)) /* a copy */
-        type = *type_of(value);
+        type = *copied_type(value);
     else
         type = inner_type(value);
     enum export_shape shape = export_result_shape(export, results, index);
