@@ -168,6 +168,8 @@ def converted(s: Scope, value: Value, elem: int) -> Value:
     if old == elem:
         return value
     facts = value.facts
+    if old == HALF and not facts.exact:
+        raise NoWay  # it would be held to the tolerance of the wider type
     if old in FLOATS and elem not in FLOATS:
         low, high = limits(elem)
         if not facts.exact:
