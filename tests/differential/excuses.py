@@ -2,8 +2,8 @@
 """docs/disagreements.md: where a disagreement is nobody's bug, or not tssa's.
 
 Its table has one row for each: `name | stages | pattern | why`.  A disagreement is excused when
-its stage and kind ("tssa -O0: value") begin with one of the row's, and the pattern, a regular
-expression, is found in what program.txt says of it.
+its stage and kind ("tssa -O0: value") begin with one of the row's (`a; b`), and the pattern, a
+regular expression, is found in what program.txt says of it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def read(path: Path) -> list[Excuse]:
         cells = [c.strip() for c in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) != 4 or cells[0] in ("name", "") or set(cells[0]) <= {"-", ":"}:
             continue
-        stages = [s.strip() for s in cells[1].split(",")]
+        stages = [s.strip() for s in cells[1].split(";")]
         pattern = cells[2].strip("`").replace("\\|", "|")
         excuses.append(Excuse(cells[0], stages, re.compile(pattern, re.MULTILINE)))
     return excuses
