@@ -26,9 +26,8 @@ class Failure(Exception):
 
 def import_all() -> tuple:
     try:
-        import onnxruntime
-
         import onnx
+        import onnxruntime
     except ImportError as error:
         why = f"{error} (in {sys.executable}; pip install onnxruntime onnx)"
         raise Failure(NO_RUNTIME, why) from error
