@@ -144,4 +144,8 @@ LEAST = {
     "stack_sequences": 0.01,
     "sequences": 0.3,
     "hoist": 0.4,
+    "scan_outputs": 0.05,
+    "narrow_topk": 0.01,
+    "distribute": 0.008,
+    "fold_lookups": 0.008,
 }
