@@ -7,7 +7,7 @@
 #include "ir/zero_sign.h"
 #include "onnx/hazard.h"
 
-/* Of a Not, ONNX Runtime would make the Where that it was. */
+/* Of a Not, ONNX Runtime makes a Where the other way round. */
 static const struct ir_value *negate(struct hazard_rewrite *rewrite,
                                      const struct ir_value *condition)
 {
@@ -81,16 +81,33 @@ static void pick(struct hazard_rewrite *rewrite, const struct ir_op *op)
     hazard_emit(rewrite, IR_OP_Squeeze, dtype, 2, squeezed);
 }
 
+static void choose(struct hazard_rewrite *rewrite, const struct ir_value *condition,
+                   const struct ir_value *a, const struct ir_value *b)
+{
+    const struct ir_value *const operands[] = {condition, a, b};
+    hazard_emit(rewrite, IR_OP_Where, rewrite->op->results[0].type->dtype, 3, operands);
+}
+
+/* Of a condition that a Not of the model's own made: what it made it of. */
+static const struct ir_value *before_not(const struct ir_value *condition)
+{
+    return condition->op && ir_op_is(condition->op, IR_OP_Not) ? ir_operand(condition->op, 0)
+                                                               : NULL;
+}
+
 void hazard_where_zero_sign(struct hazard_rewrite *rewrite, const struct ir_op *op)
 {
     const struct ir_type *type = op->results[0].type;
-    if (!ir_op_is(op, IR_OP_Where) || type->kind != TYPE_TENSOR || !dtype_is_float(type->dtype) ||
-        never_minus_zero(ir_operand(op, 1)))
+    const struct ir_value *condition = ir_operand(op, 0), *a = ir_operand(op, 1),
+                          *b = ir_operand(op, 2);
+    if (!ir_op_is(op, IR_OP_Where) || type->kind != TYPE_TENSOR || !dtype_is_float(type->dtype))
         return;
-    if (never_minus_zero(ir_operand(op, 2))) {
-        const struct ir_value *const operands[] = {negate(rewrite, ir_operand(op, 0)),
-                                                   ir_operand(op, 2), ir_operand(op, 1)};
-        hazard_emit(rewrite, IR_OP_Where, type->dtype, 3, operands);
+    if (never_minus_zero(a)) {
+        const struct ir_value *inner = before_not(condition);
+        if (inner && !never_minus_zero(b))
+            choose(rewrite, negate(rewrite, inner), a, b);
+    } else if (never_minus_zero(b)) {
+        choose(rewrite, negate(rewrite, condition), b, a);
     } else if (type->rank < TSSA_MAX_RANK) { /* an axis more */
         pick(rewrite, op);
     }

@@ -174,23 +174,30 @@ def integer_product() -> Example:
 
 
 def where_zero_sign() -> Example:
-    """Both operands may hold -0.0, and the first of them alone."""
+    """Both operands may hold -0.0, the first of them alone, and the second of a condition that
+    is a Not, which exchanges them."""
 
-    def choice(result: str, operator: str) -> NodeProto:
-        then = [node("Identity", ["x"], [f"{result}_then"])]
-        other = [node(operator, ["n"], [f"{result}_else"])]
+    def choice(result: str, first: str, second: str, condition: str = "b") -> NodeProto:
+        then = [node(first, ["x"], [f"{result}_then"])]
+        other = [node(second, ["n"], [f"{result}_else"])]
         return node(
             "If",
-            ["b"],
+            [condition],
             [result],
             then_branch=graph("then", then, [], [value(f"{result}_then", np.float32, [2])]),
             else_branch=graph("else", other, [], [value(f"{result}_else", np.float32, [2])]),
         )
 
     return model(
-        [node("Neg", ["x"], ["n"]), choice("y", "Identity"), choice("z", "Abs")],
+        [
+            node("Neg", ["x"], ["n"]),
+            node("Not", ["b"], ["not_b"]),
+            choice("y", "Identity", "Identity"),
+            choice("z", "Identity", "Abs"),
+            choice("w", "Abs", "Identity", "not_b"),
+        ],
         [value("x", np.float32, [2]), value("b", np.bool_, [])],
-        [value("y", np.float32, [2]), value("z", np.float32, [2])],
+        [value(result, np.float32, [2]) for result in "yzw"],
     ), {"x": np.float32([-0.0, 0.0]), "b": np.bool_(True)}
 
 
