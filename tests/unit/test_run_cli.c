@@ -160,9 +160,20 @@ static void writes_a_profile(void **state)
 static void tells_why_a_run_ended(void **state)
 {
     (void)state;
-    const char *const interrupted[] = {
-        "/usr/bin/timeout", "--preserve-status", "-s", "INT", "1", tool, start, start_data, "-q",
-        "--repeat",         "50000000",          NULL};
+    /* --foreground: else the signal comes twice, and the second one ends the program at once. */
+    const char *const interrupted[] = {"/usr/bin/timeout",
+                                       "--foreground",
+                                       "--preserve-status",
+                                       "-s",
+                                       "INT",
+                                       "2",
+                                       tool,
+                                       start,
+                                       start_data,
+                                       "-q",
+                                       "--repeat",
+                                       "50000000",
+                                       NULL};
     struct process_result result = process_run(interrupted, NULL, NULL, &cli_limits);
     process_drop_announcements(&result);
     assert_int_equal(result.status, 130);
