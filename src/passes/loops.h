@@ -43,6 +43,13 @@ static inline struct ir_value *loop_final(const struct loop *loop, uint32_t k)
     return &loop->op->results[k];
 }
 
+/* The only use of the value is this operand of this op. */
+static inline bool loop_is_only_use(const struct ir_value *value, const struct ir_op *user,
+                                    uint32_t operand)
+{
+    return value->uses == &user->operands[operand] && !value->uses->next;
+}
+
 /* A number that is known of a scalar or a tensor of one element. */
 bool loop_known_int(const struct ir_value *value, int64_t *number);
 /* Behind Identity and the like. */

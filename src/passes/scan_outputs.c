@@ -30,12 +30,6 @@ struct append {
 
 /* ---- Recognition ---------------------------------------------------------------------------------- */
 
-/* The only use of a value is this operand of this op. */
-static bool is_only_use(const struct ir_value *value, const struct ir_op *user, uint32_t operand)
-{
-    return value->uses == &user->operands[operand] && !value->uses->next;
-}
-
 /* dim == i + *offset for the iteration's number i? */
 static bool counts(const struct loop *loop, const struct dim *dim, int64_t *offset)
 {
@@ -95,8 +89,8 @@ static tssa_status *read_append(struct ir_graph *graph, const struct loop *loop,
     struct ir_value *init = loop_initial(loop, k);
     *found = false;
     if (!next || !init || !next->op || !ir_op_is(next->op, IR_OP_assign) ||
-        next->op->parent != loop->body || !is_only_use(param, next->op, 0) ||
-        !is_only_use(next, loop->ret, k + 1))
+        next->op->parent != loop->body || !loop_is_only_use(param, next->op, 0) ||
+        !loop_is_only_use(next, loop->ret, k + 1))
         return NULL;
     *append = (struct append){.carried = k, .assign = next->op, .row = ir_operand(next->op, 1)};
     if (!selects_row(loop, next->op, &append->first) || !is_row(init->type, append->row->type) ||

@@ -24,19 +24,13 @@ struct append {
     int axis;
 };
 
-/* The only use of a value is this operand of this op. */
-static bool is_only_use(const struct ir_value *value, const struct ir_op *user, uint32_t operand)
-{
-    return value->uses == &user->operands[operand] && !value->uses->next;
-}
-
 static bool read_append(const struct loop *loop, uint32_t k, struct append *append)
 {
     const struct ir_value *init = loop_initial(loop, k), *next = loop_next(loop, k);
     const struct ir_op *concat = next ? next->op : NULL;
     if (!init || !concat || !ir_op_is(concat, IR_OP_Concat) || concat->parent != loop->body ||
-        concat->n_operands != 2 || !is_only_use(loop_param(loop, k), concat, 0) ||
-        !is_only_use(next, loop->ret, k + 1))
+        concat->n_operands != 2 || !loop_is_only_use(loop_param(loop, k), concat, 0) ||
+        !loop_is_only_use(next, loop->ret, k + 1))
         return false;
     *append = (struct append){.carried = k, .row = ir_operand(concat, 1)};
     int rank = lower_rank(append->row);

@@ -27,11 +27,6 @@
 
 /* ---- Recognition ---------------------------------------------------------------------------------- */
 
-static bool is_only_use(const struct ir_value *value, const struct ir_op *user, uint32_t operand)
-{
-    return value->uses == &user->operands[operand] && !value->uses->next;
-}
-
 static bool is_constant_shape(const struct ir_type *type)
 {
     for (int i = 0; i < type->rank; i++)
@@ -88,8 +83,8 @@ static struct ir_value *appended(const struct loop *loop, uint32_t k)
     struct ir_op *insert = next ? next->op : NULL;
     if (!init || !init->op || !ir_op_is(init->op, IR_OP_SequenceEmpty) || !insert ||
         !ir_op_is(insert, IR_OP_SequenceInsert) || insert->parent != loop->body ||
-        ir_operand(insert, 2) || !is_only_use(loop_param(loop, k), insert, 0) ||
-        !is_only_use(next, loop->ret, k + 1))
+        ir_operand(insert, 2) || !loop_is_only_use(loop_param(loop, k), insert, 0) ||
+        !loop_is_only_use(next, loop->ret, k + 1))
         return NULL;
     struct ir_value *element = ir_operand(insert, 1);
     if (element->type->kind != TYPE_TENSOR || element->type->rank < 0 ||
