@@ -17,6 +17,7 @@ from onnx import numpy_helper
 from .scope import Scope
 from .values import (
     BOOL,
+    DOUBLE,
     DTYPES,
     FLOAT,
     FLOATS,
@@ -168,7 +169,7 @@ def converted(s: Scope, value: Value, elem: int) -> Value:
     if old == elem:
         return value
     facts = value.facts
-    if old == HALF and not facts.exact:
+    if not facts.exact and (old == HALF or elem == DOUBLE):
         raise NoWay  # it would be held to the tolerance of the wider type
     if old in FLOATS and elem not in FLOATS:
         low, high = limits(elem)
