@@ -41,12 +41,14 @@ static void measure(const char *name, void (*write)(struct text *))
     struct ir_graph *graph;
     struct plan *plan;
     struct run *run;
+    struct device_context device;
+    device_context_open(&device, device_find(NULL), &allocator_default, NULL);
     text_init(&text, &allocator_default);
     write(&text);
     const char *source = text_string(&text);
     check(ir_parse(&allocator_default, source, text.size, &graph));
     check(ir_infer_graph(graph));
-    check(plan_create(graph, &allocator_default, &plan));
+    check(plan_create(graph, &device, &plan));
     check(run_create(plan, &allocator_default, NULL, false, &run));
 
     static double samples[SAMPLES];
@@ -68,6 +70,7 @@ static void measure(const char *name, void (*write)(struct text *))
     run_free(run);
     plan_free(plan);
     ir_graph_free(graph);
+    device_context_close(&device);
     text_free(&text);
 }
 

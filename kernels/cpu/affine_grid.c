@@ -9,9 +9,10 @@ struct affine_grid {
     bool align_corners;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct affine_grid *state = ARENA_NEW(arena, struct affine_grid);
+    struct affine_grid *state = ARENA_NEW(setup->arena, struct affine_grid);
     TRY_ALLOC(state);
     state->align_corners = ir_attr_int(op, "align_corners", 0) != 0;
     *result = state;
@@ -81,5 +82,5 @@ static tssa_status *run(struct kernel_args *args)
     return parts_for(args, points, 32, 0, run_points, &work);
 }
 
-extern const struct cpu_kernel cpu_kernel_affine_grid;
-const struct cpu_kernel cpu_kernel_affine_grid = {prepare, run};
+extern const struct kernel cpu_kernel_affine_grid;
+const struct kernel cpu_kernel_affine_grid = {.prepare = prepare, .run = run};

@@ -21,10 +21,10 @@ struct attention_attrs {
     double scale, softcap;
 };
 
-static tssa_status *attention_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *attention_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const void **state)
 {
-    struct attention_attrs *attrs = ARENA_NEW(arena, struct attention_attrs);
+    struct attention_attrs *attrs = ARENA_NEW(setup->arena, struct attention_attrs);
     TRY_ALLOC(attrs);
     int64_t mode = ir_attr_int(op, "qk_matmul_output_mode", SCORES_RAW);
     attrs->q_heads = ir_attr_int(op, "q_num_heads", 0);
@@ -351,4 +351,4 @@ done:
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_Attention = {attention_prepare, run_Attention};
+const struct kernel cpu_kernel_Attention = {.prepare = attention_prepare, .run = run_Attention};

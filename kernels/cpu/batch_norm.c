@@ -13,9 +13,10 @@ struct batch_norm {
     bool training, per_element;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct batch_norm *state = ARENA_NEW(arena, struct batch_norm);
+    struct batch_norm *state = ARENA_NEW(setup->arena, struct batch_norm);
     TRY_ALLOC(state);
     state->epsilon = (double)ir_attr_float(op, "epsilon", 1e-5f);
     state->momentum = (double)ir_attr_float(op, "momentum", 0.9f);
@@ -147,5 +148,5 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_batch_normalization;
-const struct cpu_kernel cpu_kernel_batch_normalization = {prepare, run};
+extern const struct kernel cpu_kernel_batch_normalization;
+const struct kernel cpu_kernel_batch_normalization = {.prepare = prepare, .run = run};

@@ -6,7 +6,7 @@
 #include "kernels/cpu/cast_string.h"
 #include "kernels/cpu/convert.h"
 
-extern const struct cpu_kernel cpu_kernel_Identity, cpu_kernel_Cast, cpu_kernel_CastLike,
+extern const struct kernel cpu_kernel_Identity, cpu_kernel_Cast, cpu_kernel_CastLike,
     cpu_kernel_BitCast;
 
 /* ---- Cast ----------------------------------------------------------------------------------------- */
@@ -16,9 +16,10 @@ struct cast_state {
     struct convert_options options;
 };
 
-static tssa_status *prepare_cast(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare_cast(const struct ir_op *op, const struct kernel_setup *setup,
+                                 const void **result)
 {
-    struct cast_state *state = ARENA_NEW(arena, struct cast_state);
+    struct cast_state *state = ARENA_NEW(setup->arena, struct cast_state);
     TRY_ALLOC(state);
     if (!ir_op_is(op, IR_OP_CastLike)) {
         int64_t to = ir_attr_int(op, "to", TSSA_UNDEFINED);
@@ -90,8 +91,8 @@ static tssa_status *run_cast(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_Cast = {prepare_cast, run_cast};
-const struct cpu_kernel cpu_kernel_CastLike = {prepare_cast, run_cast};
+const struct kernel cpu_kernel_Cast = {.prepare = prepare_cast, .run = run_cast};
+const struct kernel cpu_kernel_CastLike = {.prepare = prepare_cast, .run = run_cast};
 
 /* ---- BitCast -------------------------------------------------------------------------------------- */
 
@@ -122,7 +123,7 @@ static tssa_status *run_bit_cast(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_BitCast = {prepare_cast, run_bit_cast};
+const struct kernel cpu_kernel_BitCast = {.prepare = prepare_cast, .run = run_bit_cast};
 
 /* ---- Identity: of any kind of value --------------------------------------------------------------- */
 
@@ -136,4 +137,4 @@ static tssa_status *run_identity(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_Identity = {NULL, run_identity};
+const struct kernel cpu_kernel_Identity = {.run = run_identity};

@@ -10,9 +10,10 @@ struct causal_attrs {
     bool silu;
 };
 
-static tssa_status *causal_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *causal_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct causal_attrs *attrs = ARENA_NEW(arena, struct causal_attrs);
+    struct causal_attrs *attrs = ARENA_NEW(setup->arena, struct causal_attrs);
     TRY_ALLOC(attrs);
     const char *activation = ir_attr_str(op, "activation", "none");
     attrs->silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
@@ -96,4 +97,5 @@ static tssa_status *run_CausalConvWithState(struct kernel_args *args)
     return parts_for(args, c.x->dims[0] * c.channels, cost, bytes, convolve, &c);
 }
 
-const struct cpu_kernel cpu_kernel_CausalConvWithState = {causal_prepare, run_CausalConvWithState};
+const struct kernel cpu_kernel_CausalConvWithState = {.prepare = causal_prepare,
+                                                      .run = run_CausalConvWithState};

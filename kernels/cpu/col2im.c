@@ -6,9 +6,10 @@
 #include "kernels/cpu/lines.h"
 #include "kernels/cpu/window.h"
 
-static tssa_status *col2im_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *col2im_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct window_attrs *attrs = ARENA_NEW(arena, struct window_attrs);
+    struct window_attrs *attrs = ARENA_NEW(setup->arena, struct window_attrs);
     TRY_ALLOC(attrs);
     *state = attrs;
     return window_decode(op, attrs);
@@ -84,4 +85,4 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_Col2Im = {col2im_prepare, run_Col2Im};
+const struct kernel cpu_kernel_Col2Im = {.prepare = col2im_prepare, .run = run_Col2Im};

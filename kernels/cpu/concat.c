@@ -10,9 +10,10 @@ struct concat {
     int64_t axis;
 };
 
-static tssa_status *concat_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *concat_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct concat *concat = ARENA_NEW(arena, struct concat);
+    struct concat *concat = ARENA_NEW(setup->arena, struct concat);
     TRY_ALLOC(concat);
     /* Concat-1 has a default. */
     concat->axis = ir_attr_int(op, "axis", 1);
@@ -115,7 +116,7 @@ static tssa_status *concat_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_concat = {concat_prepare, concat_run};
+const struct kernel cpu_kernel_concat = {.prepare = concat_prepare, .run = concat_run};
 
 /* ---- Split ---------------------------------------------------------------------------------------- */
 
@@ -123,9 +124,10 @@ struct split {
     int64_t axis;
 };
 
-static tssa_status *split_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *split_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
 {
-    struct split *split = ARENA_NEW(arena, struct split);
+    struct split *split = ARENA_NEW(setup->arena, struct split);
     TRY_ALLOC(split);
     int64_t parts = ir_attr_int(op, "num_outputs", op->n_results);
     if (parts != op->n_results)
@@ -189,4 +191,4 @@ static tssa_status *split_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_split = {split_prepare, split_run};
+const struct kernel cpu_kernel_split = {.prepare = split_prepare, .run = split_run};

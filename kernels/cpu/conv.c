@@ -9,16 +9,17 @@
 #include "device/cpu/provider.h"
 #include "kernels/cpu/convert.h"
 
-extern const struct cpu_kernel cpu_kernel_Conv;
+extern const struct kernel cpu_kernel_Conv;
 
 struct conv_state {
     struct conv_attrs attrs;
     const struct cpu_provider *provider;
 };
 
-static tssa_status *conv_prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *conv_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                 const void **result)
 {
-    struct conv_state *state = ARENA_NEW(arena, struct conv_state);
+    struct conv_state *state = ARENA_NEW(setup->arena, struct conv_state);
     TRY_ALLOC(state);
     state->provider = cpu_provider_open();
     *result = state;
@@ -139,4 +140,4 @@ static tssa_status *run_Conv(struct kernel_args *args)
     return conv_reference(args, &job, y, round_row, y);
 }
 
-const struct cpu_kernel cpu_kernel_Conv = {conv_prepare, run_Conv};
+const struct kernel cpu_kernel_Conv = {.prepare = conv_prepare, .run = run_Conv};

@@ -8,11 +8,12 @@
 #include "kernels/cpu/conv.h"
 #include "kernels/cpu/requantize.h"
 
-extern const struct cpu_kernel cpu_kernel_QLinearConv, cpu_kernel_ConvInteger;
+extern const struct kernel cpu_kernel_QLinearConv, cpu_kernel_ConvInteger;
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
 {
-    struct conv_attrs *attrs = ARENA_NEW(arena, struct conv_attrs);
+    struct conv_attrs *attrs = ARENA_NEW(setup->arena, struct conv_attrs);
     TRY_ALLOC(attrs);
     *state = attrs;
     return conv_decode(op, attrs);
@@ -68,7 +69,7 @@ static tssa_status *run_ConvInteger(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_ConvInteger = {prepare, run_ConvInteger};
+const struct kernel cpu_kernel_ConvInteger = {.prepare = prepare, .run = run_ConvInteger};
 
 /* ---- QLinearConv ---------------------------------------------------------------------------------- */
 
@@ -105,4 +106,4 @@ static tssa_status *run_QLinearConv(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_QLinearConv = {prepare, run_QLinearConv};
+const struct kernel cpu_kernel_QLinearConv = {.prepare = prepare, .run = run_QLinearConv};

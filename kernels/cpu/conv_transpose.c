@@ -34,10 +34,10 @@ static tssa_status *decode(const struct ir_op *op, const char *name, size_t capa
     return NULL;
 }
 
-static tssa_status *conv_transpose_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *conv_transpose_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                            const void **state)
 {
-    struct transpose_attrs *attrs = ARENA_NEW(arena, struct transpose_attrs);
+    struct transpose_attrs *attrs = ARENA_NEW(setup->arena, struct transpose_attrs);
     TRY_ALLOC(attrs);
     attrs->groups = ir_attr_int(op, "group", 1);
     if (attrs->groups < 1)
@@ -212,4 +212,5 @@ static tssa_status *run_ConvTranspose(struct kernel_args *args)
     return compute(args, &job, dims[0], operands);
 }
 
-const struct cpu_kernel cpu_kernel_ConvTranspose = {conv_transpose_prepare, run_ConvTranspose};
+const struct kernel cpu_kernel_ConvTranspose = {.prepare = conv_transpose_prepare,
+                                                .run = run_ConvTranspose};

@@ -10,10 +10,10 @@ struct cumulate_attrs {
     bool exclusive, reverse;
 };
 
-static tssa_status *cumulate_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *cumulate_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                      const void **state)
 {
-    struct cumulate_attrs *attrs = ARENA_NEW(arena, struct cumulate_attrs);
+    struct cumulate_attrs *attrs = ARENA_NEW(setup->arena, struct cumulate_attrs);
     TRY_ALLOC(attrs);
     attrs->exclusive = ir_attr_int(op, "exclusive", 0) != 0;
     attrs->reverse = ir_attr_int(op, "reverse", 0) != 0;
@@ -98,5 +98,5 @@ static tssa_status *run_CumProd(struct kernel_args *args)
 {
     return cumulate_run(args, true);
 }
-const struct cpu_kernel cpu_kernel_CumSum = {cumulate_prepare, run_CumSum};
-const struct cpu_kernel cpu_kernel_CumProd = {cumulate_prepare, run_CumProd};
+const struct kernel cpu_kernel_CumSum = {.prepare = cumulate_prepare, .run = run_CumSum};
+const struct kernel cpu_kernel_CumProd = {.prepare = cumulate_prepare, .run = run_CumProd};

@@ -16,10 +16,10 @@ struct deform_attrs {
     int64_t offset_groups;
 };
 
-static tssa_status *deform_conv_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *deform_conv_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                         const void **state)
 {
-    struct deform_attrs *attrs = ARENA_NEW(arena, struct deform_attrs);
+    struct deform_attrs *attrs = ARENA_NEW(setup->arena, struct deform_attrs);
     TRY_ALLOC(attrs);
     attrs->offset_groups = ir_attr_int(op, "offset_group", 1);
     if (attrs->offset_groups < 1)
@@ -193,4 +193,4 @@ static tssa_status *run_DeformConv(struct kernel_args *args)
     return compute(args, &job);
 }
 
-const struct cpu_kernel cpu_kernel_DeformConv = {deform_conv_prepare, run_DeformConv};
+const struct kernel cpu_kernel_DeformConv = {.prepare = deform_conv_prepare, .run = run_DeformConv};

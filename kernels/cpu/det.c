@@ -75,4 +75,4 @@ static tssa_status *run_Det(struct kernel_args *args)
     return parts_for(args, (int64_t)tensor_count(job.out), cost, bytes, compute, &job);
 }
 
-const struct cpu_kernel cpu_kernel_Det = {NULL, run_Det};
+const struct kernel cpu_kernel_Det = {.run = run_Det};

@@ -51,9 +51,10 @@ struct dft_attrs {
     bool inverse, one_sided;
 };
 
-static tssa_status *dft_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *dft_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                const void **state)
 {
-    struct dft_attrs *attrs = ARENA_NEW(arena, struct dft_attrs);
+    struct dft_attrs *attrs = ARENA_NEW(setup->arena, struct dft_attrs);
     TRY_ALLOC(attrs);
     attrs->inverse = ir_attr_int(op, "inverse", 0) != 0;
     attrs->one_sided = ir_attr_int(op, "onesided", 0) != 0;
@@ -173,7 +174,7 @@ static tssa_status *run_DFT(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_DFT = {dft_prepare, run_DFT};
+const struct kernel cpu_kernel_DFT = {.prepare = dft_prepare, .run = run_DFT};
 
 /* ---- STFT ----------------------------------------------------------------------------------------- */
 
@@ -181,9 +182,10 @@ struct stft_attrs {
     bool one_sided;
 };
 
-static tssa_status *stft_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *stft_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                 const void **state)
 {
-    struct stft_attrs *attrs = ARENA_NEW(arena, struct stft_attrs);
+    struct stft_attrs *attrs = ARENA_NEW(setup->arena, struct stft_attrs);
     TRY_ALLOC(attrs);
     attrs->one_sided = ir_attr_int(op, "onesided", 1) != 0;
     *state = attrs;
@@ -261,4 +263,4 @@ static tssa_status *run_STFT(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_STFT = {stft_prepare, run_STFT};
+const struct kernel cpu_kernel_STFT = {.prepare = stft_prepare, .run = run_STFT};

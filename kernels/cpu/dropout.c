@@ -14,9 +14,10 @@ struct dropout {
     bool typed_mask; /* before opset 10 the mask has the data's type */
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct dropout *state = ARENA_NEW(arena, struct dropout);
+    struct dropout *state = ARENA_NEW(setup->arena, struct dropout);
     TRY_ALLOC(state);
     state->seed = (uint32_t)ir_attr_int(op, "seed", 0);
     state->typed_mask = op->version != 0 && op->version < 10;
@@ -129,5 +130,5 @@ static tssa_status *run(struct kernel_args *args)
     return training && ratio > 0 ? drop(args, in, ratio) : keep_all(args, in);
 }
 
-extern const struct cpu_kernel cpu_kernel_dropout;
-const struct cpu_kernel cpu_kernel_dropout = {prepare, run};
+extern const struct kernel cpu_kernel_dropout;
+const struct kernel cpu_kernel_dropout = {.prepare = prepare, .run = run};

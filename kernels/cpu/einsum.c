@@ -17,9 +17,10 @@ struct einsum_state {
     struct einsum equation;
 };
 
-static tssa_status *einsum_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *einsum_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct einsum_state *made = ARENA_NEW(arena, struct einsum_state);
+    struct einsum_state *made = ARENA_NEW(setup->arena, struct einsum_state);
     TRY_ALLOC(made);
     made->provider = cpu_provider_open();
     *state = made;
@@ -359,4 +360,4 @@ static tssa_status *run_Einsum(struct kernel_args *args)
     return sum_directly(args, &job);
 }
 
-const struct cpu_kernel cpu_kernel_Einsum = {einsum_prepare, run_Einsum};
+const struct kernel cpu_kernel_Einsum = {.prepare = einsum_prepare, .run = run_Einsum};

@@ -35,9 +35,10 @@ static tssa_status *choice(const struct ir_op *op, const struct ew_param *param,
     return NULL;
 }
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct ew_state *state = ARENA_NEW(arena, struct ew_state);
+    struct ew_state *state = ARENA_NEW(setup->arena, struct ew_state);
     TRY_ALLOC(state);
     const struct ew_param *params = op->info->ew->params;
     for (int i = 0; params[i].name; i++) {
@@ -361,25 +362,25 @@ static tssa_status *run_where(struct kernel_args *args)
 
 #define KERNEL_EW_SAME                                                                             \
     {                                                                                              \
-        prepare, run                                                                               \
+        .prepare = prepare, .run = run                                                             \
     }
 #define KERNEL_EW_BOOL                                                                             \
     {                                                                                              \
-        prepare, run                                                                               \
+        .prepare = prepare, .run = run                                                             \
     }
 #define KERNEL_EW_FIRST                                                                            \
     {                                                                                              \
-        prepare, run                                                                               \
+        .prepare = prepare, .run = run                                                             \
     }
 #define KERNEL_EW_WHERE                                                                            \
     {                                                                                              \
-        NULL, run_where                                                                            \
+        .run = run_where                                                                           \
     }
 
 #define OP(...)
 #define EW(id, versions, min, max, types, result, params, expression)                              \
-    extern const struct cpu_kernel cpu_kernel_##id;                                                \
-    const struct cpu_kernel cpu_kernel_##id = KERNEL_##result;
+    extern const struct kernel cpu_kernel_##id;                                                    \
+    const struct kernel cpu_kernel_##id = KERNEL_##result;
 #include "ir/ops.def"
 #undef OP
 #undef EW

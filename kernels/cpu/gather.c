@@ -14,9 +14,10 @@ struct gather {
     int64_t axis; /* GatherND: batch_dims */
 };
 
-static tssa_status *gather_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct gather *gather = ARENA_NEW(arena, struct gather);
+    struct gather *gather = ARENA_NEW(setup->arena, struct gather);
     TRY_ALLOC(gather);
     gather->axis = ir_attr_int(op, ir_op_is(op, IR_OP_GatherND) ? "batch_dims" : "axis", 0);
     *state = gather;
@@ -90,7 +91,7 @@ static tssa_status *gather_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_gather = {gather_prepare, gather_run};
+const struct kernel cpu_kernel_gather = {.prepare = gather_prepare, .run = gather_run};
 
 /* Columns of the last axis: a Gather whose indices are flattened. A list counts as one row. */
 static tssa_status *array_feature_extractor_run(struct kernel_args *args)
@@ -125,7 +126,7 @@ static tssa_status *array_feature_extractor_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_array_feature_extractor = {NULL, array_feature_extractor_run};
+const struct kernel cpu_kernel_array_feature_extractor = {.run = array_feature_extractor_run};
 
 static tssa_status *gather_nd_shapes(const struct tensor *x, const struct tensor *indices,
                                      int64_t batch_dims, int *depth)
@@ -186,7 +187,7 @@ static tssa_status *gather_nd_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_gather_nd = {gather_prepare, gather_nd_run};
+const struct kernel cpu_kernel_gather_nd = {.prepare = gather_prepare, .run = gather_nd_run};
 
 /* ---- GatherElements ------------------------------------------------------------------------------- */
 
@@ -261,4 +262,5 @@ static tssa_status *gather_elements_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_gather_elements = {gather_prepare, gather_elements_run};
+const struct kernel cpu_kernel_gather_elements = {.prepare = gather_prepare,
+                                                  .run = gather_elements_run};

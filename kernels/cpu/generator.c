@@ -12,11 +12,11 @@ struct constant_of_shape {
     union element value;
 };
 
-static tssa_status *constant_of_shape_prepare(const struct ir_op *op, struct arena *arena,
-                                              const void **state)
+static tssa_status *constant_of_shape_prepare(const struct ir_op *op,
+                                              const struct kernel_setup *setup, const void **state)
 {
     const struct tensor *value = ir_attr_tensor(op, "value");
-    struct constant_of_shape *constant = ARENA_NEW(arena, struct constant_of_shape);
+    struct constant_of_shape *constant = ARENA_NEW(setup->arena, struct constant_of_shape);
     TRY_ALLOC(constant);
     constant->dtype = value ? value->dtype : TSSA_FLOAT;
     element_zero(constant->dtype, &constant->value);
@@ -43,8 +43,8 @@ static tssa_status *constant_of_shape_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_constant_of_shape = {constant_of_shape_prepare,
-                                                        constant_of_shape_run};
+const struct kernel cpu_kernel_constant_of_shape = {.prepare = constant_of_shape_prepare,
+                                                    .run = constant_of_shape_run};
 
 /* ---- EyeLike -------------------------------------------------------------------------------------- */
 
@@ -53,10 +53,10 @@ struct eye_like {
     int64_t k;
 };
 
-static tssa_status *eye_like_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *eye_like_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                      const void **state)
 {
-    struct eye_like *eye = ARENA_NEW(arena, struct eye_like);
+    struct eye_like *eye = ARENA_NEW(setup->arena, struct eye_like);
     TRY_ALLOC(eye);
     eye->dtype = ir_attr_int(op, "dtype", TSSA_UNDEFINED);
     eye->k = ir_attr_int(op, "k", 0);
@@ -98,7 +98,7 @@ static tssa_status *eye_like_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_eye_like = {eye_like_prepare, eye_like_run};
+const struct kernel cpu_kernel_eye_like = {.prepare = eye_like_prepare, .run = eye_like_run};
 
 /* ---- OneHot --------------------------------------------------------------------------------------- */
 
@@ -106,9 +106,10 @@ struct one_hot {
     int64_t axis;
 };
 
-static tssa_status *one_hot_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *one_hot_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                    const void **state)
 {
-    struct one_hot *one_hot = ARENA_NEW(arena, struct one_hot);
+    struct one_hot *one_hot = ARENA_NEW(setup->arena, struct one_hot);
     TRY_ALLOC(one_hot);
     one_hot->axis = ir_attr_int(op, "axis", -1);
     *state = one_hot;
@@ -178,7 +179,7 @@ static tssa_status *one_hot_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_one_hot = {one_hot_prepare, one_hot_run};
+const struct kernel cpu_kernel_one_hot = {.prepare = one_hot_prepare, .run = one_hot_run};
 
 /* ---- Range ---------------------------------------------------------------------------------------- */
 
@@ -186,9 +187,10 @@ struct range {
     bool wide; /* stash_type DOUBLE: half precision computes in double */
 };
 
-static tssa_status *range_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *range_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
 {
-    struct range *range = ARENA_NEW(arena, struct range);
+    struct range *range = ARENA_NEW(setup->arena, struct range);
     TRY_ALLOC(range);
     int64_t stash = ir_attr_int(op, "stash_type", TSSA_FLOAT);
     if (stash != TSSA_FLOAT && stash != TSSA_DOUBLE)
@@ -291,4 +293,4 @@ static tssa_status *range_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_range = {range_prepare, range_run};
+const struct kernel cpu_kernel_range = {.prepare = range_prepare, .run = range_run};

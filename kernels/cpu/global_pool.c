@@ -9,9 +9,10 @@ struct global_pool {
     double p;
 };
 
-static tssa_status *prepare_lp(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare_lp(const struct ir_op *op, const struct kernel_setup *setup,
+                               const void **result)
 {
-    struct global_pool *state = ARENA_NEW(arena, struct global_pool);
+    struct global_pool *state = ARENA_NEW(setup->arena, struct global_pool);
     TRY_ALLOC(state);
     *result = state;
     return pool_power(op, &state->p);
@@ -83,13 +84,13 @@ static tssa_status *run_with(struct kernel_args *args, fold_fn fold)
                      run_planes, &work);
 }
 
-#define KERNEL(name, prepare)                                                                      \
+#define KERNEL(name, decode)                                                                       \
     static tssa_status *run_##name(struct kernel_args *args)                                       \
     {                                                                                              \
         return run_with(args, fold_##name);                                                        \
     }                                                                                              \
-    extern const struct cpu_kernel cpu_kernel_global_##name##_pool;                                \
-    const struct cpu_kernel cpu_kernel_global_##name##_pool = {prepare, run_##name};
+    extern const struct kernel cpu_kernel_global_##name##_pool;                                    \
+    const struct kernel cpu_kernel_global_##name##_pool = {.prepare = decode, .run = run_##name};
 
 KERNEL(average, NULL)
 KERNEL(max, NULL)

@@ -25,12 +25,12 @@ static tssa_status *choose(const struct ir_op *op, const char *name, const char 
     return ERROR(TSSA_MALFORMED, "%s is \"%s\"", name, given);
 }
 
-static tssa_status *grid_sample_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *grid_sample_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                         const void **state)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic", "bilinear", "bicubic", NULL};
     static const char *const paddings[] = {"zeros", "border", "reflection", NULL};
-    struct grid_attrs *attrs = ARENA_NEW(arena, struct grid_attrs);
+    struct grid_attrs *attrs = ARENA_NEW(setup->arena, struct grid_attrs);
     int mode = 0, padding = 0;
     TRY_ALLOC(attrs);
     TRY(choose(op, "mode", modes, "linear", &mode));
@@ -128,4 +128,4 @@ static tssa_status *run_GridSample(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_GridSample = {grid_sample_prepare, run_GridSample};
+const struct kernel cpu_kernel_GridSample = {.prepare = grid_sample_prepare, .run = run_GridSample};

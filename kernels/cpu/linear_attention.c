@@ -17,10 +17,11 @@ struct linear_attrs {
     double scale; /* 0: not given */
 };
 
-static tssa_status *linear_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *linear_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
     static const char *const rules[] = {"linear", "gated", "delta", "gated_delta"};
-    struct linear_attrs *attrs = ARENA_NEW(arena, struct linear_attrs);
+    struct linear_attrs *attrs = ARENA_NEW(setup->arena, struct linear_attrs);
     TRY_ALLOC(attrs);
     const char *rule = ir_attr_str(op, "update_rule", "gated_delta");
     unsigned chosen = 0;
@@ -198,4 +199,5 @@ static tssa_status *run_LinearAttention(struct kernel_args *args)
     return parts_for(args, parts, cost, bytes, run_heads, &l);
 }
 
-const struct cpu_kernel cpu_kernel_LinearAttention = {linear_prepare, run_LinearAttention};
+const struct kernel cpu_kernel_LinearAttention = {.prepare = linear_prepare,
+                                                  .run = run_LinearAttention};

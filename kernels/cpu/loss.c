@@ -18,10 +18,11 @@ struct loss {
     int64_t ignore_index;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
     static const char *const names[] = {"mean", "sum", "none"};
-    struct loss *state = ARENA_NEW(arena, struct loss);
+    struct loss *state = ARENA_NEW(setup->arena, struct loss);
     TRY_ALLOC(state);
     *result = state;
     state->softmax = ir_op_is(op, IR_OP_SoftmaxCrossEntropyLoss);
@@ -170,5 +171,5 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_loss;
-const struct cpu_kernel cpu_kernel_loss = {prepare, run};
+extern const struct kernel cpu_kernel_loss;
+const struct kernel cpu_kernel_loss = {.prepare = prepare, .run = run};

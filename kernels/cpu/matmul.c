@@ -7,11 +7,11 @@
 
 /* ---- MatMul --------------------------------------------------------------------------------------- */
 
-static tssa_status *provider_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *provider_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                      const void **state)
 {
     (void)op;
-    (void)arena;
+    (void)setup;
     *state = cpu_provider_open();
     return NULL;
 }
@@ -197,7 +197,7 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     return out ? matmul_compute(args, args->state, a, b, out->data) : NULL;
 }
 
-const struct cpu_kernel cpu_kernel_MatMul = {provider_prepare, run_MatMul};
+const struct kernel cpu_kernel_MatMul = {.prepare = provider_prepare, .run = run_MatMul};
 
 /* ---- Gemm ----------------------------------------------------------------------------------------- */
 
@@ -207,9 +207,10 @@ struct gemm_attrs {
     bool trans_a, trans_b;
 };
 
-static tssa_status *gemm_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                 const void **state)
 {
-    struct gemm_attrs *attrs = ARENA_NEW(arena, struct gemm_attrs);
+    struct gemm_attrs *attrs = ARENA_NEW(setup->arena, struct gemm_attrs);
     TRY_ALLOC(attrs);
     attrs->provider = cpu_provider_open();
     attrs->alpha = ir_attr_float(op, "alpha", 1);
@@ -309,4 +310,4 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_Gemm = {gemm_prepare, run_Gemm};
+const struct kernel cpu_kernel_Gemm = {.prepare = gemm_prepare, .run = run_Gemm};

@@ -10,7 +10,7 @@
 #include "kernels/cpu/gemm.h"
 #include "kernels/cpu/requantize.h"
 
-extern const struct cpu_kernel cpu_kernel_MatMulInteger, cpu_kernel_QLinearMatMul;
+extern const struct kernel cpu_kernel_MatMulInteger, cpu_kernel_QLinearMatMul;
 
 struct product {
     const struct tensor *a, *b;
@@ -84,7 +84,7 @@ static tssa_status *run_MatMulInteger(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_MatMulInteger = {NULL, run_MatMulInteger};
+const struct kernel cpu_kernel_MatMulInteger = {.run = run_MatMulInteger};
 
 /* Operands: a, scale, zero, b, scale (one, or per column), zero, y scale, zero. */
 static tssa_status *run_quantized(struct kernel_args *args, struct product *p, struct requantize *r)
@@ -110,4 +110,4 @@ static tssa_status *run_QLinearMatMul(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_QLinearMatMul = {NULL, run_QLinearMatMul};
+const struct kernel cpu_kernel_QLinearMatMul = {.run = run_QLinearMatMul};

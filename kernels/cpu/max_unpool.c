@@ -9,10 +9,10 @@
 #include "kernels/cpu/lines.h"
 #include "kernels/cpu/window.h"
 
-static tssa_status *max_unpool_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *max_unpool_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                        const void **state)
 {
-    struct window_attrs *attrs = ARENA_NEW(arena, struct window_attrs);
+    struct window_attrs *attrs = ARENA_NEW(setup->arena, struct window_attrs);
     TRY_ALLOC(attrs);
     *state = attrs;
     return window_decode(op, attrs);
@@ -97,4 +97,4 @@ static tssa_status *run_MaxUnpool(struct kernel_args *args)
     return scatter(x, indices, unpooled, y);
 }
 
-const struct cpu_kernel cpu_kernel_MaxUnpool = {max_unpool_prepare, run_MaxUnpool};
+const struct kernel cpu_kernel_MaxUnpool = {.prepare = max_unpool_prepare, .run = run_MaxUnpool};

@@ -20,12 +20,12 @@ struct transpose {
     int perm[TSSA_MAX_RANK];
 };
 
-static tssa_status *transpose_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *transpose_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const void **state)
 {
     size_t count;
     const int64_t *perm = ir_attr_ints(op, "perm", &count);
-    struct transpose *transpose = ARENA_NEW(arena, struct transpose);
+    struct transpose *transpose = ARENA_NEW(setup->arena, struct transpose);
     TRY_ALLOC(transpose);
     bool seen[TSSA_MAX_RANK] = {false};
     *state = transpose;
@@ -84,16 +84,17 @@ static tssa_status *transpose_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_transpose = {transpose_prepare, transpose_run};
+const struct kernel cpu_kernel_transpose = {.prepare = transpose_prepare, .run = transpose_run};
 
 struct blocks {
     int64_t size;
     bool columns_first; /* mode CRD: depth is column, row, depth instead of depth, column, row */
 };
 
-static tssa_status *blocks_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *blocks_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct blocks *blocks = ARENA_NEW(arena, struct blocks);
+    struct blocks *blocks = ARENA_NEW(setup->arena, struct blocks);
     TRY_ALLOC(blocks);
     const char *mode = ir_attr_str(op, "mode", "DCR");
     blocks->size = ir_attr_int(op, "blocksize", 0);
@@ -131,7 +132,8 @@ static tssa_status *depth_to_space_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_depth_to_space = {blocks_prepare, depth_to_space_run};
+const struct kernel cpu_kernel_depth_to_space = {.prepare = blocks_prepare,
+                                                 .run = depth_to_space_run};
 
 static tssa_status *space_to_depth_run(struct kernel_args *args)
 {
@@ -155,7 +157,8 @@ static tssa_status *space_to_depth_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_space_to_depth = {blocks_prepare, space_to_depth_run};
+const struct kernel cpu_kernel_space_to_depth = {.prepare = blocks_prepare,
+                                                 .run = space_to_depth_run};
 
 /* ---- Slice ---------------------------------------------------------------------------------------- */
 
@@ -243,7 +246,7 @@ static tssa_status *slice_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_slice = {NULL, slice_run};
+const struct kernel cpu_kernel_slice = {.run = slice_run};
 
 /* ---- Expand and Tile ------------------------------------------------------------------------------ */
 
@@ -278,7 +281,7 @@ static tssa_status *expand_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_expand = {NULL, expand_run};
+const struct kernel cpu_kernel_expand = {.run = expand_run};
 
 static tssa_status *tile_run(struct kernel_args *args)
 {
@@ -310,7 +313,7 @@ static tssa_status *tile_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_tile = {NULL, tile_run};
+const struct kernel cpu_kernel_tile = {.run = tile_run};
 
 /* ---- ReverseSequence ------------------------------------------------------------------------------ */
 
@@ -318,10 +321,10 @@ struct reverse_sequence {
     int64_t batch_axis, time_axis;
 };
 
-static tssa_status *reverse_sequence_prepare(const struct ir_op *op, struct arena *arena,
-                                             const void **state)
+static tssa_status *reverse_sequence_prepare(const struct ir_op *op,
+                                             const struct kernel_setup *setup, const void **state)
 {
-    struct reverse_sequence *reverse = ARENA_NEW(arena, struct reverse_sequence);
+    struct reverse_sequence *reverse = ARENA_NEW(setup->arena, struct reverse_sequence);
     TRY_ALLOC(reverse);
     reverse->batch_axis = ir_attr_int(op, "batch_axis", 1);
     reverse->time_axis = ir_attr_int(op, "time_axis", 0);
@@ -378,8 +381,8 @@ static tssa_status *reverse_sequence_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_reverse_sequence = {reverse_sequence_prepare,
-                                                       reverse_sequence_run};
+const struct kernel cpu_kernel_reverse_sequence = {.prepare = reverse_sequence_prepare,
+                                                   .run = reverse_sequence_run};
 
 /* ---- Trilu ---------------------------------------------------------------------------------------- */
 
@@ -387,9 +390,10 @@ struct trilu {
     bool upper;
 };
 
-static tssa_status *trilu_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *trilu_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
 {
-    struct trilu *trilu = ARENA_NEW(arena, struct trilu);
+    struct trilu *trilu = ARENA_NEW(setup->arena, struct trilu);
     TRY_ALLOC(trilu);
     trilu->upper = ir_attr_int(op, "upper", 1) != 0;
     *state = trilu;
@@ -451,4 +455,4 @@ static tssa_status *trilu_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_trilu = {trilu_prepare, trilu_run};
+const struct kernel cpu_kernel_trilu = {.prepare = trilu_prepare, .run = trilu_run};

@@ -17,9 +17,10 @@ struct nms {
     bool center_point_box;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
 {
-    struct nms *nms = ARENA_NEW(arena, struct nms);
+    struct nms *nms = ARENA_NEW(setup->arena, struct nms);
     TRY_ALLOC(nms);
     nms->center_point_box = ir_attr_int(op, "center_point_box", 0) != 0;
     *state = nms;
@@ -211,5 +212,5 @@ static tssa_status *run(struct kernel_args *args)
     return suppress(args, &work, boxes);
 }
 
-extern const struct cpu_kernel cpu_kernel_non_max_suppression;
-const struct cpu_kernel cpu_kernel_non_max_suppression = {prepare, run};
+extern const struct kernel cpu_kernel_non_max_suppression;
+const struct kernel cpu_kernel_non_max_suppression = {.prepare = prepare, .run = run};

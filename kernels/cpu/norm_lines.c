@@ -17,9 +17,10 @@ struct line_norm {
     double alpha, beta, bias;
 };
 
-static tssa_status *prepare_lrn(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare_lrn(const struct ir_op *op, const struct kernel_setup *setup,
+                                const void **result)
 {
-    struct line_norm *state = ARENA_NEW(arena, struct line_norm);
+    struct line_norm *state = ARENA_NEW(setup->arena, struct line_norm);
     TRY_ALLOC(state);
     *result = state;
     state->axis = 1;
@@ -32,9 +33,10 @@ static tssa_status *prepare_lrn(const struct ir_op *op, struct arena *arena, con
     return NULL;
 }
 
-static tssa_status *prepare_lp(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare_lp(const struct ir_op *op, const struct kernel_setup *setup,
+                               const void **result)
 {
-    struct line_norm *state = ARENA_NEW(arena, struct line_norm);
+    struct line_norm *state = ARENA_NEW(setup->arena, struct line_norm);
     TRY_ALLOC(state);
     *result = state;
     state->axis = ir_attr_int(op, "axis", -1);
@@ -129,10 +131,11 @@ struct mvn {
     int64_t axes[TSSA_MAX_RANK];
 };
 
-static tssa_status *prepare_mvn(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare_mvn(const struct ir_op *op, const struct kernel_setup *setup,
+                                const void **result)
 {
     static const int64_t usual[] = {0, 2, 3};
-    struct mvn *state = ARENA_NEW(arena, struct mvn);
+    struct mvn *state = ARENA_NEW(setup->arena, struct mvn);
     TRY_ALLOC(state);
     *result = state;
     const int64_t *axes = ir_attr_ints(op, "axes", &state->n_axes);
@@ -250,8 +253,7 @@ static tssa_status *run_mvn(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_lrn, cpu_kernel_lp_normalization,
-    cpu_kernel_mean_variance;
-const struct cpu_kernel cpu_kernel_lrn = {prepare_lrn, run_lrn};
-const struct cpu_kernel cpu_kernel_lp_normalization = {prepare_lp, run_lp};
-const struct cpu_kernel cpu_kernel_mean_variance = {prepare_mvn, run_mvn};
+extern const struct kernel cpu_kernel_lrn, cpu_kernel_lp_normalization, cpu_kernel_mean_variance;
+const struct kernel cpu_kernel_lrn = {.prepare = prepare_lrn, .run = run_lrn};
+const struct kernel cpu_kernel_lp_normalization = {.prepare = prepare_lp, .run = run_lp};
+const struct kernel cpu_kernel_mean_variance = {.prepare = prepare_mvn, .run = run_mvn};

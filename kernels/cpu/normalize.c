@@ -16,9 +16,10 @@ struct normalize {
     tssa_dtype stash;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
 {
-    struct normalize *normalize = ARENA_NEW(arena, struct normalize);
+    struct normalize *normalize = ARENA_NEW(setup->arena, struct normalize);
     TRY_ALLOC(normalize);
     *state = normalize;
     normalize->axis = ir_attr_int(op, "axis", -1);
@@ -272,9 +273,9 @@ static tssa_status *run_groups(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_layer_normalization, cpu_kernel_rms_normalization;
-extern const struct cpu_kernel cpu_kernel_group_normalization, cpu_kernel_instance_normalization;
-const struct cpu_kernel cpu_kernel_layer_normalization = {prepare, run_layer};
-const struct cpu_kernel cpu_kernel_rms_normalization = {prepare, run_rms};
-const struct cpu_kernel cpu_kernel_group_normalization = {prepare, run_groups};
-const struct cpu_kernel cpu_kernel_instance_normalization = {prepare, run_groups};
+extern const struct kernel cpu_kernel_layer_normalization, cpu_kernel_rms_normalization;
+extern const struct kernel cpu_kernel_group_normalization, cpu_kernel_instance_normalization;
+const struct kernel cpu_kernel_layer_normalization = {.prepare = prepare, .run = run_layer};
+const struct kernel cpu_kernel_rms_normalization = {.prepare = prepare, .run = run_rms};
+const struct kernel cpu_kernel_group_normalization = {.prepare = prepare, .run = run_groups};
+const struct kernel cpu_kernel_instance_normalization = {.prepare = prepare, .run = run_groups};

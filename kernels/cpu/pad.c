@@ -10,11 +10,12 @@ struct pad {
     enum pad_mode mode;
 };
 
-static tssa_status *pad_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *pad_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                const void **state)
 {
     static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
     const char *mode = ir_attr_str(op, "mode", "constant");
-    struct pad *pad = ARENA_NEW(arena, struct pad);
+    struct pad *pad = ARENA_NEW(setup->arena, struct pad);
     TRY_ALLOC(pad);
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(mode, names[i]) == 0) {
@@ -215,7 +216,7 @@ static tssa_status *pad_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_pad = {pad_prepare, pad_run};
+const struct kernel cpu_kernel_pad = {.prepare = pad_prepare, .run = pad_run};
 
 /* ---- CenterCropPad -------------------------------------------------------------------------------- */
 
@@ -224,12 +225,12 @@ struct center_crop_pad {
     int64_t axes[TSSA_MAX_RANK];
 };
 
-static tssa_status *center_crop_pad_prepare(const struct ir_op *op, struct arena *arena,
-                                            const void **state)
+static tssa_status *center_crop_pad_prepare(const struct ir_op *op,
+                                            const struct kernel_setup *setup, const void **state)
 {
     size_t count;
     const int64_t *axes = ir_attr_ints(op, "axes", &count);
-    struct center_crop_pad *center = ARENA_NEW(arena, struct center_crop_pad);
+    struct center_crop_pad *center = ARENA_NEW(setup->arena, struct center_crop_pad);
     TRY_ALLOC(center);
     *state = center;
     center->n_axes = -1;
@@ -282,4 +283,5 @@ static tssa_status *center_crop_pad_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_center_crop_pad = {center_crop_pad_prepare, center_crop_pad_run};
+const struct kernel cpu_kernel_center_crop_pad = {.prepare = center_crop_pad_prepare,
+                                                  .run = center_crop_pad_run};

@@ -25,9 +25,10 @@ tssa_status *pool_power(const struct ir_op *op, double *p)
     return NULL;
 }
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct pool_state *state = ARENA_NEW(arena, struct pool_state);
+    struct pool_state *state = ARENA_NEW(setup->arena, struct pool_state);
     TRY_ALLOC(state);
     TRY(window_decode(op, &state->attrs));
     state->p = 2;
@@ -316,7 +317,7 @@ static tssa_status *run_lp(struct kernel_args *args)
     return run_planes(args, &work, lp_planes);
 }
 
-extern const struct cpu_kernel cpu_kernel_max_pool, cpu_kernel_average_pool, cpu_kernel_lp_pool;
-const struct cpu_kernel cpu_kernel_max_pool = {prepare, run_max};
-const struct cpu_kernel cpu_kernel_average_pool = {prepare, run_average};
-const struct cpu_kernel cpu_kernel_lp_pool = {prepare, run_lp};
+extern const struct kernel cpu_kernel_max_pool, cpu_kernel_average_pool, cpu_kernel_lp_pool;
+const struct kernel cpu_kernel_max_pool = {.prepare = prepare, .run = run_max};
+const struct kernel cpu_kernel_average_pool = {.prepare = prepare, .run = run_average};
+const struct kernel cpu_kernel_lp_pool = {.prepare = prepare, .run = run_lp};

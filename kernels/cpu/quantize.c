@@ -10,7 +10,7 @@
 #include "device/kernel.h"
 #include "kernels/cpu/convert.h"
 
-extern const struct cpu_kernel cpu_kernel_QuantizeLinear, cpu_kernel_DequantizeLinear,
+extern const struct kernel cpu_kernel_QuantizeLinear, cpu_kernel_DequantizeLinear,
     cpu_kernel_DynamicQuantizeLinear;
 
 #define GRAIN 8192
@@ -34,9 +34,10 @@ static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_m
     return NULL;
 }
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct quantize_state *state = ARENA_NEW(arena, struct quantize_state);
+    struct quantize_state *state = ARENA_NEW(setup->arena, struct quantize_state);
     TRY_ALLOC(state);
     bool quantize = ir_op_is(op, IR_OP_QuantizeLinear);
     state->axis = ir_attr_int(op, "axis", 1);
@@ -260,7 +261,7 @@ static tssa_status *run_quantize(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_QuantizeLinear = {prepare, run_quantize};
+const struct kernel cpu_kernel_QuantizeLinear = {.prepare = prepare, .run = run_quantize};
 
 /* ---- DequantizeLinear ----------------------------------------------------------------------------- */
 
@@ -311,7 +312,7 @@ static tssa_status *run_dequantize(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_DequantizeLinear = {prepare, run_dequantize};
+const struct kernel cpu_kernel_DequantizeLinear = {.prepare = prepare, .run = run_dequantize};
 
 /* ---- DynamicQuantizeLinear ------------------------------------------------------------------------ */
 
@@ -348,4 +349,4 @@ static tssa_status *run_dynamic(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_DynamicQuantizeLinear = {NULL, run_dynamic};
+const struct kernel cpu_kernel_DynamicQuantizeLinear = {.run = run_dynamic};

@@ -504,10 +504,10 @@ done:
 
 /* ---- The kernels ---------------------------------------------------------------------------------- */
 
-static tssa_status *recurrent_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const struct cell *cell, const void **state)
 {
-    struct recurrent_attrs *attrs = ARENA_NEW(arena, struct recurrent_attrs);
+    struct recurrent_attrs *attrs = ARENA_NEW(setup->arena, struct recurrent_attrs);
     TRY_ALLOC(attrs);
     const char *direction = ir_attr_str(op, "direction", "forward");
     bool both = strcmp(direction, "bidirectional") == 0;
@@ -528,16 +528,16 @@ static tssa_status *recurrent_prepare(const struct ir_op *op, struct arena *aren
 }
 
 #define RECURRENT(name, cell)                                                                      \
-    static tssa_status *prepare_##name(const struct ir_op *op, struct arena *arena,                \
+    static tssa_status *prepare_##name(const struct ir_op *op, const struct kernel_setup *setup,   \
                                        const void **state)                                         \
     {                                                                                              \
-        return recurrent_prepare(op, arena, &(cell), state);                                       \
+        return recurrent_prepare(op, setup, &(cell), state);                                       \
     }                                                                                              \
     static tssa_status *run_##name(struct kernel_args *args)                                       \
     {                                                                                              \
         return recurrent_run(args, &(cell));                                                       \
     }                                                                                              \
-    const struct cpu_kernel cpu_kernel_##name = {prepare_##name, run_##name};
+    const struct kernel cpu_kernel_##name = {.prepare = prepare_##name, .run = run_##name};
 
 RECURRENT(RNN, rnn_cell)
 RECURRENT(GRU, gru_cell)

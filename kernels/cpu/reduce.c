@@ -311,9 +311,10 @@ struct reduce_attrs {
     bool keepdims, noop_with_empty_axes;
 };
 
-static tssa_status *reduce_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *reduce_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct reduce_attrs *attrs = ARENA_NEW(arena, struct reduce_attrs);
+    struct reduce_attrs *attrs = ARENA_NEW(setup->arena, struct reduce_attrs);
     TRY_ALLOC(attrs);
     attrs->keepdims = ir_attr_int(op, "keepdims", 1) != 0;
     attrs->noop_with_empty_axes = ir_attr_int(op, "noop_with_empty_axes", 0) != 0;
@@ -400,7 +401,7 @@ static tssa_status *extremum_run(struct kernel_args *args, bool largest)
         static const struct reduction reduction = {__VA_ARGS__};                                   \
         return reduce_run(args, &reduction);                                                       \
     }                                                                                              \
-    const struct cpu_kernel cpu_kernel_##name = {reduce_prepare, run_##name};
+    const struct kernel cpu_kernel_##name = {.prepare = reduce_prepare, .run = run_##name};
 
 REDUCE(ReduceSum, .fold = fold_sum, .fold_int = int_sum)
 REDUCE(ReduceMean, .fold = fold_sum, .finish = finish_mean, .fold_int = int_sum)
@@ -416,7 +417,7 @@ REDUCE(ReduceLogSumExp, .fold = fold_sum, .by_max = true)
     {                                                                                              \
         return extremum_run(args, largest);                                                        \
     }                                                                                              \
-    const struct cpu_kernel cpu_kernel_##name = {reduce_prepare, run_##name};
+    const struct kernel cpu_kernel_##name = {.prepare = reduce_prepare, .run = run_##name};
 
 EXTREMUM(ReduceMax, true)
 EXTREMUM(ReduceMin, false)
@@ -428,9 +429,10 @@ struct arg_attrs {
     bool keepdims, last;
 };
 
-static tssa_status *arg_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *arg_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                const void **state)
 {
-    struct arg_attrs *attrs = ARENA_NEW(arena, struct arg_attrs);
+    struct arg_attrs *attrs = ARENA_NEW(setup->arena, struct arg_attrs);
     TRY_ALLOC(attrs);
     attrs->axis = ir_attr_int(op, "axis", 0);
     attrs->keepdims = ir_attr_int(op, "keepdims", 1) != 0;
@@ -532,5 +534,5 @@ static tssa_status *run_ArgMin(struct kernel_args *args)
 {
     return arg_run(args, false);
 }
-const struct cpu_kernel cpu_kernel_ArgMax = {arg_prepare, run_ArgMax};
-const struct cpu_kernel cpu_kernel_ArgMin = {arg_prepare, run_ArgMin};
+const struct kernel cpu_kernel_ArgMax = {.prepare = arg_prepare, .run = run_ArgMax};
+const struct kernel cpu_kernel_ArgMin = {.prepare = arg_prepare, .run = run_ArgMin};

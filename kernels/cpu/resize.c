@@ -41,7 +41,8 @@ static tssa_status *choice(const struct ir_op *op, const char *name, const char 
 #define CHOICE(op, name, names, chosen)                                                            \
     choice(op, name, names[0], names, sizeof names / sizeof *names, chosen)
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
     static const char *const modes[] = {"nearest", "linear", "cubic"};
     static const char *const coordinates[] = {
@@ -50,7 +51,7 @@ static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const v
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil"};
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
-    struct resize *state = ARENA_NEW(arena, struct resize);
+    struct resize *state = ARENA_NEW(setup->arena, struct resize);
     TRY_ALLOC(state);
     *result = state;
     int chosen[4];
@@ -415,5 +416,5 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-extern const struct cpu_kernel cpu_kernel_resize;
-const struct cpu_kernel cpu_kernel_resize = {prepare, run};
+extern const struct kernel cpu_kernel_resize;
+const struct kernel cpu_kernel_resize = {.prepare = prepare, .run = run};

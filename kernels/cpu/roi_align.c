@@ -15,10 +15,10 @@ struct roi_attrs {
     double scale;
 };
 
-static tssa_status *roi_align_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *roi_align_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                       const void **state)
 {
-    struct roi_attrs *attrs = ARENA_NEW(arena, struct roi_attrs);
+    struct roi_attrs *attrs = ARENA_NEW(setup->arena, struct roi_attrs);
     TRY_ALLOC(attrs);
     const char *mode = ir_attr_str(op, "mode", "avg");
     const char *transform = ir_attr_str(op, "coordinate_transformation_mode", "half_pixel");
@@ -208,4 +208,4 @@ static tssa_status *run_RoiAlign(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_RoiAlign = {roi_align_prepare, run_RoiAlign};
+const struct kernel cpu_kernel_RoiAlign = {.prepare = roi_align_prepare, .run = run_RoiAlign};

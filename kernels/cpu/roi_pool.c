@@ -15,9 +15,10 @@ struct roi_pool {
 
 #define POOLED_LIMIT (INT64_C(1) << 24)
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **result)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
 {
-    struct roi_pool *state = ARENA_NEW(arena, struct roi_pool);
+    struct roi_pool *state = ARENA_NEW(setup->arena, struct roi_pool);
     TRY_ALLOC(state);
     *result = state;
     size_t count;
@@ -124,5 +125,5 @@ static tssa_status *run(struct kernel_args *args)
                      &work);
 }
 
-extern const struct cpu_kernel cpu_kernel_max_roi_pool;
-const struct cpu_kernel cpu_kernel_max_roi_pool = {prepare, run};
+extern const struct kernel cpu_kernel_max_roi_pool;
+const struct kernel cpu_kernel_max_roi_pool = {.prepare = prepare, .run = run};

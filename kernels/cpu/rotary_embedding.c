@@ -9,9 +9,10 @@ struct rotary_attrs {
     int64_t heads, size; /* 0: not given; all */
 };
 
-static tssa_status *rotary_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *rotary_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct rotary_attrs *attrs = ARENA_NEW(arena, struct rotary_attrs);
+    struct rotary_attrs *attrs = ARENA_NEW(setup->arena, struct rotary_attrs);
     TRY_ALLOC(attrs);
     attrs->interleaved = ir_attr_int(op, "interleaved", 0) != 0;
     attrs->heads = ir_attr_int(op, "num_heads", 0);
@@ -128,4 +129,5 @@ static tssa_status *run_RotaryEmbedding(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_RotaryEmbedding = {rotary_prepare, run_RotaryEmbedding};
+const struct kernel cpu_kernel_RotaryEmbedding = {.prepare = rotary_prepare,
+                                                  .run = run_RotaryEmbedding};

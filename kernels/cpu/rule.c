@@ -2,14 +2,14 @@
 /* access and assign of tssa (ir/rule.h), for every element type. */
 #include <string.h>
 
-#include "device/cpu/kernels.h"
 #include "kernels/cpu/rule_region.h"
 #include "kernels/cpu/strided.h"
 
-static tssa_status *rule_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *rule_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                 const void **state)
 {
     const struct rule *rule = rule_of(op);
-    (void)arena; /* the rule lives as long as the graph */
+    (void)setup; /* the rule lives as long as the graph */
     if (!rule || rule_problem(rule) || op->n_operands != rule_first_operand(op) + rule->n_operands)
         return ERROR(TSSA_MALFORMED, "the op has no rule that fits its operands");
     *state = rule;
@@ -167,5 +167,5 @@ static tssa_status *assign_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_access = {rule_prepare, access_run};
-const struct cpu_kernel cpu_kernel_assign = {rule_prepare, assign_run};
+const struct kernel cpu_kernel_access = {.prepare = rule_prepare, .run = access_run};
+const struct kernel cpu_kernel_assign = {.prepare = rule_prepare, .run = assign_run};

@@ -106,9 +106,10 @@ struct scatter {
     enum reduction reduction;
 };
 
-static tssa_status *scatter_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *scatter_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                    const void **state)
 {
-    struct scatter *scatter = ARENA_NEW(arena, struct scatter);
+    struct scatter *scatter = ARENA_NEW(setup->arena, struct scatter);
     TRY_ALLOC(scatter);
     const char *name = ir_attr_str(op, "reduction", "none");
     scatter->axis = ir_attr_int(op, "axis", 0);
@@ -202,7 +203,8 @@ static tssa_status *scatter_elements_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_scatter_elements = {scatter_prepare, scatter_elements_run};
+const struct kernel cpu_kernel_scatter_elements = {.prepare = scatter_prepare,
+                                                   .run = scatter_elements_run};
 
 /* ---- ScatterND ------------------------------------------------------------------------------------ */
 
@@ -257,7 +259,7 @@ static tssa_status *scatter_nd_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_scatter_nd = {scatter_prepare, scatter_nd_run};
+const struct kernel cpu_kernel_scatter_nd = {.prepare = scatter_prepare, .run = scatter_nd_run};
 
 /* ---- TensorScatter -------------------------------------------------------------------------------- */
 
@@ -266,10 +268,10 @@ struct tensor_scatter {
     bool circular;
 };
 
-static tssa_status *tensor_scatter_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *tensor_scatter_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                            const void **state)
 {
-    struct tensor_scatter *scatter = ARENA_NEW(arena, struct tensor_scatter);
+    struct tensor_scatter *scatter = ARENA_NEW(setup->arena, struct tensor_scatter);
     TRY_ALLOC(scatter);
     const char *mode = ir_attr_str(op, "mode", "linear");
     scatter->axis = ir_attr_int(op, "axis", -2);
@@ -346,4 +348,5 @@ static tssa_status *tensor_scatter_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_tensor_scatter = {tensor_scatter_prepare, tensor_scatter_run};
+const struct kernel cpu_kernel_tensor_scatter = {.prepare = tensor_scatter_prepare,
+                                                 .run = tensor_scatter_run};

@@ -76,10 +76,10 @@ struct compress {
     int64_t axis;
 };
 
-static tssa_status *compress_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *compress_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                      const void **state)
 {
-    struct compress *compress = ARENA_NEW(arena, struct compress);
+    struct compress *compress = ARENA_NEW(setup->arena, struct compress);
     TRY_ALLOC(compress);
     compress->flat = !ir_attr(op, "axis");
     compress->axis = ir_attr_int(op, "axis", 0);
@@ -141,7 +141,7 @@ static tssa_status *compress_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_compress = {compress_prepare, compress_run};
+const struct kernel cpu_kernel_compress = {.prepare = compress_prepare, .run = compress_run};
 
 /* ---- NonZero -------------------------------------------------------------------------------------- */
 
@@ -274,4 +274,4 @@ static tssa_status *non_zero_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_non_zero = {NULL, non_zero_run};
+const struct kernel cpu_kernel_non_zero = {.run = non_zero_run};

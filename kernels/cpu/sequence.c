@@ -81,16 +81,16 @@ static tssa_status *sequence_construct_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_construct = {NULL, sequence_construct_run};
+const struct kernel cpu_kernel_sequence_construct = {.run = sequence_construct_run};
 
 struct sequence_empty {
     tssa_dtype dtype;
 };
 
-static tssa_status *sequence_empty_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *sequence_empty_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                            const void **state)
 {
-    struct sequence_empty *empty = ARENA_NEW(arena, struct sequence_empty);
+    struct sequence_empty *empty = ARENA_NEW(setup->arena, struct sequence_empty);
     TRY_ALLOC(empty);
     int64_t dtype = ir_attr_int(op, "dtype", TSSA_FLOAT);
     if (dtype <= 0 || dtype >= TSSA_DTYPE_COUNT)
@@ -107,7 +107,8 @@ static tssa_status *sequence_empty_run(struct kernel_args *args)
     return y ? sequence_create(args->env->pool->allocator, empty->dtype, y) : NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_empty = {sequence_empty_prepare, sequence_empty_run};
+const struct kernel cpu_kernel_sequence_empty = {.prepare = sequence_empty_prepare,
+                                                 .run = sequence_empty_run};
 
 static tssa_status *sequence_at_run(struct kernel_args *args)
 {
@@ -122,7 +123,7 @@ static tssa_status *sequence_at_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_at = {NULL, sequence_at_run};
+const struct kernel cpu_kernel_sequence_at = {.run = sequence_at_run};
 
 static tssa_status *sequence_insert_run(struct kernel_args *args)
 {
@@ -138,7 +139,7 @@ static tssa_status *sequence_insert_run(struct kernel_args *args)
     return y ? sequence_insert(x, position, args->inputs[1], y) : NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_insert = {NULL, sequence_insert_run};
+const struct kernel cpu_kernel_sequence_insert = {.run = sequence_insert_run};
 
 static tssa_status *sequence_erase_run(struct kernel_args *args)
 {
@@ -153,7 +154,7 @@ static tssa_status *sequence_erase_run(struct kernel_args *args)
     return y ? sequence_erase(x, position, y) : NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_erase = {NULL, sequence_erase_run};
+const struct kernel cpu_kernel_sequence_erase = {.run = sequence_erase_run};
 
 static tssa_status *sequence_length_run(struct kernel_args *args)
 {
@@ -166,7 +167,7 @@ static tssa_status *sequence_length_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_sequence_length = {NULL, sequence_length_run};
+const struct kernel cpu_kernel_sequence_length = {.run = sequence_length_run};
 
 /* ---- SplitToSequence ------------------------------------------------------------------------------ */
 
@@ -175,10 +176,10 @@ struct split_to_sequence {
     bool keep_dims;
 };
 
-static tssa_status *split_to_sequence_prepare(const struct ir_op *op, struct arena *arena,
-                                              const void **state)
+static tssa_status *split_to_sequence_prepare(const struct ir_op *op,
+                                              const struct kernel_setup *setup, const void **state)
 {
-    struct split_to_sequence *split = ARENA_NEW(arena, struct split_to_sequence);
+    struct split_to_sequence *split = ARENA_NEW(setup->arena, struct split_to_sequence);
     TRY_ALLOC(split);
     split->axis = ir_attr_int(op, "axis", 0);
     split->keep_dims = ir_attr_int(op, "keepdims", 1) != 0;
@@ -303,8 +304,8 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_split_to_sequence = {split_to_sequence_prepare,
-                                                        split_to_sequence_run};
+const struct kernel cpu_kernel_split_to_sequence = {.prepare = split_to_sequence_prepare,
+                                                    .run = split_to_sequence_run};
 
 /* ---- ConcatFromSequence --------------------------------------------------------------------------- */
 
@@ -313,10 +314,11 @@ struct concat_from_sequence {
     bool new_axis;
 };
 
-static tssa_status *concat_from_sequence_prepare(const struct ir_op *op, struct arena *arena,
+static tssa_status *concat_from_sequence_prepare(const struct ir_op *op,
+                                                 const struct kernel_setup *setup,
                                                  const void **state)
 {
-    struct concat_from_sequence *concat = ARENA_NEW(arena, struct concat_from_sequence);
+    struct concat_from_sequence *concat = ARENA_NEW(setup->arena, struct concat_from_sequence);
     TRY_ALLOC(concat);
     concat->axis = ir_attr_int(op, "axis", 0);
     concat->new_axis = ir_attr_int(op, "new_axis", 0) != 0;
@@ -350,8 +352,8 @@ static tssa_status *concat_from_sequence_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_concat_from_sequence = {concat_from_sequence_prepare,
-                                                           concat_from_sequence_run};
+const struct kernel cpu_kernel_concat_from_sequence = {.prepare = concat_from_sequence_prepare,
+                                                       .run = concat_from_sequence_run};
 
 /* ---- Optionals: a value, or the kind NONE --------------------------------------------------------- */
 
@@ -370,7 +372,7 @@ static tssa_status *optional_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_optional = {NULL, optional_run};
+const struct kernel cpu_kernel_optional = {.run = optional_run};
 
 static tssa_status *optional_get_element_run(struct kernel_args *args)
 {
@@ -382,7 +384,7 @@ static tssa_status *optional_get_element_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_optional_get_element = {NULL, optional_get_element_run};
+const struct kernel cpu_kernel_optional_get_element = {.run = optional_get_element_run};
 
 static tssa_status *optional_has_element_run(struct kernel_args *args)
 {
@@ -393,4 +395,4 @@ static tssa_status *optional_has_element_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_optional_has_element = {NULL, optional_has_element_run};
+const struct kernel cpu_kernel_optional_has_element = {.run = optional_has_element_run};

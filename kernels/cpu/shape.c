@@ -13,9 +13,10 @@ struct reshape {
     bool allow_zero;
 };
 
-static tssa_status *reshape_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *reshape_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                    const void **state)
 {
-    struct reshape *reshape = ARENA_NEW(arena, struct reshape);
+    struct reshape *reshape = ARENA_NEW(setup->arena, struct reshape);
     TRY_ALLOC(reshape);
     reshape->allow_zero = ir_attr_int(op, "allowzero", 0) != 0;
     *state = reshape;
@@ -88,7 +89,7 @@ static tssa_status *reshape_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, (int)rank, dims);
 }
 
-const struct cpu_kernel cpu_kernel_reshape = {reshape_prepare, reshape_run};
+const struct kernel cpu_kernel_reshape = {.prepare = reshape_prepare, .run = reshape_run};
 
 /* ---- Flatten -------------------------------------------------------------------------------------- */
 
@@ -96,9 +97,10 @@ struct flatten {
     int64_t axis;
 };
 
-static tssa_status *flatten_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *flatten_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                    const void **state)
 {
-    struct flatten *flatten = ARENA_NEW(arena, struct flatten);
+    struct flatten *flatten = ARENA_NEW(setup->arena, struct flatten);
     TRY_ALLOC(flatten);
     flatten->axis = ir_attr_int(op, "axis", 1);
     *state = flatten;
@@ -121,7 +123,7 @@ static tssa_status *flatten_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, 2, dims);
 }
 
-const struct cpu_kernel cpu_kernel_flatten = {flatten_prepare, flatten_run};
+const struct kernel cpu_kernel_flatten = {.prepare = flatten_prepare, .run = flatten_run};
 
 /* ---- Squeeze and Unsqueeze ------------------------------------------------------------------------ */
 
@@ -167,7 +169,7 @@ static tssa_status *squeeze_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, rank, dims);
 }
 
-const struct cpu_kernel cpu_kernel_squeeze = {NULL, squeeze_run};
+const struct kernel cpu_kernel_squeeze = {.run = squeeze_run};
 
 static tssa_status *unsqueeze_run(struct kernel_args *args)
 {
@@ -187,7 +189,7 @@ static tssa_status *unsqueeze_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, rank, dims);
 }
 
-const struct cpu_kernel cpu_kernel_unsqueeze = {NULL, unsqueeze_run};
+const struct kernel cpu_kernel_unsqueeze = {.run = unsqueeze_run};
 
 /* ---- Shape and Size ------------------------------------------------------------------------------- */
 
@@ -195,9 +197,10 @@ struct shape {
     int64_t start, end;
 };
 
-static tssa_status *shape_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *shape_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
 {
-    struct shape *shape = ARENA_NEW(arena, struct shape);
+    struct shape *shape = ARENA_NEW(setup->arena, struct shape);
     TRY_ALLOC(shape);
     shape->start = ir_attr_int(op, "start", 0);
     shape->end = ir_attr_int(op, "end", INT64_MAX);
@@ -226,7 +229,7 @@ static tssa_status *shape_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_shape = {shape_prepare, shape_run};
+const struct kernel cpu_kernel_shape = {.prepare = shape_prepare, .run = shape_run};
 
 static tssa_status *size_run(struct kernel_args *args)
 {
@@ -239,4 +242,4 @@ static tssa_status *size_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_size = {NULL, size_run};
+const struct kernel cpu_kernel_size = {.run = size_run};

@@ -15,9 +15,10 @@ struct softmax {
     bool flatten;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
 {
-    struct softmax *softmax = ARENA_NEW(arena, struct softmax);
+    struct softmax *softmax = ARENA_NEW(setup->arena, struct softmax);
     TRY_ALLOC(softmax);
     softmax->flatten = op->version != 0 && op->version < 13;
     softmax->axis = ir_attr_int(op, "axis", softmax->flatten ? 1 : -1);
@@ -164,8 +165,8 @@ static tssa_status *run_with(struct kernel_args *args, line_fn fn)
     {                                                                                              \
         return run_with(args, name##_line);                                                        \
     }                                                                                              \
-    extern const struct cpu_kernel cpu_kernel_##name;                                              \
-    const struct cpu_kernel cpu_kernel_##name = {prepare, run_##name};
+    extern const struct kernel cpu_kernel_##name;                                                  \
+    const struct kernel cpu_kernel_##name = {.prepare = prepare, .run = run_##name};
 
 KERNEL(softmax)
 KERNEL(log_softmax)

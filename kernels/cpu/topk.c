@@ -11,9 +11,10 @@ struct topk {
     bool largest;
 };
 
-static tssa_status *prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
 {
-    struct topk *topk = ARENA_NEW(arena, struct topk);
+    struct topk *topk = ARENA_NEW(setup->arena, struct topk);
     TRY_ALLOC(topk);
     topk->axis = ir_attr_int(op, "axis", -1);
     topk->largest = ir_attr_int(op, "largest", 1) != 0;
@@ -79,5 +80,5 @@ static tssa_status *run(struct kernel_args *args)
                      (size_t)work.lines.n * sizeof(struct ranked), run_lines, &work);
 }
 
-extern const struct cpu_kernel cpu_kernel_topk;
-const struct cpu_kernel cpu_kernel_topk = {prepare, run};
+extern const struct kernel cpu_kernel_topk;
+const struct kernel cpu_kernel_topk = {.prepare = prepare, .run = run};

@@ -158,9 +158,10 @@ struct unique {
     int64_t axis;
 };
 
-static tssa_status *unique_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *unique_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct unique *unique = ARENA_NEW(arena, struct unique);
+    struct unique *unique = ARENA_NEW(setup->arena, struct unique);
     TRY_ALLOC(unique);
     unique->flat = !ir_attr(op, "axis");
     unique->axis = ir_attr_int(op, "axis", 0);
@@ -256,4 +257,4 @@ static tssa_status *unique_run(struct kernel_args *args)
     return status;
 }
 
-const struct cpu_kernel cpu_kernel_unique = {unique_prepare, unique_run};
+const struct kernel cpu_kernel_unique = {.prepare = unique_prepare, .run = unique_run};

@@ -13,9 +13,10 @@ struct signal_attrs {
     bool periodic;
 };
 
-static tssa_status *signal_prepare(const struct ir_op *op, struct arena *arena, const void **state)
+static tssa_status *signal_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
 {
-    struct signal_attrs *attrs = ARENA_NEW(arena, struct signal_attrs);
+    struct signal_attrs *attrs = ARENA_NEW(setup->arena, struct signal_attrs);
     TRY_ALLOC(attrs);
     int64_t dtype = ir_attr_int(op, "output_datatype", TSSA_FLOAT);
     if (dtype < 0 || dtype >= TSSA_DTYPE_COUNT || !dtype_in(T_NUMERIC, (tssa_dtype)dtype))
@@ -53,7 +54,7 @@ static tssa_status *make_window(struct kernel_args *args, double a0, double a1, 
     {                                                                                              \
         return make_window(args, a0, a1, a2);                                                      \
     }                                                                                              \
-    const struct cpu_kernel cpu_kernel_##name = {signal_prepare, run_##name};
+    const struct kernel cpu_kernel_##name = {.prepare = signal_prepare, .run = run_##name};
 
 WINDOW(HannWindow, 0.5, 0.5, 0)
 WINDOW(HammingWindow, 25.0 / 46.0, 21.0 / 46.0, 0)
@@ -134,4 +135,5 @@ static tssa_status *run_MelWeightMatrix(struct kernel_args *args)
     return NULL;
 }
 
-const struct cpu_kernel cpu_kernel_MelWeightMatrix = {signal_prepare, run_MelWeightMatrix};
+const struct kernel cpu_kernel_MelWeightMatrix = {.prepare = signal_prepare,
+                                                  .run = run_MelWeightMatrix};

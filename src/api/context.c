@@ -130,6 +130,7 @@ tssa_status *tssa_context_create(const tssa_context_options *given, tssa_context
     context->log = options.log;
     context->log_user = options.log_user;
     team_open(&context->team, options.threads ? options.threads : core_count());
+    device_context_open(&context->device, device_find(NULL), &context->allocator, &context->team);
     if (context->team.threads > 1 && !context->team.parallel_for)
         context_miss_plugin(context, TEAM_PLUGIN, "kernels run on one thread");
     *out = context;
@@ -141,6 +142,7 @@ void tssa_context_free(tssa_context *context)
     if (!context)
         return;
     tssa_allocator source = context->source;
+    device_context_close(&context->device);
     allocator_free(&source, context);
 }
 

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/handles.h"
-#include "device/cpu/kernels.h"
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/rebuild.h"

@@ -5,9 +5,7 @@
 
 #include <stdatomic.h>
 
-#include "base/team.h"
-#include "base/value.h"
-#include "ir/ir.h"
+#include "device/device.h"
 
 struct tssa_context {
     tssa_allocator source; /* the caller's */
@@ -16,9 +14,10 @@ struct tssa_context {
     size_t memory_limit;
     atomic_size_t memory_used, memory_peak;
     struct team team;
+    struct device_context device;
     void (*log)(void *user, tssa_log_level level, const char *message); /* NULL: silence */
     void *log_user;
-    atomic_flag provider_missed; /* it was said that there is no oneDNN */
+    atomic_flag library_missed; /* it was said that the device has no library */
 };
 
 /* One line to the caller's log; cut at 512 bytes. */

@@ -5,7 +5,6 @@
 
 #include "api/handles.h"
 #include "base/text.h"
-#include "device/cpu/kernels.h"
 #include "ir/printer.h"
 #include "runtime/control.h"
 
@@ -146,7 +145,7 @@ struct tally {
 bool op_is_supported(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant) ||
-           (!op->opaque && (control_find(op) || cpu_kernel_find(op)));
+           (!op->opaque && (control_find(op) || device_find(NULL)->find_kernel(op)));
 }
 
 static tssa_status *count_op(void *context, struct ir_op *op)

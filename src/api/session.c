@@ -6,7 +6,6 @@
 #include "api/handles.h"
 #include "api/options.h"
 #include "base/vec.h"
-#include "device/cpu/provider.h"
 #include "runtime/executor.h"
 #include "runtime/profile.h"
 
@@ -26,20 +25,19 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
 }
 
 /* Once per context: its sessions all miss the same. */
-static void note_provider(struct tssa_context *context, const struct plan *plan)
+static void note_library(struct tssa_context *context, const struct plan *plan)
 {
-    if (context->log && plan->asks_provider && !cpu_provider_open() &&
-        !atomic_flag_test_and_set(&context->provider_missed))
-        context_miss_plugin(context, CPU_PROVIDER_PLUGIN,
-                            "convolutions and matrix products run on built-in kernels, which are "
-                            "several times slower");
+    const struct device *device = plan->device->device;
+    if (context->log && plan->asks_library && !device->has_library() &&
+        !atomic_flag_test_and_set(&context->library_missed))
+        context_miss_plugin(context, device->library_plugin, device->library_missed);
 }
 
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
     const tssa_allocator *allocator = &model->context->allocator;
-    TRY(plan_create(model->graph, allocator, &session->plan));
+    TRY(plan_create(model->graph, &model->context->device, &session->plan));
     if (!options->profile)
         return NULL;
     session->profile =
@@ -55,9 +53,9 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
     TRY(OPTIONS_READ(tssa_session_options, given, &options));
-    if (options.device && strcmp(options.device, "cpu") != 0)
-        return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"cpu\" only",
-                     options.device);
+    if (!device_find(options.device))
+        return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"%s\" only",
+                     options.device, device_find(NULL)->name);
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
@@ -72,7 +70,7 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     model_retain(model);
     vec_init(&session->idle, allocator);
     pthread_mutex_init(&session->lock, NULL);
-    note_provider(model->context, session->plan);
+    note_library(model->context, session->plan);
     context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
                 (unsigned)session->plan->n_steps);
     *out = session;

@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every CPU kernel needs of its arguments: outputs placed, inputs checked. */
+/* What every kernel needs of its arguments: outputs placed, inputs checked. */
 #include "device/kernel.h"
 
 #include <inttypes.h>
 #include <string.h>
+
+tssa_status *kernel_prepare(const struct kernel *kernel, const struct ir_op *op,
+                            const struct kernel_setup *setup, const void **state)
+{
+    *state = NULL;
+    return kernel->prepare ? kernel->prepare(op, setup, state) : NULL;
+}
+
+void kernel_release(const struct kernel *kernel, const void *state)
+{
+    if (kernel->release && state)
+        kernel->release(state);
+}
 
 static tssa_status *place_in_pool(struct kernel_args *args, size_t bytes, struct tensor *tensor)
 {

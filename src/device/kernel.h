@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a CPU kernel is: how one op is run on concrete values.
+ * What a kernel is: how one op is run on concrete values.
  *
- * A kernel is a constant table of functions. `prepare` runs once per op when a session is made and
- * decodes attributes into a struct of its own in the session's arena; `run` runs many times, from many
- * threads, and must not look up attributes by name, change its state or keep pointers.
+ * A kernel is a constant table of functions, which a device finds for an op (device/device.h). It belongs
+ * to a step of a plan: `prepare` runs once, when a session is made, and decodes attributes into a state of
+ * the step's own; `run` runs many times, from many threads, and must not look up attributes by name or keep
+ * pointers; `release` runs once, when the plan goes. What `run` changes in the state (a cache) is behind a
+ * lock in it.
  *
  * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
  * memory with kernel_output, and fills it. It must check everything that inference cannot promise
@@ -19,6 +21,8 @@
 #include "base/team.h"
 #include "base/value.h"
 #include "ir/ir.h"
+
+struct device_context;
 
 /* Where an output may be placed by the memory plan; data NULL: not planned. */
 struct kernel_place {
@@ -45,11 +49,26 @@ struct kernel_args {
     const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
 };
 
-struct cpu_kernel {
-    /* May be NULL. *state stays NULL when there is nothing to keep. */
-    tssa_status *(*prepare)(const struct ir_op *op, struct arena *arena, const void **state);
-    tssa_status *(*run)(struct kernel_args *args);
+/* What `prepare` is lent. */
+struct kernel_setup {
+    struct arena *arena;            /* for the state; lives as long as the step */
+    struct device_context *context; /* outlives the step */
 };
+
+struct kernel {
+    /* May be NULL. *state stays NULL when there is nothing to keep. On failure nothing is held. */
+    tssa_status *(*prepare)(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state);
+    tssa_status *(*run)(struct kernel_args *args);
+    /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once after
+     * a `prepare` that succeeded and left a state. */
+    void (*release)(const void *state);
+};
+
+/* `prepare` and `release` where a kernel has them. */
+tssa_status *kernel_prepare(const struct kernel *kernel, const struct ir_op *op,
+                            const struct kernel_setup *setup, const void **state);
+void kernel_release(const struct kernel *kernel, const void *state);
 
 /* Makes output `index` a tensor of this shape, in its planned place when that is large enough, else from
  * the pool. Not zeroed. *tensor is NULL when the output is not wanted. */

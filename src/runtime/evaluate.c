@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "device/cpu/kernels.h"
-
 /* ---- Memory --------------------------------------------------------------------------------------- */
 
 static void *limited_allocate(void *user, size_t size, size_t alignment)
@@ -30,12 +28,14 @@ void evaluator_init(struct evaluator *evaluator, const tssa_allocator *allocator
     evaluator->refused = false;
     pool_init(&evaluator->pool, &evaluator->limited);
     arena_init(&evaluator->scratch, &evaluator->limited);
+    device_context_open(&evaluator->device, device_find(NULL), &evaluator->limited, NULL);
 }
 
 void evaluator_free(struct evaluator *evaluator)
 {
     arena_clear(&evaluator->scratch);
     pool_clear(&evaluator->pool);
+    device_context_close(&evaluator->device);
 }
 
 /* ---- Results -------------------------------------------------------------------------------------- */
@@ -144,12 +144,12 @@ static bool bind(struct arena *arena, const struct ir_op *op, struct call *call)
 }
 
 static tssa_status *run_kernel(struct evaluator *evaluator, const struct ir_op *op,
-                               const struct cpu_kernel *kernel, const struct call *call)
+                               const struct kernel *kernel, const struct call *call)
 {
     const void *state = NULL;
     struct kernel_env env = {.pool = &evaluator->pool, .strings = &evaluator->scratch};
-    if (kernel->prepare)
-        TRY(kernel->prepare(op, &evaluator->scratch, &state));
+    const struct kernel_setup setup = {.arena = &evaluator->scratch, .context = &evaluator->device};
+    TRY(kernel_prepare(kernel, op, &setup, &state));
     struct kernel_args args = {.env = &env,
                                .state = state,
                                .op = op,
@@ -157,7 +157,9 @@ static tssa_status *run_kernel(struct evaluator *evaluator, const struct ir_op *
                                .n_outputs = op->n_results,
                                .inputs = call->input_pointers,
                                .outputs = call->output_pointers};
-    return kernel->run(&args);
+    tssa_status *status = kernel->run(&args);
+    kernel_release(kernel, state);
+    return status;
 }
 
 /* An op that fails here may never run in the model, so its error is nobody's concern; but when memory
@@ -174,7 +176,7 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
                            struct tensor **results)
 {
     struct evaluator *evaluator = user;
-    const struct cpu_kernel *kernel = cpu_kernel_find(op);
+    const struct kernel *kernel = evaluator->device.device->find_kernel(op);
     struct call call;
     results[0] = NULL;
     if (!kernel)

@@ -15,7 +15,7 @@
 #define TSSA_RUNTIME_EVALUATE_H
 
 #include "base/pool.h"
-#include "ir/ir.h"
+#include "device/device.h"
 
 /* No kernel gets more memory at a time: an Expand may name any size. */
 #define EVALUATOR_MAX_BYTES ((size_t)64 << 20)
@@ -24,6 +24,7 @@ struct evaluator {
     const tssa_allocator *source;
     tssa_allocator limited; /* refuses more than EVALUATOR_MAX_BYTES at a time */
     bool refused;           /* it did, in the op that runs */
+    struct device_context device;
     struct pool pool;
     struct arena scratch; /* of one op */
 };

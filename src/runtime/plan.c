@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/cpu/kernels.h"
 #include "runtime/control.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
@@ -209,19 +208,36 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
     return status_prefix(status, "%s", text);
 }
 
+/* So that plan_free releases what `prepare` made, if it did. */
+static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa_status *prepared)
+{
+    if (prepared || !step->kernel->release || !step->state)
+        return prepared;
+    struct plan_held *held = ARENA_NEW(&plan->arena, struct plan_held);
+    if (!held) {
+        kernel_release(step->kernel, step->state);
+        return status_out_of_memory();
+    }
+    *held = (struct plan_held){plan->held, step->kernel, step->state};
+    plan->held = held;
+    return NULL;
+}
+
 static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, struct step *step)
 {
     step->run = control_find(op);
     if (step->run)
         return prefix_with_op(control_prepare(op, &c->plan->arena, &step->state), op);
-    step->kernel = op->opaque ? NULL : cpu_kernel_find(op);
+    struct plan *plan = c->plan;
+    const struct device *device = plan->device->device;
+    const struct kernel_setup setup = {.arena = &plan->arena, .context = plan->device};
+    step->kernel = device->find_kernel(op);
     if (!step->kernel)
         return refuse(op);
     step->run = executor_run_kernel;
-    c->plan->asks_provider |= cpu_kernel_asks_provider(op);
-    if (step->kernel->prepare)
-        return prefix_with_op(step->kernel->prepare(op, &c->plan->arena, &step->state), op);
-    return NULL;
+    plan->asks_library |= device->asks_library(op);
+    return hold_kernel(plan, step,
+                       prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
 
 static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, struct step *step)
@@ -363,11 +379,13 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     return placement_analyse(plan, &c->scratch);
 }
 
-tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator,
+tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
                          struct plan **out)
 {
+    const tssa_allocator *allocator = device->allocator;
     struct plan *plan = allocator_calloc(allocator, 1, sizeof *plan);
     TRY_ALLOC(plan);
+    plan->device = device;
     arena_init(&plan->arena, allocator);
     struct compiler compiler = {0};
     arena_init(&compiler.scratch, allocator);
@@ -385,6 +403,8 @@ void plan_free(struct plan *plan)
     if (!plan)
         return;
     const tssa_allocator *allocator = plan->arena.allocator;
+    for (const struct plan_held *held = plan->held; held; held = held->next)
+        kernel_release(held->kernel, held->state);
     arena_clear(&plan->arena);
     allocator_free(allocator, plan);
 }

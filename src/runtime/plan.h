@@ -13,7 +13,7 @@
 #ifndef TSSA_RUNTIME_PLAN_H
 #define TSSA_RUNTIME_PLAN_H
 
-#include "device/kernel.h"
+#include "device/device.h"
 
 #define SLOT_NONE UINT32_MAX
 
@@ -26,9 +26,9 @@ typedef tssa_status *(*step_run)(struct run *run, const struct step *step);
 struct step {
     step_run run;
     const struct ir_op *op;
-    const struct cpu_kernel *kernel; /* NULL for control flow */
-    const void *state;
-    uint32_t index; /* dense over the plan; a control step follows its blocks' steps */
+    const struct kernel *kernel; /* NULL for control flow */
+    const void *state;           /* the kernel's or the control flow's own */
+    uint32_t index;              /* dense over the plan; a control step follows its blocks' steps */
     uint32_t n_inputs, n_outputs;
     uint32_t first_input, first_output; /* into plan->inputs, plan->outputs and the run's tables */
     const uint32_t *release;            /* slots */
@@ -71,8 +71,17 @@ struct plan_result {
     uint32_t output; /* index into plan->outputs */
 };
 
+/* A step whose kernel is to be released. */
+struct plan_held {
+    const struct plan_held *next;
+    const struct kernel *kernel;
+    const void *state;
+};
+
 struct plan {
     struct arena arena;
+    struct device_context *device; /* where it runs */
+    const struct plan_held *held;
     const struct ir_graph *graph;
     const struct block_plan *body;
     uint32_t n_slots, n_steps;
@@ -91,11 +100,12 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
-    bool asks_provider; /* an op of it does, see cpu_kernel_asks_provider */
+    bool asks_library; /* an op of it does, see struct device */
 };
 
-/* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. */
-tssa_status *plan_create(const struct ir_graph *graph, const tssa_allocator *allocator,
+/* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph and device
+ * outlive the plan, whose memory is the device's allocator's. */
+tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
                          struct plan **plan);
 void plan_free(struct plan *plan);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "device/cpu/kernels.h"
+#include "common/test_device.h"
 #include "kernels/cpu/rule_region.h"
 
 /* A tensor by the offsets of its elements in row-major order; `data` is shared by all names of it. */
@@ -185,7 +185,7 @@ static tssa_status *take_results(struct interpreter *in, const struct ir_op *op,
 
 static tssa_status *run_kernel(struct interpreter *in, const struct ir_op *op)
 {
-    const struct cpu_kernel *kernel = cpu_kernel_find(op);
+    const struct kernel *kernel = test_device()->device->find_kernel(op);
     struct value inputs[16] = {0}, outputs[16] = {0}, *output_pointers[16] = {0};
     const struct value *input_pointers[16] = {0};
     const void *state = NULL;
@@ -200,8 +200,8 @@ static tssa_status *run_kernel(struct interpreter *in, const struct ir_op *op)
     }
     for (uint32_t i = 0; i < op->n_results; i++)
         output_pointers[i] = op->results[i].wanted ? &outputs[i] : NULL;
-    if (kernel->prepare)
-        TRY(kernel->prepare(op, &in->arena, &state));
+    const struct kernel_setup setup = {.arena = &in->arena, .context = test_device()};
+    TRY(kernel_prepare(kernel, op, &setup, &state));
     struct kernel_env env = {.pool = &in->pool, .strings = &in->arena};
     struct kernel_args args = {.env = &env,
                                .state = state,
@@ -211,6 +211,7 @@ static tssa_status *run_kernel(struct interpreter *in, const struct ir_op *op)
                                .inputs = input_pointers,
                                .outputs = output_pointers};
     tssa_status *status = kernel->run(&args);
+    kernel_release(kernel, state);
     if (!status)
         status = take_results(in, op, outputs);
     for (uint32_t i = 0; i < op->n_results; i++)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/imperative.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -111,7 +112,7 @@ static tssa_status *run_converted(const struct check *check, const struct ir_gra
 {
     struct plan *plan = NULL;
     struct run *run = NULL;
-    TRY(plan_create(converted, &allocator_default, &plan));
+    TRY(plan_create(converted, test_device(), &plan));
     tssa_status *status = run_create(plan, &allocator_default, NULL, false, &run);
     if (!status)
         status = compare_runs(check, graph, run);

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "device/cpu/kernels.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 
 uint64_t random_bits(struct random *random)
@@ -200,7 +200,7 @@ struct tensor *op_input_ints(struct op_run *run, uint32_t index, tssa_dtype dtyp
 
 tssa_status *op_try(struct op_run *run)
 {
-    const struct cpu_kernel *kernel = cpu_kernel_find(run->op);
+    const struct kernel *kernel = test_device()->device->find_kernel(run->op);
     const struct value *inputs[OP_RUN_MAX];
     struct value *outputs[OP_RUN_MAX];
     const void *state = NULL;
@@ -210,8 +210,8 @@ tssa_status *op_try(struct op_run *run)
         inputs[i] = run->present[i] ? &run->inputs[i] : NULL;
     for (uint32_t i = 0; i < run->n_outputs; i++)
         outputs[i] = run->op->results[i].wanted ? &run->outputs[i] : NULL;
-    if (kernel->prepare)
-        TRY(kernel->prepare(run->op, &run->arena, &state));
+    const struct kernel_setup setup = {.arena = &run->arena, .context = test_device()};
+    TRY(kernel_prepare(kernel, run->op, &setup, &state));
     struct kernel_args args = {.env = &run->env,
                                .state = state,
                                .op = run->op,
@@ -219,7 +219,9 @@ tssa_status *op_try(struct op_run *run)
                                .n_outputs = run->n_outputs,
                                .inputs = inputs,
                                .outputs = outputs};
-    return kernel->run(&args);
+    tssa_status *status = kernel->run(&args);
+    kernel_release(kernel, state);
+    return status;
 }
 
 /* Tensors become Constants; of other values inference is told nothing. */

@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -90,7 +91,7 @@ static void program_open(struct program *p, const struct rewrite_check *check, b
     p->graph = prepare(check->text, check->passes, check->batching, rewritten);
     p->n_outputs = ir_block_return(p->graph->body)->n_operands;
     assert_true(p->n_outputs <= MAX_VALUES);
-    no_error(check->text, plan_create(p->graph, &allocator_default, &p->plan));
+    no_error(check->text, plan_create(p->graph, test_device(), &p->plan));
     no_error(check->text, run_create(p->plan, &allocator_default, NULL, false, &p->run));
 }
 

@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/no_error.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -28,7 +29,7 @@ static void program_open(struct program *p, const char *text)
     no_error(ir_parse(&allocator_default, text, strlen(text), &p->graph));
     no_error(ir_infer_graph(p->graph));
     no_error(ir_verify(p->graph));
-    no_error(plan_create(p->graph, &allocator_default, &p->plan));
+    no_error(plan_create(p->graph, test_device(), &p->plan));
     no_error(run_create(p->plan, &allocator_default, NULL, false, &p->run));
 }
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
-#include "device/cpu/kernels.h"
+#include "device/device.h"
 
 #define ROUNDS 400
 #define MOST_MEMORY ((size_t)1 << 24)
@@ -200,7 +200,7 @@ static void test_every_kernel(void **state)
     for (int id = 0; id < IR_OP_COUNT; id++) {
         struct op_run run;
         op_open(&run, (enum ir_op_id)id, 0, 0);
-        bool found = cpu_kernel_find(run.op) != NULL;
+        bool found = device_find(NULL)->find_kernel(run.op) != NULL;
         op_close(&run);
         if (!found)
             continue;

@@ -17,6 +17,7 @@
 
 #include "common/random_rule.h"
 #include "common/rewrite_check.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -183,7 +184,7 @@ static void execute(struct test_case *t, const struct ir_graph *graph, struct va
 {
     struct plan *plan;
     struct run *run;
-    ok(t, plan_create(graph, &allocator_default, &plan), "plan");
+    ok(t, plan_create(graph, test_device(), &plan), "plan");
     ok(t, run_create(plan, &allocator_default, NULL, false, &run), "run");
     ok(t, run_execute(run, t->pointers, outputs), "run");
     run_free(run);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/no_error.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/placement.h"
@@ -132,7 +133,7 @@ static struct plan *make_plan(const char *text, struct ir_graph **graph)
     struct plan *plan;
     no_error(ir_parse(&allocator_default, text, strlen(text), graph));
     no_error(ir_infer_graph(*graph));
-    no_error(plan_create(*graph, &allocator_default, &plan));
+    no_error(plan_create(*graph, test_device(), &plan));
     return plan;
 }
 

@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "common/random_graph.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -72,7 +73,7 @@ static struct run *prepare(const struct program *p, const struct ir_graph *graph
                            struct plan **plan)
 {
     struct run *run;
-    no_error(p, plan_create(graph, &allocator_default, plan));
+    no_error(p, plan_create(graph, test_device(), plan));
     no_error(p, run_create(*plan, &allocator_default, NULL, false, &run));
     return run;
 }

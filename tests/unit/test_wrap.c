@@ -21,6 +21,7 @@
 #include "common/op_run.h"
 #include "common/random_integers.h"
 #include "common/rewrite_check.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "passes/element.h"
@@ -160,7 +161,7 @@ static unsigned long infer_and_run(uint64_t seed, const char *text, int64_t n, i
     const struct value *inputs[] = {&z, &scalar};
     no_error(ir_parse(&allocator_default, text, strlen(text), &p.graph));
     no_error(ir_infer_graph(p.graph));
-    no_error(plan_create(p.graph, &allocator_default, &plan));
+    no_error(plan_create(p.graph, test_device(), &plan));
     no_error(run_create(plan, &allocator_default, NULL, false, &run));
     no_error(run_execute(run, inputs, p.outputs));
     check_outputs(&p);
