@@ -103,11 +103,13 @@ static const struct ir_type *type_of(const struct ir_value *value)
     return vague && value->declared ? value->declared : type;
 }
 
-/* What is known of a dim; -1: nothing. */
+/* What the inputs tell of a dim; -1: nothing. */
 static int64_t known_dim(const struct run *run, const struct ir_type *type, int axis)
 {
     int64_t dim;
-    return plan_dim(run->plan, run->symbols, type->dims[axis], &dim) ? dim : -1;
+    return plan_dim(run->plan, run->symbols, run->plan->n_input_symbols, type->dims[axis], &dim)
+               ? dim
+               : -1;
 }
 
 void control_empty_element(const struct run *run, const struct ir_value *source,

@@ -115,6 +115,37 @@ tssa_status *executor_run_kernel(struct run *run, const struct step *step)
     return step->kernel->run(&args);
 }
 
+/* What the value tells, if it has such an axis or element; else nothing is known. */
+static int64_t told(const struct value *value, const struct plan_binding *binding)
+{
+    const struct tensor *tensor = &value->tensor;
+    const uint32_t i = binding->index;
+    if (value->kind != TSSA_KIND_TENSOR)
+        return -1;
+    if (!binding->is_element)
+        return i < (uint32_t)tensor->rank ? tensor->dims[i] : -1;
+    if (i >= tensor_count(tensor) ||
+        !(dtype_is_integer(tensor->dtype) || tensor->dtype == TSSA_BOOL))
+        return -1;
+    const size_t size = dtype_info(tensor->dtype)->size;
+    return dtype_load_int64(tensor->dtype, (const char *)tensor->data + i * size);
+}
+
+static void bind_symbols(struct run *run, const struct plan_bindings *bindings)
+{
+    for (uint32_t i = 0; i < bindings->count; i++) {
+        const struct plan_binding *binding = &bindings->items[i];
+        run->symbols[binding->symbol] = told(&run->slots[binding->slot], binding);
+    }
+}
+
+tssa_status *executor_run_and_bind(struct run *run, const struct step *step)
+{
+    TRY(step->compute(run, step));
+    bind_symbols(run, step->binds);
+    return NULL;
+}
+
 static tssa_status *run_profiled(struct run *run, const struct step *step)
 {
     struct step_profile *profile = &run->profile[step->index];
@@ -168,6 +199,8 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
     const struct step *end = block->steps + block->n_steps;
     /* An endless loop may have no step in its body. */
     TRY(check_stop(run));
+    if (block->binds)
+        bind_symbols(run, block->binds);
     for (const struct step *step = block->steps; step < end; step++) {
         TRY(run_step(run, step));
         release_after(run, step);
@@ -359,7 +392,7 @@ static tssa_status *bind_inputs(struct run *run, const struct value *const *inpu
 static tssa_status *place(struct run *run)
 {
     const struct plan *plan = run->plan;
-    size_t bytes = plan->n_symbols * sizeof *run->symbols, slab_size;
+    size_t bytes = plan->n_input_symbols * sizeof *run->symbols, slab_size;
     if (run->placed && (bytes == 0 || memcmp(run->symbols, run->placed_symbols, bytes) == 0))
         return NULL;
     run->placed = false;

@@ -59,6 +59,8 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
 void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
                    struct value *value);
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);
+/* A step whose results tell symbols. */
+tssa_status *executor_run_and_bind(struct run *run, const struct step *step);
 
 uint64_t executor_now(void); /* nanoseconds, monotonic */
 

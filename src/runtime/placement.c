@@ -15,50 +15,26 @@ int plan_symbol(const struct plan *plan, const struct dim *symbol)
     return symbol->id < plan->n_symbol_numbers ? (int)plan->symbol_numbers[symbol->id] - 1 : -1;
 }
 
-static tssa_status *collect_symbols(struct plan *plan)
-{
-    const struct ir_graph *graph = plan->graph;
-    const struct ir_block *body = graph->body;
-    const struct dim **symbols =
-        ARENA_ARRAY(&plan->arena, const struct dim *, (size_t)body->n_params *TSSA_MAX_RANK);
-    uint32_t *numbers = ARENA_ARRAY(&plan->arena, uint32_t, graph->dims.n_dims);
-    TRY_ALLOC(symbols);
-    TRY_ALLOC(numbers);
-    plan->symbols = symbols;
-    plan->symbol_numbers = numbers;
-    plan->n_symbol_numbers = graph->dims.n_dims;
-    for (uint32_t i = 0; i < body->n_params; i++) {
-        const struct ir_type *type = body->params[i]->type;
-        for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++) {
-            const struct dim *dim = type->dims[d];
-            if (dim->kind != DIM_SYMBOL || numbers[dim->id])
-                continue;
-            symbols[plan->n_symbols++] = dim;
-            numbers[dim->id] = plan->n_symbols;
-        }
-    }
-    return NULL;
-}
-
 struct binding {
     const struct plan *plan;
-    const int64_t *values; /* NULL: any; only which symbols are bound matters */
+    const int64_t *values;
+    uint32_t count;
 };
 
 static bool lookup(void *context, const struct dim *symbol, int64_t *value)
 {
     const struct binding *binding = context;
     int index = plan_symbol(binding->plan, symbol);
-    if (index < 0)
+    if (index < 0 || (uint32_t)index >= binding->count)
         return false;
-    *value = binding->values ? binding->values[index] : 1;
+    *value = binding->values[index];
     return true;
 }
 
-bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim *dim,
-              int64_t *value)
+bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
+              const struct dim *dim, int64_t *value)
 {
-    struct binding binding = {plan, symbols};
+    struct binding binding = {plan, symbols, count};
     return dim_eval(dim, lookup, &binding, value);
 }
 
@@ -121,18 +97,6 @@ static void find_lifetime(struct analysis *a, const struct ir_value *value, cons
     }
 }
 
-static bool size_is_known(const struct plan *plan, const struct ir_type *type)
-{
-    int64_t value;
-    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->dtype == TSSA_UNDEFINED ||
-        type->dtype == TSSA_STRING)
-        return false;
-    for (int i = 0; i < type->rank; i++)
-        if (!plan_dim(plan, NULL, type->dims[i], &value))
-            return false;
-    return true;
-}
-
 /* Remembers with operand 0 that this result of the step, the newest entry, may take its place. */
 static void offer_update(struct analysis *a, const struct step *step, const struct ir_value *result)
 {
@@ -164,7 +128,7 @@ static tssa_status *analyse_step(struct analysis *a, const struct step *step)
         find_lifetime(a, value, step);
         const struct lifetime *life = &a->lifetimes[value->id];
         bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
-        if (!step->kernel || life->escapes || shares || !size_is_known(a->plan, value->type))
+        if (!step->kernel || life->escapes || shares || !a->plan->sized[step->first_output + i])
             continue;
         struct plan_placed placed = {step->first_output + i, step->index, life->last, value->type,
                                      0};
@@ -294,7 +258,6 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
     if (!a.lifetimes || !a.step_of_op || !a.updates)
         return status_out_of_memory();
-    TRY(collect_symbols(plan));
     TRY(find_all_results(&a));
     index_steps(&a, plan->body);
     vec_init(&a.placed, plan->arena.allocator);
@@ -313,7 +276,7 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
         int64_t value;
-        if (!plan_dim(plan, symbols, type->dims[i], &value) || value < 0 ||
+        if (!plan_dim(plan, symbols, plan->n_input_symbols, type->dims[i], &value) || value < 0 ||
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }

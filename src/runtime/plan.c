@@ -8,12 +8,14 @@
 #include "runtime/control.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
+#include "runtime/symbols.h"
 
 struct compiler {
     struct plan *plan;
     struct arena scratch;
     uint32_t *inputs, *outputs; /* plan->inputs and plan->outputs, being filled */
-    bool *last_uses;            /* plan->last_uses, the same */
+    bool *last_uses, *sized;    /* plan->last_uses and plan->sized, the same */
+    struct symbol_scope symbols;
     struct plan_constant *constants;
     uint32_t *last_user;  /* per op id, head of the list of slots that die there */
     uint32_t *next_dying; /* per slot */
@@ -50,17 +52,19 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
     c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
+    c->sized = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->constants = ARENA_ARRAY(&plan->arena, struct plan_constant, plan->n_constants);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->last_uses || !c->constants || !c->last_user ||
+    if (!c->inputs || !c->outputs || !c->last_uses || !c->sized || !c->constants || !c->last_user ||
         !c->next_dying || !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
     plan->outputs = c->outputs;
     plan->last_uses = c->last_uses;
+    plan->sized = c->sized;
     plan->constants = c->constants;
     plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants =
         0; /* now counted as filled */
@@ -223,6 +227,21 @@ static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa
     return NULL;
 }
 
+/* Which results' sizes are known before they are computed, and which symbols they tell. */
+static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, struct step *step)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        c->sized[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted)
+            TRY(symbols_bind(&c->symbols, &op->results[i]));
+    TRY(symbols_take(&c->symbols, &step->binds));
+    step->compute = step->run;
+    if (step->binds)
+        step->run = executor_run_and_bind;
+    return NULL;
+}
+
 static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, struct step *step)
 {
     step->run = control_find(op);
@@ -262,7 +281,7 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
         TRY(compile_block(c, control_block(op, i), &blocks[i]));
     step->blocks = blocks;
     step->index = plan->n_steps++;
-    return NULL;
+    return bind_results(c, op, step);
 }
 
 static tssa_status *compile_returns(struct compiler *c, const struct ir_block *block,
@@ -288,6 +307,23 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
     return NULL;
 }
 
+/* The symbols of graph inputs are bound by the executor, which checks them. */
+static tssa_status *bind_params(struct compiler *c, const struct ir_block *block,
+                                struct block_plan *out)
+{
+    for (uint32_t i = 0; i < block->n_params; i++)
+        if (!block->owner)
+            TRY(symbols_bind_shape(&c->symbols, block->params[i]));
+        else if (block->params[i]->uses)
+            TRY(symbols_bind(&c->symbols, block->params[i]));
+    TRY(symbols_take(&c->symbols, &out->binds));
+    if (block->owner)
+        return NULL;
+    c->plan->n_input_symbols = (uint32_t)c->symbols.symbols.count;
+    out->binds = NULL;
+    return NULL;
+}
+
 static tssa_status *compile_params(struct compiler *c, const struct ir_block *block,
                                    struct block_plan *out)
 {
@@ -297,7 +333,7 @@ static tssa_status *compile_params(struct compiler *c, const struct ir_block *bl
         params[i] = block->params[i]->uses ? block->params[i]->id : SLOT_NONE;
     out->params = params;
     out->n_params = block->n_params;
-    return NULL;
+    return bind_params(c, block, out);
 }
 
 /* Weights may lie at any offset of a file; kernels need natural alignment. */
@@ -356,6 +392,7 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
     compiled->block = block;
     compiled->steps = steps;
     record_deaths(c, block);
+    const size_t mark = symbols_enter(&c->symbols);
     TRY(compile_params(c, block, compiled));
     for (const struct ir_op *op = block->first; op; op = op->next) {
         if (is_step(op))
@@ -363,6 +400,7 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
         else if (ir_op_is(op, IR_OP_Constant))
             TRY(compile_constant(c, op));
     }
+    symbols_leave(&c->symbols, mark);
     *out = compiled;
     return compile_returns(c, block, compiled);
 }
@@ -373,7 +411,9 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
 {
     struct block_plan *body;
     TRY(compiler_init(c, plan, graph));
+    TRY(symbols_init(&c->symbols, plan, &c->scratch));
     TRY(compile_block(c, graph->body, &body));
+    TRY(symbols_finish(&c->symbols));
     plan->body = body;
     TRY(compile_defaults(c));
     return placement_analyse(plan, &c->scratch);
@@ -390,6 +430,7 @@ tssa_status *plan_create(const struct ir_graph *graph, struct device_context *de
     struct compiler compiler = {0};
     arena_init(&compiler.scratch, allocator);
     tssa_status *status = compile(&compiler, plan, graph);
+    symbols_free(&compiler.symbols);
     arena_clear(&compiler.scratch);
     if (status)
         plan_free(plan);

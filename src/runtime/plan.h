@@ -23,8 +23,22 @@ struct block_plan;
 
 typedef tssa_status *(*step_run)(struct run *run, const struct step *step);
 
+/* A symbol that a value tells, once it is there. */
+struct plan_binding {
+    uint32_t symbol; /* index into plan->symbols */
+    uint32_t slot;
+    uint32_t index;  /* of the axis, or of the element */
+    bool is_element; /* the value of an integer, not the length of an axis */
+};
+
+struct plan_bindings {
+    const struct plan_binding *items;
+    uint32_t count;
+};
+
 struct step {
     step_run run;
+    step_run compute; /* the same, before the symbols that the results tell are bound */
     const struct ir_op *op;
     const struct kernel *kernel; /* NULL for control flow */
     const void *state;           /* the kernel's or the control flow's own */
@@ -33,7 +47,8 @@ struct step {
     uint32_t first_input, first_output; /* into plan->inputs, plan->outputs and the run's tables */
     const uint32_t *release;            /* slots */
     uint32_t n_release;
-    struct block_plan *const *blocks; /* in control_block's order */
+    struct block_plan *const *blocks;  /* in control_block's order */
+    const struct plan_bindings *binds; /* what the results tell; NULL: nothing */
 };
 
 struct plan_return {
@@ -49,6 +64,7 @@ struct block_plan {
     const uint32_t *params; /* slots; SLOT_NONE for parameters nobody uses */
     uint32_t n_returns;
     const struct plan_return *returns;
+    const struct plan_bindings *binds; /* what the parameters tell; NULL: nothing */
 };
 
 struct plan_constant {
@@ -94,8 +110,9 @@ struct plan {
     const struct tensor *const *defaults; /* per graph input; NULL where the caller must give one */
     const struct plan_placed *placed;     /* by ascending `first` */
     uint32_t n_placed;
-    const struct dim *const *symbols; /* that the inputs' shapes bind */
-    uint32_t n_symbols;
+    const bool *sized; /* per plan->outputs: a run knows its size before the step computes it */
+    const struct dim *const *symbols; /* that a run binds, those of the inputs first */
+    uint32_t n_symbols, n_input_symbols;
     const uint32_t *symbol_numbers; /* per dim id: the symbol's index in `symbols` + 1, or 0 */
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
@@ -115,8 +132,9 @@ tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);
-/* A dim's value under one binding of plan->symbols (NULL: any); false when they do not determine it. */
-bool plan_dim(const struct plan *plan, const int64_t *symbols, const struct dim *dim,
-              int64_t *value);
+/* A dim's value under one binding of the first `count` of plan->symbols; false when these do not determine
+ * it. */
+bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
+              const struct dim *dim, int64_t *value);
 
 #endif

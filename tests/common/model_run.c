@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common/model_run.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "api/handles.h"
 #include "common/xmalloc.h"
@@ -101,6 +103,21 @@ tssa_status *model_run_set_input(struct model_run *run, size_t index, struct val
     tssa_value_free(run->inputs[index]);
     run->inputs[index] = NULL;
     return value_handle(&run->context->allocator, value, &run->inputs[index]);
+}
+
+tssa_status *model_run_read_inputs(struct model_run *run, const char *path)
+{
+    char folder[4096];
+    snprintf(folder, sizeof folder, "%.*s/test_data_set_0", (int)(strrchr(path, '/') - path), path);
+    for (size_t i = 0; i < run->input_count; i++) {
+        struct onnx_value_type type = model_run_input_type(run, i);
+        struct value value;
+        bool found = false;
+        TRY(data_set_read(&run->context->allocator, folder, "input", i, &type, &found, &value));
+        if (found)
+            TRY(model_run_set_input(run, i, &value));
+    }
+    return NULL;
 }
 
 tssa_status *model_run_execute(struct model_run *run)

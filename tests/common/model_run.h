@@ -37,6 +37,8 @@ struct onnx_value_type model_run_input_type(const struct model_run *run, size_t 
 struct onnx_value_type model_run_output_type(const struct model_run *run, size_t index);
 /* Takes `value`, also on failure; replaces what was there. */
 tssa_status *model_run_set_input(struct model_run *run, size_t index, struct value *value);
+/* Those of the model's test data, the first set beside the file; the others have a default. */
+tssa_status *model_run_read_inputs(struct model_run *run, const char *path);
 /* Drops inputs and outputs. */
 void model_run_clear(struct model_run *run);
 /* Makes the session when there is none, and runs it. */

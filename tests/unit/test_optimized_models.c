@@ -14,7 +14,6 @@
 #include "api/handles.h"
 #include "common/committed_models.h"
 #include "common/model_run.h"
-#include "tools/common/value_file.h"
 
 static void must(const char *path, tssa_status *status)
 {
@@ -25,19 +24,9 @@ static void must(const char *path, tssa_status *status)
 /* Loads the model, optimizes it, and runs it on its test data. */
 static void run_model(const char *path, const tssa_optimize_options *options, struct model_run *run)
 {
-    char folder[4096];
-    snprintf(folder, sizeof folder, "%.*s/test_data_set_0", (int)(strrchr(path, '/') - path), path);
     must(path, model_run_open(run, path, 0));
     must(path, tssa_model_optimize(run->model, options));
-    for (size_t i = 0; i < run->input_count; i++) {
-        struct onnx_value_type type = model_run_input_type(run, i);
-        struct value value;
-        bool found = false;
-        must(path,
-             data_set_read(&run->context->allocator, folder, "input", i, &type, &found, &value));
-        if (found) /* else the model has a default */
-            must(path, model_run_set_input(run, i, &value));
-    }
+    must(path, model_run_read_inputs(run, path));
     must(path, model_run_execute(run));
 }
 

@@ -115,7 +115,7 @@ static void test_symbolic_sizes(void **state)
     assert_true(n->id < 64);
     numbers[n->id] = 1;
     f.plan.symbols = &n;
-    f.plan.n_symbols = 1;
+    f.plan.n_symbols = f.plan.n_input_symbols = 1;
     f.plan.symbol_numbers = numbers;
     f.plan.n_symbol_numbers = 64;
     f.placed[0] =
