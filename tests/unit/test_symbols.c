@@ -18,6 +18,7 @@
 #include "common/committed_models.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
+#include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/executor.h"
@@ -34,7 +35,7 @@ static struct made make(const char *text)
     struct made made;
     no_error(ir_parse(&allocator_default, text, strlen(text), &made.graph));
     no_error(ir_infer_graph(made.graph));
-    no_error(plan_create(made.graph, &allocator_default, &made.plan));
+    no_error(plan_create(made.graph, test_device(), &made.plan));
     return made;
 }
 
@@ -153,7 +154,7 @@ static void run_model(const char *path, int level)
     no_error(model_run_open(&model, path, 0));
     no_error(tssa_model_optimize(model.model, &options));
     no_error(model_run_read_inputs(&model, path));
-    no_error(plan_create(model.model->graph, &allocator_default, &plan));
+    no_error(plan_create(model.model->graph, &model.context->device, &plan));
     no_error(run_create(plan, &allocator_default, NULL, false, &run));
     check_block(plan->body);
     const struct value **inputs = calloc(model.input_count + 1, sizeof *inputs);
