@@ -109,7 +109,20 @@ static tssa_status *put_inner_info(struct export *export, uint32_t field, const 
     return put_value_info(export, field, name, &type);
 }
 
-/* The sizes that are not declared are those that inference is sure of; `dims` is for as many. */
+/* The size of an axis as a number, of which runtimes lay out stacks: inference is sure of it, or the model says
+ * so of the value. NULL: there is none. */
+static const struct dim *number_of(const struct ir_value *value, int axis)
+{
+    const struct ir_type *known = value->type, *said = value->declared;
+    int64_t size;
+    if (dim_is_const(known->dims[axis], &size))
+        return known->dims[axis];
+    bool fits = said && said->kind == TYPE_TENSOR && said->rank == known->rank &&
+                type_compatible(said, known);
+    return fits && dim_is_const(said->dims[axis], &size) ? said->dims[axis] : NULL;
+}
+
+/* Names of sizes are those of `type`; `dims` is for as many as inference knows. */
 static void show_shape(const struct ir_value *value, struct ir_type *type, const struct dim **dims)
 {
     const struct ir_type *known = value->type;
@@ -117,11 +130,11 @@ static void show_shape(const struct ir_value *value, struct ir_type *type, const
         (type->rank >= 0 && type->rank != known->rank))
         return;
     for (int i = 0; i < known->rank; i++) {
-        bool said = type->rank >= 0 && type->dims[i] && !dim_is_fresh(type->dims[i]);
+        const struct dim *said = type->rank >= 0 ? type->dims[i] : NULL;
+        const struct dim *number = number_of(value, i);
         int64_t size;
-        dims[i] = said                                  ? type->dims[i]
-                  : dim_is_const(known->dims[i], &size) ? known->dims[i]
-                                                        : NULL;
+        bool named = said && !dim_is_fresh(said);
+        dims[i] = named && (!number || dim_is_const(said, &size)) ? said : number;
     }
     type->rank = known->rank;
     type->dims = dims;

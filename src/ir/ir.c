@@ -100,15 +100,23 @@ static const struct ir_block *block_of(const struct ir_value *value)
     return value->op ? value->op->parent : value->block;
 }
 
-static bool says_shape(const struct ir_type *declared)
+/* How much a declaration says: nothing of the shape; the rank; so many dims, too. */
+static int said(const struct ir_type *declared)
 {
-    return declared && declared->kind != TYPE_UNKNOWN &&
-           (declared->kind != TYPE_TENSOR || declared->rank >= 0);
+    int64_t size;
+    if (!declared || declared->kind == TYPE_UNKNOWN)
+        return 0;
+    if (declared->kind != TYPE_TENSOR)
+        return 1;
+    int count = declared->rank >= 0;
+    for (int i = 0; i < declared->rank; i++)
+        count += dim_is_const(declared->dims[i], &size);
+    return count;
 }
 
 void ir_value_replace(struct ir_value *from, struct ir_value *to)
 {
-    if (says_shape(from->declared) && !says_shape(to->declared) && block_of(from) == block_of(to) &&
+    if (said(from->declared) > said(to->declared) && block_of(from) == block_of(to) &&
         type_compatible(from->declared, to->type))
         to->declared = from->declared;
     while (from->uses)

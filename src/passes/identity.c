@@ -5,7 +5,7 @@
  *
  *   needs   types, known elements
  *   keeps   types, known elements, order; in the body of a Scan or Loop, an Identity of a value from outside of
- *           which no rank is known, where the model says one of the result: runtimes lay results out by it.
+ *           which less is known than the model says of the result's shape: runtimes lay results out by it.
  *           Moved out of the body (hoist), the op hands what is said to the value, and goes
  *   breaks  nothing
  */
@@ -97,20 +97,31 @@ static bool is_identity(const struct ir_op *op)
     return false;
 }
 
-static bool says_rank(const struct ir_op *op, const struct ir_value *from)
+/* Does the model say a rank, or the size of an axis, that inference does not know? */
+static bool says_more(const struct ir_type *said, const struct ir_type *known)
+{
+    int64_t size;
+    bool more = known->rank < 0 && said->rank >= 0;
+    for (int i = 0; i < known->rank && known->rank == said->rank && !more; i++)
+        more = dim_is_const(said->dims[i], &size) && !dim_is_const(known->dims[i], &size);
+    return more;
+}
+
+static bool says_shape(const struct ir_op *op, const struct ir_value *from)
 {
     const struct ir_type *said = op->results[0].declared;
     const struct ir_op *owner = op->parent->owner;
     const struct ir_block *home = from->op ? from->op->parent : from->block;
-    return said && said->kind == TYPE_TENSOR && said->rank >= 0 && home != op->parent && owner &&
+    return said && said->kind == TYPE_TENSOR && from->type->kind == TYPE_TENSOR &&
+           home != op->parent && owner &&
            (ir_op_is(owner, IR_OP_Scan) || ir_op_is(owner, IR_OP_Loop)) &&
-           from->type->kind == TYPE_TENSOR && from->type->rank < 0;
+           says_more(said, from->type);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct ir_value *from = ir_operand(op, 0);
-    if (!from || op->n_results != 1 || !is_identity(op) || says_rank(op, from))
+    if (!from || op->n_results != 1 || !is_identity(op) || says_shape(op, from))
         return NULL;
     ir_value_replace(&op->results[0], from);
     ir_op_remove(op);

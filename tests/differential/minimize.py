@@ -79,6 +79,15 @@ def misread(model: onnx.ModelProto) -> bool:
     return False
 
 
+def contradicts(model: onnx.ModelProto) -> bool:
+    """Whether a shape is declared that cannot be: what such a program is to do nobody knows."""
+    try:
+        onnx.shape_inference.infer_shapes(model, strict_mode=True)
+    except Exception:
+        return True
+    return False
+
+
 def rename_uses(graph: onnx.GraphProto, old: str, new: str) -> None:
     for node in graph.node:
         for k, name in enumerate(node.input):
@@ -126,6 +135,7 @@ class Minimizer:
         self.model = onnx.ModelProto()
         self.model.CopyFrom(case.model)
         self.outputs, self.inputs = case.outputs, case.sets[finding.set]
+        self.consistent = not contradicts(case.model)
 
     # ---- the loop ----
 
@@ -143,6 +153,7 @@ class Minimizer:
             self.tamer_loops,
             self.bypassed,
             self.simpler_inputs,
+            self.smaller_inputs,
         )
         progress = True
         while progress and monotonic() < self.until:
@@ -167,7 +178,7 @@ class Minimizer:
         except Exception:
             return False
         same = inputs is self.inputs and size == self.model.ByteSize()
-        if misread(model):
+        if misread(model) or (self.consistent and contradicts(model)):
             return False
         if same and model.SerializeToString() == self.model.SerializeToString():
             return False
@@ -378,3 +389,30 @@ class Minimizer:
             for simple in (np.zeros_like(value), np.ones_like(value)):
                 if value.tobytes() != simple.tobytes() and not (value == 1).all():
                     yield self.copy(), {**self.inputs, name: simple}
+
+    def smaller_inputs(self):
+        """An axis of one, or less by one, in all inputs that share its name."""
+        for info in self.model.graph.input:
+            value = self.inputs.get(info.name)
+            if not isinstance(value, np.ndarray) or not info.type.HasField("tensor_type"):
+                continue
+            for axis, size in enumerate(value.shape):
+                for less in {1, size - 1} if size > 1 else ():
+                    yield self.cut(info.name, axis, less)
+
+    def cut(self, name: str, axis: int, size: int):
+        model, inputs = self.copy(), dict(self.inputs)
+        axes = {i.name: i.type.tensor_type.shape.dim for i in model.graph.input}
+        if axis >= len(axes[name]):
+            return None
+        symbol = axes[name][axis].dim_param
+        for other, dims in axes.items():
+            for k, dim in enumerate(dims):
+                if (other, k) != (name, axis) and (not symbol or dim.dim_param != symbol):
+                    continue
+                if not isinstance(inputs.get(other), np.ndarray):
+                    return None
+                inputs[other] = np.take(inputs[other], range(size), axis=k)
+                if not symbol:
+                    dim.dim_value = size
+        return model, inputs

@@ -28,6 +28,7 @@ static void loop_model(struct onnx_model *m, const char *x_dims, const char *num
     model_input(m, m->graph, "x", TSSA_FLOAT, x_dims);
     model_input(m, m->graph, "m", TSSA_INT64, "");
     model_input(m, m->graph, "shape", TSSA_INT64, "2");
+    model_node(m, m->graph, "Reshape", "x,shape", "outer");
     *body = model_graph(m, "body");
     model_input(m, *body, "i", TSSA_INT64, number_dims);
     model_input(m, *body, "c", TSSA_BOOL, number_dims);
@@ -118,6 +119,10 @@ static void stacks_of_nothing(void **state)
     }
     loop_model(&m, "N,3", "", &body);
     model_node(&m, body, "Identity", "s", "o");
+    model_output(&m, body, "o", TSSA_FLOAT, "2,3");
+    expect_stack(&m, 0, "0 2 3 ");
+    loop_model(&m, "N,3", "", &body); /* of a value from outside */
+    model_node(&m, body, "Identity", "outer", "o");
     model_output(&m, body, "o", TSSA_FLOAT, "2,3");
     expect_stack(&m, 0, "0 2 3 ");
 }

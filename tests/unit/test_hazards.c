@@ -192,26 +192,44 @@ static void shapes_of_stacks(void **state)
     }
 }
 
-/* What the model says of a value goes with it where it is computed outside of the Scan that returns it. */
-static void shapes_of_copies(void **state)
+/* What the model says of a value goes with it where it is computed outside of the block that returns it. */
+static const struct ir_type *shape_of_copy(const char *text, struct ir_graph **again)
 {
-    (void)state;
-    static const char text[] =
-        HEAD "(%s: i64[K], %x: f32[3]) -> (%y as \"y\") {\n"
-             "%r = ConstantOfShape(%s): f32[P, Q]\n"
-             "%y = Scan(%x) {num_scan_inputs = 1} {\nbody(%e: f32[]) {\nreturn(%r)\n}\n}\n"
-             "return(%y)\n}\n";
     struct ir_graph *graph;
     struct text bytes;
     text_init(&bytes, &allocator_default);
     no_error(parse(&allocator_default, text, false, &graph));
-    assert_int_equal(graph->body->first->results[0].type->rank, -1);
-    struct ir_graph *again = export_import("text", graph, NULL, &bytes);
-    const struct ir_op *scan = ir_block_return(again->body)->prev;
-    assert_int_equal(ir_operand(ir_block_return(scan->blocks[0]), 0)->declared->rank, 2);
-    ir_graph_free(again);
+    *again = export_import("text", graph, NULL, &bytes);
+    const struct ir_op *owner = ir_block_return((*again)->body)->prev;
+    const struct ir_op *results = ir_block_return(owner->blocks[0]);
     ir_graph_free(graph);
     text_free(&bytes);
+    return ir_operand(results, results->n_operands - 1)->declared;
+}
+
+static void shapes_of_copies(void **state)
+{
+    (void)state;
+    struct ir_graph *again;
+    int64_t size = 0;
+    /* Of no known rank. */
+    const struct ir_type *type =
+        shape_of_copy(HEAD "(%s: i64[K], %x: f32[3]) -> (%y as \"y\") {\n"
+                           "%r = ConstantOfShape(%s): f32[P, Q]\n"
+                           "%y = Scan(%x) {num_scan_inputs = 1} {\n"
+                           "body(%e: f32[]) {\nreturn(%r)\n}\n}\nreturn(%y)\n}\n",
+                      &again);
+    assert_int_equal(type->rank, 2);
+    ir_graph_free(again);
+    /* Of no known size. */
+    type = shape_of_copy(HEAD "(%x: f32[N, 1], %n: i64[]) -> (%y as \"y\") {\n"
+                              "%r = Relu(%x): f32[4, 1]\n%y = Loop(%n, _) {\n"
+                              "body(%i: i64[], %c: bool[]) {\nreturn(%c, %r)\n}\n}\n"
+                              "return(%y)\n}\n",
+                         &again);
+    assert_int_equal(type->rank, 2);
+    assert_true(dim_is_const(type->dims[0], &size) && size == 4);
+    ir_graph_free(again);
 }
 
 /* The table, and what is said to names that it does not have. */
