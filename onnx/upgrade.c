@@ -443,8 +443,7 @@ static tssa_status *upgrade_channel_slope(struct draft *draft, const struct upgr
 {
     (void)row;
     struct ir_value *slope = operand(draft, 1);
-    int64_t size;
-    if (rank_of(slope) != 1 || (dim_is_const(slope->type->dims[0], &size) && size == 1))
+    if (rank_of(slope) != 1 || dim_is(slope->type->dims[0], 1))
         return NULL;
     int rank = rank_of(operand(draft, 0));
     if (rank < 0)

@@ -577,11 +577,6 @@ static bool divide_symbolic(struct dim_table *table, const struct dim *a, const 
     return *quotient && *rest;
 }
 
-static bool is_const(const struct dim *dim, int64_t value)
-{
-    return dim->kind == DIM_CONST && dim->value == value;
-}
-
 static const struct dim *negate(struct dim_table *table, const struct dim *dim)
 {
     return dim_sub(table, dim_const(table, 0), dim);
@@ -605,7 +600,7 @@ static const struct dim *divide(struct dim_table *table, enum dim_kind kind, con
     const struct dim *quotient, *rest;
     if (!divide_symbolic(table, a, b, &quotient, &rest))
         return NULL;
-    return is_const(rest, 0) ? quotient : dim_add(table, quotient, binary(table, kind, rest, b));
+    return dim_is(rest, 0) ? quotient : dim_add(table, quotient, binary(table, kind, rest, b));
 }
 
 const struct dim *dim_floordiv(struct dim_table *table, const struct dim *a, const struct dim *b)
@@ -663,7 +658,7 @@ const struct dim *dim_mod(struct dim_table *table, const struct dim *a, const st
     const struct dim *quotient, *rest;
     if (!divide_symbolic(table, a, b, &quotient, &rest))
         return NULL;
-    return is_const(rest, 0) ? rest : binary(table, DIM_MOD, rest, b);
+    return dim_is(rest, 0) ? rest : binary(table, DIM_MOD, rest, b);
 }
 
 /* ---- Minimum and maximum -------------------------------------------------------------------------- */

@@ -115,6 +115,18 @@ static inline bool dim_is_const(const struct dim *dim, int64_t *value)
     return true;
 }
 
+/* Is the dim this number in every run? */
+static inline bool dim_is(const struct dim *dim, int64_t value)
+{
+    return dim && dim->kind == DIM_CONST && dim->value == value;
+}
+
+/* Is the dim proven to be no less in every run? */
+static inline bool dim_at_least(const struct dim *dim, int64_t value)
+{
+    return dim && dim->low >= value;
+}
+
 /* The value under `lookup` (false for a symbol it does not know); false on overflow, division by 0. */
 typedef bool (*dim_lookup)(void *context, const struct dim *symbol, int64_t *value);
 bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);

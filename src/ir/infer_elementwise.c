@@ -46,11 +46,6 @@ static tssa_status *set_broadcast(struct ir_op *op, tssa_dtype dtype)
 
 /* ---- Symbolic integers ---------------------------------------------------------------------------- */
 
-static bool at_least(const struct dim *dim, int64_t value)
-{
-    return dim->low >= value;
-}
-
 /* What is known of a - b. */
 enum order {
     ORDER_UNKNOWN,
@@ -111,9 +106,8 @@ KNOWN_BINARY(max, dim_max)
 KNOWN(mul)
 {
     /* What is multiplied by 0 need not be known. */
-    int64_t value;
     for (int i = 0; i < 2; i++)
-        if (in[i] && dim_is_const(in[i], &value) && value == 0)
+        if (in[i] && dim_is(in[i], 0))
             *out = in[i];
     if (*out || !in[0] || !in[1])
         return NULL;
@@ -132,7 +126,7 @@ KNOWN(div)
         if (b == 0 || (a == INT64_MIN && b == -1))
             return NULL;
         *out = dim_const(dims_of(op), a / b);
-    } else if (at_least(in[0], 0) && at_least(in[1], 1)) {
+    } else if (dim_at_least(in[0], 0) && dim_at_least(in[1], 1)) {
         *out = dim_floordiv(dims_of(op), in[0], in[1]);
     } else {
         return NULL;
@@ -144,7 +138,7 @@ KNOWN(div)
 KNOWN(mod)
 {
     bool truncates = ir_attr_int(op, "fmod", 0) != 0;
-    if (!in[0] || !in[1] || !at_least(in[1], 1) || (truncates && !at_least(in[0], 0)))
+    if (!in[0] || !in[1] || !dim_at_least(in[1], 1) || (truncates && !dim_at_least(in[0], 0)))
         return NULL;
     *out = dim_mod(dims_of(op), in[0], in[1]);
     TRY_ALLOC(*out);
@@ -164,7 +158,7 @@ KNOWN(neg)
 
 KNOWN(abs)
 {
-    if (in[0] && at_least(in[0], 0))
+    if (in[0] && dim_at_least(in[0], 0))
         *out = in[0];
     else if (in[0] && in[0]->kind == DIM_CONST)
         return known_neg(op, in, out);

@@ -148,11 +148,10 @@ static tssa_status *range_elements(struct ir_graph *graph, struct ir_op *op,
 INFER_RULE(range)
 {
     const struct dim *delta = known_scalar(op, 2), *length;
-    int64_t value;
     tssa_dtype dtype = infer_dtype(op, 0);
     for (uint32_t i = 1; i < 3 && dtype == TSSA_UNDEFINED; i++)
         dtype = infer_dtype(op, i);
-    if (dim_is_const(delta, &value) && value == 0)
+    if (dim_is(delta, 0))
         return ERROR(TSSA_MALFORMED, "delta is 0");
     length = range_length(graph, op);
     if (!length)

@@ -62,12 +62,6 @@ static const struct dim *not_negative(struct ir_graph *graph, const struct dim *
     return dim && dim->low >= 0 ? dim : dim_max(&graph->dims, dim, dim_const(&graph->dims, 0));
 }
 
-static bool is_const(const struct dim *dim, int64_t value)
-{
-    int64_t v;
-    return dim_is_const(dim, &v) && v == value;
-}
-
 /* ---- Reshape -------------------------------------------------------------------------------------- */
 
 /* The target of a Reshape: each dim is copied from the operand, given, or the rest (-1). */
@@ -155,7 +149,7 @@ static tssa_status *reshape_rest(struct ir_graph *graph, const struct ir_op *op,
         if (i == target->rest || target->copied[i])
             continue;
         int equal =
-            is_const(target->dims[i], 0) ? -1 : equal_dim(op, x_rank, cancelled, target->dims[i]);
+            dim_is(target->dims[i], 0) ? -1 : equal_dim(op, x_rank, cancelled, target->dims[i]);
         if (equal >= 0)
             cancelled[equal] = true;
         else
@@ -252,7 +246,7 @@ INFER_RULE(squeeze)
             return set_fresh(op, count >= 0 && count <= rank ? rank - count : -1);
     } else {
         for (int i = 0; i < rank; i++) {
-            marked[i] = is_const(dims[i], 1);
+            marked[i] = dim_is(dims[i], 1);
             if (!marked[i] && dims[i]->low <= 1 && dims[i]->high >= 1)
                 return set_fresh(op, -1);
         }
@@ -396,7 +390,7 @@ INFER_RULE(space_to_depth)
 /* A [0] beside operands of another rank adds nothing (see the kernel). */
 static bool is_legacy_empty(const struct ir_op *op, uint32_t index)
 {
-    return infer_rank(op, index) == 1 && is_const(infer_dim(op, index, 0), 0);
+    return infer_rank(op, index) == 1 && dim_is(infer_dim(op, index, 0), 0);
 }
 
 /* The elements of all operands, one after the other. */
@@ -438,11 +432,11 @@ INFER_RULE(concat)
         if (dtype == TSSA_UNDEFINED)
             dtype = infer_dtype(op, i);
         complete = complete && infer_rank(op, i) >= 0;
-        if (rank < 0 || (rank == 1 && is_const(dims[0], 0)))
+        if (rank < 0 || (rank == 1 && dim_is(dims[0], 0)))
             rank = infer_rank(op, i) >= 0 ? read_dims(op, i, dims) : rank;
     }
     /* Of one that may turn out to be a [0], the rank says nothing. */
-    if (rank < 0 || (rank == 1 && !complete && is_const(dims[0], 0)))
+    if (rank < 0 || (rank == 1 && !complete && dim_is(dims[0], 0)))
         return infer_set_unranked(op, 0, dtype);
     TRY(infer_axis(op, ir_attr_int(op, "axis", 1), rank, &axis));
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -662,7 +656,7 @@ INFER_RULE(slice)
         cut.start = list_element(op, 1, (size_t)i, NULL);
         cut.end = list_element(op, 2, (size_t)i, NULL);
         const struct dim *step = list_element(op, 4, (size_t)i, one);
-        if (is_const(step, 0))
+        if (dim_is(step, 0))
             return ERROR(TSSA_MALFORMED, "the step of axis %d is 0", axis);
         if (!dim_is_const(step, &cut.step))
             cut.step = 0;

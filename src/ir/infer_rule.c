@@ -90,14 +90,13 @@ static const struct dim *rest_of(struct walk *walk, const struct dim *const *dim
 {
     struct dim_table *table = &walk->graph->dims;
     const struct dim *all = dim_const(table, 1), *given = dim_const(table, 1);
-    int64_t value;
     for (int i = 0; i < walk->rank; i++)
         all = dim_mul(table, all, walk->dims[i]);
     for (uint32_t i = 0; i < n; i++)
-        if (!dim_is_const(dims[i], &value) || value != -1)
+        if (!dim_is(dims[i], -1))
             given = dim_mul(table, given, dims[i]);
     /* A product of 0 leaves the rest open. */
-    if (dim_is_const(given, &value) && value == 0)
+    if (dim_is(given, 0))
         return dim_const(table, 0);
     return dim_floordiv(table, all, given);
 }

@@ -124,7 +124,7 @@ static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op,
                                    const struct dim *whole)
 {
     const struct ir_known *sizes = infer_known(op, 1);
-    int64_t dim, size, other;
+    int64_t dim, size;
     if (!ir_operand(op, 1))
         return dim_const(&graph->dims, 1);
     if (!sizes || sizes->count == 0 || !dim_is_const(sizes->elements[0], &size))
@@ -133,7 +133,7 @@ static const struct dim *part_size(struct ir_graph *graph, struct ir_op *op,
     bool same =
         infer_rank(op, 1) == 1 || (size > 0 && dim_is_const(whole, &dim) && dim % size == 0);
     for (size_t i = 1; same && i < sizes->count; i++)
-        same = dim_is_const(sizes->elements[i], &other) && other == size;
+        same = dim_is(sizes->elements[i], size);
     return same ? sizes->elements[0] : infer_fresh(op);
 }
 

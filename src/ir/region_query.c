@@ -11,19 +11,14 @@ static struct dim_table *table_of(const struct region_space *space)
     return &space->graph->dims;
 }
 
-static bool at_least(const struct dim *dim, int64_t value)
-{
-    return dim && dim->low >= value;
-}
-
 static bool proven_le(struct region_space *space, const struct dim *a, const struct dim *b)
 {
-    return at_least(dim_sub(table_of(space), b, a), 0);
+    return dim_at_least(dim_sub(table_of(space), b, a), 0);
 }
 
 static bool proven_lt(struct region_space *space, const struct dim *a, const struct dim *b)
 {
-    return at_least(dim_sub(table_of(space), b, a), 1);
+    return dim_at_least(dim_sub(table_of(space), b, a), 1);
 }
 
 static bool is_proven_empty(const struct dim *count)
@@ -136,8 +131,7 @@ static const struct dim *highest(struct region_space *space, const struct region
 
 static int64_t stride_of(const struct region_axis *axis)
 {
-    int64_t count;
-    if (dim_is_const(axis->count, &count) && count == 1)
+    if (dim_is(axis->count, 1))
         return 0; /* any */
     return axis->step < 0 ? -axis->step : axis->step;
 }

@@ -41,12 +41,6 @@ static int64_t number(const struct rule_step *step, uint32_t i)
     return step->params[i].value;
 }
 
-static bool is_number(const struct dim *dim, int64_t value)
-{
-    int64_t n;
-    return dim_is_const(dim, &n) && n == value;
-}
-
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
 static void remove_dim(struct shape *shape, int64_t axis)
@@ -134,9 +128,9 @@ static bool shape_expand(struct steps *steps, const struct rule_step *step)
         return false;
     for (uint32_t i = 0; i < step->n_params; i++) {
         const struct dim *to = param_dim(steps, step, i), **dim = &steps->now.dims[i];
-        if (is_number(to, 1) || (dim_is_const(*dim, &value) && value != 1))
+        if (dim_is(to, 1) || (dim_is_const(*dim, &value) && value != 1))
             continue;
-        *dim = is_number(*dim, 1) || (to && to->low >= 2) ? to : NULL;
+        *dim = dim_is(*dim, 1) || (to && to->low >= 2) ? to : NULL;
     }
     return true;
 }
@@ -195,7 +189,7 @@ static bool has_shape(const struct rule_step *step, const struct shape *shape)
     if (!all_constant(step) || (int)step->n_params != shape->rank)
         return false;
     for (uint32_t i = 0; i < step->n_params; i++)
-        if (!is_number(shape->dims[i], number(step, i)))
+        if (!dim_is(shape->dims[i], number(step, i)))
             return false;
     return true;
 }
@@ -687,7 +681,7 @@ static bool invert_step(const struct rule_step *step, const struct shape *before
         return reverses_all(step, before);
     case RULE_SELECT: /* of an axis of one element */
         *out = (struct rule_step){RULE_UNSQUEEZE, 1, step->params};
-        return number(step, 0) < before->rank && is_number(before->dims[number(step, 0)], 1);
+        return number(step, 0) < before->rank && dim_is(before->dims[number(step, 0)], 1);
     default:
         return false;
     }

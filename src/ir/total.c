@@ -19,19 +19,13 @@ static bool is_ranked(const struct ir_op *op, uint32_t index)
     return is_tensor(op, index) && ir_operand(op, index)->type->rank >= 0;
 }
 
-static bool is_one(const struct dim *dim)
-{
-    int64_t size;
-    return dim_is_const(dim, &size) && size == 1;
-}
-
 /* The trailing dims of two shapes, without the last `skip`, broadcast in every run. Shapes that broadcast
  * two by two broadcast all together. */
 static bool dims_broadcast(const struct ir_type *a, const struct ir_type *b, int skip)
 {
     for (int i = skip + 1; i <= a->rank && i <= b->rank; i++) {
         const struct dim *x = a->dims[a->rank - i], *y = b->dims[b->rank - i];
-        if (x != y && !is_one(x) && !is_one(y))
+        if (x != y && !dim_is(x, 1) && !dim_is(y, 1))
             return false;
     }
     return true;
@@ -86,7 +80,7 @@ static bool is_squeeze_total(const struct ir_op *op)
     int rank = infer_rank(op, 0);
     for (size_t i = 0; i < count; i++) {
         axis = (int)(axes[i] < 0 ? axes[i] + rank : axes[i]);
-        if (axis < 0 || axis >= rank || !is_one(infer_dim(op, 0, axis)))
+        if (axis < 0 || axis >= rank || !dim_is(infer_dim(op, 0, axis), 1))
             return false;
     }
     return true;
@@ -161,7 +155,7 @@ static bool is_expand_total(const struct ir_op *op)
         const struct dim *dim = infer_dim(op, 0, rank - i);
         if (shape[count - (size_t)i] < 0)
             return false;
-        if (!is_one(dim) && shape[count - (size_t)i] != 1 &&
+        if (!dim_is(dim, 1) && shape[count - (size_t)i] != 1 &&
             (!dim_is_const(dim, &size) || size != shape[count - (size_t)i]))
             return false;
     }

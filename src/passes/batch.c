@@ -379,7 +379,6 @@ static bool is_assign_total(const struct ir_op *op)
     const struct dim *dims[TSSA_MAX_RANK];
     const struct ir_type *base = ir_operand(op, 0)->type, *source = ir_operand(op, 1)->type;
     int rank;
-    int64_t size;
     if (!region_never_fails(op) || source->kind != TYPE_TENSOR || source->rank < 0)
         return false;
     /* Only the op's graph is written to. */
@@ -389,7 +388,7 @@ static bool is_assign_total(const struct ir_op *op)
     tssa_status_free(status);
     for (int i = 1; fits && i <= source->rank; i++) {
         const struct dim *dim = source->dims[source->rank - i];
-        fits = dim == dims[rank - i] || (dim_is_const(dim, &size) && size == 1);
+        fits = dim == dims[rank - i] || dim_is(dim, 1);
     }
     return fits;
 }

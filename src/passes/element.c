@@ -37,7 +37,7 @@ static const struct {
 static bool has_one_element(const struct ir_type *type)
 {
     for (int i = 0; i < type->rank; i++)
-        if (!element_dim_is(type->dims[i], 1))
+        if (!dim_is(type->dims[i], 1))
             return false;
     return type->rank >= 0;
 }

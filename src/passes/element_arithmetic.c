@@ -17,7 +17,7 @@ static bool read_broadcast(struct reader *reader, const struct ir_value *value, 
         return false;
     for (int i = 0; i < from; i++) {
         const struct dim *dim = operand->type->dims[i];
-        if (element_dim_is(dim, 1)) {
+        if (dim_is(dim, 1)) {
             if (!element_set(reader, 0, &inner[i]))
                 return false;
         } else if (dim == value->type->dims[rank - from + i]) {
@@ -124,7 +124,7 @@ static int read_condition(struct reader *reader, const struct ir_value *where,
     for (int i = 0; i < from; i++) {
         if (condition->type->dims[i] == where->type->dims[rank - from + i])
             inner[i] = at[rank - from + i];
-        else if (!element_dim_is(condition->type->dims[i], 1) || !element_set(reader, 0, &inner[i]))
+        else if (!dim_is(condition->type->dims[i], 1) || !element_set(reader, 0, &inner[i]))
             return -1;
     }
     bool swapped = ir_op_is(op, IR_OP_Greater);

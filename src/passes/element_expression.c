@@ -6,12 +6,6 @@
 
 /* ---- Expressions ---------------------------------------------------------------------------------- */
 
-bool element_dim_is(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 bool element_set(struct reader *reader, int64_t number, struct element *out)
 {
     if (element_number(reader->graph, number, out))
@@ -37,12 +31,12 @@ bool element_coordinate(struct ir_graph *graph, int axis, struct element *elemen
 int element_coordinate_of(const struct element *element, const struct element_space *space)
 {
     int found = -1;
-    if (element->scalar || !element_dim_is(element->offset, 0))
+    if (element->scalar || !dim_is(element->offset, 0))
         return -1;
     for (int i = 0; i < space->rank; i++) {
-        if (!element->factors[i] || element_dim_is(space->extents[i], 1))
+        if (!element->factors[i] || dim_is(space->extents[i], 1))
             continue;
-        if (found >= 0 || !element_dim_is(element->factors[i], 1))
+        if (found >= 0 || !dim_is(element->factors[i], 1))
             return -1;
         found = i;
     }
@@ -68,12 +62,12 @@ bool element_made(struct reader *reader, const struct dim *dim)
 
 static const struct dim *no_zero(const struct dim *factor)
 {
-    return element_dim_is(factor, 0) ? NULL : factor;
+    return dim_is(factor, 0) ? NULL : factor;
 }
 
 static bool is_zero_base(const struct element *a)
 {
-    return !a->scalar && element_dim_is(a->offset, 0);
+    return !a->scalar && dim_is(a->offset, 0);
 }
 
 bool element_add(struct reader *reader, const struct element *a, const struct element *b,
@@ -110,7 +104,7 @@ bool element_scale(struct reader *reader, const struct element *a, const struct 
     struct dim_table *dims = &reader->graph->dims;
     struct element product = {.scalar = a->scalar};
     int64_t number;
-    if (element_dim_is(by, 1)) {
+    if (dim_is(by, 1)) {
         *out = *a;
         return true;
     }

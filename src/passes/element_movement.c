@@ -75,7 +75,7 @@ static bool slice_start(struct reader *reader, const struct ir_value *value, siz
     int64_t start, size;
     if (!starts || !dim_is_const(starts->elements[i], &start)) {
         const struct ir_type *type = ir_operand(value->op, 1)->type;
-        return step > 0 && type->rank == 1 && element_dim_is(type->dims[0], 1) &&
+        return step > 0 && type->rank == 1 && dim_is(type->dims[0], 1) &&
                element_read_single(reader, value, 1, out) && element_is_index(reader, out);
     }
     if (dim_is_const(dim, &size)) {
@@ -132,9 +132,9 @@ bool element_read_tile(struct reader *reader, const struct ir_value *value,
         int64_t place, size = 1;
         if (dim == value->type->dims[i])
             inner[i] = at[i];
-        else if (element_dim_is(dim, 1) ||
+        else if (dim_is(dim, 1) ||
                  (element_is_number(&at[i], &place) && dim_is_const(dim, &size) && size > 0)) {
-            if (!element_set(reader, element_dim_is(dim, 1) ? 0 : place % size, &inner[i]))
+            if (!element_set(reader, dim_is(dim, 1) ? 0 : place % size, &inner[i]))
                 return false;
         } else {
             return false;
@@ -176,7 +176,7 @@ static int long_axes(const struct ir_type *type, int *axes)
 {
     int n = 0;
     for (int i = 0; i < type->rank; i++)
-        if (!element_dim_is(type->dims[i], 1))
+        if (!dim_is(type->dims[i], 1))
             axes[n++] = i;
     return n;
 }

@@ -44,7 +44,6 @@ element_read_fn element_read_same, element_read_cast, element_read_add, element_
 
 /* ---- Expressions ---------------------------------------------------------------------------------- */
 
-bool element_dim_is(const struct dim *dim, int64_t value);
 /* Notes that memory ran out when `dim` is NULL. */
 bool element_made(struct reader *reader, const struct dim *dim);
 bool element_set(struct reader *reader, int64_t number, struct element *out);

@@ -23,7 +23,7 @@ static bool add_axis(const struct element_space *space, const struct element *at
     low = high = number;
     path->offset += number * stride;
     for (int i = 0; i < space->rank; i++) {
-        if (!at->factors[i] || element_dim_is(space->extents[i], 1))
+        if (!at->factors[i] || dim_is(space->extents[i], 1))
             continue;
         if (!dim_is_const(at->factors[i], &factor) || !most_positions(space->extents[i], &extent) ||
             __builtin_mul_overflow(factor, extent - 1, &span) || span >= dim || span <= -dim ||

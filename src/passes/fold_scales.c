@@ -287,9 +287,8 @@ static bool is_padded(const struct ir_op *conv)
 
 static bool has_channels(const struct ir_value *x, const struct product *p)
 {
-    int64_t channels;
     return x && x->type->kind == TYPE_TENSOR && x->type->rank == p->rank &&
-           dim_is_const(x->type->dims[p->in_axis], &channels) && channels == p->in;
+           dim_is(x->type->dims[p->in_axis], p->in);
 }
 
 static void follow_before(const struct product *p, struct chain *chain)

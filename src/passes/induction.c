@@ -25,10 +25,8 @@ struct variable {
 /* One element of a type whose arithmetic wraps. */
 static bool is_counter_type(const struct ir_type *type)
 {
-    int64_t size = 1;
     return type->kind == TYPE_TENSOR && (type->dtype == TSSA_INT64 || type->dtype == TSSA_INT32) &&
-           (type->rank == 0 ||
-            (type->rank == 1 && dim_is_const(type->dims[0], &size) && size == 1));
+           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
 }
 
 /* A constant in the body is as good as a value from outside. */

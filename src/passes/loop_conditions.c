@@ -39,11 +39,9 @@ static bool counts(const struct loop *loop, const struct ir_value *value, int64_
 
 static bool is_limit(const struct loop *loop, const struct ir_value *value)
 {
-    int64_t size = 1;
     const struct ir_type *type = value ? value->type : NULL;
     return type && type->kind == TYPE_TENSOR && type->dtype == TSSA_INT64 &&
-           (type->rank == 0 ||
-            (type->rank == 1 && dim_is_const(type->dims[0], &size) && size == 1)) &&
+           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1))) &&
            (ir_value_constant(value) || !loop_makes(loop, value));
 }
 

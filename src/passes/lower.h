@@ -101,12 +101,6 @@ tssa_status *lower_is_chained(struct lowering *l, const struct ir_op *op, bool *
 tssa_status *lower_chain(struct lowering *l, struct ir_op *const *ops, uint32_t n,
                          struct ir_value **y);
 
-static inline bool lower_is_number(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 static inline int lower_rank(const struct ir_value *value)
 {
     return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;

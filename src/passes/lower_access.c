@@ -49,7 +49,7 @@ static uint32_t axes_put_back(const struct reader *r, int64_t axis)
 static bool selects_only(const struct reader *r, const struct rule_step *step, int64_t axis)
 {
     return !step->params[1].is_operand && (number(step, 1) == 0 || number(step, 1) == -1) &&
-           lower_rank(r->x) > axis && lower_is_number(r->x->type->dims[axis], 1);
+           lower_rank(r->x) > axis && dim_is(r->x->type->dims[axis], 1);
 }
 
 static void read_select(struct reader *r, const struct rule_step *step)

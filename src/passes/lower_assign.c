@@ -71,7 +71,7 @@ static struct ir_value *uniform_source(struct writer *w, int axis, int mask_rank
         return NULL;
     if (at < 0)
         return w->s;
-    if (!lower_is_number(w->s->type->dims[at], 1))
+    if (!dim_is(w->s->type->dims[at], 1))
         return NULL;
     for (int i = 0; i < mask_rank - 1; i++)
         axes[i] = at + i;

@@ -23,7 +23,7 @@ static bool is_box(const struct region *region)
     }
     /* The region's other axes have one element. */
     for (int i = 0; i < region->rank; i++)
-        if (!used[i] && !lower_is_number(region->dims[i], 1))
+        if (!used[i] && !dim_is(region->dims[i], 1))
             return false;
     return true;
 }
@@ -221,8 +221,7 @@ static struct ir_value *write_around(struct writer *w, struct ir_value *x, struc
     lower_dynamic_bounds(w, x, axis, &start, &end);
     struct ir_value *const parts[] = {lower_slice(w->l, x, axis, lower_list(w->l, 0), start), part,
                                       lower_slice(w->l, x, axis, end, lower_list(w->l, INT64_MAX))};
-    uint32_t first =
-        lower_is_number(lower_param_dim(w, &w->dynamic[axis]->params[1]), 0); /* nothing */
+    uint32_t first = dim_is(lower_param_dim(w, &w->dynamic[axis]->params[1]), 0); /* nothing */
     return lower_concat(w->l, 3 - first, parts + first, axis);
 }
 
@@ -295,7 +294,7 @@ static bool run_forwards(struct writer *w, int i)
 {
     struct region_axis *at = &w->region.axes[i];
     struct dim_table *table = &w->l->graph->dims;
-    if (lower_is_number(at->count, 1))
+    if (dim_is(at->count, 1))
         at->step = 1;
     if (at->step > 0 || !at->exact)
         return false;

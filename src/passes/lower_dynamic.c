@@ -32,11 +32,6 @@ const struct dim *lower_param_dim(struct writer *w, const struct rule_param *par
                              : dim_const(&w->l->graph->dims, param->value);
 }
 
-static bool at_least(const struct dim *dim, int64_t value)
-{
-    return dim && dim->low >= value;
-}
-
 /* Is there a step that cuts the axis at [start, end), which needs no counting from the end? An index
  * may: it is made one that does not. */
 bool lower_is_dynamic(struct writer *w, int axis)
@@ -46,8 +41,8 @@ bool lower_is_dynamic(struct writer *w, int axis)
         return step != NULL;
     const struct dim *start = lower_param_dim(w, &step->params[1]),
                      *end = lower_param_dim(w, &step->params[2]);
-    return lower_is_number(lower_param_dim(w, &step->params[3]), 1) && at_least(start, 0) &&
-           at_least(dim_sub(&w->l->graph->dims, end, start), 0);
+    return dim_is(lower_param_dim(w, &step->params[3]), 1) && dim_at_least(start, 0) &&
+           dim_at_least(dim_sub(&w->l->graph->dims, end, start), 0);
 }
 
 /* [start, end) as lists of one element. */
@@ -62,7 +57,7 @@ void lower_dynamic_bounds(struct writer *w, struct ir_value *x, int axis, struct
         *end = lower_number_list(w->l, &number);
         return;
     }
-    if (!at_least(lower_param_dim(w, &step->params[1]), 0)) {
+    if (!dim_at_least(lower_param_dim(w, &step->params[1]), 0)) {
         struct lower_number dim = lower_dim(w->l, x, axis);
         *start = lower_binary(w->l, IR_OP_Mod, *start, lower_number_list(w->l, &dim));
     }

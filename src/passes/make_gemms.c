@@ -17,12 +17,11 @@
 static bool is_bias(const struct ir_value *value, const struct product *p)
 {
     const struct ir_type *type = value ? value->type : NULL;
-    int64_t dim;
     if (!type || type->kind != TYPE_TENSOR || type->dtype != p->w->dtype || type->rank < 1 ||
         type->rank > 2)
         return false;
-    return dim_is_const(type->dims[type->rank - 1], &dim) && dim == p->out &&
-           (type->rank == 1 || (dim_is_const(type->dims[0], &dim) && dim == 1));
+    return dim_is(type->dims[type->rank - 1], p->out) &&
+           (type->rank == 1 || dim_is(type->dims[0], 1));
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)

@@ -15,18 +15,12 @@
 
 #include "passes/pass.h"
 
-static bool is_one(const struct dim *dim)
-{
-    int64_t value;
-    return dim_is_const(dim, &value) && value == 1;
-}
-
 /* A row, or rows each in a matrix of its own: [1, K] or [..., 1, 1, K]. */
 static bool is_row(const struct ir_value *value)
 {
     const struct ir_type *type = value->type;
-    return type->kind == TYPE_TENSOR && type->rank >= 2 && is_one(type->dims[type->rank - 2]) &&
-           (type->rank == 2 || is_one(type->dims[type->rank - 3]));
+    return type->kind == TYPE_TENSOR && type->rank >= 2 && dim_is(type->dims[type->rank - 2], 1) &&
+           (type->rank == 2 || dim_is(type->dims[type->rank - 3], 1));
 }
 
 static const struct tensor *stacked_matrices(const struct ir_value *value)

@@ -52,11 +52,9 @@ struct peel {
 
 static bool is_single(const struct ir_value *value)
 {
-    int64_t size = 1;
     const struct ir_type *type = value->type;
     return type->kind == TYPE_TENSOR &&
-           (type->rank == 0 ||
-            (type->rank == 1 && dim_is_const(type->dims[0], &size) && size == 1));
+           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
 }
 
 /* Is an If's or Where's condition computed from this value? */

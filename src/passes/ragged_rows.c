@@ -43,11 +43,6 @@ struct part {
     struct cut source; /* when not uniform: along axis 0 */
 };
 
-static bool is_one(const struct dim *dim)
-{
-    return lower_is_number(dim, 1);
-}
-
 /* ---- Slices --------------------------------------------------------------------------------------- */
 
 static bool read_bound(const struct ir_op *op, const struct rule_param *param,
@@ -111,7 +106,7 @@ static bool is_fixed(struct pass_context *pass, const struct element_space *spac
                      const struct element *element, const struct dim *dim)
 {
     for (int i = 0; i < space->rank; i++)
-        if (element->factors[i] && !is_one(space->extents[i]))
+        if (element->factors[i] && !dim_is(space->extents[i], 1))
             return false;
     return element->witness && element_within(pass->graph, space, element, dim);
 }
@@ -121,7 +116,7 @@ static int moving_coordinate(const struct element_space *space, const struct ele
 {
     int coordinate = element_coordinate_of(element, space);
     for (int i = 0; i < space->rank; i++)
-        if (i != coordinate && !is_one(space->extents[i]))
+        if (i != coordinate && !dim_is(space->extents[i], 1))
             return -1;
     return coordinate;
 }
@@ -168,7 +163,7 @@ static bool has_rows(const struct ir_type *from, const struct ir_type *data, int
         if (from->dims[from->rank - i] != data->dims[data->rank - i])
             return false;
     for (int i = 0; i < from->rank - n_trailing; i++)
-        n_long += !is_one(from->dims[i]);
+        n_long += !dim_is(from->dims[i], 1);
     return n_long <= 1;
 }
 
@@ -178,7 +173,7 @@ static bool is_uniform(const struct ir_type *from, int n_trailing)
     if (from->kind != TYPE_TENSOR || from->rank < 0)
         return false;
     for (int i = 0; i < from->rank - n_trailing; i++)
-        if (!is_one(from->dims[i]))
+        if (!dim_is(from->dims[i], 1))
             return false;
     return true;
 }

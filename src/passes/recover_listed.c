@@ -8,12 +8,6 @@
 #include "ir/infer.h"
 #include "passes/recover.h"
 
-static bool is_one(const struct dim *dim)
-{
-    int64_t size;
-    return dim_is_const(dim, &size) && size == 1;
-}
-
 /* ---- Indices -------------------------------------------------------------------------------------- */
 
 /* Column `column` of the indices: a row of what NonZero gives, at one coordinate of the position. */
@@ -42,7 +36,7 @@ static tssa_status *trace_column(struct pass_context *pass, const struct ir_op *
 static bool lists_all(const struct element_space *space, int coordinate)
 {
     for (int i = 0; i < space->rank; i++)
-        if (i != coordinate && !is_one(space->extents[i]))
+        if (i != coordinate && !dim_is(space->extents[i], 1))
             return false;
     return true;
 }
@@ -91,7 +85,7 @@ static tssa_status *read_value(struct pass_context *pass, struct ir_op *op, int 
         return NULL;
     for (int i = 0; i < extra; i++) {
         axes[i] = i;
-        if (!is_one(inner->type->dims[i]))
+        if (!dim_is(inner->type->dims[i], 1))
             return NULL;
     }
     if (extra > 0)

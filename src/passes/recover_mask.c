@@ -8,12 +8,6 @@
 #include "ir/infer.h"
 #include "passes/recover.h"
 
-static bool is_number(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 /* One axis of a box: all of it, start, start + step, .. end (exclusive), or one position. */
 struct side {
     bool whole;
@@ -71,7 +65,7 @@ static bool read_constant_mask(const struct tensor *mask, bool negated, struct b
         return false;
     for (int i = 0; i < mask->rank; i++) {
         struct side *side = &box->sides[skip + i];
-        if (is_number(box->dims[skip + i], mask->dims[i])) {
+        if (dim_is(box->dims[skip + i], mask->dims[i])) {
             int64_t count = read_side(mask, negated, i, side);
             if (count == 0)
                 return false;
@@ -99,7 +93,7 @@ static tssa_status *read_operand(struct pass_context *pass, const struct ir_op *
         return NULL;
     for (int i = 0; i < value->type->rank; i++) {
         int axis = box->rank - value->type->rank + i;
-        bool single = is_number(value->type->dims[i], 1);
+        bool single = dim_is(value->type->dims[i], 1);
         if (!single && value->type->dims[i] != box->dims[axis])
             return NULL;
         if (single ? !element_number(pass->graph, 0, &at[i])
@@ -113,12 +107,12 @@ static tssa_status *read_operand(struct pass_context *pass, const struct ir_op *
 static int coordinate_of(const struct element *element, int rank)
 {
     int axis = -1;
-    if (element->scalar || !is_number(element->offset, 0))
+    if (element->scalar || !dim_is(element->offset, 0))
         return -1;
     for (int i = 0; i < rank; i++) {
         if (!element->factors[i])
             continue;
-        if (axis >= 0 || !is_number(element->factors[i], 1))
+        if (axis >= 0 || !dim_is(element->factors[i], 1))
             return -1;
         axis = i;
     }
@@ -258,7 +252,7 @@ static tssa_status *read_one_hot(struct pass_context *pass, const struct ir_op *
         !box->sides[side].whole)
         return NULL;
     for (int i = 0; i < index->type->rank; i++) {
-        if (!is_number(index->type->dims[i], 1))
+        if (!dim_is(index->type->dims[i], 1))
             return NULL;
         if (!element_number(pass->graph, 0, &at[i]))
             return status_out_of_memory();
@@ -324,7 +318,7 @@ static void draft_box(const struct box *box, const struct ir_type *type, struct 
     int skip = box->rank - type->rank, region_axis = 0;
     for (int i = 0; i < type->rank; i++) {
         const struct side *side = &box->sides[skip + i];
-        bool single = is_number(type->dims[i], 1) && !is_number(box->dims[skip + i], 1);
+        bool single = dim_is(type->dims[i], 1) && !dim_is(box->dims[skip + i], 1);
         bool position = is_position(side, box->dims[skip + i]);
         if (position || side->at) {
             if (single)
@@ -369,7 +363,7 @@ static bool broadcasts(const struct box *box, const struct ir_type *source)
 {
     int skip = box->rank - source->rank;
     for (int i = 0; i < source->rank; i++)
-        if (source->dims[i] != box->dims[skip + i] && !is_number(source->dims[i], 1))
+        if (source->dims[i] != box->dims[skip + i] && !dim_is(source->dims[i], 1))
             return false;
     return true;
 }
@@ -435,7 +429,7 @@ static tssa_status *read_start(struct pass_context *pass, const struct ir_op *op
     if (!element_coordinate(pass->graph, 0, &at))
         return status_out_of_memory();
     TRY(element_read(pass->graph, &space, indices, &at, &element, proven, &doubt));
-    if (is_number(space.extents[0], 1))
+    if (dim_is(space.extents[0], 1))
         element.factors[0] = NULL;
     *proven = *proven && element_is_number(&element, start);
     return NULL;

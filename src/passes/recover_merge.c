@@ -6,12 +6,6 @@
 #include "ir/infer.h"
 #include "passes/recover.h"
 
-static bool is_number(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 static bool has_one_use(const struct ir_value *value)
 {
     return value->uses && !value->uses->next;
@@ -240,7 +234,7 @@ tssa_status *recover_concat(struct pass_context *pass, struct ir_op *op)
     if (!whole)
         return NULL;
     for (uint32_t i = 0; i < op->n_operands; i++) {
-        if (pieces[i].of || is_number(pieces[i].length, 0))
+        if (pieces[i].of || dim_is(pieces[i].length, 0))
             continue;
         if (written >= 0)
             return NULL; /* two values: that is no single write */

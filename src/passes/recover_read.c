@@ -8,12 +8,6 @@
 
 typedef bool (*movement_fn)(const struct ir_op *op, struct rule_draft *draft);
 
-static bool is_number(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 static const struct ir_type *base_type(const struct ir_op *op)
 {
     return ir_operand(op, 0)->type;
@@ -24,7 +18,7 @@ static const struct ir_type *base_type(const struct ir_op *op)
 static bool has_one_element(const struct ir_value *value)
 {
     for (int i = 0; i < value->type->rank; i++)
-        if (!is_number(value->type->dims[i], 1))
+        if (!dim_is(value->type->dims[i], 1))
             return false;
     return value->type->rank >= 0;
 }
@@ -269,7 +263,7 @@ static bool move_squeeze(const struct ir_op *op, struct rule_draft *draft)
     if (op->results[0].type->rank < 0)
         return false;
     for (int i = 0; i < type->rank; i++)
-        if (is_number(type->dims[i], 1))
+        if (dim_is(type->dims[i], 1))
             axes[count++] = i;
     if (count)
         draft_step(draft, RULE_SQUEEZE, count, axes);
@@ -323,7 +317,7 @@ static bool move_reshape(const struct ir_op *op, struct rule_draft *draft)
     if (!shape || op->results[0].type->rank < 0)
         return false;
     for (size_t i = 0; i < shape->count; i++)
-        has_rest |= is_number(shape->elements[i], -1);
+        has_rest |= dim_is(shape->elements[i], -1);
     if (!has_rest &&
         count_elements(dims, base_type(op)) != count_elements(dims, op->results[0].type))
         return false;
@@ -335,7 +329,7 @@ static bool move_expand(const struct ir_op *op, struct rule_draft *draft)
 {
     const struct ir_type *from = base_type(op), *type = op->results[0].type;
     const struct ir_known *shape = infer_known(op, 1);
-    int64_t dims[TSSA_MAX_RANK], value;
+    int64_t dims[TSSA_MAX_RANK];
     if (type->rank < from->rank || !shape || shape->count > (size_t)type->rank)
         return false;
     for (int i = 0; i < type->rank; i++) {
@@ -344,7 +338,7 @@ static bool move_expand(const struct ir_op *op, struct rule_draft *draft)
         if (dim_is_const(type->dims[i], &dims[i]))
             continue;
         if (own < 0 || type->dims[i] != from->dims[own] ||
-            !(given < 0 || asked == from->dims[own] || (dim_is_const(asked, &value) && value == 1)))
+            !(given < 0 || asked == from->dims[own] || dim_is(asked, 1)))
             return false;
         dims[i] = 1;
     }

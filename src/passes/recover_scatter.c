@@ -23,12 +23,6 @@ struct places {
     char why[384]; /* when they are no region: the fact that is missing */
 };
 
-static bool is_number(const struct dim *dim, int64_t value)
-{
-    int64_t number;
-    return dim_is_const(dim, &number) && number == value;
-}
-
 /* ---- The region of places ------------------------------------------------------------------------- */
 
 /* Coordinates of size one move nothing. */
@@ -36,7 +30,7 @@ static int find_move(const struct places *places, int axis)
 {
     int found = -1;
     for (int i = 0; i < places->space.rank; i++) {
-        if (!places->at[axis].factors[i] || is_number(places->space.extents[i], 1))
+        if (!places->at[axis].factors[i] || dim_is(places->space.extents[i], 1))
             continue;
         if (found >= 0)
             return -2;
@@ -111,7 +105,7 @@ static bool draft_moving(struct ir_graph *graph, struct places *places, int axis
     for (int i = 0; i < places->space.rank; i++)
         if (i != coordinate)
             base.factors[i] = NULL;
-    if (is_number(count, 0)) { /* no bound needs to make sense */
+    if (dim_is(count, 0)) { /* no bound needs to make sense */
         draft_slice(draft, region_axis, 0, 0, 1);
         return true;
     }
@@ -167,7 +161,7 @@ static bool is_one_to_one(struct places *places)
             moved[coordinate] = true;
     }
     for (int i = 0; i < places->space.rank; i++)
-        if (!moved[i] && !is_number(places->space.extents[i], 1)) {
+        if (!moved[i] && !dim_is(places->space.extents[i], 1)) {
             snprintf(places->why, sizeof places->why, "places repeat along axis %d of the indices",
                      i);
             return false;
@@ -216,8 +210,8 @@ static bool takes_short(struct ir_graph *graph, const struct places *places, int
     if (places->moves[axis] != -1 || at->scalar || !dim_is_const(at->offset, &number) ||
         number < 0 || number == INT64_MAX)
         return false;
-    if (is_number(extent, 1))
-        return number == 0 && is_number(dim, 1);
+    if (dim_is(extent, 1))
+        return number == 0 && dim_is(dim, 1);
     return infer_slice_length(graph, dim, at->offset, dim_const(&graph->dims, number + 1), 1) ==
            extent;
 }
@@ -483,7 +477,7 @@ static tssa_status *write_rows(struct pass_context *pass, struct ir_op *op, cons
     struct rule_draft draft = {0}, squeeze = {0};
     struct ir_value *indices = ir_operand(op, 1);
     int last = indices->type->rank - 1;
-    if (last < 1 || !is_number(indices->type->dims[last], 1))
+    if (last < 1 || !dim_is(indices->type->dims[last], 1))
         return missed(pass, op, why);
     draft_step(&squeeze, RULE_SQUEEZE, 1, (const int64_t[]){last});
     struct ir_value *list = before_unsqueeze(indices, &squeeze);
@@ -595,7 +589,7 @@ static tssa_status *read_rows(struct pass_context *pass, struct ir_op *op)
     struct rule_draft draft = {0}, squeeze = {0};
     struct ir_value *indices = ir_operand(op, 1);
     int last = indices->type->rank - 1;
-    if (last < 1 || !is_number(indices->type->dims[last], 1))
+    if (last < 1 || !dim_is(indices->type->dims[last], 1))
         return NULL;
     draft_step(&squeeze, RULE_SQUEEZE, 1, (const int64_t[]){last});
     struct ir_value *list = before_unsqueeze(indices, &squeeze);
@@ -650,7 +644,7 @@ tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op)
     struct element_doubt doubt;
     bool proven;
     if (!recover_is_ranked(base) || !recover_is_ranked(indices) || indices->type->rank != 1 ||
-        is_number(indices->type->dims[0], 1) || !op->results[0].uses)
+        dim_is(indices->type->dims[0], 1) || !op->results[0].uses)
         return NULL;
     int rank = base->type->rank;
     int64_t axis = ir_attr_int(op, "axis", 0);

@@ -134,12 +134,11 @@ static bool can_split(const struct ir_op *op)
 static tssa_status *read_column(struct ir_graph *graph, struct ir_op *before,
                                 struct ir_value *value, int64_t column, struct ir_value **out)
 {
-    int64_t columns;
     *out = value;
     if (!value || value->type->rank == 0)
         return NULL;
     int axis = value->type->rank - 1;
-    if (dim_is_const(value->type->dims[axis], &columns) && columns == 1)
+    if (dim_is(value->type->dims[axis], 1))
         column = 0;
     const struct rule_param params[2] = {rule_constant(axis), rule_constant(column)};
     const struct rule_step step = {RULE_SELECT, 2, params};

@@ -37,7 +37,7 @@ static bool read_append(const struct loop *loop, uint32_t k, struct append *appe
     return rank >= 1 && append->row->type->dtype != TSSA_UNDEFINED && lower_rank(init) == rank &&
            append->row->type->dtype == init->type->dtype &&
            infer_find_axis(ir_attr_int(concat, "axis", 0), rank, &append->axis) &&
-           lower_is_number(append->row->type->dims[append->axis], 1);
+           dim_is(append->row->type->dims[append->axis], 1);
 }
 
 /* The loop gets an output for the row, and carries the value as it was. */
