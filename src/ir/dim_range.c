@@ -64,6 +64,14 @@ int64_t range_floor_quotient(int64_t a, int64_t b)
     return q - ((a % b != 0) && ((a < 0) != (b < 0)));
 }
 
+int64_t range_floor_remainder(int64_t a, int64_t b)
+{
+    if (b == -1)
+        return 0; /* INT64_MIN % -1 traps */
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
 static int64_t ceil_quotient(int64_t a, int64_t b)
 {
     int64_t q = a / b;

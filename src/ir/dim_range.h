@@ -24,6 +24,8 @@ struct range range_of_sum(int64_t constant, uint32_t n, const struct dim *const 
                           const int64_t *coefficients, enum range_kind kind);
 /* a / b, rounded towards -infinity. */
 int64_t range_floor_quotient(int64_t a, int64_t b);
+/* What that leaves: not negative where b > 0. */
+int64_t range_floor_remainder(int64_t a, int64_t b);
 
 /* Sets the bounds of a new dim from its terms'; of a symbol, whose maker knows low and high, the rest. */
 void dim_set_bounds(struct dim *dim);

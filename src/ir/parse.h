@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the IR parser share: parser.c (graphs, blocks, ops), parse_type.c, parse_attr.c. */
+/* What the parts of the IR parser share: parser.c (graphs, blocks, ops), parse_token.c,
+ * parse_type.c, parse_attr.c. */
 #ifndef TSSA_IR_PARSE_H
 #define TSSA_IR_PARSE_H
 

@@ -87,7 +87,8 @@ static tssa_status *cut_axis(struct region_walk *walk, const struct rule_step *s
     TRY_ALLOC(end);
     TRY_ALLOC(by);
     *cut = (struct cut){0};
-    if (!dim_is_const(by, &cut->step) || cut->step == 0 || cut->step <= -WALK_FAR || cut->step >= WALK_FAR)
+    if (!dim_is_const(by, &cut->step) || cut->step == 0 || cut->step <= -WALK_FAR ||
+        cut->step >= WALK_FAR)
         return NULL;
     if (cut->step > 0)
         cut_forward(walk, dim, start, end, cut);
