@@ -66,7 +66,7 @@ static tssa_status *sequence_construct_run(struct kernel_args *args)
     TRY(kernel_tensor(args, 0, &first));
     if (!y)
         return NULL;
-    TRY(sequence_create(args->env->pool->allocator, first->dtype, &sequence));
+    TRY(sequence_create(&args->env->pool->cached, first->dtype, &sequence));
     for (uint32_t i = 0; i < args->n_inputs; i++) {
         tssa_status *status = kernel_tensor(args, i, &element);
         if (!status)
@@ -104,7 +104,7 @@ static tssa_status *sequence_empty_run(struct kernel_args *args)
 {
     const struct sequence_empty *empty = args->state;
     struct value *y = wanted_output(args);
-    return y ? sequence_create(args->env->pool->allocator, empty->dtype, y) : NULL;
+    return y ? sequence_create(&args->env->pool->cached, empty->dtype, y) : NULL;
 }
 
 const struct kernel cpu_kernel_sequence_empty = {.prepare = sequence_empty_prepare,
@@ -281,7 +281,7 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
     bool keep_axis = split->keep_dims || (args->n_inputs > 1 && args->inputs[1]);
     if (!y)
         return NULL;
-    TRY(sequence_create(args->env->pool->allocator, x->dtype, &sequence));
+    TRY(sequence_create(&args->env->pool->cached, x->dtype, &sequence));
     for (int64_t i = 0; i < parts.count; i++) {
         struct value part = {.kind = TSSA_KIND_NONE};
         int64_t left = x->dims[axis] - begin, length = parts.size < left ? parts.size : left;

@@ -123,14 +123,12 @@ static void give_run(struct tssa_session *session, struct run *run)
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
-/* Arguments as the executor wants them. */
+/* Arguments as the executor wants them, in the room that the run state has for them. */
 struct call {
+    struct run *run;
     size_t n_given; /* outputs that the caller wants */
     tssa_value *const *given;
     const size_t *numbers; /* which these are; NULL: all, in order */
-    const struct value **inputs;
-    struct value *outputs; /* all of the model's */
-    bool *wanted;          /* per output; NULL: all */
 };
 
 static size_t number_of(const struct call *call, size_t given)
@@ -138,68 +136,73 @@ static size_t number_of(const struct call *call, size_t given)
     return call->numbers ? call->numbers[given] : given;
 }
 
-static tssa_status *call_choose(const struct tssa_session *session, struct call *call)
+static tssa_status *call_choose(const struct call *call)
 {
-    size_t n = session->plan->body->n_returns;
+    const size_t n = call->run->plan->body->n_returns;
+    bool *wanted = call->run->argument_wanted;
     if (!call->numbers)
         return NULL;
-    call->wanted = allocator_calloc(allocator_of(session), n + 1, sizeof *call->wanted);
-    TRY_ALLOC(call->wanted);
+    memset(wanted, 0, n * sizeof *wanted);
     for (size_t i = 0; i < call->n_given; i++) {
         size_t number = call->numbers[i];
         if (number >= n)
             return ERROR(TSSA_INVALID_ARGUMENT,
                          "output %zu is wanted of a model that has %zu, from 0 on", number, n);
-        if (call->wanted[number])
+        if (wanted[number])
             return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is wanted twice", number);
-        call->wanted[number] = true;
+        wanted[number] = true;
     }
     return NULL;
 }
 
-static tssa_status *call_open(const struct tssa_session *session, size_t n_inputs,
-                              tssa_value *const *inputs, struct call *call)
+static tssa_status *call_open(const struct call *call, size_t n_inputs, tssa_value *const *inputs)
 {
-    const tssa_allocator *a = allocator_of(session);
-    call->inputs = allocator_calloc(a, n_inputs + 1, sizeof *call->inputs);
-    call->outputs = allocator_calloc(a, session->plan->body->n_returns + 1u, sizeof *call->outputs);
-    if (!call->inputs || !call->outputs)
-        return status_out_of_memory();
-    TRY(call_choose(session, call));
+    struct run *run = call->run;
+    TRY(call_choose(call));
     for (size_t i = 0; i < n_inputs; i++)
-        call->inputs[i] = inputs[i] ? &inputs[i]->value : NULL;
+        run->argument_inputs[i] = inputs[i] ? &inputs[i]->value : NULL;
+    for (size_t i = 0; i < run->plan->body->n_returns; i++)
+        run->argument_outputs[i].kind = TSSA_KIND_NONE;
     for (size_t i = 0; i < call->n_given; i++) {
         const tssa_value *given = call->given[i];
         if (!given)
             continue;
         if (given->value.kind != TSSA_KIND_TENSOR)
             return ERROR(TSSA_INVALID_ARGUMENT, "output %zu is given but is no tensor", i);
-        call->outputs[number_of(call, i)] = given->value; /* not counted again */
+        run->argument_outputs[number_of(call, i)] = given->value; /* not counted again */
     }
     return NULL;
 }
 
-static void call_close(const struct tssa_session *session, struct call *call, bool opened)
+/* What the run made and nobody took. */
+static void call_close(const struct call *call)
 {
-    for (size_t i = 0; opened && i < call->n_given; i++)
+    for (size_t i = 0; i < call->n_given; i++)
         if (!call->given[i])
-            value_release(&call->outputs[number_of(call, i)]);
-    allocator_free(allocator_of(session), (void *)call->inputs);
-    allocator_free(allocator_of(session), call->outputs);
-    allocator_free(allocator_of(session), call->wanted);
+            value_release(&call->run->argument_outputs[number_of(call, i)]);
+}
+
+static bool all_given(const struct call *call)
+{
+    for (size_t i = 0; i < call->n_given; i++)
+        if (!call->given[i])
+            return false;
+    return true;
 }
 
 /* Wraps what the run made; all handles or none. */
-static tssa_status *wrap_outputs(const struct tssa_session *session, struct call *call,
+static tssa_status *wrap_outputs(const struct tssa_session *session, const struct call *call,
                                  tssa_value **outputs)
 {
     tssa_status *status = NULL;
+    if (all_given(call))
+        return NULL;
     tssa_value **made = allocator_calloc(allocator_of(session), call->n_given + 1, sizeof *made);
     TRY_ALLOC(made);
     for (size_t i = 0; !status && i < call->n_given; i++)
         if (!outputs[i])
-            status =
-                value_handle(allocator_of(session), &call->outputs[number_of(call, i)], &made[i]);
+            status = value_handle(allocator_of(session),
+                                  &call->run->argument_outputs[number_of(call, i)], &made[i]);
     for (size_t i = 0; i < call->n_given; i++) {
         if (status)
             tssa_value_free(made[i]);
@@ -220,15 +223,17 @@ static tssa_status *check_counts(const struct tssa_session *session, size_t n_in
                  (unsigned)body->n_params, (unsigned)body->n_returns, n_inputs, n_outputs);
 }
 
-static tssa_status *execute(struct tssa_session *session, const tssa_run_options *options,
-                            const struct call *call)
+static tssa_status *execute(const struct tssa_session *session, const tssa_run_options *options,
+                            const struct call *call, tssa_value **outputs)
 {
-    struct run *run;
-    TRY(take_run(session, &run));
+    struct run *run = call->run;
     run->cancel = options->cancel ? &options->cancel->requested : NULL;
-    tssa_status *status = run_execute_some(run, call->inputs, call->outputs, call->wanted);
+    tssa_status *status = run_execute_some(run, run->argument_inputs, run->argument_outputs,
+                                           call->numbers ? run->argument_wanted : NULL);
     run->cancel = NULL;
-    give_run(session, run);
+    if (!status)
+        status = wrap_outputs(session, call, outputs);
+    call_close(call);
     return status;
 }
 
@@ -240,13 +245,11 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     TRY(check_counts(session, input_count, output_count, options->wanted));
     struct call call = {.n_given = output_count, .given = outputs, .numbers = options->wanted};
-    tssa_status *status = call_open(session, input_count, inputs, &call);
-    bool opened = !status;
-    if (opened)
-        status = execute(session, options, &call);
+    TRY(take_run(session, &call.run));
+    tssa_status *status = call_open(&call, input_count, inputs);
     if (!status)
-        status = wrap_outputs(session, &call, outputs);
-    call_close(session, &call, opened);
+        status = execute(session, options, &call, outputs);
+    give_run(session, call.run);
     return status;
 }
 

@@ -29,27 +29,51 @@ static int size_class(size_t *size)
     return bin;
 }
 
-void pool_init(struct pool *pool, const tssa_allocator *allocator)
+static void *cached_allocate(void *user, size_t size, size_t alignment)
 {
-    *pool = (struct pool){.allocator = allocator};
+    struct buffer *buffer = alignment <= TENSOR_ALIGNMENT ? pool_alloc(user, size) : NULL;
+    return buffer ? buffer->data : NULL;
 }
 
-/* Gives blocks back, the largest first, until at most `keep` bytes are cached. */
-static void shrink(struct pool *pool, size_t keep)
+static void cached_release(void *user, void *memory)
 {
-    for (int bin = POOL_CLASSES - 1; bin >= 0; bin--) {
-        while (pool->free_bytes > keep && pool->free[bin]) {
-            struct pool_block *block = pool->free[bin];
-            pool->free[bin] = block->next;
-            pool->free_bytes -= block->buffer.size;
-            allocator_free(pool->allocator, block);
-        }
+    (void)user;
+    buffer_release((struct buffer *)((char *)memory - TENSOR_ALIGNMENT));
+}
+
+void pool_init(struct pool *pool, const tssa_allocator *allocator)
+{
+    *pool =
+        (struct pool){.allocator = allocator, .cached = {pool, cached_allocate, cached_release}};
+}
+
+/* Gives back all but the first `keep` blocks of a class. */
+static void shrink(struct pool *pool, int bin, uint32_t keep)
+{
+    struct pool_block **link = &pool->free[bin];
+    while (*link && keep) {
+        link = &(*link)->next;
+        keep--;
     }
+    struct pool_block *block = *link;
+    *link = NULL;
+    while (block) {
+        struct pool_block *next = block->next;
+        pool->free_bytes -= block->buffer.size;
+        allocator_free(pool->allocator, block);
+        block = next;
+    }
+}
+
+static void shrink_all(struct pool *pool)
+{
+    for (int bin = 0; bin < POOL_CLASSES; bin++)
+        shrink(pool, bin, 0);
 }
 
 void pool_clear(struct pool *pool)
 {
-    shrink(pool, 0);
+    shrink_all(pool);
     pool_init(pool, pool->allocator);
 }
 
@@ -61,7 +85,7 @@ static struct pool_block *new_block(struct pool *pool, size_t size)
         return NULL;
     void *memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
     if (!memory && pool->free_bytes) {
-        shrink(pool, 0);
+        shrink_all(pool);
         memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
     }
     if (!memory)
@@ -88,6 +112,8 @@ struct buffer *pool_alloc(struct pool *pool, size_t size)
     atomic_init(&block->buffer.references, 1);
     block->buffer.pool = pool;
     block->next = NULL;
+    if (bin < POOL_CLASSES && ++pool->used[bin] > pool->peak[bin])
+        pool->peak[bin] = pool->used[bin];
     pool->used_bytes += block->buffer.size;
     if (pool->used_bytes > pool->peak_bytes)
         pool->peak_bytes = pool->used_bytes;
@@ -104,6 +130,7 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
         return;
     }
     struct pool_block *block = (struct pool_block *)buffer;
+    pool->used[bin]--;
     block->next = pool->free[bin];
     pool->free[bin] = block;
     pool->free_bytes += buffer->size;
@@ -111,15 +138,23 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
 
 void buffer_leave_pool(struct buffer *buffer)
 {
-    if (!buffer->pool)
+    struct pool *pool = buffer->pool;
+    if (!pool)
         return;
-    buffer->pool->used_bytes -= buffer->size;
+    size_t size = buffer->size;
+    int bin = size_class(&size);
+    if (bin < POOL_CLASSES)
+        pool->used[bin]--;
+    pool->used_bytes -= buffer->size;
     buffer->pool = NULL;
 }
 
 void pool_trim(struct pool *pool)
 {
-    size_t used = pool->used_bytes;
-    shrink(pool, pool->peak_bytes > used ? pool->peak_bytes - used : 0);
-    pool->peak_bytes = used;
+    for (int bin = 0; bin < POOL_CLASSES; bin++) {
+        if (pool->free[bin])
+            shrink(pool, bin, pool->peak[bin] - pool->used[bin]);
+        pool->peak[bin] = pool->used[bin];
+    }
+    pool->peak_bytes = pool->used_bytes;
 }

@@ -207,7 +207,7 @@ tssa_status *control_run_sequence_map(struct run *run, const struct step *step)
         return ERROR(TSSA_RUNTIME, "the first input must be a sequence");
     for (uint32_t k = 0; k < step->n_outputs; k++)
         if (run->outputs[step->first_output + k])
-            TRY(sequence_create(run->allocator, result_dtype(step, k),
+            TRY(sequence_create(&run->pool.cached, result_dtype(step, k),
                                 run->outputs[step->first_output + k]));
     size_t length = sequence_length(first->sequence);
     for (size_t i = 0; i < length; i++) {

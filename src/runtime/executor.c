@@ -33,8 +33,14 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->placed_symbols = array(a, plan->n_symbols, sizeof *run->placed_symbols);
     run->offsets = array(a, plan->n_placed, sizeof *run->offsets);
     run->sizes = array(a, plan->n_placed, sizeof *run->sizes);
+    run->argument_inputs = array(a, plan->body->n_params, sizeof *run->argument_inputs);
+    run->argument_outputs = array(a, plan->body->n_returns, sizeof *run->argument_outputs);
+    run->argument_wanted = array(a, plan->body->n_returns, sizeof *run->argument_wanted);
+    run->bound = array(a, plan->n_input_symbols, sizeof *run->bound);
+    run->given = array(a, plan->body->n_returns, sizeof *run->given);
     run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
-    return run->slots && run->inputs && run->outputs && run->places && run->symbols &&
+    return run->argument_inputs && run->argument_outputs && run->argument_wanted && run->bound &&
+           run->given && run->slots && run->inputs && run->outputs && run->places && run->symbols &&
            run->placed_symbols && run->offsets && run->sizes && (!profile || run->profile);
 }
 
@@ -46,7 +52,7 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     run->plan = plan;
     run->allocator = allocator;
     pool_init(&run->pool, allocator);
-    arena_init(&run->strings, allocator);
+    arena_init(&run->strings, &run->pool.cached);
     run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->strings, .team = team};
     if (!run_allocate(run, plan, profile)) {
         run_free(run);
@@ -80,8 +86,8 @@ void run_free(struct run *run)
         return;
     const tssa_allocator *a = run->allocator;
     release_slots(run);
-    pool_clear(&run->pool);
     arena_clear(&run->strings);
+    pool_clear(&run->pool);
     allocator_free(a, run->slots);
     allocator_free(a, (void *)run->inputs);
     allocator_free(a, run->outputs);
@@ -91,6 +97,11 @@ void run_free(struct run *run)
     allocator_free(a, run->offsets);
     allocator_free(a, run->sizes);
     allocator_free(a, run->profile);
+    allocator_free(a, (void *)run->argument_inputs);
+    allocator_free(a, run->argument_outputs);
+    allocator_free(a, run->argument_wanted);
+    allocator_free(a, run->bound);
+    allocator_free(a, run->given);
     allocator_free(a, run->slab);
     allocator_free(a, run->wanted);
     allocator_free(a, run->needed);
@@ -247,13 +258,13 @@ static const char *name_of(const struct ir_value *value)
 }
 
 static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int axis,
-                             int64_t actual, bool *bound)
+                             int64_t actual)
 {
     const struct dim *dim = param->type->dims[axis];
     int64_t wanted;
     int symbol = plan_symbol(run->plan, dim);
-    if (symbol >= 0 && !bound[symbol]) {
-        bound[symbol] = true;
+    if (symbol >= 0 && !run->bound[symbol]) {
+        run->bound[symbol] = true;
         run->symbols[symbol] = actual;
         return NULL;
     }
@@ -273,7 +284,7 @@ static tssa_status *bind_dim(struct run *run, const struct ir_value *param, int 
 }
 
 static tssa_status *check_tensor(struct run *run, const struct ir_value *param,
-                                 const struct tensor *tensor, bool *bound)
+                                 const struct tensor *tensor)
 {
     const struct ir_type *type = param->type;
     if (type->dtype != TSSA_UNDEFINED && type->dtype != tensor->dtype)
@@ -285,7 +296,7 @@ static tssa_status *check_tensor(struct run *run, const struct ir_value *param,
         return ERROR(TSSA_SHAPE_MISMATCH, "input \"%s\": the rank is %d but the model declares %d",
                      name_of(param), tensor->rank, type->rank);
     for (int i = 0; i < type->rank; i++)
-        TRY(bind_dim(run, param, i, tensor->dims[i], bound));
+        TRY(bind_dim(run, param, i, tensor->dims[i]));
     return NULL;
 }
 
@@ -341,8 +352,7 @@ static tssa_status *check_sequence(const struct ir_value *param, const struct va
     return NULL;
 }
 
-static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input,
-                               bool *bound)
+static tssa_status *bind_input(struct run *run, uint32_t index, const struct value *input)
 {
     const struct ir_value *param = run->plan->graph->body->params[index];
     const struct tensor *fallback = run->plan->defaults[index];
@@ -357,7 +367,7 @@ static tssa_status *bind_input(struct run *run, uint32_t index, const struct val
     }
     tssa_status *status = check_kind(param, param->type, value.kind);
     if (!status && value.kind == TSSA_KIND_TENSOR && param->type->kind == TYPE_TENSOR)
-        status = check_tensor(run, param, &value.tensor, bound);
+        status = check_tensor(run, param, &value.tensor);
     else if (!status && value.kind == TSSA_KIND_TENSOR && param->type->kind == TYPE_OPTIONAL)
         status = check_element(param, param->type->element, &value);
     else if (!status && value.kind == TSSA_KIND_SEQUENCE)
@@ -378,13 +388,10 @@ static tssa_status *bind_input(struct run *run, uint32_t index, const struct val
 static tssa_status *bind_inputs(struct run *run, const struct value *const *inputs)
 {
     const struct plan *plan = run->plan;
-    bool *bound = allocator_calloc(run->allocator, plan->n_symbols + 1, sizeof *bound);
-    TRY_ALLOC(bound);
-    tssa_status *status = NULL;
-    for (uint32_t i = 0; !status && i < plan->body->n_params; i++)
-        status = bind_input(run, i, inputs[i], bound);
-    allocator_free(run->allocator, bound);
-    return status;
+    memset(run->bound, 0, plan->n_input_symbols * sizeof *run->bound);
+    for (uint32_t i = 0; i < plan->body->n_params; i++)
+        TRY(bind_input(run, i, inputs[i]));
+    return NULL;
 }
 
 /* ---- Memory --------------------------------------------------------------------------------------- */
@@ -484,16 +491,13 @@ static tssa_status *take_outputs(struct run *run, struct value *outputs, const b
     const struct block_plan *body = run->plan->body;
     tssa_status *status = NULL;
     uint32_t i;
-    uint8_t *given = allocator_calloc(run->allocator, body->n_returns + 1u, 1);
-    TRY_ALLOC(given);
     for (i = 0; !status && i < body->n_returns; i++) {
-        given[i] = outputs[i].kind != TSSA_KIND_NONE;
-        status = take_output(run, i, given[i], !wanted || wanted[i], &outputs[i]);
+        run->given[i] = outputs[i].kind != TSSA_KIND_NONE;
+        status = take_output(run, i, run->given[i], !wanted || wanted[i], &outputs[i]);
     }
     while (status && i-- > 0)
-        if (!given[i])
+        if (!run->given[i])
             value_release(&outputs[i]);
-    allocator_free(run->allocator, given);
     return status;
 }
 

@@ -31,8 +31,13 @@ struct run {
     struct step_profile *profile; /* per step; NULL: off */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
     const atomic_bool *stop, *cancel;
-    bool *wanted; /* the outputs that `needed` was found for; NULL: none yet */
-    bool *needed; /* per step of the body */
+    /* Room for the arguments of run_execute, as the plan has inputs and outputs, for who calls it. */
+    const struct value **argument_inputs;
+    struct value *argument_outputs;
+    bool *argument_wanted;
+    bool *bound, *given; /* per symbol of the inputs: it has its value; per output: the caller's */
+    bool *wanted;        /* the outputs that `needed` was found for; NULL: none yet */
+    bool *needed;        /* per step of the body */
 };
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,

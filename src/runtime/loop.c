@@ -43,8 +43,9 @@ static tssa_status *loop_open(struct loop *loop, bool *condition)
         TRY(control_read_int(inputs[0], "the trip count", &loop->trips));
     if (step->n_inputs > 1 && inputs[1] && inputs[1]->kind != TSSA_KIND_NONE)
         TRY(control_read_bool(inputs[1], "the condition", condition));
-    loop->carried = allocator_calloc(run->allocator, loop->n_carried + 1u, sizeof *loop->carried);
-    loop->stacks = allocator_calloc(run->allocator, loop->n_stacked + 1u, sizeof *loop->stacks);
+    loop->carried =
+        allocator_calloc(&run->pool.cached, loop->n_carried + 1u, sizeof *loop->carried);
+    loop->stacks = allocator_calloc(&run->pool.cached, loop->n_stacked + 1u, sizeof *loop->stacks);
     TRY_ALLOC(loop->carried);
     TRY_ALLOC(loop->stacks);
     for (uint32_t i = 0; i < loop->n_stacked; i++)
@@ -60,8 +61,8 @@ static void loop_close(struct loop *loop)
         value_release(&loop->carried[i]);
     for (uint32_t i = 0; loop->stacks && i < loop->n_stacked; i++)
         stack_free(&loop->stacks[i]);
-    allocator_free(loop->run->allocator, loop->carried);
-    allocator_free(loop->run->allocator, loop->stacks);
+    allocator_free(&loop->run->pool.cached, loop->carried);
+    allocator_free(&loop->run->pool.cached, loop->stacks);
 }
 
 static tssa_status *bind_scalar(struct loop *loop, uint32_t param, tssa_dtype dtype, int64_t number)

@@ -71,7 +71,7 @@ tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, c
 
 static tssa_status *scan_open(struct scan *scan)
 {
-    const tssa_allocator *a = scan->run->allocator;
+    const tssa_allocator *a = &scan->run->pool.cached;
     scan->values =
         allocator_calloc(a, (size_t)scan->n_states + scan->n_scanned + 1, sizeof *scan->values);
     scan->stacks = allocator_calloc(a, scan->n_stacked + 1u, sizeof *scan->stacks);
@@ -88,8 +88,8 @@ static void scan_close(struct scan *scan)
         value_release(&scan->values[i]);
     for (uint32_t i = 0; scan->stacks && i < scan->n_stacked; i++)
         stack_free(&scan->stacks[i]);
-    allocator_free(scan->run->allocator, scan->values);
-    allocator_free(scan->run->allocator, scan->stacks);
+    allocator_free(&scan->run->pool.cached, scan->values);
+    allocator_free(&scan->run->pool.cached, scan->stacks);
 }
 
 /* The axis of scanned input i; checks that all scanned lengths agree and remembers the length. */
@@ -138,7 +138,7 @@ static tssa_status *iterate(struct scan *scan, int64_t t, const int *axes)
 /* Runs over scan->values; `limit` < 0: all steps. */
 static tssa_status *scan_steps(struct scan *scan, int64_t limit)
 {
-    int *axes = allocator_calloc(scan->run->allocator, scan->n_scanned + 1u, sizeof *axes);
+    int *axes = allocator_calloc(&scan->run->pool.cached, scan->n_scanned + 1u, sizeof *axes);
     TRY_ALLOC(axes);
     tssa_status *status = NULL;
     scan->steps = -1;
@@ -152,7 +152,7 @@ static tssa_status *scan_steps(struct scan *scan, int64_t limit)
         scan->steps = limit;
     for (int64_t t = 0; !status && t < scan->steps; t++)
         status = iterate(scan, t, axes);
-    allocator_free(scan->run->allocator, axes);
+    allocator_free(&scan->run->pool.cached, axes);
     return status;
 }
 
@@ -179,7 +179,8 @@ static tssa_status *run_unbatched(struct scan *scan)
         if (run->inputs[scan->step->first_input + i])
             value_copy(&scan->values[i], run->inputs[scan->step->first_input + i]);
     TRY(scan_steps(scan, -1));
-    struct value *results = allocator_calloc(run->allocator, scan->n_stacked + 1u, sizeof *results);
+    struct value *results =
+        allocator_calloc(&run->pool.cached, scan->n_stacked + 1u, sizeof *results);
     TRY_ALLOC(results);
     tssa_status *status = finish_stacks(scan, results);
     for (uint32_t i = 0; !status && i < scan->n_states; i++)
@@ -189,7 +190,7 @@ static tssa_status *run_unbatched(struct scan *scan)
             control_set_result(run, scan->step, scan->n_states + i, &results[i]);
         else
             value_release(&results[i]);
-    allocator_free(run->allocator, results);
+    allocator_free(&run->pool.cached, results);
     return status;
 }
 
@@ -276,8 +277,9 @@ static tssa_status *run_batched(struct scan *scan)
 {
     struct run *run = scan->run;
     uint32_t n = scan->n_states + scan->n_stacked;
-    struct value *results = allocator_calloc(run->allocator, scan->n_stacked + 1u, sizeof *results);
-    struct stack *batches = allocator_calloc(run->allocator, n + 1u, sizeof *batches);
+    struct value *results =
+        allocator_calloc(&run->pool.cached, scan->n_stacked + 1u, sizeof *results);
+    struct stack *batches = allocator_calloc(&run->pool.cached, n + 1u, sizeof *batches);
     tssa_status *status = results && batches ? NULL : status_out_of_memory();
     for (uint32_t i = 0; batches && i < n; i++)
         stack_init(&batches[i], &run->pool);
@@ -287,8 +289,8 @@ static tssa_status *run_batched(struct scan *scan)
         value_release(&results[i]);
     for (uint32_t i = 0; batches && i < n; i++)
         stack_free(&batches[i]);
-    allocator_free(run->allocator, results);
-    allocator_free(run->allocator, batches);
+    allocator_free(&run->pool.cached, results);
+    allocator_free(&run->pool.cached, batches);
     return status;
 }
 

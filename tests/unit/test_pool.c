@@ -103,6 +103,49 @@ static void trimming_gives_back(void **state)
     pool_clear(&pool);
 }
 
+/* What one run uses one after the other is there for the next. */
+static void classes_are_kept_one_by_one(void **state)
+{
+    (void)state;
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    for (int run = 0; run < 3; run++) {
+        for (size_t size = 1000; size <= 64000; size *= 2)
+            for (int i = 0; i < 3; i++)
+                buffer_release(pool_alloc(&pool, size));
+        pool_trim(&pool);
+        assert_int_equal(alloc.count, 7);
+    }
+    pool_clear(&pool);
+    assert_int_equal(alloc.live, 0);
+}
+
+static void an_allocator_of_its_own(void **state)
+{
+    (void)state;
+    struct test_alloc alloc;
+    test_alloc_init(&alloc);
+    struct pool pool;
+    pool_init(&pool, &alloc.allocator);
+    int *numbers = allocator_calloc(&pool.cached, 100, sizeof *numbers);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(numbers[i], 0);
+    void *aligned = allocator_alloc_aligned(&pool.cached, 10, TENSOR_ALIGNMENT);
+    assert_int_equal((uintptr_t)aligned % TENSOR_ALIGNMENT, 0);
+    assert_null(allocator_alloc_aligned(&pool.cached, 10, 2 * TENSOR_ALIGNMENT));
+    allocator_free(&pool.cached, numbers);
+    allocator_free(&pool.cached, aligned);
+    assert_int_equal(alloc.count, 2);
+    numbers = allocator_calloc(&pool.cached, 100, sizeof *numbers);
+    assert_int_equal(alloc.count, 2);
+    allocator_free(&pool.cached, numbers);
+    assert_int_equal(pool.used_bytes, 0);
+    pool_clear(&pool);
+    assert_int_equal(alloc.live, 0);
+}
+
 static void buffers_may_leave(void **state)
 {
     (void)state;
@@ -180,6 +223,8 @@ int main(void)
         cmocka_unit_test(class_borders),
         cmocka_unit_test(steady_runs_do_not_allocate),
         cmocka_unit_test(trimming_gives_back),
+        cmocka_unit_test(classes_are_kept_one_by_one),
+        cmocka_unit_test(an_allocator_of_its_own),
         cmocka_unit_test(buffers_may_leave),
         cmocka_unit_test(memory_pressure_empties_the_cache),
         cmocka_unit_test(too_large_to_keep),
