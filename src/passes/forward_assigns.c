@@ -23,6 +23,11 @@
 /* Assigns that are looked through for one access. */
 #define MAX_CHAIN 256
 
+struct forwarding {
+    struct pass_context *pass;
+    struct region_space space;
+};
+
 static bool is_assign(const struct ir_value *value)
 {
     return value && value->op && ir_op_is(value->op, IR_OP_assign);
@@ -138,13 +143,16 @@ static tssa_status *write_inside(struct pass_context *pass, struct ir_op *access
     return pass_replace(pass, access, write);
 }
 
-static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
+static tssa_status *forward(struct forwarding *f, struct ir_op *access)
 {
+    struct pass_context *pass = f->pass;
     struct ir_value *base = ir_operand(access, 0);
+    enum region_relation relation;
     bool fills;
     for (int i = 0; i < MAX_CHAIN && is_assign(base); i++) {
         struct ir_op *assign = base->op;
-        switch (regions_relate(assign, access)) {
+        TRY(regions_relate(&f->space, assign, access, &relation));
+        switch (relation) {
         case RELATION_EQUAL:
             if (base != ir_operand(access, 0))
                 pass->changed = true;
@@ -161,7 +169,8 @@ static tssa_status *forward(struct pass_context *pass, struct ir_op *access)
             base = assign->operands[0].value;
             break;
         case RELATION_UNKNOWN:
-            if (regions_relate(access, assign) == RELATION_INSIDE) {
+            TRY(regions_relate(&f->space, access, assign, &relation));
+            if (relation == RELATION_INSIDE) {
                 ir_op_set_operand(access, 0, base);
                 return write_inside(pass, access, assign);
             }
@@ -224,8 +233,9 @@ static tssa_status *simplify(struct pass_context *pass, struct ir_op *op)
 }
 
 /* A rule without steps is the whole tensor. */
-static tssa_status *visit_access(struct pass_context *pass, struct ir_op *op)
+static tssa_status *visit_access(struct forwarding *f, struct ir_op *op)
 {
+    struct pass_context *pass = f->pass;
     const struct rule *rule = rule_of(op);
     struct ir_value *base = ir_operand(op, 0);
     if (rule->n_steps == 0) {
@@ -233,7 +243,7 @@ static tssa_status *visit_access(struct pass_context *pass, struct ir_op *op)
         return NULL;
     }
     if (is_assign(base))
-        return forward(pass, op);
+        return forward(f, op);
     if (base->op && ir_op_is(base->op, IR_OP_access) && rule_of(base->op))
         return merge_accesses(pass, op);
     return NULL;
@@ -255,52 +265,61 @@ static struct ir_value *entering(const struct ir_op *assign)
  * was written elsewhere. A carried value that is only written so is what it was before the loop, by
  * induction over the iterations.
  */
-static bool writes_what_is_there(const struct ir_op *assign)
+static tssa_status *writes_what_is_there(struct forwarding *f, const struct ir_op *assign,
+                                         bool *answer)
 {
     const struct ir_value *source = ir_operand(assign, 1), *base = ir_operand(assign, 0);
+    enum region_relation relation;
+    *answer = false;
     if (!source->op || !ir_op_is(source->op, IR_OP_access) ||
         !regions_identical(assign, source->op))
-        return false;
+        return NULL;
     const struct ir_value *from = ir_operand(source->op, 0);
-    for (int i = 0; i < MAX_CHAIN && base != from; i++) {
-        if (entering(assign) == from)
-            return true;
-        if (!is_assign(base) || regions_relate(base->op, assign) != RELATION_DISJOINT)
-            return false;
+    for (int i = 0; i < MAX_CHAIN && base != from && entering(assign) != from; i++) {
+        if (!is_assign(base))
+            return NULL;
+        TRY(regions_relate(&f->space, base->op, assign, &relation));
+        if (relation != RELATION_DISJOINT)
+            return NULL;
         base = ir_operand(base->op, 0);
     }
-    return base == from;
+    *answer = base == from || entering(assign) == from;
+    return NULL;
 }
 
 /* An assign below that this one overwrites is passed by. */
-static void skip_dead(struct pass_context *pass, struct ir_op *assign)
+static tssa_status *skip_dead(struct forwarding *f, struct ir_op *assign)
 {
     struct ir_value *base = ir_operand(assign, 0);
+    enum region_relation relation;
     while (is_assign(base)) {
-        enum region_relation relation = regions_relate(assign, base->op);
+        TRY(regions_relate(&f->space, assign, base->op, &relation));
         if (relation != RELATION_EQUAL && relation != RELATION_INSIDE &&
             !regions_identical(assign, base->op))
-            return;
+            return NULL;
         base = ir_operand(base->op, 0);
         ir_op_set_operand(assign, 0, base);
-        pass->changed = true;
+        f->pass->changed = true;
     }
+    return NULL;
 }
 
-static tssa_status *visit_assign(struct pass_context *pass, struct ir_op *op)
+static tssa_status *visit_assign(struct forwarding *f, struct ir_op *op)
 {
+    struct pass_context *pass = f->pass;
+    bool is_there;
     struct ir_value *base = ir_operand(op, 0), *source = ir_operand(op, 1);
     if (rule_of(op)->n_steps == 0) {
         if (source->type == base->type)
             replace(pass, op, source);
         return NULL;
     }
-    if (writes_what_is_there(op)) {
+    TRY(writes_what_is_there(f, op, &is_there));
+    if (is_there) {
         replace(pass, op, base);
         return NULL;
     }
-    skip_dead(pass, op);
-    return NULL;
+    return skip_dead(f, op);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
@@ -308,11 +327,16 @@ static tssa_status *visit(void *context, struct ir_op *op)
     bool is_access = ir_op_is(op, IR_OP_access);
     if ((!is_access && !ir_op_is(op, IR_OP_assign)) || !rule_of(op))
         return NULL;
-    TRY(simplify(context, op));
-    return is_access ? visit_access(context, op) : visit_assign(context, op);
+    struct forwarding *f = context;
+    TRY(simplify(f->pass, op));
+    return is_access ? visit_access(f, op) : visit_assign(f, op);
 }
 
 tssa_status *pass_forward_assigns(struct pass_context *pass)
 {
-    return ir_block_walk(pass->graph->body, visit, pass);
+    struct forwarding f = {.pass = pass};
+    region_space_init(&f.space, pass->graph);
+    tssa_status *status = ir_block_walk(pass->graph->body, visit, &f);
+    region_space_free(&f.space);
+    return status;
 }

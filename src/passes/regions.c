@@ -58,61 +58,16 @@ bool rule_step_is_injective(const struct rule_step *step)
     }
 }
 
-/* ---- Ranges on one axis --------------------------------------------------------------------------- */
-
-/* The elements that a select or slice with a positive step can mean: start, start + step, ... below end. */
-struct range {
-    const struct dim *start, *end; /* not negative */
-    int64_t step;
-};
-
-static bool read_range(struct place at, struct range *range)
+/* The shape after the first n steps of the op's rule; false where it is not known. */
+static bool prefix_shape(const struct ir_op *op, uint32_t n, int *rank, const struct dim **dims)
 {
-    struct dim_table *table = &at.op->parent->graph->dims;
-    if (at.step->kind != RULE_SELECT && at.step->kind != RULE_SLICE)
-        return false;
-    range->start = number(at, 1);
-    range->step = 1;
-    if (!range->start || range->start->low < 0)
-        return false;
-    if (at.step->kind == RULE_SELECT) {
-        range->end = dim_add(table, range->start, dim_const(table, 1));
-        return range->end != NULL;
-    }
-    range->end = number(at, 2);
-    return range->end && range->end->low >= 0 && dim_is_const(number(at, 3), &range->step) &&
-           range->step > 0;
-}
-
-/* a <= b in every run. */
-static bool at_most(struct dim_table *table, const struct dim *a, const struct dim *b)
-{
-    const struct dim *difference = dim_sub(table, b, a);
-    return difference && difference->low >= 0;
-}
-
-static bool disjoint_ranges(struct dim_table *table, const struct range *a, const struct range *b)
-{
-    int64_t distance;
-    if (at_most(table, a->end, b->start) || at_most(table, b->end, a->start))
-        return true;
-    /* Every second column, from the first and from the second. */
-    return a->step == b->step && dim_is_const(dim_sub(table, a->start, b->start), &distance) &&
-           distance % a->step != 0;
-}
-
-/* The second range lies in the first, which has no gaps. */
-static bool is_inside(struct dim_table *table, const struct range *outer, const struct range *inner)
-{
-    return outer->step == 1 && at_most(table, outer->start, inner->start) &&
-           at_most(table, inner->end, outer->end);
-}
-
-/* Only constants can be moved. */
-static bool can_move(struct place outer, struct place inner)
-{
-    return !outer.step->params[1].is_operand && !inner.step->params[1].is_operand &&
-           (inner.step->kind == RULE_SELECT || !inner.step->params[2].is_operand);
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    const struct rule prefix = {.n_steps = n, .steps = rule_of(op)->steps};
+    /* Only the op's graph is written to. */
+    tssa_status *status =
+        rule_prefix_shape((struct ir_op *)op, &prefix, type->rank, type->dims, rank, dims);
+    tssa_status_free(status);
+    return !status && *rank >= 0;
 }
 
 /* ---- Two rules ------------------------------------------------------------------------------------ */
@@ -128,34 +83,101 @@ static uint32_t common_steps(const struct ir_op *a, const struct ir_op *b)
     return i;
 }
 
-static enum region_relation relate_steps(struct place outer, struct place inner, bool last)
+static bool is_injective(const struct rule *rule, uint32_t n)
 {
-    struct dim_table *table = &outer.op->parent->graph->dims;
-    struct range a, b;
-    if (outer.step->params[0].value != inner.step->params[0].value || !read_range(outer, &a) ||
-        !read_range(inner, &b))
-        return RELATION_UNKNOWN;
-    if (disjoint_ranges(table, &a, &b))
-        return RELATION_DISJOINT;
-    if (last && outer.step->kind == RULE_SLICE && is_inside(table, &a, &b) &&
-        can_move(outer, inner))
-        return RELATION_INSIDE;
-    return RELATION_UNKNOWN;
+    for (uint32_t i = 0; i < n; i++)
+        if (!rule_step_is_injective(&rule->steps[i]))
+            return false;
+    return true;
 }
 
-enum region_relation regions_relate(const struct ir_op *outer, const struct ir_op *inner)
+/* The elements that a select or slice with a positive step can mean: start, start + step, ... below end. */
+struct range {
+    int64_t start, end, step;
+};
+
+/* Only constants can be moved. */
+static bool read_range(const struct rule_step *step, struct range *range)
+{
+    for (uint32_t i = 1; i < step->n_params; i++)
+        if (step->params[i].is_operand)
+            return false;
+    if (step->kind != RULE_SELECT && step->kind != RULE_SLICE)
+        return false;
+    *range = (struct range){step->params[1].value, step->params[1].value + 1, 1};
+    if (step->kind == RULE_SLICE) {
+        range->end = step->params[2].value;
+        range->step = step->params[3].value;
+    }
+    return range->start >= 0 && range->end >= 0 && range->step > 0;
+}
+
+/* Is what the second step takes within what the first takes, a slice without gaps? */
+static bool is_inside(const struct rule_step *outer, const struct rule_step *inner)
+{
+    struct range a, b;
+    return outer->kind == RULE_SLICE && outer->params[0].value == inner->params[0].value &&
+           read_range(outer, &a) && read_range(inner, &b) && a.step == 1 && a.start <= b.start &&
+           b.end <= a.end;
+}
+
+/* The region of what the steps from `first` on take, in a base of this type. */
+static tssa_status *rest_region(struct region_space *space, const struct ir_type *base,
+                                const struct ir_op *op, uint32_t first, struct rule *rest,
+                                struct ir_value **params, struct region *region)
+{
+    const struct rule *rule = rule_of(op);
+    *rest = (struct rule){.n_steps = rule->n_steps - first,
+                          .steps = rule->steps + first,
+                          .n_operands = rule->n_operands};
+    for (uint32_t i = 0; i < rule->n_operands; i++)
+        params[i] = ir_operand(op, rule_first_operand(op) + i);
+    return region_make(space, base, rest, params, region);
+}
+
+/* What the regions say, after the steps that both begin with. */
+static tssa_status *relate_rest(struct region_space *space, const struct ir_op *outer,
+                                const struct ir_op *inner, uint32_t common,
+                                enum region_relation *relation)
+{
+    const struct ir_type *base = ir_operand(outer, 0)->type;
+    const struct dim *dims[TSSA_MAX_RANK];
+    struct ir_value *params_a[IR_VARIADIC], *params_b[IR_VARIADIC];
+    struct rule rest_a, rest_b;
+    struct region a, b;
+    int rank;
+    *relation = RELATION_UNKNOWN;
+    if (base != ir_operand(inner, 0)->type || base->kind != TYPE_TENSOR || base->rank < 0)
+        return NULL;
+    if (!prefix_shape(outer, common, &rank, dims))
+        return NULL;
+    base = type_tensor(&space->graph->types, base->dtype, rank, dims);
+    TRY_ALLOC(base);
+    TRY(rest_region(space, base, outer, common, &rest_a, params_a, &a));
+    TRY(rest_region(space, base, inner, common, &rest_b, params_b, &b));
+    if (region_disjoint(space, &a, &b) == REGION_YES)
+        *relation = RELATION_DISJOINT;
+    else if (a.single == REGION_YES && region_equal(space, &a, &b) == REGION_YES)
+        *relation = RELATION_EQUAL;
+    return NULL;
+}
+
+tssa_status *regions_relate(struct region_space *space, const struct ir_op *outer,
+                            const struct ir_op *inner, enum region_relation *relation)
 {
     const struct rule *a = rule_of(outer), *b = rule_of(inner);
     uint32_t common = common_steps(outer, inner);
-    for (uint32_t i = 0; i < common; i++)
-        if (!rule_step_is_injective(&a->steps[i]))
-            return RELATION_UNKNOWN;
-    if (common == a->n_steps)
-        return common == b->n_steps ? RELATION_EQUAL : RELATION_INSIDE;
-    if (common == b->n_steps || a->steps[common].n_params == 0 || b->steps[common].n_params == 0)
-        return RELATION_UNKNOWN;
-    return relate_steps((struct place){outer, &a->steps[common]},
-                        (struct place){inner, &b->steps[common]}, common + 1 == a->n_steps);
+    if (!is_injective(a, common))
+        return relate_rest(space, outer, inner, 0, relation);
+    if (common == a->n_steps) {
+        *relation = common == b->n_steps ? RELATION_EQUAL : RELATION_INSIDE;
+        return NULL;
+    }
+    TRY(relate_rest(space, outer, inner, common, relation));
+    if (*relation == RELATION_UNKNOWN && common + 1 == a->n_steps && common < b->n_steps &&
+        is_inside(&a->steps[common], &b->steps[common]))
+        *relation = RELATION_INSIDE;
+    return NULL;
 }
 
 bool regions_identical(const struct ir_op *a, const struct ir_op *b)
@@ -212,28 +234,16 @@ static bool step_never_fails(const struct ir_op *op, const struct rule_step *ste
     }
 }
 
-/* The shape after the first n steps of the op's rule; false where they have none or it is not known. */
-static bool prefix_shape(const struct ir_op *op, uint32_t n, const struct dim **dims)
-{
-    const struct ir_type *type = ir_operand(op, 0)->type;
-    const struct rule prefix = {.n_steps = n, .steps = rule_of(op)->steps};
-    int rank;
-    /* Only the op's graph is written to. */
-    tssa_status *status =
-        rule_prefix_shape((struct ir_op *)op, &prefix, type->rank, type->dims, &rank, dims);
-    tssa_status_free(status);
-    return !status && rank >= 0;
-}
-
 bool region_never_fails(const struct ir_op *op)
 {
     const struct rule *rule = rule_of(op);
     const struct ir_type *type = ir_operand(op, 0)->type;
     const struct dim *dims[TSSA_MAX_RANK], *after[TSSA_MAX_RANK];
+    int rank;
     if (type->kind != TYPE_TENSOR || type->rank < 0)
         return false;
     for (uint32_t i = 0; i < rule->n_steps; i++)
-        if (!prefix_shape(op, i, dims) || !prefix_shape(op, i + 1, after) ||
+        if (!prefix_shape(op, i, &rank, dims) || !prefix_shape(op, i + 1, &rank, after) ||
             !step_never_fails(op, &rule->steps[i], dims))
             return false;
     return true;

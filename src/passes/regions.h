@@ -6,7 +6,7 @@
 #ifndef TSSA_PASSES_REGIONS_H
 #define TSSA_PASSES_REGIONS_H
 
-#include "ir/rule.h"
+#include "ir/region.h"
 
 enum region_relation {
     RELATION_UNKNOWN,
@@ -15,7 +15,9 @@ enum region_relation {
     RELATION_INSIDE    /* the second lies in the first, and rule_inside can say where */
 };
 
-enum region_relation regions_relate(const struct ir_op *outer, const struct ir_op *inner);
+/* The bases have one type, or nothing is known. */
+tssa_status *regions_relate(struct region_space *space, const struct ir_op *outer,
+                            const struct ir_op *inner, enum region_relation *relation);
 /* The same rule; elements may occur twice. */
 bool regions_identical(const struct ir_op *a, const struct ir_op *b);
 

@@ -26,6 +26,7 @@ struct piece {
 
 struct buffer_use {
     struct pass_context *pass;
+    struct region_space *space;
     struct ir_op *loop;
     uint32_t carried;
     struct ir_value *param;
@@ -50,70 +51,76 @@ static bool refuse(struct buffer_use *use, const struct ir_op *op, const char *r
 /* ---- What is done with the buffer ----------------------------------------------------------------- */
 
 /* The piece of this op's region, a new one when it is disjoint from all others; NULL: it overlaps. */
-static struct piece *piece_of(struct buffer_use *use, struct ir_op *op)
+static tssa_status *find_piece(struct buffer_use *use, struct ir_op *op, struct piece **piece)
 {
+    enum region_relation relation;
+    *piece = NULL;
     if (!rule_is_constant(rule_of(op)) || !region_never_fails(op)) {
         refuse(use, op, "its region is no constant that lies in the tensor in every run");
         return NULL;
     }
-    for (uint32_t i = 0; i < use->n_pieces; i++)
-        switch (regions_relate(use->pieces[i].example, op)) {
-        case RELATION_EQUAL:
-            return &use->pieces[i];
-        case RELATION_DISJOINT:
-            break;
-        default:
+    for (uint32_t i = 0; i < use->n_pieces; i++) {
+        TRY(regions_relate(use->space, use->pieces[i].example, op, &relation));
+        if (relation == RELATION_EQUAL)
+            *piece = &use->pieces[i];
+        else if (relation != RELATION_DISJOINT)
             refuse(use, op, "its region may overlap another one");
+        if (relation != RELATION_DISJOINT)
             return NULL;
-        }
+    }
     if (use->n_pieces == MAX_REGIONS) {
         refuse(use, op, "there are too many regions");
         return NULL;
     }
     use->pieces[use->n_pieces] = (struct piece){.example = op};
-    return &use->pieces[use->n_pieces++];
+    *piece = &use->pieces[use->n_pieces++];
+    return NULL;
 }
 
 /* All uses of one version of the buffer: accesses, and `next`, the assign that makes the next version. */
-static bool check_uses(struct buffer_use *use, const struct ir_value *version,
-                       const struct ir_op *next)
+static tssa_status *check_uses(struct buffer_use *use, const struct ir_value *version,
+                               const struct ir_op *next, bool *ok)
 {
     const struct ir_op *ret = ir_block_return(body_of(use));
-    for (const struct ir_use *u = version->uses; u; u = u->next) {
+    struct piece *piece;
+    *ok = true;
+    for (const struct ir_use *u = version->uses; u && *ok; u = u->next) {
         bool is_base = u == &u->user->operands[0];
         if (u->user == next && is_base)
             continue;
         if (u->user == ret && !next && u == &ret->operands[use->carried + 1])
             continue;
-        if (version != use->param || !is_base || !ir_op_is(u->user, IR_OP_access))
-            return refuse(use, u->user, "it uses the whole tensor");
-        if (!piece_of(use, u->user))
-            return false;
+        if (version != use->param || !is_base || !ir_op_is(u->user, IR_OP_access)) {
+            *ok = refuse(use, u->user, "it uses the whole tensor");
+            return NULL;
+        }
+        TRY(find_piece(use, u->user, &piece));
+        *ok = piece != NULL;
     }
-    return true;
+    return NULL;
 }
 
 /* Walks the chain of assigns from what the body returns to the parameter. */
-static bool check_chain(struct buffer_use *use)
+static tssa_status *check_chain(struct buffer_use *use, bool *ok)
 {
     struct ir_op *next = NULL;
     struct ir_value *version = ir_operand(ir_block_return(body_of(use)), use->carried + 1);
-    for (;;) {
-        if (!version || !check_uses(use, version, next))
-            return false;
-        if (version == use->param)
-            return true;
-        struct ir_op *op = version->op;
-        if (!op || !ir_op_is(op, IR_OP_assign) || op->parent != body_of(use))
-            return refuse(use, op ? op : use->loop, "it makes a new tensor in every iteration");
-        struct piece *piece = piece_of(use, op);
-        if (!piece)
-            return false;
-        if (!piece->source) /* the last one wins */
-            piece->source = op->operands[1].value;
-        next = op;
-        version = op->operands[0].value;
+    struct piece *piece;
+    for (*ok = version != NULL; *ok; version = ir_operand(next, 0)) {
+        TRY(check_uses(use, version, next, ok));
+        if (!*ok || version == use->param)
+            return NULL;
+        next = version->op;
+        if (!next || !ir_op_is(next, IR_OP_assign) || next->parent != body_of(use)) {
+            *ok = refuse(use, next ? next : use->loop, "it makes a new tensor in every iteration");
+            return NULL;
+        }
+        TRY(find_piece(use, next, &piece));
+        *ok = piece != NULL;
+        if (piece && !piece->source) /* the last one wins */
+            piece->source = ir_operand(next, 1);
     }
+    return NULL;
 }
 
 static bool is_written(const struct buffer_use *use)
@@ -246,6 +253,7 @@ static tssa_status *rewrite(struct buffer_use *use)
 {
     uint32_t first_new = 0, n = 0;
     struct ir_op *loop = use->loop;
+    struct piece *found;
     struct ir_value *initial = ir_operand(loop, use->carried + 2);
     for (uint32_t i = 0; i < use->n_pieces; i++) {
         struct piece *piece = &use->pieces[i];
@@ -269,7 +277,8 @@ static tssa_status *rewrite(struct buffer_use *use)
         next = u->next;
         if (!ir_op_is(user, IR_OP_access))
             continue;
-        ir_value_replace(&user->results[0], piece_of(use, user)->value);
+        TRY(find_piece(use, user, &found));
+        ir_value_replace(&user->results[0], found->value);
     }
     TRY(rebuild_after(use, first_new));
     /* The parameter goes round unchanged; what wrote it has no uses left. */
@@ -278,11 +287,19 @@ static tssa_status *rewrite(struct buffer_use *use)
     return NULL;
 }
 
-static tssa_status *visit_carried(struct pass_context *pass, struct ir_op *loop, uint32_t carried)
+struct replacement {
+    struct pass_context *pass;
+    struct region_space space;
+};
+
+static tssa_status *visit_carried(struct replacement *r, struct ir_op *loop, uint32_t carried)
 {
+    struct pass_context *pass = r->pass;
+    bool ok;
     struct buffer_use *use = ARENA_NEW(&pass->graph->arena, struct buffer_use);
     TRY_ALLOC(use);
     use->pass = pass;
+    use->space = &r->space;
     use->loop = loop;
     use->carried = carried;
     use->param = loop->blocks[0]->params[carried + 2];
@@ -293,9 +310,8 @@ static tssa_status *visit_carried(struct pass_context *pass, struct ir_op *loop,
     const struct ir_value *returned = ir_operand(ir_block_return(loop->blocks[0]), carried + 1);
     if (!returned || !returned->op || !ir_op_is(returned->op, IR_OP_assign))
         return NULL; /* no buffer */
-    if (!check_chain(use) || !check_shapes(use))
-        return NULL;
-    if (!is_written(use))
+    TRY(check_chain(use, &ok));
+    if (!ok || !check_shapes(use) || !is_written(use))
         return NULL;
     TRY(pass_remark(pass, TSSA_REMARK_APPLIED, loop,
                     "%%%s is carried as %u values, one for each region that is used",
@@ -315,5 +331,9 @@ static tssa_status *visit(void *context, struct ir_op *op)
 
 tssa_status *pass_scalar_replacement(struct pass_context *pass)
 {
-    return ir_block_walk(pass->graph->body, visit, pass);
+    struct replacement r = {.pass = pass};
+    region_space_init(&r.space, pass->graph);
+    tssa_status *status = ir_block_walk(pass->graph->body, visit, &r);
+    region_space_free(&r.space);
+    return status;
 }
