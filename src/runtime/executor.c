@@ -6,8 +6,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "runtime/placement.h"
-
 uint64_t executor_now(void)
 {
     struct timespec t;
@@ -30,9 +28,6 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->outputs = array(a, plan->n_outputs, sizeof *run->outputs);
     run->places = array(a, plan->n_outputs, sizeof *run->places);
     run->symbols = array(a, plan->n_symbols, sizeof *run->symbols);
-    run->placed_symbols = array(a, plan->n_symbols, sizeof *run->placed_symbols);
-    run->offsets = array(a, plan->n_placed, sizeof *run->offsets);
-    run->sizes = array(a, plan->n_placed, sizeof *run->sizes);
     run->argument_inputs = array(a, plan->body->n_params, sizeof *run->argument_inputs);
     run->argument_outputs = array(a, plan->body->n_returns, sizeof *run->argument_outputs);
     run->argument_wanted = array(a, plan->body->n_returns, sizeof *run->argument_wanted);
@@ -41,7 +36,7 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
     return run->argument_inputs && run->argument_outputs && run->argument_wanted && run->bound &&
            run->given && run->slots && run->inputs && run->outputs && run->places && run->symbols &&
-           run->placed_symbols && run->offsets && run->sizes && (!profile || run->profile);
+           slab_init(&run->slab, plan, a) && (!profile || run->profile);
 }
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
@@ -93,16 +88,13 @@ void run_free(struct run *run)
     allocator_free(a, run->outputs);
     allocator_free(a, run->places);
     allocator_free(a, run->symbols);
-    allocator_free(a, run->placed_symbols);
-    allocator_free(a, run->offsets);
-    allocator_free(a, run->sizes);
     allocator_free(a, run->profile);
     allocator_free(a, (void *)run->argument_inputs);
     allocator_free(a, run->argument_outputs);
     allocator_free(a, run->argument_wanted);
     allocator_free(a, run->bound);
     allocator_free(a, run->given);
-    allocator_free(a, run->slab);
+    slab_free(&run->slab, a);
     allocator_free(a, run->wanted);
     allocator_free(a, run->needed);
     allocator_free(a, run);
@@ -146,7 +138,11 @@ static void bind_symbols(struct run *run, const struct plan_bindings *bindings)
 {
     for (uint32_t i = 0; i < bindings->count; i++) {
         const struct plan_binding *binding = &bindings->items[i];
-        run->symbols[binding->symbol] = told(&run->slots[binding->slot], binding);
+        const int64_t symbol = told(&run->slots[binding->slot], binding);
+        int64_t *most = &run->slab.most[binding->symbol];
+        run->symbols[binding->symbol] = symbol;
+        if (symbol > *most)
+            *most = symbol;
     }
 }
 
@@ -394,38 +390,6 @@ static tssa_status *bind_inputs(struct run *run, const struct value *const *inpu
     return NULL;
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
-
-static tssa_status *place(struct run *run)
-{
-    const struct plan *plan = run->plan;
-    size_t bytes = plan->n_input_symbols * sizeof *run->symbols, slab_size;
-    if (run->placed && (bytes == 0 || memcmp(run->symbols, run->placed_symbols, bytes) == 0))
-        return NULL;
-    run->placed = false;
-    TRY(placement_compute(plan, run->symbols, run->allocator, run->offsets, run->sizes,
-                          &slab_size));
-    if (slab_size > run->slab_size || slab_size < run->slab_size / 2) {
-        allocator_free(run->allocator, run->slab);
-        run->slab_size = 0;
-        run->slab =
-            slab_size ? allocator_alloc_aligned(run->allocator, slab_size, TENSOR_ALIGNMENT) : NULL;
-        if (slab_size)
-            TRY_ALLOC(run->slab);
-        run->slab_size = slab_size;
-    }
-    for (uint32_t i = 0; i < plan->n_placed; i++) {
-        bool here = run->offsets[i] != SIZE_MAX;
-        run->places[plan->placed[i].output] =
-            (struct kernel_place){.data = here ? (char *)run->slab + run->offsets[i] : NULL,
-                                  .size = here ? run->sizes[i] : 0};
-    }
-    if (bytes)
-        memcpy(run->placed_symbols, run->symbols, bytes);
-    run->placed = true;
-    return NULL;
-}
-
 /* ---- Outputs -------------------------------------------------------------------------------------- */
 
 static void offer_outputs(struct run *run, const struct value *outputs)
@@ -527,7 +491,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     if (!status)
         status = bind_inputs(run, inputs);
     if (!status)
-        status = place(run);
+        status = slab_prepare(run);
     if (!status) {
         offer_outputs(run, outputs);
         status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);

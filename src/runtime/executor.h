@@ -7,6 +7,7 @@
 #define TSSA_RUNTIME_EXECUTOR_H
 
 #include "runtime/plan.h"
+#include "runtime/slab.h"
 
 /* Time and count of one step; loop bodies add up. */
 struct step_profile {
@@ -16,15 +17,12 @@ struct step_profile {
 struct run {
     const struct plan *plan;
     const tssa_allocator *allocator;
-    struct value *slots;               /* plan->n_slots */
-    const struct value **inputs;       /* per plan->inputs: the slot's address or NULL */
-    struct value **outputs;            /* per plan->outputs */
-    struct kernel_place *places;       /* per plan->outputs */
-    int64_t *symbols, *placed_symbols; /* of this run, and those that `places` were computed for */
-    size_t *offsets, *sizes;           /* per plan->placed */
-    void *slab;
-    size_t slab_size;
-    bool placed; /* places are valid for placed_symbols */
+    struct value *slots;         /* plan->n_slots */
+    const struct value **inputs; /* per plan->inputs: the slot's address or NULL */
+    struct value **outputs;      /* per plan->outputs */
+    struct kernel_place *places; /* per plan->outputs */
+    int64_t *symbols;            /* per plan->symbols, as far as they were told */
+    struct slab slab;
     struct pool pool;
     struct arena strings;
     struct kernel_env env;

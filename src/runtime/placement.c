@@ -25,7 +25,7 @@ static bool lookup(void *context, const struct dim *symbol, int64_t *value)
 {
     const struct binding *binding = context;
     int index = plan_symbol(binding->plan, symbol);
-    if (index < 0 || (uint32_t)index >= binding->count)
+    if (index < 0 || (uint32_t)index >= binding->count || binding->values[index] < 0)
         return false;
     *value = binding->values[index];
     return true;
@@ -276,7 +276,7 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
         int64_t value;
-        if (!plan_dim(plan, symbols, plan->n_input_symbols, type->dims[i], &value) || value < 0 ||
+        if (!plan_dim(plan, symbols, plan->n_symbols, type->dims[i], &value) || value < 0 ||
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }

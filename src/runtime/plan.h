@@ -72,7 +72,7 @@ struct plan_constant {
     const struct tensor *tensor;
 };
 
-/* A result whose size the graph's inputs determine, to be placed in the run's slab. */
+/* A result of a size that is known before it is computed, to be placed in the run's slab. */
 struct plan_placed {
     uint32_t output;      /* index into plan->outputs */
     uint32_t first, last; /* step indices between which the memory is in use, both included */
@@ -132,8 +132,8 @@ tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);
-/* A dim's value under one binding of the first `count` of plan->symbols; false when these do not determine
- * it. */
+/* A dim's value under one binding of the first `count` of plan->symbols (less than 0: not bound); false when
+ * these do not determine it. */
 bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
               const struct dim *dim, int64_t *value);
 

@@ -159,8 +159,8 @@ static void release(struct value *outputs)
 
 static void poison(struct run *run)
 {
-    if (run->slab)
-        memset(run->slab, 0xff, run->slab_size);
+    if (run->slab.memory)
+        memset(run->slab.memory, 0xff, run->slab.size);
 }
 
 /* Memory of the caller's for every output that is a tensor. */

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The slab of a run: one piece of memory in which the plan places results (placement.h). It is laid out
+ * between runs, never while one is under way, so that addresses stay the same from run to run, and for as
+ * long as nothing says that the layout is wrong:
+ *
+ * - The inputs' symbols are those of the run that begins.
+ * - What a run tells only on its way (the number of boxes that are left) counts with the most that runs
+ *   told before. A result that turns out larger takes its memory from the pool, this once.
+ * - Now and then the layout is compared with what was really needed, and shrinks to that when it is more
+ *   than twice as much.
+ *
+ * Belongs to one run state.
+ */
+#ifndef TSSA_RUNTIME_SLAB_H
+#define TSSA_RUNTIME_SLAB_H
+
+#include "runtime/plan.h"
+
+struct slab {
+    void *memory;
+    size_t size;
+    size_t *offsets, *sizes; /* per plan->placed, see placement_compute */
+    int64_t *symbols;        /* that the layout is for */
+    int64_t *most; /* per plan->symbols: the most that was told lately; -1: it was not told */
+    uint32_t runs; /* since `most` was compared with the layout */
+    bool placed;
+};
+
+bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator);
+void slab_free(struct slab *slab, const tssa_allocator *allocator);
+/* Before a run whose inputs are bound: run->places are valid. */
+tssa_status *slab_prepare(struct run *run);
+
+#endif
