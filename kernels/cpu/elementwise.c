@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ir/scalar.h"
 #include "kernels/cpu/convert.h"
 #include "kernels/cpu/elementwise_space.h"
 
@@ -23,38 +24,13 @@ struct ew_state {
     bool optional;             /* the expression asks which operands are present */
 };
 
-static tssa_status *choice(const struct ir_op *op, const struct ew_param *param, double *value)
-{
-    const char *chosen = ir_attr_str(op, param->name, NULL);
-    if (!chosen && param->kind == EW_PARAM_REQUIRED)
-        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is missing", param->name);
-    *value = chosen && strcmp(chosen, param->second) == 0;
-    if (chosen && *value == 0 && strcmp(chosen, param->first) != 0)
-        return ERROR(TSSA_MALFORMED, "attribute \"%s\" is \"%s\", not \"%s\" or \"%s\"",
-                     param->name, chosen, param->first, param->second);
-    return NULL;
-}
-
 static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
                             const void **result)
 {
     struct ew_state *state = ARENA_NEW(setup->arena, struct ew_state);
     TRY_ALLOC(state);
-    const struct ew_param *params = op->info->ew->params;
-    for (int i = 0; params[i].name; i++) {
-        double *value = &state->uniform.params[i];
-        switch (params[i].kind) {
-        case EW_PARAM_FLOAT:
-            *value = ir_attr_float(op, params[i].name, (float)params[i].fallback);
-            state->float_params = true;
-            break;
-        case EW_PARAM_INT:
-            *value = (double)ir_attr_int(op, params[i].name, (int64_t)params[i].fallback);
-            break;
-        default:
-            TRY(choice(op, &params[i], value));
-        }
-    }
+    TRY(scalar_params(op, state->uniform.params));
+    state->float_params = scalar_has_float_params(op->info->ew);
     state->uniform.count = op->n_operands;
     state->uniform.last = true;
     state->uniform.present[0] = true;

@@ -11,44 +11,6 @@
 #define TSSA "tssa"
 #define V(...) ((const uint8_t[]){__VA_ARGS__, 0})
 
-/* One ew_info for each element-wise row, found again by its enumerator. */
-#define FLOAT(name_, value_)                                                                       \
-    {                                                                                              \
-        .name = name_, .kind = EW_PARAM_FLOAT, .fallback = value_                                  \
-    }
-#define INT(name_, value_)                                                                         \
-    {                                                                                              \
-        .name = name_, .kind = EW_PARAM_INT, .fallback = value_                                    \
-    }
-#define CHOICE(name_, first_, second_)                                                             \
-    {                                                                                              \
-        .name = name_, .kind = EW_PARAM_CHOICE, .first = first_, .second = second_                 \
-    }
-#define REQUIRED(name_, first_, second_)                                                           \
-    {                                                                                              \
-        .name = name_, .kind = EW_PARAM_REQUIRED, .first = first_, .second = second_               \
-    }
-/* The leading entry is there because C has no empty list; the rest of the array ends the list. */
-#define PARAMS(...) ((const struct ew_param[EW_MAX_PARAMS + 2]){{.name = NULL}, __VA_ARGS__} + 1)
-
-enum ew_index {
-#define OP(...)
-#define EW(id_, ...) EW_INDEX_##id_,
-#include "ir/ops.def"
-#undef OP
-#undef EW
-    EW_COUNT
-};
-
-static const struct ew_info ew_table[EW_COUNT] = {
-#define OP(...)
-#define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
-    [EW_INDEX_##id_] = {.result = result_, .params = params_, .expression = #expression_},
-#include "ir/ops.def"
-#undef OP
-#undef EW
-};
-
 static const struct ir_op_info op_table[IR_OP_COUNT] = {
 #define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,      \
             types_, rule_, ew_)                                                                    \

@@ -78,12 +78,26 @@ struct ew_param {
 
 #define EW_MAX_PARAMS 4
 
+struct scalar_code;
+
 /* What an EW row has besides the columns of every row. */
 struct ew_info {
     enum ew_result result;
     const struct ew_param *params;
-    const char *expression; /* as written in the row; see ir/scalar.def */
+    const struct scalar_code *program; /* what an element is; see ir/scalar.h */
 };
+
+/* One for each element-wise row, in ew_table.c. */
+enum ew_index {
+#define OP(...)
+#define EW(id_, ...) EW_INDEX_##id_,
+#include "ir/ops.def"
+#undef OP
+#undef EW
+    EW_COUNT
+};
+
+extern const struct ew_info ew_table[EW_COUNT];
 
 typedef tssa_status *(*ir_infer_fn)(struct ir_graph *graph, struct ir_op *op);
 

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Element-wise rows as data: what an element of the result is, as a program of scalar operations in postfix
+ * order. Each code takes its operands from a stack and leaves one result there; the last one left is the
+ * element. All that a code means is in ir/scalar.def.
+ *
+ *     Relu, MAX(X, K(0)):    X  K(0)  MAX  END
+ *
+ *     for (const struct scalar_code *code = info->ew->program; code->id != SCALAR_END; code++)
+ *         ...
+ *
+ * Variadic rows are folds: the program computes from X, what the operands before come to, and Y, the next one.
+ */
+#ifndef TSSA_IR_SCALAR_H
+#define TSSA_IR_SCALAR_H
+
+#include "ir/ir.h"
+
+enum scalar_id {
+    SCALAR_END, /* of a program */
+#define SCALAR(name, operands, kind, meaning) SCALAR_##name,
+#include "ir/scalar.def"
+#undef SCALAR
+    SCALAR_COUNT_OF_IDS
+};
+
+enum scalar_kind { SCALAR_KIND_VALUE, SCALAR_KIND_TEST, SCALAR_KIND_TRUTH, SCALAR_KIND_MIXED };
+
+struct scalar_code {
+    uint8_t id;    /* scalar_id */
+    uint8_t index; /* of P and WHEN: which parameter; of OPT: which operand */
+    double number; /* of K */
+};
+
+struct scalar_info {
+    const char *name;
+    uint8_t operands;
+    enum scalar_kind kind;
+};
+
+const struct scalar_info *scalar_info(enum scalar_id id);
+
+/* No program needs a larger stack, or is longer. */
+#define SCALAR_MAX_STACK 8
+#define SCALAR_MAX_CODES 64
+
+/* The parameters of an element-wise op's program, from its attributes. */
+tssa_status *scalar_params(const struct ir_op *op, double params[EW_MAX_PARAMS]);
+/*
+ * Sets what is known of the elements of an element-wise op's result: of INT64, INT32 and BOOL, where the arithmetic
+ * leaves the type in no run (ir/wrap.h).
+ */
+tssa_status *infer_scalar_known(struct ir_op *op);
+/* Integers of a row with such a parameter are computed in double. */
+bool scalar_has_float_params(const struct ew_info *ew);
+
+#endif
