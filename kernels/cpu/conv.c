@@ -4,52 +4,37 @@
  * float32 goes to the provider where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
  * the reference sums in double and rounds once.
  */
-#include "kernels/cpu/conv.h"
-
-#include "device/cpu/provider.h"
+#include "kernels/cpu/conv_provider.h"
 #include "kernels/cpu/convert.h"
 
 extern const struct kernel cpu_kernel_Conv;
 
 struct conv_state {
     struct conv_attrs attrs;
-    const struct cpu_provider *provider;
+    struct conv_provider *provider;
 };
+
+static bool has_constant_weights(const struct ir_op *op)
+{
+    return op->n_operands > 1 && op->operands[1].value && ir_value_constant(op->operands[1].value);
+}
 
 static tssa_status *conv_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                  const void **result)
 {
     struct conv_state *state = ARENA_NEW(setup->arena, struct conv_state);
     TRY_ALLOC(state);
-    state->provider = cpu_provider_open();
+    TRY(conv_decode(op, &state->attrs));
+    state->provider = ARENA_NEW(setup->arena, struct conv_provider);
+    TRY_ALLOC(state->provider);
+    conv_provider_open(state->provider, setup->context, has_constant_weights(op));
     *result = state;
-    return conv_decode(op, &state->attrs);
+    return NULL;
 }
 
-/* Of float32; false: the provider declines. */
-static bool ask_provider(const struct kernel_args *args, const struct conv_job *job, void *y)
+static void conv_release(const void *state)
 {
-    const struct conv_state *state = args->state;
-    const struct window *w = &job->window;
-    struct conv conv = {.rank = w->rank,
-                        .batch = job->batch,
-                        .groups = job->groups,
-                        .in_channels = job->in_channels,
-                        .out_channels = job->out_channels,
-                        .x = job->x->data,
-                        .w = job->w->data,
-                        .bias = job->bias ? job->bias->data : NULL,
-                        .y = y};
-    for (int i = 0; i < w->rank; i++) {
-        conv.in[i] = w->in[i];
-        conv.out[i] = w->out[i];
-        conv.kernel[i] = w->kernel[i];
-        conv.stride[i] = w->stride[i];
-        conv.dilation[i] = w->dilation[i];
-        conv.pad_begin[i] = w->pad_begin[i];
-        conv.pad_end[i] = w->pad_end[i];
-    }
-    return state->provider->conv_f32(&conv, args->env->team ? args->env->team->threads : 1);
+    conv_provider_close(((const struct conv_state *)state)->provider);
 }
 
 static tssa_status *widen(struct kernel_args *args, const struct tensor *from, struct tensor *to,
@@ -66,30 +51,28 @@ static tssa_status *widen(struct kernel_args *args, const struct tensor *from, s
     return NULL;
 }
 
-/* Halves, in float32. */
+/* Halves, in float32; the provider widens the weights, once where they are constants. */
 static tssa_status *conv_widened(struct kernel_args *args, const struct conv_job *job,
                                  struct tensor *y, bool *done)
 {
-    struct buffer *memory[4] = {NULL};
-    struct tensor x, w, bias;
+    const struct conv_state *state = args->state;
+    struct buffer *memory[3] = {NULL};
+    struct tensor x, bias;
     struct conv_job wide = *job;
     tssa_status *status = widen(args, job->x, &x, &memory[0]);
-    if (!status)
-        status = widen(args, job->w, &w, &memory[1]);
     if (!status && job->bias)
-        status = widen(args, job->bias, &bias, &memory[2]);
+        status = widen(args, job->bias, &bias, &memory[1]);
     if (!status)
-        status = kernel_scratch(args, tensor_count(y) * sizeof(float), &memory[3]);
+        status = kernel_scratch(args, tensor_count(y) * sizeof(float), &memory[2]);
     if (!status) {
         wide.x = &x;
-        wide.w = &w;
         wide.bias = job->bias ? &bias : NULL;
-        *done = ask_provider(args, &wide, memory[3]->data);
-        if (*done)
-            convert_elements((int64_t)tensor_count(y), TSSA_FLOAT, memory[3]->data, 1, y->dtype,
-                             y->data, 1, &convert_default);
+        status = conv_provider_run(args, state->provider, &wide, memory[2]->data, done);
     }
-    for (size_t i = 0; i < 4; i++)
+    if (!status && *done)
+        convert_elements((int64_t)tensor_count(y), TSSA_FLOAT, memory[2]->data, 1, y->dtype,
+                         y->data, 1, &convert_default);
+    for (size_t i = 0; i < 3; i++)
         buffer_release(memory[i]);
     return status;
 }
@@ -98,13 +81,12 @@ static tssa_status *conv_provided(struct kernel_args *args, const struct conv_jo
                                   struct tensor *y, bool *done)
 {
     const struct conv_state *state = args->state;
-    tssa_dtype dtype = y->dtype;
     *done = false;
-    if (!state->provider || job->window.rank > CONV_MAX_RANK || tensor_count(y) == 0)
+    if (tensor_count(y) == 0)
         return NULL;
-    if (dtype == TSSA_FLOAT)
-        *done = ask_provider(args, job, y->data);
-    else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
+    if (y->dtype == TSSA_FLOAT)
+        return conv_provider_run(args, state->provider, job, y->data, done);
+    if (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16)
         return conv_widened(args, job, y, done);
     return NULL;
 }
@@ -140,4 +122,5 @@ static tssa_status *run_Conv(struct kernel_args *args)
     return conv_reference(args, &job, y, round_row, y);
 }
 
-const struct kernel cpu_kernel_Conv = {.prepare = conv_prepare, .run = run_Conv};
+const struct kernel cpu_kernel_Conv = {
+    .prepare = conv_prepare, .run = run_Conv, .release = conv_release};

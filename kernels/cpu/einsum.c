@@ -13,7 +13,7 @@
 #include "kernels/cpu/strided.h"
 
 struct einsum_state {
-    const struct cpu_provider *provider;
+    struct device_context *context;
     struct einsum equation;
 };
 
@@ -22,7 +22,7 @@ static tssa_status *einsum_prepare(const struct ir_op *op, const struct kernel_s
 {
     struct einsum_state *made = ARENA_NEW(setup->arena, struct einsum_state);
     TRY_ALLOC(made);
-    made->provider = cpu_provider_open();
+    made->context = setup->context;
     *state = made;
     return einsum_parse(ir_attr_str(op, "equation", ""), &made->equation);
 }
@@ -312,7 +312,7 @@ static tssa_status *multiply(struct kernel_args *args, const struct job *job,
                             .a = a + i * m * k * width,
                             .b = b + i * k * n * width,
                             .c = c + i * m * n * width};
-        TRY(gemm_compute(args, state->provider, dtype, &gemm));
+        TRY(gemm_compute(args, state->context, dtype, &gemm));
     }
     return NULL;
 }

@@ -160,11 +160,13 @@ int64_t gemm_work(const struct gemm *gemm)
     return i64_mul(gemm->m, gemm->n, &work) && i64_mul(work, gemm->k, &work) ? work : INT64_MAX;
 }
 
-static bool ask_provider(const struct cpu_provider *provider, tssa_dtype dtype,
-                         const struct gemm *gemm, int threads)
+static bool ask_provider(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm,
+                         int threads)
 {
-    return provider && dtype == TSSA_FLOAT && gemm_work(gemm) >= PROVIDER_MIN_WORK &&
-           provider->gemm_f32(gemm, threads);
+    if (dtype != TSSA_FLOAT || gemm_work(gemm) < PROVIDER_MIN_WORK)
+        return false;
+    const struct cpu_engine *engine = cpu_engine(context);
+    return engine && engine->provider->gemm_f32(gemm, threads);
 }
 
 bool gemm_has_loop(tssa_dtype dtype)
@@ -172,18 +174,17 @@ bool gemm_has_loop(tssa_dtype dtype)
     return find_rows(dtype) != NULL;
 }
 
-void gemm_on_this_thread(const struct cpu_provider *provider, tssa_dtype dtype,
-                         const struct gemm *gemm)
+void gemm_on_this_thread(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm)
 {
-    if (gemm->m > 0 && gemm->n > 0 && !ask_provider(provider, dtype, gemm, 1))
+    if (gemm->m > 0 && gemm->n > 0 && !ask_provider(context, dtype, gemm, 1))
         find_rows(dtype)((void *)gemm, 0, gemm->m);
 }
 
-tssa_status *gemm_compute(struct kernel_args *args, const struct cpu_provider *provider,
+tssa_status *gemm_compute(struct kernel_args *args, struct device_context *context,
                           tssa_dtype dtype, const struct gemm *gemm)
 {
     if (gemm->m == 0 || gemm->n == 0 ||
-        ask_provider(provider, dtype, gemm, args->env->team ? args->env->team->threads : 1))
+        ask_provider(context, dtype, gemm, args->env->team ? args->env->team->threads : 1))
         return NULL;
     team_body rows = find_rows(dtype);
     if (rows)

@@ -7,12 +7,18 @@
 
 /* ---- MatMul --------------------------------------------------------------------------------------- */
 
-static tssa_status *provider_prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                                     const void **state)
+struct matmul_state {
+    struct device_context *context;
+};
+
+static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **result)
 {
+    struct matmul_state *state = ARENA_NEW(setup->arena, struct matmul_state);
+    TRY_ALLOC(state);
     (void)op;
-    (void)setup;
-    *state = cpu_provider_open();
+    state->context = setup->context;
+    *result = state;
     return NULL;
 }
 
@@ -69,7 +75,7 @@ static tssa_status *broadcast_batches(struct matmul *mm)
 
 struct batches {
     const struct matmul *mm;
-    const struct cpu_provider *provider;
+    struct device_context *context;
     tssa_dtype dtype;
     struct gemm gemm; /* of the first batch */
 };
@@ -96,16 +102,16 @@ static void run_batches(void *context, int64_t begin, int64_t end)
     const struct batches *batches = context;
     for (int64_t i = begin; i < end; i++) {
         struct gemm gemm = gemm_of_batch(batches, i);
-        gemm_on_this_thread(batches->provider, batches->dtype, &gemm);
+        gemm_on_this_thread(batches->context, batches->dtype, &gemm);
     }
 }
 
-static tssa_status *matmul_batches(struct kernel_args *args, const struct cpu_provider *provider,
+static tssa_status *matmul_batches(struct kernel_args *args, struct device_context *context,
                                    const struct matmul *mm, const struct tensor *a,
                                    const struct tensor *b, void *out)
 {
     struct batches batches = {.mm = mm,
-                              .provider = provider,
+                              .context = context,
                               .dtype = a->dtype,
                               .gemm = {.m = mm->a_dims[mm->a_rank - 2],
                                        .k = mm->a_dims[mm->a_rank - 1],
@@ -125,7 +131,7 @@ static tssa_status *matmul_batches(struct kernel_args *args, const struct cpu_pr
     }
     for (int64_t i = 0; i < mm->batches; i++) {
         struct gemm gemm = gemm_of_batch(&batches, i);
-        TRY(gemm_compute(args, provider, a->dtype, &gemm));
+        TRY(gemm_compute(args, context, a->dtype, &gemm));
     }
     return NULL;
 }
@@ -168,7 +174,7 @@ tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *r
     return NULL;
 }
 
-tssa_status *matmul_compute(struct kernel_args *args, const struct cpu_provider *provider,
+tssa_status *matmul_compute(struct kernel_args *args, struct device_context *context,
                             const struct tensor *a, const struct tensor *b, void *out)
 {
     struct matmul mm;
@@ -178,11 +184,12 @@ tssa_status *matmul_compute(struct kernel_args *args, const struct cpu_provider 
         mm.batches = 1;
         mm.batch_rank = 0;
     }
-    return matmul_batches(args, provider, &mm, a, b, out);
+    return matmul_batches(args, context, &mm, a, b, out);
 }
 
 static tssa_status *run_MatMul(struct kernel_args *args)
 {
+    const struct matmul_state *state = args->state;
     const struct tensor *a, *b;
     struct tensor *out;
     int64_t dims[TSSA_MAX_RANK];
@@ -194,15 +201,15 @@ static tssa_status *run_MatMul(struct kernel_args *args)
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
     TRY(matmul_shape(a, b, &rank, dims));
     TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
-    return out ? matmul_compute(args, args->state, a, b, out->data) : NULL;
+    return out ? matmul_compute(args, state->context, a, b, out->data) : NULL;
 }
 
-const struct kernel cpu_kernel_MatMul = {.prepare = provider_prepare, .run = run_MatMul};
+const struct kernel cpu_kernel_MatMul = {.prepare = matmul_prepare, .run = run_MatMul};
 
 /* ---- Gemm ----------------------------------------------------------------------------------------- */
 
 struct gemm_attrs {
-    const struct cpu_provider *provider;
+    struct device_context *context;
     float alpha, beta;
     bool trans_a, trans_b;
 };
@@ -212,7 +219,7 @@ static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_set
 {
     struct gemm_attrs *attrs = ARENA_NEW(setup->arena, struct gemm_attrs);
     TRY_ALLOC(attrs);
-    attrs->provider = cpu_provider_open();
+    attrs->context = setup->context;
     attrs->alpha = ir_attr_float(op, "alpha", 1);
     attrs->beta = ir_attr_float(op, "beta", 1);
     attrs->trans_a = ir_attr_int(op, "transA", 0) != 0;
@@ -301,7 +308,7 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     if (!y)
         return NULL;
     gemm.c = y->data;
-    TRY(gemm_compute(args, attrs->provider, a->dtype, &gemm));
+    TRY(gemm_compute(args, attrs->context, a->dtype, &gemm));
     bool unit = attrs->alpha == 1 && attrs->beta == 1;
     if (unit && !dtype_is_float(y->dtype))
         add_integers(y, c, row, column);

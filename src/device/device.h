@@ -8,6 +8,7 @@
 #define TSSA_DEVICE_DEVICE_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "device/kernel.h"
 
@@ -27,8 +28,8 @@ struct device_context {
     const struct device *device;
     const tssa_allocator *allocator;
     const struct team *team; /* NULL: one thread */
-    pthread_mutex_t lock;    /* guards what follows */
-    void *library;           /* the device's own; NULL until a kernel needs it */
+    pthread_mutex_t lock;    /* held while the library is opened */
+    _Atomic(void *) library; /* the device's own; NULL until a kernel needs it */
 };
 
 /* The device of this name, NULL: the default one. NULL when there is none. */

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -76,10 +77,11 @@ static void test_gemm(void **state)
 }
 
 /* One output element of a two-dimensional convolution. */
-static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t y, int64_t x)
+static double conv_at(const struct conv *c, const float *data_x, const float *data_w,
+                      const float *bias, int64_t n, int64_t o, int64_t y, int64_t x)
 {
     int64_t per_group = c->in_channels / c->groups, group = o / (c->out_channels / c->groups);
-    double sum = c->bias ? (double)((const float *)c->bias)[o] : 0;
+    double sum = c->biased ? (double)bias[o] : 0;
     for (int64_t i = 0; i < per_group; i++)
         for (int64_t ky = 0; ky < c->kernel[0]; ky++)
             for (int64_t kx = 0; kx < c->kernel[1]; kx++) {
@@ -88,49 +90,139 @@ static double conv_at(const struct conv *c, int64_t n, int64_t o, int64_t y, int
                 if (iy < 0 || iy >= c->in[0] || ix < 0 || ix >= c->in[1])
                     continue;
                 int64_t plane = n * c->in_channels + group * per_group + i;
-                sum += (double)((const float *)c->x)[(plane * c->in[0] + iy) * c->in[1] + ix] *
-                       (double)((const float *)
-                                    c->w)[((o * per_group + i) * c->kernel[0] + ky) * c->kernel[1] +
-                                          kx];
+                sum +=
+                    (double)data_x[(plane * c->in[0] + iy) * c->in[1] + ix] *
+                    (double)data_w[((o * per_group + i) * c->kernel[0] + ky) * c->kernel[1] + kx];
             }
     return sum;
+}
+
+static int64_t out_of(const struct conv *c, int i)
+{
+    return (c->in[i] + c->pad_begin[i] + c->pad_end[i] - (c->kernel[i] - 1) * c->dilation[i] - 1) /
+               c->stride[i] +
+           1;
+}
+
+static void *room(size_t bytes)
+{
+    void *memory =
+        aligned_alloc(PROVIDER_ALIGNMENT, (bytes / PROVIDER_ALIGNMENT + 1) * PROVIDER_ALIGNMENT);
+    assert_non_null(memory);
+    return memory;
+}
+
+/* Twice with one primitive: the second run may not depend on what the first left behind. */
+static void run_conv(struct cpu_engine *engine, const struct conv *c, const float *x,
+                     const float *w, const float *bias, float *y)
+{
+    const struct cpu_provider *p = engine->provider;
+    struct conv_primitive *made = p->conv_make(engine, c);
+    assert_non_null(made);
+    assert_true(strncmp(made->name, "ref", 3) != 0);
+    void *packed = room(made->packed_bytes), *scratch = room(made->scratch_bytes);
+    if (made->packed_bytes)
+        assert_true(p->conv_pack(made, w, packed, scratch));
+    struct conv_data data = {.x = x,
+                             .weights = made->packed_bytes ? packed : w,
+                             .bias = c->biased ? bias : NULL,
+                             .y = y,
+                             .scratch = scratch};
+    assert_true(p->conv_run(made, &data) && p->conv_run(made, &data));
+    assert_true(p->conv_same_packing(made, made));
+    p->conv_release(made);
+    free(packed);
+    free(scratch);
+}
+
+static void check_conv(struct cpu_engine *engine, const struct conv *c)
+{
+    int64_t outputs = c->batch * c->out_channels * c->out[0] * c->out[1];
+    float *x = random_floats(c->batch * c->in_channels * c->in[0] * c->in[1]);
+    float *w =
+        random_floats(c->out_channels * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
+    float *bias = random_floats(c->out_channels), *y = random_floats(outputs);
+    struct conv line = *c; /* the same with one spatial axis, where the first is of no extent */
+    if (c->in[0] == 1 && c->kernel[0] == 1 && c->pad_begin[0] + c->pad_end[0] == 0) {
+        int64_t *sizes[] = {line.in,       line.out,       line.kernel, line.stride,
+                            line.dilation, line.pad_begin, line.pad_end};
+        line.rank = 1;
+        for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+            sizes[i][0] = sizes[i][1], sizes[i][1] = 0;
+    }
+    run_conv(engine, &line, x, w, bias, y);
+    for (int64_t i = 0; i < outputs; i++) {
+        int64_t column = i % c->out[1], row = i / c->out[1] % c->out[0],
+                plane = i / c->out[1] / c->out[0];
+        expect_near(y[i], conv_at(c, x, w, bias, plane / c->out_channels, plane % c->out_channels,
+                                  row, column));
+    }
+    free(x);
+    free(w);
+    free(bias);
+    free(y);
+}
+
+static struct cpu_engine *open_engine(void)
+{
+    struct cpu_engine *engine = provider()->open();
+    assert_non_null(engine);
+    return engine;
 }
 
 static void test_conv(void **state)
 {
     (void)state;
-    const struct cpu_provider *p = provider();
-    for (int round = 0; round < 60; round++) {
-        struct conv c = {.rank = 2, .batch = pick(1, 2), .groups = pick(1, 3)};
+    struct cpu_engine *engine = open_engine();
+    for (int round = 0; round < 90; round++) {
+        struct conv c = {.rank = 2,
+                         .batch = pick(1, 2),
+                         .groups = pick(1, 3),
+                         .biased = pick(0, 1),
+                         .threads = engine->provider->threads(2)};
+        bool pointwise = round % 5 == 0;
         c.in_channels = c.groups * pick(1, 5);
         c.out_channels = c.groups * pick(1, 5);
         for (int i = 0; i < 2; i++) {
-            c.in[i] = pick(5, 12), c.kernel[i] = pick(1, 3), c.stride[i] = pick(1, 2),
-            c.dilation[i] = pick(1, 2);
-            c.pad_begin[i] = pick(0, 2), c.pad_end[i] = pick(0, 2);
-            c.out[i] =
-                (c.in[i] + c.pad_begin[i] + c.pad_end[i] - (c.kernel[i] - 1) * c.dilation[i] - 1) /
-                    c.stride[i] +
-                1;
+            c.in[i] = pick(5, 12), c.kernel[i] = pointwise ? 1 : pick(1, 3);
+            c.stride[i] = pointwise ? 1 : pick(1, 2), c.dilation[i] = pick(1, 2);
+            c.pad_begin[i] = pointwise ? 0 : pick(0, 2);
+            c.pad_end[i] = pointwise ? 0 : pick(0, 2);
         }
-        int64_t outputs = c.batch * c.out_channels * c.out[0] * c.out[1];
-        float *x = random_floats(c.batch * c.in_channels * c.in[0] * c.in[1]);
-        float *w =
-            random_floats(c.out_channels * (c.in_channels / c.groups) * c.kernel[0] * c.kernel[1]);
-        float *bias = random_floats(c.out_channels), *y = random_floats(outputs);
-        c.x = x, c.w = w, c.bias = pick(0, 1) ? bias : NULL, c.y = y;
-        assert_true(p->conv_f32(&c, 2));
-        for (int64_t i = 0; i < outputs; i++) {
-            int64_t column = i % c.out[1], row = i / c.out[1] % c.out[0],
-                    plane = i / c.out[1] / c.out[0];
-            expect_near(y[i],
-                        conv_at(&c, plane / c.out_channels, plane % c.out_channels, row, column));
-        }
-        free(x);
-        free(w);
-        free(bias);
-        free(y);
+        if (round % 4 == 0)
+            c.in[0] = c.kernel[0] = c.stride[0] = 1, c.pad_begin[0] = c.pad_end[0] = 0;
+        c.out[0] = out_of(&c, 0), c.out[1] = out_of(&c, 1);
+        check_conv(engine, &c);
     }
+    engine->provider->close(engine);
+}
+
+/* Channels that fill blocks, one image and several, in one group, in some, and in as many as there are. */
+static void test_conv_blocks(void **state)
+{
+    static const int64_t channels[][3] = {{16, 32, 1},  {3, 32, 1},   {32, 8, 1},  {64, 32, 2},
+                                          {32, 32, 32}, {24, 24, 24}, {32, 32, 8}, {20, 40, 20}};
+    (void)state;
+    struct cpu_engine *engine = open_engine();
+    for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
+        for (int64_t kernel = 1; kernel <= 3; kernel += 2)
+            for (int64_t size = 7; size <= 14; size += 7) {
+                struct conv c = {.rank = 2,
+                                 .batch = 1 + (int64_t)i % 2,
+                                 .in_channels = channels[i][0],
+                                 .out_channels = channels[i][1],
+                                 .groups = channels[i][2],
+                                 .in = {size, size},
+                                 .out = {size, size},
+                                 .kernel = {kernel, kernel},
+                                 .stride = {1, 1},
+                                 .dilation = {1, 1},
+                                 .pad_begin = {kernel / 2, kernel / 2},
+                                 .pad_end = {kernel / 2, kernel / 2},
+                                 .threads = engine->provider->threads(2)};
+                check_conv(engine, &c);
+            }
+    engine->provider->close(engine);
 }
 
 /* ---- The team ------------------------------------------------------------------------------------- */
@@ -189,6 +281,7 @@ int main(void)
         cmocka_unit_test(test_gemm),
         cmocka_unit_test(test_gemm_of_many_rows),
         cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_blocks),
         cmocka_unit_test(test_team_covers_every_index_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -42,11 +42,6 @@ static bool has_provider(void)
     return cpu_provider_open() != NULL;
 }
 
-static void close(struct device_context *context)
-{
-    (void)context;
-}
-
 const struct device cpu_device = {
     .name = "cpu",
     .find_kernel = find_kernel,
@@ -55,5 +50,5 @@ const struct device cpu_device = {
                       "times slower",
     .asks_library = asks_provider,
     .has_library = has_provider,
-    .close = close,
+    .close = cpu_engine_close,
 };

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/plugin.h"
+#include "device/device.h"
 
 const struct cpu_provider *cpu_provider_open(void)
 {
@@ -13,4 +14,35 @@ const struct cpu_provider *cpu_provider_open(void)
         return NULL;
     memcpy(&get, &symbol, sizeof symbol); /* ISO C has no such cast; POSIX promises it works */
     return get();
+}
+
+/* In the place of an engine: it was looked for, and there is none. */
+static struct cpu_engine no_engine;
+
+static struct cpu_engine *open_engine(void)
+{
+    const struct cpu_provider *provider = cpu_provider_open();
+    struct cpu_engine *engine = provider ? provider->open() : NULL;
+    return engine ? engine : &no_engine;
+}
+
+struct cpu_engine *cpu_engine(struct device_context *context)
+{
+    struct cpu_engine *engine = atomic_load_explicit(&context->library, memory_order_acquire);
+    if (!engine) {
+        pthread_mutex_lock(&context->lock);
+        engine = atomic_load_explicit(&context->library, memory_order_relaxed);
+        if (!engine)
+            engine = open_engine();
+        atomic_store_explicit(&context->library, engine, memory_order_release);
+        pthread_mutex_unlock(&context->lock);
+    }
+    return engine == &no_engine ? NULL : engine;
+}
+
+void cpu_engine_close(struct device_context *context)
+{
+    struct cpu_engine *engine = atomic_load_explicit(&context->library, memory_order_acquire);
+    if (engine && engine != &no_engine)
+        engine->provider->close(engine);
 }

@@ -1,237 +1,421 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions. oneDNN chooses the layouts; operands and result are reordered from and to the plain ones
- * that ONNX has, because its kernels for plain layouts are several times slower than the reorders.
+ * Convolutions as primitives. Operands and result are reordered from and to the plain layouts that ONNX has
+ * wherever the blocked ones are faster by more than that costs, which is nearly everywhere. oneDNN says
+ * that it can do everything; what it does with plain loops is named "ref", and is refused.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "device/cpu/onednn/onednn.h"
 
-#define MAX_DIMS (CONV_MAX_RANK + 3) /* groups, out, in, spatial */
+#define SPACE (CONV_MAX_RANK + 3) /* groups, out, in, spatial */
 
 enum operand { SRC, WEIGHTS, BIAS, DST, OPERANDS };
 
-/* An operand in the caller's layout, and in the one that the primitive wants. */
-struct side {
-    dnnl_memory_desc_t plain;
-    dnnl_memory_t given, used; /* `used` is `given` where the layouts agree */
+/* One of oneDNN's primitives, and the memory that it needs for itself. */
+struct unit {
+    dnnl_primitive_t primitive; /* NULL: there is nothing to do */
+    dnnl_memory_desc_t scratchpad;
+    size_t scratch_bytes;
 };
 
-struct job {
-    dnnl_engine_t engine;
-    dnnl_stream_t stream;
-    dnnl_primitive_desc_t description;
-    dnnl_primitive_t primitive;
-    struct side sides[OPERANDS];
+struct primitive {
+    struct conv_primitive base;
+    const struct onednn_engine *engine;
+    int threads;
     bool biased;
+    char name[64];
+    struct unit conv;
+    struct unit reorders[OPERANDS]; /* from or to the layout of the caller, where that is another */
+    dnnl_memory_desc_t plain[OPERANDS]; /* as the caller has them */
+    dnnl_memory_desc_t used[OPERANDS];  /* as the primitive wants them */
+    size_t at[OPERANDS];                /* of copies in the scratch memory, behind the scratchpad */
 };
 
-/* Row-major, contiguous. */
-static const dnnl_format_tag_t plain_tags[MAX_DIMS + 1] = {
-    dnnl_format_tag_undef, dnnl_a, dnnl_ab, dnnl_abc, dnnl_abcd, dnnl_abcde, dnnl_abcdef};
+/* ---- Layouts -------------------------------------------------------------------------------------- */
 
-#if DNNL_VERSION_MAJOR >= 3
-typedef const_dnnl_memory_desc_t desc_view;
-static bool make_desc(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims,
-                      dnnl_format_tag_t tag)
+enum layout { PLAIN, BLOCKS_16, BLOCKS_8, ANY, LAYOUTS };
+
+static const int64_t block_of[LAYOUTS] = {[PLAIN] = 1, [BLOCKS_16] = 16, [BLOCKS_8] = 8, [ANY] = 1};
+
+/* Of images, by rank: batch, channels, two or three spatial axes. */
+static const dnnl_format_tag_t tags[LAYOUTS][SPACE] = {
+    [PLAIN] = {[4] = dnnl_abcd, [5] = dnnl_abcde},
+    [BLOCKS_16] = {[4] = dnnl_aBcd16b, [5] = dnnl_aBcde16b},
+    [BLOCKS_8] = {[4] = dnnl_aBcd8b, [5] = dnnl_aBcde8b},
+    [ANY] = {[4] = dnnl_format_tag_any, [5] = dnnl_format_tag_any},
+};
+
+/* AVX-512 has blocks of 16, AVX2 of 8. */
+static const struct choice {
+    enum layout src, dst;
+} choices[] = {{BLOCKS_16, BLOCKS_16}, {PLAIN, BLOCKS_16}, {BLOCKS_8, BLOCKS_8},
+               {PLAIN, BLOCKS_8},      {ANY, ANY},         {PLAIN, PLAIN}};
+
+#define CHOICES (sizeof choices / sizeof *choices)
+#define CHOOSE_ANY (CHOICES - 2)
+#define CHOOSE_PLAIN (CHOICES - 1)
+
+/* An image of so few channels is read as it is. */
+#define FEW_CHANNELS 4
+/* A matrix product for so many columns is worth it. */
+#define MANY_PIXELS 128
+
+static bool is_depthwise(const struct conv *c)
 {
-    return dnnl_memory_desc_create_with_tag(desc, n, dims, dnnl_f32, tag) == dnnl_success;
+    return c->groups > 1 && c->groups == c->in_channels && c->groups == c->out_channels;
 }
-static void drop_desc(dnnl_memory_desc_t *desc)
+
+/* A matrix product in each group. */
+static bool is_pointwise(const struct conv *c)
 {
-    dnnl_memory_desc_destroy(*desc);
+    bool pointwise = true;
+    for (int i = 0; i < c->rank; i++)
+        pointwise &= c->kernel[i] == 1 && c->stride[i] == 1 && c->out[i] == c->in[i];
+    return pointwise && !is_depthwise(c);
 }
-static bool make_memory(dnnl_memory_t *memory, desc_view desc, dnnl_engine_t engine, void *data)
+
+/* What is tried before the others: where images can stay as they are, or are too small for full blocks. */
+static size_t first_choice(const struct conv *c)
 {
-    return dnnl_memory_create(memory, desc, engine, data) == dnnl_success;
+    int64_t pixels = 1;
+    for (int i = 0; i < c->rank; i++)
+        pixels *= c->out[i];
+    if (!is_pointwise(c))
+        return 0;
+    return pixels >= MANY_PIXELS ? CHOOSE_PLAIN : c->groups > 1 ? CHOOSE_ANY : 0;
 }
-#define DESC(desc) (desc)
-#else
-typedef const dnnl_memory_desc_t *desc_view;
-static bool make_desc(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims,
-                      dnnl_format_tag_t tag)
+
+/* Blocks that are full, and each in one group. */
+static bool fits(const struct conv *c, const struct choice *choice)
 {
-    return dnnl_memory_desc_init_by_tag(desc, n, dims, dnnl_f32, tag) == dnnl_success;
+    int64_t groups = is_depthwise(c) ? 1 : c->groups;
+    if (choice->src == PLAIN && choice->dst != PLAIN &&
+        (c->in_channels > FEW_CHANNELS || groups > 1))
+        return false;
+    return c->in_channels / groups % block_of[choice->src] == 0 &&
+           c->out_channels / groups % block_of[choice->dst] == 0;
 }
-static void drop_desc(dnnl_memory_desc_t *desc)
-{
-    (void)desc;
-}
-static bool make_memory(dnnl_memory_t *memory, desc_view desc, dnnl_engine_t engine, void *data)
-{
-    return dnnl_memory_create(memory, desc, engine, data) == dnnl_success;
-}
-#define DESC(desc) (&(desc))
-#endif
 
 /* ---- Descriptions --------------------------------------------------------------------------------- */
 
-static int weight_dims(const struct conv *c, dnnl_dims_t dims)
+/* One spatial axis is the second of two: oneDNN has fast code for those only. */
+static int spatial_rank(const struct conv *c)
 {
+    return c->rank == 1 ? 2 : (int)c->rank;
+}
+
+static void spatial(const struct conv *c, const int64_t *sizes, int64_t missing, dnnl_dim_t *dims)
+{
+    int n = 0;
+    if (c->rank == 1)
+        dims[n++] = missing;
+    for (int i = 0; i < c->rank; i++)
+        dims[n++] = sizes[i];
+}
+
+static bool image_desc(const struct conv *c, int64_t channels, const int64_t *sizes,
+                       enum layout layout, dnnl_memory_desc_t *desc)
+{
+    dnnl_dims_t dims = {c->batch, channels};
+    int n = spatial_rank(c) + 2;
+    spatial(c, sizes, 1, dims + 2);
+    return desc_make(desc, n, dims, tags[layout][n]);
+}
+
+static bool weights_desc(const struct conv *c, bool any, dnnl_memory_desc_t *desc)
+{
+    static const dnnl_format_tag_t plain[SPACE + 1] = {
+        [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
+    dnnl_dims_t dims;
     int n = 0;
     if (c->groups > 1)
         dims[n++] = c->groups;
     dims[n++] = c->out_channels / c->groups;
     dims[n++] = c->in_channels / c->groups;
-    for (int i = 0; i < c->rank; i++)
-        dims[n++] = c->kernel[i];
-    return n;
+    spatial(c, c->kernel, 1, dims + n);
+    n += spatial_rank(c);
+    return desc_make(desc, n, dims, any ? dnnl_format_tag_any : plain[n]);
 }
 
-static int image_dims(int64_t batch, int64_t channels, int rank, const int64_t *sizes,
-                      dnnl_dims_t dims)
+static bool describe(const struct conv *c, const struct choice *choice, bool any_weights,
+                     dnnl_memory_desc_t *descs)
 {
-    dims[0] = batch;
-    dims[1] = channels;
-    for (int i = 0; i < rank; i++)
-        dims[i + 2] = sizes[i];
-    return rank + 2;
+    const dnnl_dims_t channels = {c->out_channels};
+    return image_desc(c, c->in_channels, c->in, choice->src, &descs[SRC]) &&
+           weights_desc(c, any_weights, &descs[WEIGHTS]) &&
+           desc_make(&descs[BIAS], 1, channels, dnnl_a) &&
+           image_desc(c, c->out_channels, c->out, choice->dst, &descs[DST]);
 }
 
-/* The four operands in one format: row-major, or whatever the primitive likes. */
-static bool describe_operands(const struct conv *c, bool any, dnnl_memory_desc_t *descs)
+static void drop_descs(dnnl_memory_desc_t *descs)
 {
-    dnnl_dims_t dims;
-    int n = image_dims(c->batch, c->in_channels, c->rank, c->in, dims);
-    if (!make_desc(&descs[SRC], n, dims, any ? dnnl_format_tag_any : plain_tags[n]))
-        return false;
-    n = image_dims(c->batch, c->out_channels, c->rank, c->out, dims);
-    if (!make_desc(&descs[DST], n, dims, any ? dnnl_format_tag_any : plain_tags[n]))
-        return false;
-    n = weight_dims(c, dims);
-    if (!make_desc(&descs[WEIGHTS], n, dims, any ? dnnl_format_tag_any : plain_tags[n]))
-        return false;
-    dims[0] = c->out_channels;
-    return make_desc(&descs[BIAS], 1, dims, dnnl_a);
+    for (int i = 0; i < OPERANDS; i++)
+        desc_drop(&descs[i]);
 }
 
-static bool create_description(struct job *job, const struct conv *c, const dnnl_memory_desc_t *any)
+static dnnl_primitive_desc_t create(const struct onednn_engine *engine, const struct conv *c,
+                                    const dnnl_memory_desc_t *descs, dnnl_primitive_attr_t attr)
 {
+    dnnl_primitive_desc_t made = NULL;
     dnnl_dims_t strides, dilations, begin, end;
-    for (int i = 0; i < c->rank; i++) {
-        strides[i] = c->stride[i];
-        dilations[i] = c->dilation[i] - 1;
-        begin[i] = c->pad_begin[i];
-        end[i] = c->pad_end[i];
-    }
+    spatial(c, c->stride, 1, strides);
+    spatial(c, c->dilation, 1, dilations);
+    spatial(c, c->pad_begin, 0, begin);
+    spatial(c, c->pad_end, 0, end);
+    for (int i = 0; i < spatial_rank(c); i++)
+        dilations[i]--;
 #if DNNL_VERSION_MAJOR >= 3
-    return dnnl_convolution_forward_primitive_desc_create(
-               &job->description, job->engine, dnnl_forward_inference, dnnl_convolution_auto,
-               any[SRC], any[WEIGHTS], job->biased ? any[BIAS] : NULL, any[DST], strides, dilations,
-               begin, end, NULL) == dnnl_success;
+    dnnl_convolution_forward_primitive_desc_create(
+        &made, engine->engine, dnnl_forward_inference, dnnl_convolution_direct, descs[SRC],
+        descs[WEIGHTS], c->biased ? descs[BIAS] : NULL, descs[DST], strides, dilations, begin, end,
+        attr);
 #else
     dnnl_convolution_desc_t desc;
-    return dnnl_dilated_convolution_forward_desc_init(
-               &desc, dnnl_forward_inference, dnnl_convolution_auto, &any[SRC], &any[WEIGHTS],
-               job->biased ? &any[BIAS] : NULL, &any[DST], strides, dilations, begin,
-               end) == dnnl_success &&
-           dnnl_primitive_desc_create(&job->description, &desc, NULL, job->engine, NULL) ==
-               dnnl_success;
+    if (dnnl_dilated_convolution_forward_desc_init(
+            &desc, dnnl_forward_inference, dnnl_convolution_direct, &descs[SRC], &descs[WEIGHTS],
+            c->biased ? &descs[BIAS] : NULL, &descs[DST], strides, dilations, begin,
+            end) == dnnl_success)
+        dnnl_primitive_desc_create(&made, &desc, attr, engine->engine, NULL);
 #endif
+    return made;
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Choosing ------------------------------------------------------------------------------------- */
 
-static bool reorder(struct job *job, dnnl_memory_t from, desc_view from_desc, dnnl_memory_t to,
-                    desc_view to_desc)
+static const char *name_of(dnnl_primitive_desc_t desc)
 {
-    dnnl_primitive_desc_t description = NULL;
-    dnnl_primitive_t primitive = NULL;
-    const dnnl_exec_arg_t args[] = {{DNNL_ARG_FROM, from}, {DNNL_ARG_TO, to}};
-    bool done = dnnl_reorder_primitive_desc_create(&description, from_desc, job->engine, to_desc,
-                                                   job->engine, NULL) == dnnl_success &&
-                dnnl_primitive_create(&primitive, description) == dnnl_success &&
-                dnnl_primitive_execute(primitive, job->stream, 2, args) == dnnl_success;
-    dnnl_primitive_destroy(primitive);
-    dnnl_primitive_desc_destroy(description);
-    return done;
+    const char *name = "";
+    dnnl_primitive_desc_query(desc, dnnl_query_impl_info_str, 0, (void *)&name);
+    return name;
+}
+
+/* Of one channel or few in each group, matrix products take ten times as long, but are better than nothing. */
+static bool is_slow(const struct conv *c, const char *name)
+{
+    return c->groups > 1 && !is_pointwise(c) && strstr(name, "gemm") != NULL;
+}
+
+static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine, const struct conv *c,
+                                        const struct choice *choice, dnnl_primitive_attr_t attr)
+{
+    dnnl_memory_desc_t descs[OPERANDS];
+    dnnl_primitive_desc_t made = NULL;
+    memset(descs, 0, sizeof descs);
+    if (fits(c, choice) && describe(c, choice, true, descs))
+        made = create(engine, c, descs, attr);
+    drop_descs(descs);
+    if (made && strncmp(name_of(made), "ref", 3) == 0) {
+        dnnl_primitive_desc_destroy(made);
+        return NULL;
+    }
+    return made;
+}
+
+static dnnl_primitive_desc_t choose(const struct onednn_engine *engine, const struct conv *c,
+                                    dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_t slow = NULL,
+                          made = try_choice(engine, c, &choices[first_choice(c)], attr);
+    for (size_t i = 0; i < CHOICES && (!made || is_slow(c, name_of(made))); i++) {
+        if (slow)
+            dnnl_primitive_desc_destroy(made);
+        else
+            slow = made;
+        made = try_choice(engine, c, &choices[i], attr);
+    }
+    if (!made)
+        return slow;
+    dnnl_primitive_desc_destroy(slow);
+    return made;
+}
+
+/* ---- Making --------------------------------------------------------------------------------------- */
+
+static size_t aligned(size_t size)
+{
+    return (size + PROVIDER_ALIGNMENT - 1) / PROVIDER_ALIGNMENT * PROVIDER_ALIGNMENT;
+}
+
+/* Takes the description. */
+static bool make_unit(struct primitive *p, dnnl_primitive_desc_t desc, struct unit *unit)
+{
+    desc_view scratchpad = dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+    bool made = scratchpad && desc_copy(&unit->scratchpad, scratchpad) &&
+                dnnl_primitive_create(&unit->primitive, desc) == dnnl_success;
+    if (made)
+        unit->scratch_bytes = dnnl_memory_desc_get_size(scratchpad);
+    if (aligned(unit->scratch_bytes) > p->base.scratch_bytes)
+        p->base.scratch_bytes = aligned(unit->scratch_bytes);
+    dnnl_primitive_desc_destroy(desc);
+    return made;
+}
+
+static bool make_reorder(struct primitive *p, enum operand operand, dnnl_primitive_attr_t attr)
+{
+    desc_view plain = DESC(p->plain[operand]), used = DESC(p->used[operand]);
+    dnnl_engine_t engine = p->engine->engine;
+    dnnl_primitive_desc_t desc = NULL;
+    if (dnnl_memory_desc_equal(plain, used))
+        return true;
+    return dnnl_reorder_primitive_desc_create(&desc, operand == DST ? used : plain, engine,
+                                              operand == DST ? plain : used, engine,
+                                              attr) == dnnl_success &&
+           make_unit(p, desc, &p->reorders[operand]);
 }
 
 static const dnnl_query_t desc_queries[OPERANDS] = {dnnl_query_src_md, dnnl_query_weights_md,
                                                     dnnl_query_weights_md, dnnl_query_dst_md};
-static const int desc_indices[OPERANDS] = {0, 0, 1, 0};
 
-static desc_view wanted_desc(const struct job *job, enum operand operand)
-{
-    return dnnl_primitive_desc_query_md(job->description, desc_queries[operand],
-                                        desc_indices[operand]);
-}
-
-/* Wraps the caller's memory and, where the primitive wants another layout, makes memory of that. */
-static bool bind(struct job *job, enum operand operand, const void *data)
-{
-    struct side *side = &job->sides[operand];
-    desc_view wanted = wanted_desc(job, operand);
-    if (!make_memory(&side->given, DESC(side->plain), job->engine, (void *)data))
-        return false;
-    if (dnnl_memory_desc_equal(DESC(side->plain), wanted)) {
-        side->used = side->given;
-        return true;
-    }
-    if (!make_memory(&side->used, wanted, job->engine, DNNL_MEMORY_ALLOCATE))
-        return false;
-    return operand == DST || reorder(job, side->given, DESC(side->plain), side->used, wanted);
-}
-
-static bool execute(struct job *job)
-{
-    const struct side *s = job->sides;
-    const dnnl_exec_arg_t args[] = {{DNNL_ARG_SRC, s[SRC].used},
-                                    {DNNL_ARG_WEIGHTS, s[WEIGHTS].used},
-                                    {DNNL_ARG_DST, s[DST].used},
-                                    {DNNL_ARG_BIAS, s[BIAS].used}};
-    if (dnnl_primitive_execute(job->primitive, job->stream, job->biased ? 4 : 3, args) !=
-        dnnl_success)
-        return false;
-    if (s[DST].used != s[DST].given &&
-        !reorder(job, s[DST].used, wanted_desc(job, DST), s[DST].given, DESC(s[DST].plain)))
-        return false;
-    return dnnl_stream_wait(job->stream) == dnnl_success;
-}
-
-static void job_close(struct job *job)
+static bool query_layouts(struct primitive *p, dnnl_primitive_desc_t desc)
 {
     for (int i = 0; i < OPERANDS; i++) {
-        if (job->sides[i].used != job->sides[i].given)
-            dnnl_memory_destroy(job->sides[i].used);
-        dnnl_memory_destroy(job->sides[i].given);
+        desc_view used = i == BIAS ? DESC(p->plain[BIAS])
+                                   : dnnl_primitive_desc_query_md(desc, desc_queries[i], 0);
+        if (!used || !desc_copy(&p->used[i], used))
+            return false;
     }
-    dnnl_primitive_destroy(job->primitive);
-    dnnl_primitive_desc_destroy(job->description);
-    dnnl_stream_destroy(job->stream);
-    dnnl_engine_destroy(job->engine);
+    return true;
 }
 
-static bool job_run(struct job *job, const struct conv *c)
+/* Where the copies of operands lie in the scratch memory. */
+static void lay_out(struct primitive *p)
 {
-    dnnl_memory_desc_t any[OPERANDS], plain[OPERANDS];
-    memset(any, 0, sizeof any);
-    memset(plain, 0, sizeof plain);
-    bool done =
-        dnnl_engine_create(&job->engine, dnnl_cpu, 0) == dnnl_success &&
-        dnnl_stream_create(&job->stream, job->engine, dnnl_stream_default_flags) == dnnl_success &&
-        describe_operands(c, true, any) && describe_operands(c, false, plain) &&
-        create_description(job, c, any) &&
-        dnnl_primitive_create(&job->primitive, job->description) == dnnl_success;
-    for (int i = 0; i < OPERANDS; i++)
-        job->sides[i].plain = plain[i];
-    done = done && bind(job, SRC, c->x) && bind(job, WEIGHTS, c->w) &&
-           (!job->biased || bind(job, BIAS, c->bias)) && bind(job, DST, c->y) && execute(job);
     for (int i = 0; i < OPERANDS; i++) {
-        drop_desc(&any[i]);
-        drop_desc(&plain[i]);
+        p->at[i] = p->base.scratch_bytes;
+        if (p->reorders[i].primitive && i != WEIGHTS)
+            p->base.scratch_bytes += aligned(dnnl_memory_desc_get_size(DESC(p->used[i])));
     }
+    if (p->reorders[WEIGHTS].primitive)
+        p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->used[WEIGHTS]));
+}
+
+static bool make(struct primitive *p, const struct conv *c, dnnl_primitive_attr_t attr)
+{
+    dnnl_primitive_desc_t desc = choose(p->engine, c, attr);
+    if (!desc)
+        return false;
+    strncpy(p->name, name_of(desc), sizeof p->name - 1);
+    p->base.name = p->name;
+    bool described = describe(c, &choices[CHOOSE_PLAIN], false, p->plain) && query_layouts(p, desc);
+    if (!described)
+        dnnl_primitive_desc_destroy(desc);
+    if (!described || !make_unit(p, desc, &p->conv) || !make_reorder(p, SRC, attr) ||
+        !make_reorder(p, WEIGHTS, attr) || !make_reorder(p, DST, attr))
+        return false;
+    lay_out(p);
+    return true;
+}
+
+void onednn_conv_release(struct conv_primitive *conv)
+{
+    struct primitive *p = (struct primitive *)conv;
+    dnnl_primitive_destroy(p->conv.primitive);
+    desc_drop(&p->conv.scratchpad);
+    for (int i = 0; i < OPERANDS; i++) {
+        dnnl_primitive_destroy(p->reorders[i].primitive);
+        desc_drop(&p->reorders[i].scratchpad);
+    }
+    drop_descs(p->plain);
+    drop_descs(p->used);
+    free(p);
+}
+
+struct conv_primitive *onednn_conv_make(struct cpu_engine *engine, const struct conv *conv)
+{
+    dnnl_primitive_attr_t attr = NULL;
+    struct primitive *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->engine = (const struct onednn_engine *)engine;
+    p->threads = (int)conv->threads;
+    p->biased = conv->biased;
+    struct onednn_setting before = onednn_enter(p->threads);
+    bool made =
+        conv->rank >= 1 && conv->rank <= CONV_MAX_RANK &&
+        dnnl_primitive_attr_create(&attr) == dnnl_success &&
+        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+        make(p, conv, attr);
+    dnnl_primitive_attr_destroy(attr);
+    onednn_leave(before);
+    if (made)
+        return &p->base;
+    onednn_conv_release(&p->base);
+    return NULL;
+}
+
+/* ---- Running -------------------------------------------------------------------------------------- */
+
+bool onednn_conv_same_packing(const struct conv_primitive *a, const struct conv_primitive *b)
+{
+    return dnnl_memory_desc_equal(DESC(((const struct primitive *)a)->used[WEIGHTS]),
+                                  DESC(((const struct primitive *)b)->used[WEIGHTS]));
+}
+
+/* An argument whose memory is at `data`. */
+static bool bind(const struct primitive *p, int number, desc_view desc, const void *data,
+                 dnnl_exec_arg_t *arg)
+{
+    arg->arg = number;
+    return dnnl_memory_create(&arg->memory, desc, p->engine->engine, (void *)data) == dnnl_success;
+}
+
+#define MOST_ARGS 5
+
+/* Executes the unit on `n` arguments and its scratchpad; drops them, and those that were not bound. */
+static bool execute(const struct primitive *p, const struct unit *unit, bool bound, int n,
+                    dnnl_exec_arg_t *args, void *scratch)
+{
+    if (bound && unit->scratch_bytes > 0)
+        bound = bind(p, DNNL_ARG_SCRATCHPAD, DESC(unit->scratchpad), scratch, &args[n++]);
+    bool done = bound &&
+                dnnl_primitive_execute(unit->primitive, p->engine->stream, n, args) == dnnl_success;
+    for (int i = 0; i < n; i++)
+        dnnl_memory_destroy(args[i].memory);
+    return done && dnnl_stream_wait(p->engine->stream) == dnnl_success;
+}
+
+static bool reorder(const struct primitive *p, enum operand operand, const void *from, void *to,
+                    void *scratch)
+{
+    dnnl_exec_arg_t args[MOST_ARGS] = {{0}};
+    desc_view plain = DESC(p->plain[operand]), used = DESC(p->used[operand]);
+    bool bound = bind(p, DNNL_ARG_FROM, operand == DST ? used : plain, from, &args[0]) &&
+                 bind(p, DNNL_ARG_TO, operand == DST ? plain : used, to, &args[1]);
+    return execute(p, &p->reorders[operand], bound, 2, args, scratch);
+}
+
+static bool convolve(const struct primitive *p, const struct conv_data *data)
+{
+    dnnl_exec_arg_t args[MOST_ARGS] = {{0}};
+    char *scratch = data->scratch;
+    const bool moves_x = p->reorders[SRC].primitive, moves_y = p->reorders[DST].primitive;
+    void *own_x = scratch + p->at[SRC], *y = moves_y ? scratch + p->at[DST] : data->y;
+    if (moves_x && !reorder(p, SRC, data->x, own_x, scratch))
+        return false;
+    bool bound = bind(p, DNNL_ARG_SRC, DESC(p->used[SRC]), moves_x ? own_x : data->x, &args[0]) &&
+                 bind(p, DNNL_ARG_WEIGHTS, DESC(p->used[WEIGHTS]), data->weights, &args[1]) &&
+                 bind(p, DNNL_ARG_DST, DESC(p->used[DST]), y, &args[2]) &&
+                 (!p->biased || bind(p, DNNL_ARG_BIAS, DESC(p->used[BIAS]), data->bias, &args[3]));
+    return execute(p, &p->conv, bound, p->biased ? 4 : 3, args, scratch) &&
+           (!moves_y || reorder(p, DST, y, data->y, scratch));
+}
+
+bool onednn_conv_pack(const struct conv_primitive *conv, const void *w, void *packed, void *scratch)
+{
+    const struct primitive *p = (const struct primitive *)conv;
+    struct onednn_setting before = onednn_enter(p->threads);
+    bool done = reorder(p, WEIGHTS, w, packed, scratch);
+    onednn_leave(before);
     return done;
 }
 
-bool onednn_conv_f32(const struct conv *c, int threads)
+bool onednn_conv_run(const struct conv_primitive *conv, const struct conv_data *data)
 {
-    struct job job = {.biased = c->bias != NULL};
-    if (c->rank < 1 || c->rank > CONV_MAX_RANK)
-        return false;
-    struct onednn_setting before = onednn_enter(threads);
-    bool done = job_run(&job, c);
-    job_close(&job);
+    const struct primitive *p = (const struct primitive *)conv;
+    struct onednn_setting before = onednn_enter(p->threads);
+    bool done = convolve(p, data);
     onednn_leave(before);
     return done;
 }

@@ -8,6 +8,12 @@
 #include "device/cpu/plugins.h"
 #include "device/cpu/provider.h"
 
+struct onednn_engine {
+    struct cpu_engine base;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream; /* on the CPU it has no state: used by all threads */
+};
+
 /* OpenMP's settings for the calling thread, as they were. */
 struct onednn_setting {
     int threads, dynamic;
@@ -18,6 +24,26 @@ struct onednn_setting onednn_enter(int threads);
 void onednn_leave(struct onednn_setting before);
 
 bool onednn_gemm_f32(const struct gemm *gemm, int threads);
-bool onednn_conv_f32(const struct conv *conv, int threads);
+
+struct conv_primitive *onednn_conv_make(struct cpu_engine *engine, const struct conv *conv);
+bool onednn_conv_same_packing(const struct conv_primitive *a, const struct conv_primitive *b);
+bool onednn_conv_pack(const struct conv_primitive *conv, const void *w, void *packed,
+                      void *scratch);
+bool onednn_conv_run(const struct conv_primitive *conv, const struct conv_data *data);
+void onednn_conv_release(struct conv_primitive *conv);
+
+/* ---- Memory descriptions: values in oneDNN 2, handles in 3 ----------------------------------------- */
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef const_dnnl_memory_desc_t desc_view;
+#define DESC(desc) (desc)
+#else
+typedef const dnnl_memory_desc_t *desc_view;
+#define DESC(desc) (&(desc))
+#endif
+
+bool desc_make(dnnl_memory_desc_t *desc, int n, const dnnl_dims_t dims, dnnl_format_tag_t tag);
+bool desc_copy(dnnl_memory_desc_t *desc, desc_view from);
+void desc_drop(dnnl_memory_desc_t *desc);
 
 #endif

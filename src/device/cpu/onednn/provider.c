@@ -3,6 +3,13 @@
 #include "device/cpu/onednn/onednn.h"
 
 #include <omp.h>
+#include <stdlib.h>
+
+static int onednn_threads(int threads)
+{
+    int limit = omp_in_parallel() ? 1 : omp_get_thread_limit();
+    return threads < limit ? threads : limit;
+}
 
 /*
  * oneDNN divides its work among as many threads as OpenMP promises, and leaves parts of the result out
@@ -13,9 +20,8 @@
 struct onednn_setting onednn_enter(int threads)
 {
     struct onednn_setting before = {omp_get_max_threads(), omp_get_dynamic()};
-    int limit = omp_in_parallel() ? 1 : omp_get_thread_limit();
     omp_set_dynamic(0);
-    omp_set_num_threads(threads < limit ? threads : limit);
+    omp_set_num_threads(onednn_threads(threads));
     return before;
 }
 
@@ -25,8 +31,40 @@ void onednn_leave(struct onednn_setting before)
     omp_set_dynamic(before.dynamic);
 }
 
-const struct cpu_provider *tssa_plugin_provider(void)
+static void onednn_close(struct cpu_engine *base)
 {
-    static const struct cpu_provider provider = {onednn_gemm_f32, onednn_conv_f32};
+    struct onednn_engine *engine = (struct onednn_engine *)base;
+    dnnl_stream_destroy(engine->stream);
+    dnnl_engine_destroy(engine->engine);
+    free(engine);
+}
+
+static struct cpu_engine *onednn_open(void)
+{
+    struct onednn_engine *engine = calloc(1, sizeof *engine);
+    if (!engine)
+        return NULL;
+    engine->base.provider = tssa_plugin_provider_2();
+    if (dnnl_engine_create(&engine->engine, dnnl_cpu, 0) == dnnl_success &&
+        dnnl_stream_create(&engine->stream, engine->engine, dnnl_stream_default_flags) ==
+            dnnl_success)
+        return &engine->base;
+    onednn_close(&engine->base);
+    return NULL;
+}
+
+const struct cpu_provider *tssa_plugin_provider_2(void)
+{
+    static const struct cpu_provider provider = {
+        .open = onednn_open,
+        .close = onednn_close,
+        .threads = onednn_threads,
+        .gemm_f32 = onednn_gemm_f32,
+        .conv_make = onednn_conv_make,
+        .conv_same_packing = onednn_conv_same_packing,
+        .conv_pack = onednn_conv_pack,
+        .conv_run = onednn_conv_run,
+        .conv_release = onednn_conv_release,
+    };
     return &provider;
 }
