@@ -365,7 +365,8 @@ TSSA_API tssa_status *tssa_hazard(size_t index, tssa_hazard_info *info);
 typedef struct tssa_save_options {
     size_t struct_size;
     /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
-     * model holds. One that cannot is refused, with the node named. */
+     * model holds. One that cannot is refused, with the node named; a hazard that it cannot go around is
+     * written as it is, with a warning in the log. */
     int64_t opset;
     /* Write large tensors into a file of their own beside the model, as is done in any case for a model
      * of more than 2 GiB. */

@@ -718,6 +718,8 @@ struct attempt {
     struct export *export;
     int64_t opset;
     bool blocked; /* its nodes could be written, if it were not for a function that stays */
+    bool yields;  /* ops are written as they are where their hazards cannot be gone around */
+    uint64_t met; /* bit i: ops of hazard i are */
 };
 
 /* Operator sets that the model does not import: those of functions that were inlined. */
@@ -771,22 +773,33 @@ static tssa_status *try_node(struct attempt *attempt, const struct ir_op *op)
     return NULL;
 }
 
+/* What is written in the place of the op; or itself, if this opset cannot say that. */
+static tssa_status *try_instead(struct attempt *attempt, const struct ir_op *op,
+                                struct export_ops *instead)
+{
+    tssa_status *status = NULL;
+    for (size_t i = 0; i < instead->count && !status; i++)
+        status = try_node(attempt, instead->ops[i]);
+    if (!status || !attempt->yields || tssa_status_code(status) != TSSA_UNSUPPORTED)
+        return status_prefix(status, "hazard %s, in the place of %s",
+                             onnx_hazard(instead->hazard).name, op->info->name);
+    tssa_status_free(status);
+    instead->unsaid = attempt->opset;
+    attempt->met |= UINT64_C(1) << instead->hazard;
+    return try_node(attempt, op);
+}
+
 static tssa_status *try_op(void *context, struct ir_op *op)
 {
     struct attempt *attempt = context;
     struct export *export = attempt->export;
-    const struct export_ops *instead = export_instead(export, op);
+    struct export_ops *instead = export_instead(export, op);
     if (ir_op_is(op, IR_OP_return)) {
         for (uint32_t i = 0; i < op->n_operands; i++)
             bitset_add(&export->needed, op->operands[i].value->id);
         return NULL;
     }
-    if (!instead)
-        return try_node(attempt, op);
-    for (size_t i = 0; i < instead->count; i++)
-        TRY(status_prefix(try_node(attempt, instead->ops[i]), "hazard %s, in the place of %s",
-                          instead->hazard, op->info->name));
-    return NULL;
+    return instead ? try_instead(attempt, op, instead) : try_node(attempt, op);
 }
 
 static tssa_status *try_graph(struct attempt *attempt)
@@ -799,6 +812,7 @@ static tssa_status *try_graph(struct attempt *attempt)
     memset(export->functions.words, 0, (export->functions.size + 63) / 64 * sizeof(uint64_t));
     export_need_kept_functions(export);
     attempt->blocked = false;
+    attempt->met = 0;
     TRY(ir_block_walk(export->graph->body, try_op, attempt));
     if (attempt->opset == model_opset(export->graph))
         return NULL;
@@ -821,6 +835,23 @@ static tssa_status *join_reasons(tssa_status *first, tssa_status *last, bool blo
     return both;
 }
 
+/* From the first opset on, or this one alone. */
+static tssa_status *try_opsets(struct attempt *attempt, bool fixed)
+{
+    tssa_status *first = try_graph(attempt), *status = first;
+    while (status && !fixed && tssa_status_code(status) == TSSA_UNSUPPORTED &&
+           attempt->opset < IR_NEWEST_OPSET) {
+        if (status != first)
+            tssa_status_free(status);
+        attempt->opset++;
+        status = try_graph(attempt);
+    }
+    if (status)
+        return join_reasons(first, status, attempt->blocked);
+    tssa_status_free(first);
+    return NULL;
+}
+
 tssa_status *export_choose_opset(struct export *export)
 {
     int64_t asked = export->options.opset, opset = asked;
@@ -836,16 +867,13 @@ tssa_status *export_choose_opset(struct export *export)
         !bitset_init(&export->placed, &export->scratch, export->n_values))
         return status_out_of_memory();
     struct attempt attempt = {.export = export, .opset = opset};
-    tssa_status *first = try_graph(&attempt), *status = first;
-    while (status && !asked && tssa_status_code(status) == TSSA_UNSUPPORTED &&
-           attempt.opset < IR_NEWEST_OPSET) {
-        if (status != first)
-            tssa_status_free(status);
-        attempt.opset++;
-        status = try_graph(&attempt);
+    tssa_status *status = try_opsets(&attempt, asked != 0);
+    if (status && tssa_status_code(status) == TSSA_UNSUPPORTED) {
+        attempt = (struct attempt){.export = export, .opset = opset, .yields = true};
+        tssa_status_free(status);
+        status = try_opsets(&attempt, asked != 0);
     }
-    if (status)
-        return join_reasons(first, status, attempt.blocked);
-    tssa_status_free(first);
-    return NULL;
+    if (!status && export->options.met_hazards)
+        *export->options.met_hazards |= attempt.met;
+    return status;
 }

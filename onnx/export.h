@@ -24,9 +24,11 @@ struct export_external {
 
 /* Ops that are written in the place of one. */
 struct export_ops {
-    const char *hazard; /* for the sake of which */
+    size_t hazard; /* for the sake of which */
     const struct ir_op *const *ops;
     size_t count;
+    int64_t
+        unsaid; /* the opset that cannot say one of them, or 0: the op is written as it is there */
 };
 
 struct export
@@ -62,8 +64,8 @@ struct export
 
 /* Finds the ops that are written as others: before anything is asked about values by their ids. */
 tssa_status *export_avoid_hazards(struct export *export);
-/* What the op is written as; NULL: as itself. */
-const struct export_ops *export_instead(const struct export *export, const struct ir_op *op);
+/* What the op is written as at the opset of the export; NULL: as itself. */
+struct export_ops *export_instead(const struct export *export, const struct ir_op *op);
 /* Of the return of a block: must the result be a copy? */
 bool export_copies_result(const struct export *export, const struct ir_op *results, uint32_t index);
 /* What is written of its shape: what the model declares; what is inferred beside that; or nothing, of a result that

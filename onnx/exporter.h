@@ -25,6 +25,8 @@ struct onnx_export_options {
     const char *external_name; /* of that file, which lies beside the model; NULL: "<model>.data" */
     size_t external_threshold; /* tensors of this many bytes and more; 0: 1024 */
     uint64_t kept_hazards;     /* bit i: hazard i is not gone around (hazards.def) */
+    uint64_t *met_hazards; /* bit i is set when hazard i was to be, and no opset that the model can
+                                  have says how: the op is written as it is; may be NULL */
 };
 
 /* What the exporter goes around, for the sake of the runtimes that read the file. */

@@ -175,7 +175,7 @@ const struct ir_value *hazard_int(struct hazard_rewrite *rewrite, int rank, int6
 
 /* The last op stands for the one that is rewritten: its result is that op's. */
 static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewrite *rewrite,
-                                 const char *hazard)
+                                 size_t hazard)
 {
     struct export_ops *ops = ARENA_NEW(&export->scratch, struct export_ops);
     const struct ir_op **made =
@@ -184,7 +184,7 @@ static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewr
     if (!ops || !made)
         return status_out_of_memory();
     memcpy(made, rewrite->made.data, rewrite->made.count * sizeof *made);
-    *ops = (struct export_ops){hazard, made, rewrite->made.count};
+    *ops = (struct export_ops){.hazard = hazard, .ops = made, .count = rewrite->made.count};
     last->results[0] = rewrite->op->results[0];
     last->results[0].op = last;
     if (!map_put(&export->rewritten, &rewrite->op->id, sizeof rewrite->op->id, ops))
@@ -195,15 +195,16 @@ static tssa_status *keep_rewrite(struct export *export, const struct hazard_rewr
 static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
 {
     struct export *export = rewrite->export;
-    const struct hazard *hazard = NULL;
+    size_t last = 0;
     for (size_t i = 0; i < HAZARD_COUNT && rewrite->made.count == 0; i++) {
-        hazard = row(export, i);
+        const struct hazard *hazard = row(export, i);
         if (hazard && hazard->ops)
             hazard->ops(rewrite, rewrite->op);
+        last = i;
     }
     if (rewrite->failed)
         return status_out_of_memory();
-    return rewrite->made.count ? keep_rewrite(export, rewrite, hazard->name) : NULL;
+    return rewrite->made.count ? keep_rewrite(export, rewrite, last) : NULL;
 }
 
 /* Nodes of the model stay what they are, and so do those that passes made of them. */
@@ -224,7 +225,8 @@ tssa_status *export_avoid_hazards(struct export *export)
     return ir_block_walk(export->graph->body, visit, export);
 }
 
-const struct export_ops *export_instead(const struct export *export, const struct ir_op *op)
+struct export_ops *export_instead(const struct export *export, const struct ir_op *op)
 {
-    return op->exact ? map_get(&export->rewritten, &op->id, sizeof op->id) : NULL;
+    struct export_ops *ops = op->exact ? map_get(&export->rewritten, &op->id, sizeof op->id) : NULL;
+    return ops && ops->unsaid == export->opset ? NULL : ops;
 }

@@ -69,6 +69,10 @@ What is legal ONNX, and yet computed wrongly, refused, or unbearably slow in a r
 it. Nodes of the model that are still there stay what they were: a runtime that computes a ReduceSum of the
 model's own in double did so before.
 
+At an old opset that is asked for, which cannot say the way around (CumSum came with 11, the reductions of
+ScatterElements with 16), what passes made is written as it is, and the log has a warning. An opset that is not asked
+for is raised.
+
 `tests/hazards/check.py` runs a model of each in ONNX Runtime with and without the way around, and fails when one is
 no longer needed. A new one is a row in `onnx/hazards.def`, a function in a file of its own in `onnx/hazards`, and a
 model in `tests/hazards/models.py`.

@@ -53,7 +53,7 @@ static enum exit_code open_model(struct rewrite *rewrite)
         .struct_size = sizeof options,
         .threads = arguments->common.threads,
         .memory_limit = model_bytes_left(&rewrite->bytes, arguments->common.memory_limit),
-        .log = arguments->check ? log_note : NULL};
+        .log = log_note};
     if (!status)
         status = tssa_context_create(&options, &rewrite->context);
     if (!status)

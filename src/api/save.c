@@ -42,14 +42,28 @@ static tssa_status *export_options(const tssa_save_options *given, struct onnx_e
     return NULL;
 }
 
+/* What was to be gone around, and could not be. */
+static void tell_met(const tssa_model *model, uint64_t met)
+{
+    for (size_t i = 0; i < onnx_hazard_count(); i++)
+        if (met >> i & 1)
+            context_log(model->context, TSSA_LOG_WARNING,
+                        "hazard %s is in the file, whose opset cannot say the way around it",
+                        onnx_hazard(i).name);
+}
+
 tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
                                   const tssa_save_options *options)
 {
     if (!model || !path)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_file: an argument is NULL");
     struct onnx_export_options export;
+    uint64_t met = 0;
     TRY(export_options(options, &export));
-    return onnx_export_file(model->graph, path, &export);
+    export.met_hazards = &met;
+    TRY(onnx_export_file(model->graph, path, &export));
+    tell_met(model, met);
+    return NULL;
 }
 
 /* The caller's function, which cannot fail. */
@@ -72,8 +86,12 @@ tssa_status *tssa_model_save_memory(const tssa_model *model, const tssa_save_opt
     if (!model || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_memory: an argument is NULL");
     struct onnx_export_options export;
+    uint64_t met = 0;
     TRY(export_options(options, &export));
+    export.met_hazards = &met;
     struct receiver receiver = {write, user};
     const struct output_sink sink = {receive, &receiver};
-    return onnx_export(model->graph, &export, &sink);
+    TRY(onnx_export(model->graph, &export, &sink));
+    tell_met(model, met);
+    return NULL;
 }

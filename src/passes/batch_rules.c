@@ -112,6 +112,22 @@ static bool has_main_operand(const struct ir_op *op)
     return ir_op_is(op, IR_OP_Clip) || ir_op_is(op, IR_OP_PRelu) || ir_op_is(op, IR_OP_CastLike);
 }
 
+/* Of one number every runtime makes what the standard says, of several not all of them do (onnx/hazards.def): what
+ * takes the place of one at a time is to be exact. */
+static bool is_one_at_a_time(const struct ir_op *op)
+{
+    const struct ir_type *type = op->results[0].type;
+    int64_t size = 1;
+    bool extreme = ir_op_is(op, IR_OP_Max) || ir_op_is(op, IR_OP_Min) || ir_op_is(op, IR_OP_Clip) ||
+                   ir_op_is(op, IR_OP_Sign) || ir_op_is(op, IR_OP_Relu);
+    if (!extreme || type->kind != TYPE_TENSOR || type->rank < 0)
+        return false;
+    for (int i = 0; i < type->rank && size == 1; i++)
+        if (!dim_is_const(type->dims[i], &size))
+            return false;
+    return size == 1;
+}
+
 static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
 {
     int rank = 0;
@@ -127,7 +143,10 @@ static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
             return false;
     }
     struct ir_op *copy = values ? copy_with(batch, op, values) : NULL;
-    return copy && finish(batch, op, copy);
+    if (!copy)
+        return false;
+    copy->exact |= is_one_at_a_time(op);
+    return finish(batch, op, copy);
 }
 
 /* ---- One operand, with an axis attribute ---------------------------------------------------------- */

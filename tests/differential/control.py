@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from .expressions import EXACT, Need, anything, array, expression, maker
+from .expressions import EXACT, Need, anything, array, expression, is_many, maker
 from .movement import index, some_dim
 from .scope import Scope
 from .values import (
@@ -206,7 +206,7 @@ def accumulated(b: Scope, p: Value, need: Need) -> Value:
         op = b.rng.choice(("Max", "Min") if need.exact else ("Add", "Add", "Max"))
     else:
         op = b.rng.choice(ACCUMULATE)
-    if op in ("Max", "Min") and t.elem == INT64:
+    if op in ("Max", "Min") and is_many(t):
         raise NoWay  # see tamed
     b.checked(op, [t.elem] * 2, t.elem)
     new = expression(b, t, replace(need, finite=t.is_float and not need.exact))

@@ -204,10 +204,15 @@ def replace_below(result: Value, value: Value) -> Value:
     return result
 
 
-def tamed(s: Scope, value: Value) -> Value:
-    """An int64 for Max, Min, Clip, Sign, ReduceMax and ReduceMin, which ONNX Runtime gets wrong
-    beyond 32 bits where it takes several numbers at once."""
-    if value.type.elem != INT64 or value.facts.within(-(2**31), 2**31 - 1):
+def is_many(t: Type) -> bool:
+    """An int64 tensor of more than one number: Max, Min, Clip, Sign, Relu and ReduceMax and
+    ReduceMin of several get those beyond 32 bits wrong in ONNX Runtime."""
+    return t.elem == INT64 and any(d != 1 for d in t.dims)
+
+
+def tamed(s: Scope, value: Value, result: Type | None = None) -> Value:
+    """The operand of such an operator."""
+    if not is_many(result or value.type) or value.facts.within(-(2**31), 2**31 - 1):
         return value
     span = s.scalar(s.rng.choice((7, 1000, 2**31 - 1)))
     return s.emit("Mod", [value, span], value.type, Facts(0, 2**31 - 2))
@@ -336,7 +341,7 @@ def extremes(s: Scope, t: Type, need: Need) -> Value:
     if t.is_float and need.zero_sign:
         raise NoWay
     inputs = operands(s, t, t.elem, count, replace(need, zero_sign=False))
-    inputs = [tamed(s, v) for v in inputs]
+    inputs = [tamed(s, v, t) for v in inputs]
     old = [v.facts for v in inputs]
     facts = union(t.elem, old)
     choose = max if op == "Max" else min

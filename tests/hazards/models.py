@@ -173,6 +173,66 @@ def integer_product() -> Example:
     return reduction("Mul", [3, 2**40 + 1, 2**40 + 3])
 
 
+LARGE = [2**31, -(2**31) - 1, 2**32, -(2**32), 2**62, -(2**62), 2**31 - 1, 2**40 + 3]
+
+
+def integer_extreme() -> Example:
+    """Of each number, and one after the other."""
+    operators = {"Max": ["e", "z"], "Min": ["e", "z"], "Clip": ["e", "low", "high"]}
+    operators |= {"Sign": ["e"], "Relu": ["e"]}
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Gather", ["x", "i"], ["e"]),
+            *(node(op, inputs, [f"row_{op}"]) for op, inputs in operators.items()),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, [])],
+        [
+            value("more", np.bool_, []),
+            *(value(f"row_{op}", np.int64, []) for op in operators),
+        ],
+    )
+    return model(
+        [
+            number("z", 0),
+            number("low", -5),
+            number("high", 2**33),
+            number("m", len(LARGE)),
+            node("Loop", ["m", ""], list(operators), body=body),
+        ],
+        [value("x", np.int64, [len(LARGE)])],
+        [value(op, np.int64, [len(LARGE)]) for op in operators],
+    ), {"x": np.int64(LARGE)}
+
+
+def integer_reduced_extreme() -> Example:
+    x = np.int64([0, 0, 2**32 - 1, 0, 0, 0, 0, 0])
+
+    def loop(operator: str) -> NodeProto:
+        body = graph(
+            operator,
+            [
+                node("Identity", ["c"], ["more"]),
+                node("Gather", ["x", "i"], ["e"]),
+                node(operator, ["s", "e"], ["next"]),
+            ],
+            [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.int64, [])],
+            [value("more", np.bool_, []), value("next", np.int64, [])],
+        )
+        return node("Loop", ["m", "", "a"], [f"y_{operator}"], body=body)
+
+    return model(
+        [loop("Max"), loop("Min")],
+        [
+            value("x", np.int64, [len(x)]),
+            value("a", np.int64, []),
+            value("m", np.int64, []),
+        ],
+        [value("y_Max", np.int64, []), value("y_Min", np.int64, [])],
+    ), {"x": x, "a": np.int64(1), "m": np.int64(len(x))}
+
+
 def where_zero_sign() -> Example:
     """Both operands may hold -0.0, the first of them alone, and the second of a condition that
     is a Not, which exchanges them."""
@@ -211,6 +271,8 @@ MODELS: dict[str, Callable[[], Example]] = {
         stacked_shape,
         integer_sum,
         integer_product,
+        integer_extreme,
+        integer_reduced_extreme,
         where_zero_sign,
     )
 }
