@@ -156,7 +156,7 @@ static void writes_models(void **state)
     const char *const argv[] = {tool, "-", path, "-q", NULL};
     expect_good(process_run(argv, start, NULL, &cli_limits), "");
     expect_good(RUN(path), "in all");
-    expect_good(RUN(start, path, "-q", "--opset", "21"), "");
+    expect_good(RUN("-o", path, start, "-q", "--opset", "21"), "");
     expect_good(RUN(path), "opset 21");
     assert_int_equal(unlink(path), 0);
     free(wrote);
@@ -465,6 +465,8 @@ static void refuses_wrong_arguments(void **state)
                    "which model");
     expect_refused(RUN("--unknown"), 2, "--unknown");
     expect_refused(RUN(start, "a", "b"), 2, "b: ");
+    expect_refused(RUN(start, "a", "-o", "b"), 2, "a: ");
+    expect_refused(RUN(start, "-o", "-"), 2, "/dev/stdout");
     expect_refused(RUN(start, "-O", "3"), 2, "--optimize 3");
     expect_refused(RUN(start, "--passes", "identity,nothing"), 2, "nothing");
     expect_refused(RUN(start, "--skip-pass", "nothing"), 2, "nothing");

@@ -46,6 +46,7 @@ static const struct argp_option options[] = {
     {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
 
     {NULL, 0, NULL, 0, "What is written:", 2},
+    {NULL, 'o', "OUT", 0, "Another way to say where", 2},
     {"opset", KEY_OPSET, "N", 0,
      "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},
     {"keep-functions", KEY_FUNCTIONS, "none", OPTION_ARG_OPTIONAL,
@@ -200,24 +201,28 @@ static void free_names(struct name_list *list)
 
 /* ---- Options ---------------------------------------------------------------------------------------- */
 
+static error_t parse_output(struct opt_arguments *arguments, const char *argument)
+{
+    if (arguments->output)
+        complain("%s: a model and where to write it are all that is wanted", argument);
+    else if (strcmp(argument, "-") == 0)
+        complain("-: a model goes to standard output as /dev/stdout, with --quiet");
+    else if (!argument[0])
+        complain("the name of a file is empty");
+    else
+        arguments->output = argument;
+    return arguments->output == argument ? 0 : EINVAL;
+}
+
 static error_t parse_positional(struct opt_arguments *arguments, const char *argument)
 {
+    if (arguments->model)
+        return parse_output(arguments, argument);
     if (!argument[0]) {
         complain("the name of a file is empty");
         return EINVAL;
     }
-    if (arguments->model && !arguments->output && strcmp(argument, "-") == 0) {
-        complain("-: a model goes to standard output as /dev/stdout, with --quiet");
-        return EINVAL;
-    }
-    if (!arguments->model) {
-        arguments->model = argument;
-    } else if (!arguments->output) {
-        arguments->output = argument;
-    } else {
-        complain("%s: a model and where to write it are all that is wanted", argument);
-        return EINVAL;
-    }
+    arguments->model = argument;
     return 0;
 }
 
@@ -264,6 +269,8 @@ static error_t parse_word(int key, const char *argument, struct opt_arguments *a
 static error_t parse_option(int key, const char *argument, struct opt_arguments *arguments)
 {
     switch (key) {
+    case 'o':
+        return parse_output(arguments, argument);
     case KEY_PASSES:
         arguments->passes_given = true;
         return add_names(&arguments->passes, &pass_names, "--passes", argument);
