@@ -31,7 +31,8 @@ conformance: setup-test build venv ## run the official ONNX test cases
 test-real: build ## run real exported models and compare (DIR=folder)
 	$(BUILD)/tssa-real $(DIR)
 
-nightly: build venv ## what takes too long for every change: 150,000 random programs
+nightly: build venv ## what takes too long for every change: 150,000 random programs, functions of all floats
+	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
 	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
 

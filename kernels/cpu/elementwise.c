@@ -76,6 +76,24 @@ struct ew_types {
     ew_loop loop;
 };
 
+/* Pow with one exponent for which there is a loop that computes in operand 0's type. */
+static bool choose_power(const struct ew_state *state, const struct tensor *const *in,
+                         struct ew_types *types)
+{
+    if (!in[1] || tensor_count(in[1]) != 1)
+        return false;
+    double exponent;
+    convert_elements(1, in[1]->dtype, in[1]->data, 1, TSSA_DOUBLE, &exponent, 1, &convert_default);
+    tssa_dtype compute = computed_in(state, in[0]->dtype);
+    types->loop = ew_power_loop(compute, exponent);
+    if (!types->loop)
+        return false;
+    /* The loop does not read the exponent: there is nothing to convert. */
+    types->in_compute = types->out_compute = types->in[1] = compute;
+    types->out = in[0]->dtype;
+    return true;
+}
+
 static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
                                  const struct tensor *const *in, struct ew_types *types)
 {
@@ -97,6 +115,8 @@ static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
     }
     if (mixed)
         types->in_compute = floats ? TSSA_DOUBLE : TSSA_INT64;
+    if (info->ew->result == EW_FIRST && choose_power(state, in, types))
+        return NULL;
     bool test = info->ew->result == EW_BOOL;
     types->out = test ? TSSA_BOOL : first;
     types->out_compute = test ? TSSA_BOOL : types->in_compute;

@@ -44,4 +44,8 @@ EW_LOOPS(str);
 /* Loops that select between two elements, by the element's size: 1, 2, 4, 8 or 16 bytes. */
 ew_loop ew_where_loop(size_t element_size);
 
+/* The loop of Pow over FLOAT or DOUBLE with this exponent, which does not read operand 1: the same bits as the
+ * row's loop, in less time. NULL for other types and where there is none. */
+ew_loop ew_power_loop(tssa_dtype dtype, double exponent);
+
 #endif

@@ -6,7 +6,7 @@
  *     T_DTYPE      its number, TSSA_FLOAT
  *     T_TABLE      the table to fill, ew_loops_f32
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
- *     T_IS_FLOAT32 for float: faster functions that are precise enough, wider vectors
+ *     T_IS_FLOAT32 for float: functions of our own (ir/scalar), compiled once per instruction set
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  *
  * and includes this file. The scalar operations of ir/scalar.def are functions with the names that the
@@ -15,9 +15,11 @@
 #include <math.h>
 
 #include "base/clones.h"
+#include "ir/scalar/f32_exp.h"
+#include "ir/scalar/f32_log.h"
+#include "ir/scalar/f32_trig.h"
+#include "ir/scalar/f32_wide.h"
 #include "kernels/cpu/elementwise.h"
-#include "kernels/cpu/exp.h"
-#include "kernels/cpu/tanh.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)
@@ -91,7 +93,11 @@ BINARY(DIV, a / b)
 BINARY(MIN, a > b || b != b ? b : a)
 BINARY(MAX, a < b || b != b ? b : a)
 BINARY(FMOD, fmod((double)a, (double)b))
-BINARY(POW, pow((double)a, (double)b))
+#if defined(T_IS_FLOAT32)
+BINARY(POW, f32_pow(a, b))
+#else
+BINARY(POW, f64_pow((double)a, (double)b))
+#endif
 INLINE T MOD(T a, T b)
 {
     T r = FMOD(a, b);
@@ -209,27 +215,27 @@ FUNCTION(SQRT, sqrt)
 /* ---- Functions ------------------------------------------------------------------------------------ */
 
 #if defined(T_IS_FLOAT32)
-UNARY(EXP, exp_for_float((double)a))
-UNARY(TANH, tanh_for_float((double)a))
+#define C_OR_OWN(NAME, name) UNARY(NAME, f32_##name(a))
 #else
-FUNCTION(EXP, exp)
-FUNCTION(TANH, tanh)
+#define C_OR_OWN(NAME, name) FUNCTION(NAME, name)
 #endif
-FUNCTION(EXPM1, expm1)
-FUNCTION(LOG, log)
-FUNCTION(LOG1P, log1p)
-FUNCTION(ERF, erf)
-FUNCTION(SIN, sin)
-FUNCTION(COS, cos)
-FUNCTION(TAN, tan)
-FUNCTION(ASIN, asin)
-FUNCTION(ACOS, acos)
-FUNCTION(ATAN, atan)
-FUNCTION(SINH, sinh)
-FUNCTION(COSH, cosh)
-FUNCTION(ASINH, asinh)
-FUNCTION(ACOSH, acosh)
-FUNCTION(ATANH, atanh)
+C_OR_OWN(EXP, exp)
+C_OR_OWN(EXPM1, expm1)
+C_OR_OWN(LOG, log)
+C_OR_OWN(LOG1P, log1p)
+C_OR_OWN(ERF, erf)
+C_OR_OWN(SIN, sin)
+C_OR_OWN(COS, cos)
+C_OR_OWN(TAN, tan)
+C_OR_OWN(ASIN, asin)
+C_OR_OWN(ACOS, acos)
+C_OR_OWN(ATAN, atan)
+C_OR_OWN(SINH, sinh)
+C_OR_OWN(COSH, cosh)
+C_OR_OWN(TANH, tanh)
+C_OR_OWN(ASINH, asinh)
+C_OR_OWN(ACOSH, acosh)
+C_OR_OWN(ATANH, atanh)
 
 /* ---- Loops ---------------------------------------------------------------------------------------- */
 
@@ -247,16 +253,18 @@ FUNCTION(ATANH, atanh)
             body;                                                                                  \
     } while (0)
 
+#define LOOP_PARAMS                                                                                \
+    (const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step,                      \
+     const void *const *in, const int64_t *in_step)
 #if defined(T_IS_FLOAT32)
-#define LOOP_CLONES VECTOR_CLONES
+#define LOOP_FUNCTION(name)                                                                        \
+    VECTOR_PROCEDURE(name, LOOP_PARAMS, (shared, n, out, out_step, in, in_step))
 #else
-#define LOOP_CLONES
+#define LOOP_FUNCTION(name) static void name LOOP_PARAMS
 #endif
 
 #define LOOP_BEGIN(id, R)                                                                          \
-    LOOP_CLONES static void loop_##id(const struct ew_uniform *shared, int64_t n, void *out,       \
-                                      int64_t out_step, const void *const *in,                     \
-                                      const int64_t *in_step)                                      \
+    LOOP_FUNCTION(loop_##id)                                                                       \
     {                                                                                              \
         const struct ew_uniform own = *shared, *uniform = &own;                                    \
         R *o = out;                                                                                \

@@ -39,8 +39,7 @@
                     ((T *)g->c)[(i + r) * g->n + j] = (T)sums[r];                                  \
             }                                                                                      \
     }                                                                                              \
-    VECTOR_CLONES                                                                                  \
-    static void name(void *context, int64_t begin, int64_t end)                                    \
+    VECTOR_PROCEDURE(name, (void *context, int64_t begin, int64_t end), (context, begin, end))     \
     {                                                                                              \
         const struct gemm *g = context;                                                            \
         if (g->n <= NARROW) {                                                                      \

@@ -66,8 +66,9 @@ static void pack_put(struct pack *packs, int64_t i, const struct box *box)
 }
 
 /* Does `a`, which has an area, overlap one of the boxes in the packs by more than the threshold? */
-VECTOR_CLONES
-static bool overlaps(const struct box *a, const struct pack *packs, int64_t n, float threshold)
+VECTOR_FUNCTION(bool, overlaps,
+                (const struct box *a, const struct pack *packs, int64_t n, float threshold),
+                (a, packs, n, threshold))
 {
     float top = a->top, left = a->left, bottom = a->bottom, right = a->right, area = a->area;
     for (const struct pack *p = packs; p < packs + n; p++) {

@@ -77,8 +77,7 @@ struct lane {
 /* Running sums, so that the loop vectorises; their order depends on n only. */
 #define LANES 16
 #define DOT(name, T)                                                                               \
-    VECTOR_CLONES                                                                                  \
-    static double name(const T *a, const double *b, int64_t n)                                     \
+    VECTOR_FUNCTION(double, name, (const T *a, const double *b, int64_t n), (a, b, n))             \
     {                                                                                              \
         double sums[LANES] = {0}, rest = 0;                                                        \
         int64_t i = 0;                                                                             \

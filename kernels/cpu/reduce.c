@@ -34,8 +34,7 @@ struct reduction {
 /* The same in eight lanes, so that it vectorises; `join` adds a lane to the result. */
 #define LANES 8
 #define FOLD_LANES(name, type, element, identity, each, join)                                      \
-    VECTOR_CLONES                                                                                  \
-    static type name(type a, const element *x, int64_t n)                                          \
+    VECTOR_FUNCTION(type, name, (type a, const element *x, int64_t n), (a, x, n))                  \
     {                                                                                              \
         type lanes[LANES];                                                                         \
         int64_t i = 0;                                                                             \
@@ -253,8 +252,7 @@ typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 /* `extreme` is the macro of one element, `beyond` its comparison. */
 #define FLOAT_EXTREMUM(name, bound, extreme, beyond)                                               \
-    VECTOR_CLONES                                                                                  \
-    static float name##_line(float a, const float *x, int64_t n)                                   \
+    VECTOR_FUNCTION(float, name##_line, (float a, const float *x, int64_t n), (a, x, n))           \
     {                                                                                              \
         float_lanes lanes = (float_lanes){0} + (bound);                                            \
         for (; n >= LANES; n -= LANES, x += LANES) {                                               \

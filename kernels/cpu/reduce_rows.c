@@ -12,8 +12,7 @@
 typedef void (*fold_fn)(void *restrict a, const void *restrict x, int64_t n);
 
 #define ROWS(name, type, each)                                                                     \
-    VECTOR_CLONES                                                                                  \
-    static void name(void *restrict a_, const void *restrict x_, int64_t n)                        \
+    VECTOR_PROCEDURE(name, (void *restrict a_, const void *restrict x_, int64_t n), (a_, x_, n))   \
     {                                                                                              \
         type *restrict a = a_;                                                                     \
         const type *restrict x = x_;                                                               \

@@ -13,8 +13,8 @@
 
 /* count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them. */
 #define FIND(name, type, test)                                                                     \
-    VECTOR_CLONES                                                                                  \
-    static int64_t count_##name(const void *data, int64_t count, uint64_t bits)                    \
+    VECTOR_FUNCTION(int64_t, count_##name, (const void *data, int64_t count, uint64_t bits),       \
+                    (data, count, bits))                                                           \
     {                                                                                              \
         const type *x = data;                                                                      \
         int64_t found = 0;                                                                         \
@@ -23,9 +23,9 @@
             found += (test) != 0;                                                                  \
         return found;                                                                              \
     }                                                                                              \
-    VECTOR_CLONES                                                                                  \
-    static void find_##name(const void *data, int64_t count, uint64_t bits, int64_t found,         \
-                            int64_t *to)                                                           \
+    VECTOR_PROCEDURE(find_##name,                                                                  \
+                     (const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to), \
+                     (data, count, bits, found, to))                                               \
     {                                                                                              \
         const type *x = data;                                                                      \
         (void)bits;                                                                                \

@@ -1,20 +1,70 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions compiled for several instruction sets, of which the machine's best is taken at load time. */
+/* Functions compiled for several instruction sets, of which each call takes the machine's best. */
 #ifndef TSSA_BASE_CLONES_H
 #define TSSA_BASE_CLONES_H
 
-#include <limits.h> /* __GLIBC__ */
+#include "base/isa.h"
 
 /*
- * Before a hot loop's function. All variants give the same bits, because the compiler neither fuses nor
- * reorders floating-point operations here. Needs gcc and glibc's indirect functions; instrumented builds
- * cannot have them, since those are resolved before the sanitizer's runtime starts.
+ * Before a hot loop's body:
+ *
+ *     VECTOR_FUNCTION(float, sum, (const float *x, int64_t n), (x, n))
+ *     {
+ *         ...
+ *     }
+ *
+ * defines a static function `sum` of these parameters, compiled once per level of isa.h; VECTOR_PROCEDURE
+ * is for functions without a result. All variants give the same bits, because the compiler neither fuses
+ * nor reorders floating-point operations here. What the body calls must be inlined to become vectors, too.
+ *
+ * Not target_clones: clang 14 knows none for x86-64-v3, and what those need of the loader sanitizers cannot
+ * have.
  */
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__) &&       \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define VECTOR_CLONES __attribute__((target_clones("default", "avx2", "arch=x86-64-v4")))
+#if defined(__x86_64__)
+#define VECTOR_V3 __attribute__((target("arch=x86-64-v3")))
+#if defined(__clang__)
+#define VECTOR_V4 __attribute__((target("arch=x86-64-v4")))
 #else
-#define VECTOR_CLONES
+#define VECTOR_V4 __attribute__((target("arch=x86-64-v4,prefer-vector-width=512")))
+#endif
+
+#define VECTOR_VARIANT(target, type, name, variant, params, statement)                             \
+    target static type name##_##variant params                                                     \
+    {                                                                                              \
+        statement;                                                                                 \
+    }
+#define VECTOR_FUNCTION(type, name, params, args)                                                  \
+    static inline __attribute__((always_inline)) type name##_body params;                          \
+    VECTOR_VARIANT(, type, name, base, params, return name##_body args)                            \
+    VECTOR_VARIANT(VECTOR_V3, type, name, v3, params, return name##_body args)                     \
+    VECTOR_VARIANT(VECTOR_V4, type, name, v4, params, return name##_body args)                     \
+    static inline type name params                                                                 \
+    {                                                                                              \
+        enum isa level = isa_level();                                                              \
+        if (level == ISA_V4)                                                                       \
+            return name##_v4 args;                                                                 \
+        return level == ISA_V3 ? name##_v3 args : name##_base args;                                \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) type name##_body params
+#define VECTOR_PROCEDURE(name, params, args)                                                       \
+    static inline __attribute__((always_inline)) void name##_body params;                          \
+    VECTOR_VARIANT(, void, name, base, params, name##_body args)                                   \
+    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_body args)                            \
+    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_body args)                            \
+    static inline void name params                                                                 \
+    {                                                                                              \
+        enum isa level = isa_level();                                                              \
+        if (level == ISA_V4)                                                                       \
+            name##_v4 args;                                                                        \
+        else if (level == ISA_V3)                                                                  \
+            name##_v3 args;                                                                        \
+        else                                                                                       \
+            name##_base args;                                                                      \
+    }                                                                                              \
+    static inline __attribute__((always_inline)) void name##_body params
+#else
+#define VECTOR_FUNCTION(type, name, params, args) static type name params
+#define VECTOR_PROCEDURE(name, params, args) static void name params
 #endif
 
 #endif

@@ -109,18 +109,18 @@ static const struct unary_case unary_cases[] = {
     {IR_OP_Ceil, ceill, -9, 9, 0, 0},
     {IR_OP_Round, ref_round, -9, 9, 0, 0},
     {IR_OP_Sqrt, sqrtl, 0, 9, 0.5, 0},
-    {IR_OP_Exp, expl, -80, 80, 0.6, 0},
-    {IR_OP_Log, logl, 0, 100, 0.6, 0},
-    {IR_OP_Erf, erfl, -4, 4, 0.6, 0},
-    {IR_OP_Sin, sinl, -50, 50, 0.6, 0},
-    {IR_OP_Cos, cosl, -50, 50, 0.6, 0},
+    {IR_OP_Exp, expl, -80, 80, 1, 0},
+    {IR_OP_Log, logl, 0, 100, 1, 0},
+    {IR_OP_Erf, erfl, -4, 4, 1.6, 0},
+    {IR_OP_Sin, sinl, -50, 50, 1, 0},
+    {IR_OP_Cos, cosl, -50, 50, 1, 0},
     {IR_OP_Tan, tanl, -1.5, 1.5, 0.6, 0},
     {IR_OP_Asin, asinl, -1, 1, 0.6, 0},
     {IR_OP_Acos, acosl, -1, 1, 0.6, 0},
     {IR_OP_Atan, atanl, -50, 50, 0.6, 0},
     {IR_OP_Sinh, sinhl, -20, 20, 0.6, 0},
     {IR_OP_Cosh, coshl, -20, 20, 0.6, 0},
-    {IR_OP_Tanh, tanhl, -20, 20, 0.6, 0},
+    {IR_OP_Tanh, tanhl, -20, 20, 1.5, 0},
     {IR_OP_Asinh, asinhl, -50, 50, 0.6, 0},
     {IR_OP_Acosh, acoshl, 1, 50, 0.6, 0},
     {IR_OP_Atanh, atanhl, -1, 1, 0.6, 0},
@@ -607,6 +607,46 @@ static void powers_of_mixed_types(void **state)
     }
 }
 
+/* One exponent or one per element: the same bits, and of 2 those of the product. */
+static void powers_that_are_products(void **state)
+{
+    (void)state;
+    static const double exponents[] = {1, 2, 3, -1, 0.5};
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    const int64_t n = 1000;
+    for (size_t i = 0; i < 3 * sizeof exponents / sizeof *exponents; i++) {
+        tssa_dtype dtype = dtypes[i % 3];
+        double exponent = exponents[i / 3];
+        struct random random = {3};
+        struct op_run one, each;
+        op_open(&one, IR_OP_Pow, 2, 1);
+        op_open(&each, IR_OP_Pow, 2, 1);
+        const char *x = op_random(&one, 0, &random, dtype, 1, &n)->data;
+        dtype_store_double(TSSA_INT64, op_input(&one, 1, TSSA_INT64, 0, NULL)->data, exponent);
+        if (exponent == 0.5)
+            dtype_store_double(TSSA_FLOAT, op_input(&one, 1, TSSA_FLOAT, 0, NULL)->data, exponent);
+        size_t size = dtype_info(dtype)->size;
+        memcpy(op_input(&each, 0, dtype, 1, &n)->data, x, (size_t)n * size);
+        char *y = op_input(&each, 1, dtype, 1, &n)->data;
+        for (int64_t k = 0; k < n; k++)
+            dtype_store_double(dtype, y + (size_t)k * size, exponent);
+        op_go(&one);
+        op_go(&each);
+        const char *z = one.outputs[0].tensor.data, *wanted = each.outputs[0].tensor.data;
+        for (int64_t k = 0; k < n; k++) {
+            double a = dtype_load_double(dtype, x + (size_t)k * size);
+            double got = dtype_load_double(dtype, z + (size_t)k * size);
+            double other = dtype_load_double(dtype, wanted + (size_t)k * size);
+            if (isnan(got) ? !isnan(other) : got != other || signbit(got) != signbit(other))
+                fail_msg("pow(%a, %g) is %a and %a", a, exponent, got, other);
+            if (exponent == 2 && dtype == TSSA_FLOAT && !isnan(got))
+                assert_true(got == (double)((float)a * (float)a));
+        }
+        op_close(&one);
+        op_close(&each);
+    }
+}
+
 /* Narrow floats are rounded once: the sum of two is the rounded exact sum. */
 static void narrow_floats_round_once(void **state)
 {
@@ -1012,6 +1052,7 @@ int main(void)
         cmocka_unit_test(integers_of_one),
         cmocka_unit_test(two_floats),
         cmocka_unit_test(powers_of_mixed_types),
+        cmocka_unit_test(powers_that_are_products),
         cmocka_unit_test(narrow_floats_round_once),
         cmocka_unit_test(truth),
         cmocka_unit_test(infinities_and_nans),

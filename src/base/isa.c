@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/isa.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+
+/* The compilers' question also covers whether the operating system keeps the registers. */
+static bool has_v3(void)
+{
+    unsigned a, b, basic, extended, d;
+    const unsigned MOVBE_F16C = 1u << 22 | 1u << 29, LZCNT = 1u << 5;
+    if (!__get_cpuid(1, &a, &b, &basic, &d) || !__get_cpuid(0x80000001, &a, &b, &extended, &d))
+        return false;
+    return (basic & MOVBE_F16C) == MOVBE_F16C && (extended & LZCNT) != 0 &&
+           __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+           __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2");
+}
+
+static bool has_v4(void)
+{
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
+           __builtin_cpu_supports("avx512vl");
+}
+
+static enum isa machine_level(void)
+{
+    return !has_v3() ? ISA_BASE : has_v4() ? ISA_V4 : ISA_V3;
+}
+#else
+static enum isa machine_level(void)
+{
+    return ISA_BASE;
+}
+#endif
+
+static enum isa allowed_level(void)
+{
+    const char *wanted = secure_getenv("TSSA_ISA");
+    if (wanted && strcmp(wanted, "base") == 0)
+        return ISA_BASE;
+    return wanted && strcmp(wanted, "v3") == 0 ? ISA_V3 : ISA_V4;
+}
+
+enum isa isa_level(void)
+{
+    static _Atomic int answer; /* 1 + the level; 0: not asked yet. Whoever asks finds the same. */
+    int known = atomic_load_explicit(&answer, memory_order_relaxed);
+    if (__builtin_expect(known == 0, 0)) {
+        enum isa machine = machine_level(), allowed = allowed_level();
+        known = 1 + (int)(machine < allowed ? machine : allowed);
+        atomic_store_explicit(&answer, known, memory_order_relaxed);
+    }
+    return (enum isa)(known - 1);
+}

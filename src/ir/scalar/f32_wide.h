@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of float32 that are computed in double and rounded once: pow, the inverses, sinh and cosh. Their
+ * errors are little above half a unit; docs/numerics.md has them, tests/unit/test_numerics.c holds them.
+ */
+#ifndef TSSA_IR_SCALAR_F32_WIDE_H
+#define TSSA_IR_SCALAR_F32_WIDE_H
+
+#include "ir/scalar/wide.h"
+
+SCALAR_FN float f32_atan(float x)
+{
+    double y = wide_atan2(f64_abs((double)x), 1);
+    y = f32_abs(x) < INFINITY ? y : 0x1.921fb54442d18p+0;
+    y = x != x ? (double)x : y;
+    return (float)f64_with_sign(y, (double)x);
+}
+
+/* asin(x) = atan(x / sqrt(1 - x^2)); NaN beyond 1. */
+SCALAR_FN float f32_asin(float x)
+{
+    double a = f64_abs((double)x);
+    double y = wide_atan2(a, sqrt((1 - a) * (1 + a)));
+    return a > 1 ? NAN : (float)f64_with_sign(y, (double)x);
+}
+
+/* acos(x) = 2 atan(sqrt((1 - x) / (1 + x))) */
+SCALAR_FN float f32_acos(float x)
+{
+    double y = 2 * wide_atan2(sqrt(1 - (double)x), sqrt(1 + (double)x));
+    return f32_abs(x) > 1.0f ? NAN : (float)y;
+}
+
+/* Small arguments, where the difference of the powers would cancel: Taylor's polynomial of degree 13. */
+SCALAR_FN float f32_sinh(float x)
+{
+    double a = f64_abs((double)x), e = wide_exp(a), z = a * a;
+    double series =
+        (1.0 / 6 + z * (1.0 / 120)) +
+        z * z *
+            ((1.0 / 5040 + z * (1.0 / 362880)) + z * z * (1.0 / 39916800 + z * (1.0 / 6227020800)));
+    double y = a < 1 ? a + a * z * series : (e - 1 / e) * 0.5;
+    return (float)f64_with_sign(y, (double)x);
+}
+
+SCALAR_FN float f32_cosh(float x)
+{
+    double e = wide_exp(f64_abs((double)x));
+    return (float)((e + 1 / e) * 0.5);
+}
+
+/* asinh(x) = log(x + sqrt(x^2 + 1)); near 0 Taylor's polynomial. */
+SCALAR_FN float f32_asinh(float x)
+{
+    double a = f64_abs((double)x), z = a * a;
+    double y = a < 0x1p-9 ? a - a * z * (1.0 / 6 - z * (3.0 / 40)) : wide_log(a + sqrt(z + 1));
+    return (float)f64_with_sign(y, (double)x);
+}
+
+/* NaN below 1. */
+SCALAR_FN float f32_acosh(float x)
+{
+    double wide = (double)x;
+    return x < 1.0f ? NAN : (float)wide_log(wide + sqrt((wide - 1) * (wide + 1)));
+}
+
+/* NaN beyond 1. */
+SCALAR_FN float f32_atanh(float x)
+{
+    double a = f64_abs((double)x), z = a * a;
+    double y =
+        a < 0x1p-9 ? a + a * z * (1.0 / 3 + z * (1.0 / 5)) : 0.5 * wide_log((1 + a) / (1 - a));
+    return a > 1 ? NAN : (float)f64_with_sign(y, (double)x);
+}
+
+/* The integer nearest to a number, ties to even; numbers of 2^23 and more are integers. */
+SCALAR_FN float f32_round(float x)
+{
+    float a = f32_abs(x), rounded = (a + 0x1p+23f) - 0x1p+23f;
+    return a < 0x1p+23f ? f32_with_sign(rounded, x) : x;
+}
+
+/*
+ * exp(y log|x|) with the sign of x where y is odd; NaN where x is negative and y no integer, as in IEEE 754.
+ * Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
+ */
+SCALAR_FN float f32_pow(float x, float y)
+{
+    float a = f32_abs(x);
+    int integer = f32_round(y) == y, odd = integer && f32_round(0.5f * y) != 0.5f * y;
+    double exponent = a == 1.0f ? (y != y ? (double)y : 0) : (double)y * wide_log((double)a);
+    float z = (float)wide_exp(exponent);
+    z = odd ? f32_with_sign(z, x) : z;
+    z = x < 0.0f && a < INFINITY && !integer ? NAN : z;
+    z = y == 0.0f || x == 1.0f ? 1.0f : z;
+    z = y == 1.0f ? x : z;
+    z = y == 2.0f ? x * x : z;
+    z = y == 3.0f ? x * x * x : z;
+    z = y == -1.0f ? 1.0f / x : z;
+    return y == 0.5f ? (x == -INFINITY ? INFINITY : sqrtf(x) + 0.0f) : z;
+}
+
+/* The same in double, for what is no such product by the C library. */
+SCALAR_FN double f64_pow(double x, double y)
+{
+    return y == 2     ? x * x
+           : y == 3   ? x * x * x
+           : y == -1  ? 1 / x
+           : y == 0.5 ? (x == -(double)INFINITY ? (double)INFINITY : sqrt(x) + 0)
+                      : pow(x, y);
+}
+
+#endif
