@@ -302,10 +302,8 @@ static bool same(bool floats, const struct tensor *y, int64_t i, union number wa
 {
     if (y->dtype == TSSA_BOOL)
         return ((const uint8_t *)y->data)[i] == (wanted.i != 0);
-    if (!floats)
-        return ((const int64_t *)y->data)[i] == wanted.i;
-    double got = ((const double *)y->data)[i];
-    return (isnan(got) && isnan(wanted.d)) || memcmp(&got, &wanted.d, sizeof got) == 0;
+    union number got = ((const union number *)y->data)[i];
+    return got.i == wanted.i || (floats && isnan(got.d) && isnan(wanted.d));
 }
 
 /* false: the row has functions. */
