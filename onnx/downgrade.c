@@ -789,16 +789,37 @@ static tssa_status *try_instead(struct attempt *attempt, const struct ir_op *op,
     return try_node(attempt, op);
 }
 
+/* What is written as a copy must be of a type that Identity has there: sequences it takes from opset 14 on. */
+static tssa_status *try_copy(const struct attempt *attempt, const struct ir_op *results,
+                             uint32_t index)
+{
+    const struct ir_value *value = ir_operand(results, index);
+    const struct export_draft copy = {.name = "Identity",
+                                      .version = schema_bind("Identity", attempt->opset)};
+    const struct schema *schema = schema_find(copy.name, copy.version);
+    bool copied =
+        results->parent->owner ? export_copies_result(attempt->export, results, index) : !value->op;
+    if (!schema || !copied)
+        return NULL;
+    return name_op(results, attempt->opset,
+                   check_type(&copy, "input", 0, value, schema->input_types[0]));
+}
+
+static tssa_status *try_results(struct attempt *attempt, const struct ir_op *results)
+{
+    for (uint32_t i = 0; i < results->n_operands; i++) {
+        bitset_add(&attempt->export->needed, results->operands[i].value->id);
+        TRY(try_copy(attempt, results, i));
+    }
+    return NULL;
+}
+
 static tssa_status *try_op(void *context, struct ir_op *op)
 {
     struct attempt *attempt = context;
-    struct export *export = attempt->export;
-    struct export_ops *instead = export_instead(export, op);
-    if (ir_op_is(op, IR_OP_return)) {
-        for (uint32_t i = 0; i < op->n_operands; i++)
-            bitset_add(&export->needed, op->operands[i].value->id);
-        return NULL;
-    }
+    struct export_ops *instead = export_instead(attempt->export, op);
+    if (ir_op_is(op, IR_OP_return))
+        return try_results(attempt, op);
     return instead ? try_instead(attempt, op, instead) : try_node(attempt, op);
 }
 

@@ -298,12 +298,29 @@ static bool is_elementwise_total(const struct ir_op *op)
     return dtype_in(op->info->types, infer_dtype(op, first)) && !may_divide_by_zero(op);
 }
 
+/* A branch that is there to be taken, and what is in both. */
+static bool is_if_total(const struct ir_op *op)
+{
+    const struct ir_value *condition = ir_operand(op, 0);
+    int64_t elements;
+    if (!condition || condition->type->kind != TYPE_TENSOR || condition->type->dtype != TSSA_BOOL ||
+        condition->type->rank < 0 || !count_elements(condition->type, &elements) || elements != 1)
+        return false;
+    for (uint32_t b = 0; b < op->n_blocks; b++)
+        for (const struct ir_op *inner = op->blocks[b]->first; inner->next; inner = inner->next)
+            if (!ir_op_is_total(inner))
+                return false;
+    return true;
+}
+
 #define MAX_OPERANDS 16 /* of an op that is looked at in pairs */
 
 bool ir_op_is_total(const struct ir_op *op)
 {
-    if (!(op->info->flags & IR_PURE) || op->n_blocks)
+    if (!(op->info->flags & IR_PURE))
         return false;
+    if (op->n_blocks)
+        return ir_op_is(op, IR_OP_If) && is_if_total(op);
     if (op->info->ew)
         return op->n_operands <= MAX_OPERANDS && is_elementwise_total(op);
     return rules[op->info->id] && rules[op->info->id](op);
@@ -336,13 +353,44 @@ static bool is_positive(const struct ir_value *trips)
     return false;
 }
 
+#define MAX_QUESTIONS 4 /* And in And */
+
+/* Where the condition holds, the number is at least one: n > 0, 0 < n, and both with more asked. */
+static bool asks_positive(const struct ir_value *condition, const struct ir_value *trips, int depth)
+{
+    int64_t bound;
+    const struct ir_op *op = condition ? condition->op : NULL;
+    if (op && ir_op_is(op, IR_OP_And) && depth < MAX_QUESTIONS)
+        return asks_positive(ir_operand(op, 0), trips, depth + 1) ||
+               asks_positive(ir_operand(op, 1), trips, depth + 1);
+    if (!op || !(ir_op_is(op, IR_OP_Greater) || ir_op_is(op, IR_OP_Less)))
+        return false;
+    uint32_t number = ir_op_is(op, IR_OP_Less) ? 1 : 0;
+    const struct ir_known *known = infer_known(op, 1 - number);
+    return ir_operand(op, number) == trips && known && known->count == 1 &&
+           dim_is_const(known->elements[0], &bound) && bound >= 0;
+}
+
+/* The op stands in a branch that is taken only then. */
+static bool is_asked_for(const struct ir_op *op, const struct ir_value *trips)
+{
+    const struct ir_block *block = op->parent;
+    for (op = block ? block->owner : NULL; op; op = block ? block->owner : NULL) {
+        if (ir_op_is(op, IR_OP_If) && ir_op_block(op, "then_branch") == block &&
+            asks_positive(ir_operand(op, 0), trips, 0))
+            return true;
+        block = op->parent;
+    }
+    return false;
+}
+
 bool ir_loop_runs(const struct ir_op *op)
 {
     if (ir_op_is(op, IR_OP_Loop)) {
         const struct ir_value *trips = ir_operand(op, 0), *condition = ir_operand(op, 1);
         if (condition && !is_true(condition))
             return false;
-        return !trips || is_positive(trips);
+        return !trips || is_positive(trips) || is_asked_for(op, trips);
     }
     if (!ir_op_is(op, IR_OP_Scan) || op->version < 9)
         return false;

@@ -10,10 +10,11 @@
 
 /* The op is pure and succeeds in every run, as far as types and known elements prove it: false when in
  * doubt. Also false for what is no error in tssa but in other runtimes (integers divided by zero), and
- * for ops with blocks. */
+ * for ops with blocks, but for an If with nothing but such ops in its branches. */
 bool ir_op_is_total(const struct ir_op *op);
 
-/* The loop (Loop, Scan) makes one iteration at least, in every run. */
+/* The loop (Loop, Scan) makes one iteration at least, whenever it is come to: it stands in the then_branch of an If that asks
+ * whether its trip count is positive, say. */
 bool ir_loop_runs(const struct ir_op *op);
 
 #endif

@@ -367,7 +367,7 @@ static bool share_op(struct batch *batch, const struct ir_op *op)
 {
     if (!ir_op_is_pure(op) || ir_op_is(op, IR_OP_Dropout))
         return batch_refuse(batch, op, "it is not pure");
-    if (batch->may_be_empty && !ir_op_is(op, IR_OP_Constant) && !ir_op_is_total(op))
+    if (!ir_op_is_total(op) && batch_may_be_empty(batch))
         return batch_refuse(batch, op, "it could fail where the loop makes no iteration");
     struct ir_op *copy = ir_clone_op(batch->shared, op);
     return batch_put(batch, copy) || batch_refuse(batch, op, "its types cannot be told");
@@ -394,11 +394,12 @@ static bool is_assign_total(const struct ir_op *op)
 }
 
 /* Reads and writes at an index that depends on the iteration fail in no iteration that is not made. */
-static bool is_safe(const struct batch *batch, const struct ir_op *op)
+static bool is_safe(struct batch *batch, const struct ir_op *op)
 {
-    if (!batch->may_be_empty || ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Gather))
+    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Gather))
         return true;
-    return ir_op_is(op, IR_OP_assign) ? is_assign_total(op) : ir_op_is_total(op);
+    return (ir_op_is(op, IR_OP_assign) ? is_assign_total(op) : ir_op_is_total(op)) ||
+           !batch_may_be_empty(batch);
 }
 
 static bool batch_op(struct batch *batch, const struct ir_op *op)
@@ -801,7 +802,8 @@ static bool shift_step(struct maker *m, const struct rule_step *step)
         return push(m, step->kind, step->n_params + m->in_front, params);
     case RULE_RESHAPE:
         /* Without elements -1 could be anything. */
-        if (m->in_front && ((m->batch->may_be_empty && has_rest(step)) || !trips_param(m, &n)))
+        if (m->in_front &&
+            (!trips_param(m, &n) || (has_rest(step) && batch_may_be_empty(m->batch))))
             return false;
         return prepend(m, step, params, n);
     case RULE_TILE:

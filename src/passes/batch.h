@@ -33,7 +33,8 @@ struct batch {
     const struct dim *n_all;   /* as many iterations as there are in all blocks */
     const struct dim *counter; /* the iteration's number in facts about the body */
     struct ir_value *trips_1d, *range; /* i64[1] and i64[trips], made when they are needed */
-    bool may_be_empty; /* zero iterations cannot be ruled out: ops that could fail are not run */
+    bool may_be_empty;  /* zero iterations cannot be ruled out: ops that could fail are not run */
+    bool empty_matters; /* ... and something was refused for that */
     /* What stands for values of the body outside: the same in all iterations, or with the axis. */
     struct ir_cloner *shared, *stacked;
     tssa_status *status;                 /* the first failed allocation */
@@ -78,6 +79,12 @@ bool batch_refuse(struct batch *batch, const struct ir_op *op, const char *reaso
 /* The same because of one of the op's operands. */
 bool batch_refuse_operand(struct batch *batch, const struct ir_op *op, uint32_t index,
                           const char *reason);
+/* Zero iterations cannot be ruled out. To be asked where nothing else is in the way: it is remembered. */
+static inline bool batch_may_be_empty(struct batch *batch)
+{
+    batch->empty_matters |= batch->may_be_empty;
+    return batch->may_be_empty;
+}
 /* Infers an op that was put somewhere; false when that fails. */
 bool batch_infer(struct batch *batch, struct ir_op *op);
 

@@ -229,7 +229,7 @@ static bool is_uniform(struct batch *batch, const struct loop *loop)
         if (is_batched(batch, ir_operand(loop->op, i)))
             return batch_refuse_operand(batch, loop->op, i,
                                         "each iteration decides how often it runs");
-    if (batch->may_be_empty && !ir_operand(loop->op, 0))
+    if (!ir_operand(loop->op, 0) && batch_may_be_empty(batch))
         return batch_refuse(batch, loop->op,
                             "it might not end where the loop around it makes no iteration");
     if (loop->n_stacked && !ir_loop_runs(loop->op) && !dim_is_const(batch->n_trips, &n))

@@ -2,7 +2,6 @@
 #include "passes/batch_cost.h"
 
 #include "base/vec.h"
-#include "ir/cost.h"
 #include "passes/recurrence.h"
 
 /* Symbols that are tried one by one; others are as large as the rest. */
@@ -172,7 +171,7 @@ static double seconds_byte(double live)
                                   : SECONDS_BYTE_MEMORY;
 }
 
-static double seconds(const struct cost_work *work, double live)
+double batch_cost_seconds(const struct cost_work *work, double live)
 {
     return work->calls * SECONDS_CALL + work->bytes * seconds_byte(live) +
            work->operations * SECONDS_OPERATION;
@@ -227,16 +226,17 @@ static struct figures at(const struct estimate *e, const struct cost_sizes *size
     const struct cost_work body = cost_work(e->loop->body->first, NULL, sizes),
                            made = cost_work(e->first, e->batch->before, sizes);
     double fixed = seconds_byte(given + left) * (given + left); /* comes from there in any case */
-    f.loop = fixed + SECONDS_LOOP +
-             trips * (SECONDS_ITERATION + seconds(&body, f.row) + seconds_copies(e, sizes));
-    f.batched = fixed + seconds(&made, f.all) + seconds_rows(e, 1, sizes);
+    f.loop =
+        fixed + SECONDS_LOOP +
+        trips * (SECONDS_ITERATION + batch_cost_seconds(&body, f.row) + seconds_copies(e, sizes));
+    f.batched = fixed + batch_cost_seconds(&made, f.all) + seconds_rows(e, 1, sizes);
     /* As many calls for a block, each of whose temporaries stay in the cache where a row does. */
     double in_block = f.row > 0 ? CACHE_BYTES / f.row : trips;
     double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     struct cost_work blocks = made;
     blocks.calls *= count;
     f.blocks = fixed + SECONDS_LOOP + seconds_rows(e, count, sizes) +
-               seconds(&blocks, f.row < CACHE_BYTES ? CACHE_BYTES : f.row);
+               batch_cost_seconds(&blocks, f.row < CACHE_BYTES ? CACHE_BYTES : f.row);
     return f;
 }
 

@@ -7,6 +7,7 @@
 #ifndef TSSA_PASSES_BATCH_COST_H
 #define TSSA_PASSES_BATCH_COST_H
 
+#include "ir/cost.h"
 #include "passes/batch.h"
 #include "passes/loops.h"
 
@@ -35,6 +36,9 @@ struct batch_cost {
     int64_t block, block_bytes;
     const struct dim *total, *each;
 };
+
+/* Seconds that the work takes, of one thread of an interpreter, while so many bytes live. */
+double batch_cost_seconds(const struct cost_work *work, double live);
 
 /*
  * batch->before is the loop, everything made for all iterations stands between batch->mark and it, and

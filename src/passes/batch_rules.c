@@ -281,7 +281,7 @@ static bool target_shape(struct batch *batch, const struct ir_op *op, int64_t *d
             continue;
         if (dim_is_const(type->dims[i], &dims[i]) && dims[i] > 0)
             continue;
-        if (batch->may_be_empty || dims[i] == 0 || ir_attr_int(op, "allowzero", 0))
+        if (dims[i] == 0 || ir_attr_int(op, "allowzero", 0) || batch_may_be_empty(batch))
             return false;
         dims[i] = -1;
     }

@@ -6,7 +6,7 @@
  *   - out of an If, when both branches compute the same;
  *   - constants out of everything.
  *
- * An op that may fail stays in a loop that may not run at all (total.h). What a reader of the file fuses with
+ * An op that may fail stays in a loop that may not run at all (total.h), until that is asked first (guard_loops). What a reader of the file fuses with
  * its neighbours stays with them (pinned.c).
  *
  *   needs   types, known elements
@@ -46,28 +46,20 @@ static bool reads_from(const struct ir_op *op, const struct ir_block *block)
     return false;
 }
 
-static tssa_status *hoist_from_loop(struct hoist *hoist, struct ir_op *loop)
+static void hoist_from_loop(struct hoist *hoist, struct ir_op *loop)
 {
     struct ir_block *body = loop->blocks[0];
     struct ir_op *next;
-    const struct ir_op *stays = NULL;
     bool runs = ir_loop_runs(loop);
     for (struct ir_op *op = body->first; op->next; op = next) {
         next = op->next;
         if (reads_from(op, body) || !ir_op_is_pure(op) || pass_is_pinned(hoist->pass, op))
             continue;
-        if (!runs && !ir_op_is_total(op)) {
-            stays = stays ? stays : op;
+        if (!runs && !ir_op_is_total(op))
             continue;
-        }
         ir_op_move_before(op, loop);
         hoist->pass->changed = true;
     }
-    if (!stays)
-        return NULL;
-    return pass_remark(hoist->pass, TSSA_REMARK_MISSED, stays,
-                       "not moved out of the loop, in which nothing changes it: it might fail, and "
-                       "the loop might not run at all");
 }
 
 /* ---- Branches ------------------------------------------------------------------------------------- */
@@ -181,7 +173,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
         return hoist_common(hoist, op);
     }
     if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan) || ir_op_is(op, IR_OP_SequenceMap))
-        return hoist_from_loop(hoist, op);
+        hoist_from_loop(hoist, op);
     return NULL;
 }
 

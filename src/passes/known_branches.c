@@ -15,6 +15,7 @@
  */
 #include "ir/equal.h"
 #include "ir/infer.h"
+#include "passes/loops.h"
 #include "passes/pass.h"
 
 struct branches {
@@ -161,44 +162,17 @@ static bool never_runs(const struct branches *branches, const struct ir_op *op)
            dim_is_const(trips->known->elements[0], &count) && count <= 0;
 }
 
-/* The output of a loop without iterations: no rows of what the body would return. NULL where the size of
- * a row is not known, or when memory runs out (*failed). */
-static struct ir_op *empty_output(struct ir_graph *graph, const struct ir_type *row, bool *failed)
-{
-    struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
-    if ((*failed = !tensor))
-        return NULL;
-    if (row->kind != TYPE_TENSOR || row->dtype == TSSA_UNDEFINED || row->rank < 0 ||
-        row->rank >= TSSA_MAX_RANK)
-        return NULL;
-    tensor->dtype = row->dtype;
-    tensor->rank = row->rank + 1;
-    for (int i = 0; i < row->rank; i++)
-        if (!dim_is_const(row->dims[i], &tensor->dims[i + 1]))
-            return NULL;
-    tensor->data = arena_alloc_aligned(&graph->arena, 1, TENSOR_ALIGNMENT);
-    struct ir_op *constant = tensor->data ? ir_constant_create(graph, tensor) : NULL;
-    *failed = !constant;
-    return constant;
-}
-
+/* Outputs of no iteration, where the size of a row is known. */
 static tssa_status *replace_outputs(struct branches *branches, struct ir_op *op, uint32_t carried)
 {
     const struct ir_op *ret = ir_block_return(op->blocks[0]);
     for (uint32_t i = carried; i < op->n_results; i++) {
-        bool failed;
-        if (!op->results[i].uses)
+        struct ir_value *empty;
+        const struct ir_type *row = ir_operand(ret, i + 1)->type;
+        if (!op->results[i].uses || !loop_has_empty(row))
             continue;
-        struct ir_op *constant =
-            empty_output(branches->pass->graph, ir_operand(ret, i + 1)->type, &failed);
-        if (failed)
-            return status_out_of_memory();
-        if (!constant)
-            continue;
-        constant->name = op->name;
-        ir_op_insert_before(constant, op);
-        TRY(ir_infer_op_lenient(constant));
-        substitute(&op->results[i], &constant->results[0], true);
+        TRY(loop_make_empty(op, row, &empty));
+        substitute(&op->results[i], empty, true);
         branches->pass->changed = true;
     }
     return NULL;

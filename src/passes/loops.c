@@ -188,6 +188,32 @@ tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
     return NULL;
 }
 
+bool loop_has_empty(const struct ir_type *row)
+{
+    int64_t size;
+    if (row->kind != TYPE_TENSOR || row->dtype == TSSA_UNDEFINED || row->rank < 0 ||
+        row->rank >= TSSA_MAX_RANK)
+        return false;
+    for (int i = 0; i < row->rank; i++)
+        if (!dim_is_const(row->dims[i], &size))
+            return false;
+    return true;
+}
+
+tssa_status *loop_make_empty(struct ir_op *at, const struct ir_type *row, struct ir_value **result)
+{
+    struct ir_graph *graph = at->parent->graph;
+    struct tensor *tensor = ARENA_NEW(&graph->arena, struct tensor);
+    TRY_ALLOC(tensor);
+    tensor->dtype = row->dtype;
+    tensor->rank = row->rank + 1;
+    for (int i = 0; i < row->rank; i++)
+        (void)dim_is_const(row->dims[i], &tensor->dims[i + 1]);
+    tensor->data = arena_alloc_aligned(&graph->arena, 1, TENSOR_ALIGNMENT);
+    TRY_ALLOC(tensor->data);
+    return insert_constant(at, ir_constant_create(graph, tensor), result);
+}
+
 void loop_replace(struct ir_value *old, struct ir_value *by)
 {
     ir_value_replace(old, by);

@@ -83,6 +83,9 @@ tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64
                                  struct ir_value **result);
 /* Before the loop: its trip count as an i64[] that is not negative and whose number is known as a dim. */
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips);
+/* A scan output without rows, as a Constant before `at`. Only of rows whose size is known it can be told. */
+bool loop_has_empty(const struct ir_type *row);
+tssa_status *loop_make_empty(struct ir_op *at, const struct ir_type *row, struct ir_value **result);
 /* All uses of `old` become uses of `by`, which takes the name over when it has none. */
 void loop_replace(struct ir_value *old, struct ir_value *by);
 

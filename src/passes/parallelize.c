@@ -16,6 +16,9 @@
  * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
  * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
  *
+ * A loop that may make no iteration, in which something could fail that it then would not compute, is computed
+ * in a branch that asks first (guard.h).
+ *
  * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
  * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
  * loop becomes one over blocks of iterations (parallelize_blocks.c), and where an iteration does so much that
@@ -32,6 +35,8 @@
 #include "passes/parallelize.h"
 
 #include "ir/infer.h"
+#include "ir/total.h"
+#include "passes/guard.h"
 
 static const char *name_of(const struct ir_value *value)
 {
@@ -323,6 +328,38 @@ static tssa_status *replace_loop(struct parallel *s, struct ir_value **results)
     return NULL;
 }
 
+/* What was made goes into the branch, behind the number of iterations. */
+static tssa_status *move_into(struct parallel *s, struct ir_op *branch, struct ir_value **results,
+                              const uint32_t *kept, const struct ir_op *end)
+{
+    struct ir_op *next, *ret = ir_block_return(branch->blocks[0]);
+    for (struct ir_op *op = s->begun ? s->begun->next : branch->parent->first; op != end;
+         op = next) {
+        next = op->next;
+        ir_op_move_before(op, ret);
+    }
+    for (uint32_t j = 0; j < branch->n_results; j++)
+        ir_op_set_operand(ret, j, results[kept[j]]);
+    return ir_infer_op_lenient(branch);
+}
+
+/* Where the loop makes an iteration; else it leaves what it was given. */
+static tssa_status *replace_under_guard(struct parallel *s, const struct batch *batch,
+                                        struct ir_value **results)
+{
+    struct ir_op *op = s->loop.op, *branch, *last = op->prev;
+    uint32_t *kept = ARENA_ARRAY(&s->pass->graph->arena, uint32_t, op->n_results);
+    TRY_ALLOC(kept);
+    TRY(guard_create(&s->loop, batch->trips, &branch, kept));
+    TRY(move_into(s, branch, results, kept, last ? last->next : branch->parent->first));
+    ir_release_blocks(op);
+    ir_op_remove(op);
+    s->pass->changed = true;
+    return pass_remark(s->pass, TSSA_REMARK_APPLIED, branch,
+                       "asks first whether there is an iteration: what could fail without one is "
+                       "computed only then");
+}
+
 static tssa_status *remark_missed(struct parallel *s, const struct batch *batch)
 {
     char description[128] = "";
@@ -364,6 +401,7 @@ static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op 
     s->begun = s->loop.op->prev;
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
+    batch->may_be_empty &= !s->guarded && !ir_loop_runs(s->loop.op);
     return NULL;
 }
 
@@ -407,7 +445,9 @@ static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op
     *done = false;
     if (cost.way == BATCH_BLOCKS) {
         struct ir_value *trips = batch->trips;
+        bool may_be_empty = batch->may_be_empty;
         TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+        batch->may_be_empty = may_be_empty;
         TRY(parallel_compute_blocks(s, batch, &cost, results, done));
     }
     batch->mark = mark;
@@ -439,6 +479,13 @@ static bool is_counted(const struct loop *loop)
            loop_stays(loop) == LOOP_TRUE;
 }
 
+static void undo(struct parallel *s, struct batch *batch, struct ir_op *mark)
+{
+    batch->before = s->loop.op;
+    batch->mark = mark;
+    batch_undo(batch);
+}
+
 static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
 {
     struct batch batch = {0};
@@ -459,12 +506,19 @@ static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
     s->carried = ARENA_ARRAY(arena, struct carried, s->loop.n_carried);
     if (!results || !s->carried)
         return status_out_of_memory();
+    s->guarded = false;
     TRY(attempt(s, &batch, mark, results, &done));
     if (done)
         return replace_loop(s, results);
-    batch.before = op;
-    batch.mark = mark;
-    batch_undo(&batch);
+    undo(s, &batch, mark);
+    if (batch.empty_matters && !s->explained && guard_has_form(&s->loop)) {
+        struct batch guarded = {0};
+        s->guarded = true;
+        TRY(attempt(s, &guarded, mark, results, &done));
+        if (done)
+            return replace_under_guard(s, &guarded, results);
+        undo(s, &guarded, mark);
+    }
     return s->explained ? NULL : remark_missed(s, &batch);
 }
 

@@ -11,17 +11,21 @@
  *     Loop(n, c, x) { (i, c, v): If(i == 0) { f } else { g(v) } }
  *     f,  Loop(n - 1, c, f) { (i, c, v): g(v) }
  *
+ * A loop that may make no iteration goes into a branch that asks first (guard.h).
+ *
  * What is known is put in at once; the branches go when it is seen that they never run (known_branches).
  * The iteration is compared no more afterwards, so that no loop is peeled twice for one reason.
  *
  *   needs   known elements; loops whose iterations can be computed at once are gone (parallelize)
- *   keeps   the order of what is computed; loops that may make no iteration, which a remark tells, large
- *           bodies, and loops that stack large rows, since all would be copied once more
+ *   keeps   the order of what is computed; loops that may make no iteration and stack rows of a size that only
+ *           a run tells, which a remark says, large bodies, and loops that stack large rows, since all would be
+ *           copied once more
  *   breaks  types: the iterations may be inferred more precisely (infer)
  */
 #include "base/vec.h"
 #include "ir/infer.h"
 #include "ir/total.h"
+#include "passes/guard.h"
 #include "passes/iteration.h"
 #include "passes/pass.h"
 
@@ -450,7 +454,8 @@ static tssa_status *visit_loop(struct peel *peel, struct ir_op *op)
     if (!why)
         return NULL;
     const char *which = end == FIRST ? "first" : "last", *name = why->name ? why->name : "?";
-    if (!ir_loop_runs(op))
+    bool runs = ir_loop_runs(op);
+    if (!runs && !guard_has_form(&peel->loop))
         return pass_remark(peel->pass, TSSA_REMARK_MISSED, op,
                            "%%%s is known but in the %s iteration, which is not written out: it is "
                            "not certain that there is one",
@@ -464,8 +469,11 @@ static tssa_status *visit_loop(struct peel *peel, struct ir_op *op)
         return NULL;
     peel->made += size;
     TRY(pass_remark(peel->pass, TSSA_REMARK_APPLIED, op,
-                    "its %s iteration is written out: %%%s is known in all others", which, name));
+                    "its %s iteration is written out%s: %%%s is known in all others", which,
+                    runs ? "" : ", where there is one", name));
     peel->pass->changed = true;
+    if (!runs)
+        TRY(guard_loop(&peel->loop));
     return (end == FIRST ? write_first : write_last)(peel, carried, elements);
 }
 

@@ -70,6 +70,8 @@ static const struct stage level_2[] = {
     STAGE(1, "explain_loops"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
+    /* Passes that look beyond a loop would not see through the branch. */
+    STAGE(1, "guard_loops"),
     STAGE(8, CLEAN),
     /* Other passes look for a MatMul, and for an Add. */
     STAGE(1, "make_gemms", "fold_pads", "fold_scales", "dead_code"),

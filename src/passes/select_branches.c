@@ -35,7 +35,7 @@ static bool count_elements(const struct ir_value *value, int64_t *elements)
 static bool is_cheap(const struct ir_block *block, int *ops, int64_t *elements)
 {
     for (const struct ir_op *op = block->first; op->next; op = op->next) {
-        if (!ir_op_is_total(op) || ++*ops > MAX_OPS)
+        if (op->n_blocks || !ir_op_is_total(op) || ++*ops > MAX_OPS)
             return false;
         for (uint32_t i = 0; i < op->n_results; i++)
             if (op->results[i].wanted && !count_elements(&op->results[i], elements))

@@ -148,4 +148,5 @@ LEAST = {
     "narrow_topk": 0.01,
     "distribute": 0.008,
     "fold_lookups": 0.008,
+    "guard_loops": 0.02,
 }

@@ -54,6 +54,57 @@ def filled(s: Scope, t: Type, need: Need) -> Value:
     return s.node("Loop", [plan.count, start, initial], [(t, facts)], body=body)[0]
 
 
+def combined(s: Scope, a: Value, b: Value) -> Value:
+    """Of two values of one type, exactly."""
+    t = a.type
+    op = (
+        "Or"
+        if t.elem == BOOL
+        else s.rng.choice(("Max", "Min") if t.is_float else ("Add", "Sub"))
+    )
+    s.checked(op, [t.elem] * 2, t.elem)
+    facts = union(t.elem, [a.facts, b.facts]) if t.is_float else anything(t.elem)
+    return s.emit(op, [a, b], t, replace(facts, zero_sign=False, below=None))
+
+
+@maker(4)
+def there_if_it_runs(s: Scope, t: Type, need: Need) -> Value:
+    """for i in range(n): p = f(p, x[size - n]): a row that is there only where the loop runs"""
+    deeper(s)
+    if (t.is_float and need.zero_sign) or len(t.dims) > 3:
+        raise NoWay
+    need = Need(exact=True)
+    plan = trips(s)
+    size = max(plan.most, 1)
+    table = expression(s, t.shaped((size, *t.dims)), need)
+    initial = expression(s, t, need)
+    where = s.emit("Sub", [s.scalar(size), plan.count], Type(INT64), Facts(0, size + 2))
+    s.values.remove(where)
+    b = s.block()
+    b.param(Type(INT64), Facts(0, max(plan.most - 1, 0), below=plan.below))
+    c = b.param(Type(BOOL), Facts(0, 1))
+    facts = anything(t.elem)
+    if t.is_float:
+        facts = replace(
+            union(t.elem, [table.facts, initial.facts]), carried=True, zero_sign=False
+        )
+    p = b.param(t, facts)
+    row = b.emit("Gather", [table, where], t, table.facts, axis=0)
+    other = expression(s, t, need)
+    next_ = combined(b, p, combined(b, row, other)) if s.rng.random() < 0.7 else row
+    rows = []
+    if t.is_static and s.rng.random() < 0.5:
+        rows.append(b.own(combined(b, row, other)))
+    more = b.emit("Identity", [c], Type(BOOL), c.facts)
+    start = expression(s, Type(BOOL)) if s.rng.random() < 0.3 else None
+    outputs = [(t, replace(facts, carried=False) if t.is_float else facts)]
+    if rows:
+        outputs.append((t.shaped((s.program.fresh_symbol(), *t.dims)), rows[0].facts))
+    values = b.distinct([more, b.own(next_), *rows])
+    body = b.graph(values, len(rows))
+    return s.node("Loop", [plan.count, start, initial], outputs, body=body)[0]
+
+
 @maker(3)
 def nested_writes(s: Scope, t: Type, need: Need) -> Value:
     """for i: for j: x[i, j] = v, for as many j as i says"""

@@ -237,6 +237,11 @@ static const struct {
     {17, 18, X4 ", %p: i64[2], %a: i64[1]", "%y = Pad(%x, %p, _, %a)", "has 3 inputs at most"},
     {13, 14, X4 ", %s: i64[2]", "%y = Reshape(%x, %s) {allowzero = 1}", "has no \"allowzero\""},
     {14, 15, X4, "%y = Shape(%x) {end = 2}", "has no \"end\""},
+    /* A branch returns what is outside as a copy. */
+    {13, 14, X4 ", %c: bool[]",
+     "%s = SequenceConstruct(%x)\n%y = If(%c) {\nthen_branch() {\nreturn(%s)\n}\n"
+     "else_branch() {\n%e = SequenceEmpty()\nreturn(%e)\n}\n}",
+     "Identity-13 has no input 0"},
     {21, 22, X4, "%y = MaxPool(%x) {kernel_shape = [2, 2], ceil_mode = 1}", "means something else"},
     {7, 9, "%x: f32[2], %c: bool[2]", "%y = Where(%c, %x, %x)", "came with opset 9"},
     {7, 9, "%x: i64[2]", "%y = Less(%x, %x)", "has no input 0 of type INT64"},
