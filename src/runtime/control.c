@@ -10,14 +10,15 @@ struct control {
     enum ir_op_id id;
     step_run run;
     tssa_status *(*prepare)(const struct ir_op *op, struct arena *arena, const void **state);
+    bool (*passes)(const struct step *step, struct control_passing *passing);
     const char *blocks[2]; /* NULL after the last */
 };
 
 static const struct control controls[] = {
-    {IR_OP_If, control_run_if, NULL, {"then_branch", "else_branch"}},
-    {IR_OP_Loop, control_run_loop, NULL, {"body", NULL}},
-    {IR_OP_Scan, control_run_scan, control_prepare_scan, {"body", NULL}},
-    {IR_OP_SequenceMap, control_run_sequence_map, NULL, {"body", NULL}},
+    {IR_OP_If, control_run_if, NULL, NULL, {"then_branch", "else_branch"}},
+    {IR_OP_Loop, control_run_loop, NULL, control_loop_passes, {"body", NULL}},
+    {IR_OP_Scan, control_run_scan, control_prepare_scan, control_scan_passes, {"body", NULL}},
+    {IR_OP_SequenceMap, control_run_sequence_map, NULL, NULL, {"body", NULL}},
 };
 
 static const struct control *find(const struct ir_op *op)
@@ -37,6 +38,13 @@ step_run control_find(const struct ir_op *op)
 struct ir_block *control_block(const struct ir_op *op, uint32_t index)
 {
     return ir_op_block(op, find(op)->blocks[index]);
+}
+
+bool control_passes(const struct step *step, struct control_passing *passing)
+{
+    const struct control *control = find(step->op);
+    *passing = (struct control_passing){0};
+    return control && control->passes && control->passes(step, passing);
 }
 
 tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const void **state)

@@ -12,6 +12,15 @@ tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const 
 /* The op's i-th block in the order that the functions below rely on (then, else). */
 struct ir_block *control_block(const struct ir_op *op, uint32_t index);
 
+/* How values pass through an op that repeats its block. Operand k is parameter k, from `operand` on; the
+ * first n_carried of these are carried: return returned + k of an iteration is the parameter of the next
+ * and, in the end, result k. What else is returned is copied or read. */
+struct control_passing {
+    uint32_t operand, returned, n_carried;
+};
+/* false: values pass in another way. */
+bool control_passes(const struct step *step, struct control_passing *passing);
+
 /* ---- Shared by the files of control flow ---------------------------------------------------------- */
 
 /* Moves a value into result `index` of the step, or releases it when it is not wanted. */
@@ -31,6 +40,8 @@ tssa_status *control_run_if(struct run *run, const struct step *step);
 tssa_status *control_run_loop(struct run *run, const struct step *step);
 tssa_status *control_run_scan(struct run *run, const struct step *step);
 tssa_status *control_run_sequence_map(struct run *run, const struct step *step);
+bool control_loop_passes(const struct step *step, struct control_passing *passing);
+bool control_scan_passes(const struct step *step, struct control_passing *passing);
 tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, const void **state);
 
 #endif

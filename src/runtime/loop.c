@@ -19,6 +19,13 @@ struct loop {
     int64_t trips; /* INT64_MAX: no limit */
 };
 
+bool control_loop_passes(const struct step *step, struct control_passing *passing)
+{
+    const uint32_t n_carried = step->n_inputs > 2 ? step->n_inputs - 2 : 0;
+    *passing = (struct control_passing){.operand = 2, .returned = 1, .n_carried = n_carried};
+    return true;
+}
+
 /* What the body updates is its own to update, where nobody else uses it any more. */
 static void carry_in(struct loop *loop, uint32_t i)
 {
@@ -97,6 +104,7 @@ static tssa_status *iterate(struct loop *loop, int64_t iteration, bool *conditio
         value_release(&value);
         TRY(status);
     }
+    slab_take_turns(run, loop->step);
     return NULL;
 }
 
@@ -127,7 +135,9 @@ static tssa_status *loop_run(struct loop *loop)
 tssa_status *control_run_loop(struct run *run, const struct step *step)
 {
     struct loop loop = {.run = run, .step = step, .body = step->blocks[0]};
-    loop.n_carried = step->n_inputs > 2 ? step->n_inputs - 2 : 0;
+    struct control_passing passing;
+    control_loop_passes(step, &passing);
+    loop.n_carried = passing.n_carried;
     loop.n_stacked = step->n_outputs - loop.n_carried;
     tssa_status *status = loop_run(&loop);
     loop_close(&loop);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "runtime/lifetime.h"
 
 /* ---- Symbols -------------------------------------------------------------------------------------- */
 
@@ -38,63 +39,21 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
     return dim_eval(dim, lookup, &binding, value);
 }
 
-/* ---- Who may be placed, and for how long ---------------------------------------------------------- */
-
-struct lifetime {
-    uint32_t last; /* step index */
-    uint32_t
-        last_of_view; /* that of those that share its storage; 0: none does, or none after step 0 */
-    bool escapes;     /* outlives its block, or is kept by handle */
-    uint32_t update; /* index into `placed`, plus 1, of what its last use makes of it; 0: nothing */
-};
+/* ---- Who is placed -------------------------------------------------------------------------------- */
 
 struct analysis {
     struct plan *plan;
-    struct lifetime *lifetimes; /* per value id */
-    uint32_t *step_of_op;       /* per op id */
+    struct lifetimes lifetimes;
+    uint32_t
+        *offers; /* per value id: index into `placed`, plus 1, of what its last use makes of it */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
 };
 
-/* The step of `block` that `op` is, or is nested in. */
-static uint32_t step_in_block(const struct analysis *a, const struct ir_op *op,
-                              const struct ir_block *block)
+static const struct lifetime *lifetime_of(const struct analysis *a, const struct ir_value *value)
 {
-    while (op->parent != block)
-        op = op->parent->owner;
-    return a->step_of_op[op->id];
-}
-
-static bool keeps_handles(const struct ir_op *user)
-{
-    return ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
-           user->info->cls == IR_CLASS_SEQUENCE;
-}
-
-/* Uses are visited after the users' own results (reverse order), so an alias's lifetime is final here. */
-static void find_lifetime(struct analysis *a, const struct ir_value *value, const struct step *step)
-{
-    struct lifetime *own = &a->lifetimes[value->id];
-    own->last = step->index;
-    for (const struct ir_use *use = value->uses; use; use = use->next) {
-        const struct ir_op *user = use->user;
-        if (keeps_handles(user)) {
-            own->escapes = true;
-            return;
-        }
-        uint32_t last = step_in_block(a, user, step->op->parent);
-        if ((user->info->flags & IR_ALIAS) && use == &user->operands[0]) {
-            const struct lifetime *alias = &a->lifetimes[user->results[0].id];
-            own->escapes |= alias->escapes;
-            if (user->parent == step->op->parent && alias->last > last)
-                last = alias->last;
-            if (last > own->last_of_view)
-                own->last_of_view = last;
-        }
-        if (last > own->last)
-            own->last = last;
-    }
+    return &a->lifetimes.values[value->id];
 }
 
 /* Remembers with operand 0 that this result of the step, the newest entry, may take its place. */
@@ -103,62 +62,54 @@ static void offer_update(struct analysis *a, const struct step *step, const stru
     const struct ir_value *operand = ir_operand(step->op, 0);
     bool takes = (step->op->info->flags & IR_UPDATE) && a->plan->last_uses[step->first_input];
     if (takes && operand->op && operand->op->parent == step->op->parent &&
-        operand->type == result->type)
-        a->lifetimes[operand->id].update = (uint32_t)a->placed.count;
+        operand->type == result->type && !lifetime_of(a, result)->loop)
+        a->offers[operand->id] = (uint32_t)a->placed.count;
 }
 
 /* Stretches an entry over that of its update, which lies in the same place then. */
-static void join_update(struct analysis *a, const struct lifetime *life, struct plan_placed *placed)
+static void join_update(struct analysis *a, const struct ir_value *value,
+                        struct plan_placed *placed)
 {
-    if (!life->update)
+    const struct lifetime *life = lifetime_of(a, value);
+    if (!a->offers[value->id] || life->loop)
         return;
-    const struct plan_placed *update = &a->placed.data[life->update - 1];
+    const struct plan_placed *update = &a->placed.data[a->offers[value->id] - 1];
     if (life->last != update->first || life->last_of_view >= update->first)
         return;
     placed->last = update->last;
     a->updates[update->output] = placed->output + 1;
 }
 
-static tssa_status *analyse_step(struct analysis *a, const struct step *step)
+static tssa_status *place_result(struct analysis *a, const struct step *step, uint32_t i)
 {
-    for (uint32_t i = 0; i < step->n_outputs; i++) {
-        const struct ir_value *value = &step->op->results[i];
-        if (!value->wanted)
-            continue;
-        find_lifetime(a, value, step);
-        const struct lifetime *life = &a->lifetimes[value->id];
-        bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
-        if (!step->kernel || life->escapes || shares || !a->plan->sized[step->first_output + i])
-            continue;
-        struct plan_placed placed = {step->first_output + i, step->index, life->last, value->type,
-                                     0};
-        join_update(a, life, &placed);
-        if (!vec_push(&a->placed, placed))
-            return status_out_of_memory();
-        if (i == 0)
-            offer_update(a, step, value);
-    }
+    const struct ir_value *value = &step->op->results[i];
+    const struct lifetime *life = lifetime_of(a, value);
+    bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
+    if (life->escapes || shares || !a->plan->sized[step->first_output + i])
+        return NULL;
+    struct plan_placed placed = {
+        .output = step->first_output + i,
+        .first = lifetime_first(life, step),
+        .last = life->last,
+        .type = value->type,
+        .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
+    };
+    join_update(a, value, &placed);
+    if (!vec_push(&a->placed, placed))
+        return status_out_of_memory();
+    if (i == 0)
+        offer_update(a, step, value);
     return NULL;
 }
 
-static void index_steps(struct analysis *a, const struct block_plan *block)
-{
-    for (uint32_t i = 0; i < block->n_steps; i++) {
-        const struct step *step = &block->steps[i];
-        a->step_of_op[step->op->id] = step->index;
-        for (uint32_t b = 0; b < step->op->n_blocks; b++)
-            index_steps(a, step->blocks[b]);
-    }
-}
-
 /* In reverse, so that users come before what they use. */
-static tssa_status *analyse_block(struct analysis *a, const struct block_plan *block)
+static tssa_status *place_results(struct analysis *a)
 {
-    for (uint32_t i = block->n_steps; i-- > 0;) {
-        const struct step *step = &block->steps[i];
-        for (uint32_t b = step->op->n_blocks; b-- > 0;)
-            TRY(analyse_block(a, step->blocks[b]));
-        TRY(analyse_step(a, step));
+    for (uint32_t i = a->plan->n_steps; i-- > 0;) {
+        const struct step *step = a->lifetimes.steps[i];
+        for (uint32_t k = 0; step->kernel && k < step->n_outputs; k++)
+            if (step->op->results[k].wanted)
+                TRY(place_result(a, step, k));
     }
     return NULL;
 }
@@ -191,7 +142,33 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     return plan->placed ? NULL : status_out_of_memory();
 }
 
+/* Tells each loop which entries take turns in it. The steps are the plan's, which is being made. */
+static tssa_status *keep_turns(struct plan *plan)
+{
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (plan->placed[i].turns)
+            ((struct step *)plan->placed[i].turns)->n_turns++;
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        struct step *loop = (struct step *)plan->placed[i].turns;
+        if (!loop || loop->turns)
+            continue;
+        uint32_t *turns = ARENA_ARRAY(&plan->arena, uint32_t, loop->n_turns);
+        TRY_ALLOC(turns);
+        loop->turns = turns;
+        for (uint32_t k = i, n = 0; n < loop->n_turns; k++)
+            if (plan->placed[k].turns == loop)
+                turns[n++] = k;
+    }
+    return NULL;
+}
+
 /* ---- Results that may be written where the caller wants them -------------------------------------- */
+
+static bool keeps_handles(const struct ir_op *user)
+{
+    return ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
+           user->info->cls == IR_CLASS_SEQUENCE;
+}
 
 /* May return i of a block be computed in memory that the caller may reuse? It must not live on elsewhere,
  * be it as another result of an If. */
@@ -253,19 +230,18 @@ static tssa_status *find_all_results(struct analysis *a)
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
-    a.lifetimes = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
-    a.step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
+    a.offers = ARENA_ARRAY(scratch, uint32_t, plan->n_slots);
     a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
-    if (!a.lifetimes || !a.step_of_op || !a.updates)
+    if (!a.offers || !a.updates)
         return status_out_of_memory();
+    TRY(lifetimes_find(&a.lifetimes, plan, scratch));
     TRY(find_all_results(&a));
-    index_steps(&a, plan->body);
     vec_init(&a.placed, plan->arena.allocator);
-    tssa_status *status = analyse_block(&a, plan->body);
+    tssa_status *status = place_results(&a);
     if (!status)
         status = keep_placed(&a, scratch);
     vec_free(&a.placed);
-    return status;
+    return status ? status : keep_turns(plan);
 }
 
 /* ---- Offsets -------------------------------------------------------------------------------------- */
@@ -368,12 +344,14 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
             continue;
         if (placed->first != now)
             retire(&list, now = placed->first);
-        if (!take(&list, sizes[i], placed->last, &offsets[i])) {
+        size_t room;
+        if (!size_mul(sizes[i], placed->turns ? 2 : 1, &room) ||
+            !take(&list, room, placed->last, &offsets[i])) {
             vec_free(&list);
             return status_out_of_memory();
         }
-        if (offsets[i] + sizes[i] > *slab_size)
-            *slab_size = offsets[i] + sizes[i];
+        if (offsets[i] + room > *slab_size)
+            *slab_size = offsets[i] + room;
     }
     vec_free(&list);
     return NULL;

@@ -49,6 +49,8 @@ struct step {
     uint32_t n_release;
     struct block_plan *const *blocks;  /* in control_block's order */
     const struct plan_bindings *binds; /* what the results tell; NULL: nothing */
+    const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
+    uint32_t n_turns;
 };
 
 struct plan_return {
@@ -79,6 +81,8 @@ struct plan_placed {
     const struct ir_type *type;
     uint32_t
         back; /* its memory is that of the entry so many before, which it updates; 0: its own */
+    const struct step
+        *turns; /* the loop in whose iterations two places take turns; NULL: one place */
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */

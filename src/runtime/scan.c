@@ -67,6 +67,14 @@ tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, c
     return NULL;
 }
 
+/* A batch item's results are not the op's. */
+bool control_scan_passes(const struct step *step, struct control_passing *passing)
+{
+    const struct scan_attrs *attrs = step->state;
+    passing->n_carried = attrs->n_states;
+    return !attrs->batched;
+}
+
 /* ---- One scan ------------------------------------------------------------------------------------- */
 
 static tssa_status *scan_open(struct scan *scan)
@@ -132,6 +140,7 @@ static tssa_status *iterate(struct scan *scan, int64_t t, const int *axes)
         value_release(&value);
         TRY(status);
     }
+    slab_take_turns(run, scan->step);
     return NULL;
 }
 

@@ -76,7 +76,7 @@ static bool shrink_others(struct run *run)
     if (++slab->runs < RUNS_TO_COMPARE)
         return false;
     for (uint32_t i = first; i < end; i++)
-        shrinks |= slab->symbols[i] / 2 > slab->most[i];
+        shrinks |= slab->symbols[i] / 2 > (slab->most[i] > 0 ? slab->most[i] : 0);
     if (shrinks)
         memcpy(slab->symbols + first, slab->most + first, (end - first) * sizeof *slab->most);
     forget(slab->most + first, end - first);
@@ -152,4 +152,17 @@ tssa_status *slab_prepare(struct run *run)
     }
     slab->placed = !status;
     return status;
+}
+
+void slab_take_turns(struct run *run, const struct step *loop)
+{
+    const struct slab *slab = &run->slab;
+    for (uint32_t i = 0; i < loop->n_turns; i++) {
+        const uint32_t at = loop->turns[i];
+        struct kernel_place *place = &run->places[run->plan->placed[at].output];
+        if (!place->data) /* it is in the pool */
+            continue;
+        char *first = (char *)slab->memory + slab->offsets[at];
+        place->data = place->data == first ? first + slab->sizes[at] : first;
+    }
 }

@@ -31,5 +31,7 @@ bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator 
 void slab_free(struct slab *slab, const tssa_allocator *allocator);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
+/* Between iterations of a loop: results that it carries go to the other one of their two places. */
+void slab_take_turns(struct run *run, const struct step *loop);
 
 #endif

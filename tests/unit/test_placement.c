@@ -96,7 +96,8 @@ static void test_chain_reuses_memory(void **state)
     struct fixture f;
     setup(&f);
     for (uint32_t i = 0; i < 100; i++)
-        f.placed[i] = (struct plan_placed){i, i, i + 1, bytes_type(&f, 1024), 0};
+        f.placed[i] = (struct plan_placed){
+            .output = i, .first = i, .last = i + 1, .type = bytes_type(&f, 1024)};
     compute(&f, 100, NULL);
     check_disjoint(&f, 100);
     assert_int_equal(f.slab, 2 * 1024);
@@ -119,7 +120,7 @@ static void test_symbolic_sizes(void **state)
     f.plan.symbol_numbers = numbers;
     f.plan.n_symbol_numbers = 64;
     f.placed[0] =
-        (struct plan_placed){0, 0, 1, type_tensor(&f.graph->types, TSSA_FLOAT, 2, dims), 0};
+        (struct plan_placed){.last = 1, .type = type_tensor(&f.graph->types, TSSA_FLOAT, 2, dims)};
     compute(&f, 1, (const int64_t[]){8});
     assert_int_equal(f.sizes[0], 8 * 8 * 4);
     compute(&f, 1, (const int64_t[]){INT64_C(1) << 40});

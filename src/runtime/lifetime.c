@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "runtime/lifetime.h"
+
+#include "ir/total.h"
+#include "runtime/control.h"
+
+/* A loop's parameter that has more names is not followed. */
+#define MOST_NAMES 32
+
+/* The step of `block` that `op` is, or is nested in. */
+static uint32_t step_in_block(const struct lifetimes *l, const struct ir_op *op,
+                              const struct ir_block *block)
+{
+    while (op->parent != block)
+        op = op->parent->owner;
+    return l->step_of_op[op->id];
+}
+
+static bool is_inside(const struct ir_block *block, const struct ir_op *op)
+{
+    while (block->owner && block->owner != op)
+        block = block->owner->parent;
+    return block->owner == op;
+}
+
+static void extend(struct lifetime *life, uint32_t last)
+{
+    if (last > life->last)
+        life->last = last;
+}
+
+/* ---- What a value is passed on as ----------------------------------------------------------------- */
+
+static void go_into_next_iteration(struct lifetime *own, const struct step *loop, uint32_t until)
+{
+    if (own->loop && own->loop != loop)
+        own->escapes = true;
+    own->loop = loop;
+    if (until > own->carried_until)
+        own->carried_until = until;
+}
+
+/* The value's memory, which was made in `home`, is that of another name as well. */
+static void share(struct lifetime *own, const struct ir_block *home, const struct lifetime *other)
+{
+    extend(own, other->last);
+    own->escapes |= other->escapes;
+    own->taken |= other->taken;
+    if (other->loop && is_inside(home, other->loop->op))
+        go_into_next_iteration(own, other->loop, other->carried_until);
+}
+
+/* The same for the result of control flow. Memory that is to be changed in place is left to the pool, where
+ * counting shows who owns it. */
+static void pass_on(const struct lifetimes *l, struct lifetime *own, const struct ir_block *home,
+                    const struct ir_value *result)
+{
+    const struct lifetime *other = &l->values[result->id];
+    share(own, home, other);
+    own->escapes |= other->taken;
+}
+
+/* An operand of `return`. */
+static void follow_return(const struct lifetimes *l, struct lifetime *own,
+                          const struct ir_block *home, const struct ir_use *use)
+{
+    const struct ir_block *block = use->user->parent;
+    const struct ir_op *owner = block->owner;
+    const uint32_t index = (uint32_t)(use - use->user->operands);
+    struct control_passing passing;
+    if (!owner) {
+        own->escapes = true;
+        return;
+    }
+    const struct step *step = l->steps[l->step_of_op[owner->id]];
+    extend(own, home == block ? step->index : step_in_block(l, owner, home));
+    if (ir_op_is(owner, IR_OP_If)) {
+        pass_on(l, own, home, &owner->results[index]);
+        return;
+    }
+    if (!control_passes(step, &passing)) {
+        own->escapes = true;
+        return;
+    }
+    const uint32_t k = index - passing.returned;
+    if (index < passing.returned || k >= passing.n_carried)
+        return; /* a condition, which is read, or what is stacked: copied */
+    const struct lifetime *param = &l->values[block->params[passing.operand + k]->id];
+    pass_on(l, own, home, &owner->results[k]);
+    own->escapes |= param->escapes;
+    if (home == block)
+        go_into_next_iteration(own, step, param->last);
+}
+
+/* An operand of control flow. */
+static void follow_operand(const struct lifetimes *l, struct lifetime *own,
+                           const struct ir_block *home, const struct ir_use *use)
+{
+    const struct ir_op *op = use->user;
+    const uint32_t index = (uint32_t)(use - op->operands);
+    const struct step *step = l->steps[l->step_of_op[op->id]];
+    struct control_passing passing;
+    if (ir_op_is(op, IR_OP_If))
+        return; /* the condition */
+    if (!control_passes(step, &passing)) {
+        own->escapes = true;
+        return;
+    }
+    if (index < passing.operand)
+        return; /* a trip count, a condition */
+    own->escapes |= l->values[step->blocks[0]->block->params[index]->id].escapes;
+    if (index - passing.operand < passing.n_carried && !ir_loop_runs(op))
+        pass_on(l, own, home, &op->results[index - passing.operand]);
+}
+
+/* Views have been looked at before what they view. */
+static void follow_view(const struct lifetimes *l, struct lifetime *own,
+                        const struct ir_block *home, const struct ir_op *view)
+{
+    const struct lifetime *life = &l->values[view->results[0].id];
+    uint32_t last = step_in_block(l, view, home);
+    share(own, home, life);
+    if (life->last > last)
+        last = life->last;
+    if (last > own->last_of_view)
+        own->last_of_view = last;
+}
+
+static bool is_view(const struct ir_use *use)
+{
+    return (use->user->info->flags & IR_ALIAS) && use == &use->user->operands[0];
+}
+
+static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
+{
+    const struct ir_op *user = use->user;
+    return (user->info->flags & IR_UPDATE) && use == &user->operands[0] &&
+           l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
+}
+
+static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
+                          const struct step *step)
+{
+    struct lifetime *own = &l->values[value->id];
+    const struct ir_block *home = step->op->parent;
+    own->last = step->index;
+    for (const struct ir_use *use = value->uses; use && !own->escapes; use = use->next) {
+        const struct ir_op *user = use->user;
+        if (ir_op_is(user, IR_OP_return)) {
+            follow_return(l, own, home, use);
+            continue;
+        }
+        extend(own, step_in_block(l, user, home));
+        if (user->info->cls == IR_CLASS_SEQUENCE)
+            own->escapes = true;
+        else if (user->info->cls == IR_CLASS_CONTROL)
+            follow_operand(l, own, home, use);
+        else if (is_view(use))
+            follow_view(l, own, home, user);
+        own->taken |= is_taken(l, use);
+    }
+}
+
+/* ---- Parameters of loops -------------------------------------------------------------------------- */
+
+/* What the body makes of a parameter: only reads are looked at, everything else lets it escape. */
+static void follow_param(const struct lifetimes *l, struct lifetime *own, const struct step *loop,
+                         const struct ir_value *name, int *names)
+{
+    const struct ir_block *body = loop->blocks[0]->block;
+    struct control_passing passing;
+    own->escapes |= ++*names > MOST_NAMES || !control_passes(loop, &passing);
+    for (const struct ir_use *use = name->uses; use && !own->escapes; use = use->next) {
+        const struct ir_op *user = use->user;
+        const uint32_t index = (uint32_t)(use - user->operands);
+        if (ir_op_is(user, IR_OP_return)) {
+            own->escapes = user->parent != body || (index >= passing.returned &&
+                                                    index - passing.returned < passing.n_carried);
+            extend(own, loop->index);
+            continue;
+        }
+        extend(own, step_in_block(l, user, body));
+        if (user->info->cls == IR_CLASS_SEQUENCE || is_taken(l, use))
+            own->escapes = true;
+        else if (user->info->cls == IR_CLASS_CONTROL)
+            own->escapes = !ir_op_is(user, IR_OP_If) && !(ir_op_is(user, IR_OP_Loop) && index < 2);
+        else if (is_view(use))
+            follow_param(l, own, loop, &user->results[0], names);
+    }
+}
+
+static void find_params(struct lifetimes *l, const struct step *loop)
+{
+    struct control_passing passing;
+    if (!control_passes(loop, &passing))
+        return;
+    const struct ir_block *body = loop->blocks[0]->block;
+    for (uint32_t i = passing.operand; i < body->n_params; i++) {
+        int names = 0;
+        follow_param(l, &l->values[body->params[i]->id], loop, body->params[i], &names);
+    }
+}
+
+/* ---- All ------------------------------------------------------------------------------------------ */
+
+static void index_steps(struct lifetimes *l, const struct block_plan *block)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++) {
+        const struct step *step = &block->steps[i];
+        l->step_of_op[step->op->id] = step->index;
+        l->steps[step->index] = step;
+        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+            index_steps(l, step->blocks[b]);
+    }
+}
+
+/* In reverse: users before what they use, and what a block is in before the block. */
+static void find_in_block(struct lifetimes *l, const struct block_plan *block)
+{
+    for (uint32_t i = block->n_steps; i-- > 0;) {
+        const struct step *step = &block->steps[i];
+        for (uint32_t k = 0; k < step->n_outputs; k++)
+            if (step->op->results[k].wanted)
+                find_lifetime(l, &step->op->results[k], step);
+        if (step->op->n_blocks)
+            find_params(l, step);
+        for (uint32_t b = step->op->n_blocks; b-- > 0;)
+            find_in_block(l, step->blocks[b]);
+    }
+}
+
+tssa_status *lifetimes_find(struct lifetimes *l, const struct plan *plan, struct arena *scratch)
+{
+    *l = (struct lifetimes){.plan = plan};
+    l->values = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
+    l->step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
+    l->steps = ARENA_ARRAY(scratch, const struct step *, plan->n_steps);
+    if (!l->values || !l->step_of_op || !l->steps)
+        return status_out_of_memory();
+    index_steps(l, plan->body);
+    find_in_block(l, plan->body);
+    return NULL;
+}
+
+uint32_t lifetime_first(const struct lifetime *lifetime, const struct step *step)
+{
+    const struct step *first = lifetime->loop ? lifetime->loop : step;
+    while (lifetime->loop && first->op->n_blocks) {
+        const struct block_plan *block = first->blocks[0];
+        for (uint32_t b = 1; !block->n_steps && b < first->op->n_blocks; b++)
+            block = first->blocks[b];
+        if (!block->n_steps)
+            break;
+        first = &block->steps[0];
+    }
+    return first->index;
+}
+
+bool lifetime_takes_turns(const struct lifetime *lifetime, const struct step *step)
+{
+    return lifetime->loop && lifetime->carried_until >= step->index;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory in the slab is nobody else's while it is in use: no step changes what lies in another slot, in any
+ * committed model and in graphs that pass values through branches and loops in every way; and these give
+ * what they give when everything comes from the pool.
+ */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/committed_models.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+#include "common/test_device.h"
+#include "common/xmalloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "runtime/executor.h"
+
+/* ---- The check around every step ------------------------------------------------------------------ */
+
+#define MOST_STEPS 4096
+
+static step_run
+    plain[MOST_STEPS]; /* of the plan that is being run; cmocka runs one test at a time */
+
+static uint64_t hash(const struct tensor *tensor)
+{
+    const unsigned char *bytes = tensor->data;
+    uint64_t h = 14695981039346656037u;
+    for (size_t i = 0, n = tensor_bytes(tensor); i < n; i++)
+        h = (h ^ bytes[i]) * 1099511628211u;
+    return h;
+}
+
+static bool is_result(const struct run *run, const struct step *step, uint32_t slot)
+{
+    for (uint32_t i = 0; i < step->n_outputs; i++)
+        if (run->plan->outputs[step->first_output + i] == slot)
+            return true;
+    return false;
+}
+
+static bool has_bytes(const struct value *value)
+{
+    return value->kind == TSSA_KIND_TENSOR && value->tensor.dtype != TSSA_STRING;
+}
+
+static tssa_status *run_watched(struct run *run, const struct step *step)
+{
+    const uint32_t n = run->plan->n_slots;
+    struct value *before = xcalloc(n, sizeof *before);
+    uint64_t *hashes = xcalloc(n, sizeof *hashes);
+    for (uint32_t i = 0; i < n; i++) {
+        before[i] = run->slots[i];
+        if (has_bytes(&before[i]))
+            hashes[i] = hash(&before[i].tensor);
+    }
+    tssa_status *status = plain[step->index](run, step);
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const struct value *now = &run->slots[i];
+        if (has_bytes(&before[i]) && has_bytes(now) && now->tensor.data == before[i].tensor.data &&
+            !is_result(run, step, i) && hash(&now->tensor) != hashes[i])
+            fail_msg("step %u (%s) changes slot %u", (unsigned)step->index, step->op->info->name,
+                     (unsigned)i);
+    }
+    free(before);
+    free(hashes);
+    return status;
+}
+
+static void watch(const struct block_plan *block)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++) {
+        struct step *step = (struct step *)&block->steps[i]; /* the plan is the test's */
+        assert_true(step->index < MOST_STEPS);
+        plain[step->index] = step->run;
+        step->run = run_watched;
+        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+            watch(step->blocks[b]);
+    }
+}
+
+/* ---- Models --------------------------------------------------------------------------------------- */
+
+#define RUNS 3 /* sizes that the first tells have places in the second */
+
+static void run_model(const char *path, int level)
+{
+    struct model_run model = {0};
+    struct plan *plan;
+    struct run *run;
+    const tssa_optimize_options options = {.struct_size = sizeof options, .level = level};
+    no_error(model_run_open(&model, path, 0));
+    no_error(tssa_model_optimize(model.model, &options));
+    no_error(model_run_read_inputs(&model, path));
+    no_error(plan_create(model.model->graph, &model.context->device, &plan));
+    no_error(run_create(plan, &allocator_default, NULL, false, &run));
+    watch(plan->body);
+    const struct value **inputs = xcalloc(model.input_count, sizeof *inputs);
+    struct value *outputs = xcalloc(model.output_count, sizeof *outputs);
+    for (size_t i = 0; i < model.input_count; i++)
+        inputs[i] = model.inputs[i] ? &model.inputs[i]->value : NULL;
+    for (int r = 0; r < RUNS; r++) {
+        no_error(run_execute(run, inputs, outputs));
+        for (size_t i = 0; i < model.output_count; i++)
+            value_release(&outputs[i]);
+    }
+    free(inputs);
+    free(outputs);
+    run_free(run);
+    plan_free(plan);
+    model_run_close(&model);
+}
+
+static void one_model(void **state)
+{
+    run_model(*state, 0);
+    run_model(*state, 2);
+}
+
+/* ---- Branches and loops --------------------------------------------------------------------------- */
+
+#define GRAPH(ops)                                                                                 \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N], %c: bool[], %t: i64[]) -> (%z) {\n"      \
+    "  %one = Constant() {value = f32[] 1}: f32[]\n"                                               \
+    "  %k0 = Constant() {value = i64[1, 1] [0]}: i64[1, 1]\n"                                      \
+    "  %u0 = Constant() {value = f32[1] [5]}: f32[1]\n"                                            \
+    "  %a = Neg@13(%x)\n" ops "  return(%z)\n}\n"
+#define IF(name, then, otherwise)                                                                  \
+    "%" name " = If@21(%c) {\n"                                                                    \
+    "    else_branch() {\n" otherwise "    }\n"                                                    \
+    "    then_branch() {\n" then "    }\n"                                                         \
+    "  }\n"
+#define LOOP2(results, initial, body)                                                              \
+    "%" results " = Loop@21(%t, _, " initial ") {\n"                                               \
+    "    body(%i: i64[], %d: bool[], %p: f32[N], %q: f32[N]) {\n" body "    }\n"                   \
+    "  }\n"
+
+static const char *const graphs[] = {
+    /* Branches: made there, made outside, the same twice, through a view, one in the other. */
+    GRAPH("  " IF("y", "%b = Abs@13(%a)\n return(%b)\n", "return(%a)\n") "  %e = Add@14(%y, %one)\n"
+                                                                         "  %z = Add@14(%e, %a)\n"),
+    GRAPH("  " IF(
+        "y, %w", "%b = Abs@13(%a)\n return(%b, %b)\n",
+        "%b6 = Exp@13(%a)\n %f = Add@14(%b6, %a)\n return(%f, %b6)\n") "  %e = Add@14(%y, %one)\n  "
+                                                                       "%h "
+                                                                       "= Sub@14(%e, %one)\n %z = "
+                                                                       "Add@14(%h, %w)\n"),
+    GRAPH(
+        "  " IF("y", "%b = Abs@13(%a)\n %v = Identity@21(%b)\n %j = Add@14(%v, %b)\n return(%v)\n",
+                "%o = "
+                "If@21(%c) { else_branch() { %m = Sin@7(%a)\n return(%m) } then_branch() "
+                "{ %m2 = Cos@7(%a)\n return(%m2) } }\n return(%o)\n") "  %e = Add@14(%y, %one)\n "
+                                                                      " %h = Sub@14(%e, %one)\n  "
+                                                                      "%z = Add@14(%h, %y)\n"),
+    /* Loops: read before and behind what is carried, exchanged, kept, given out, of no iteration. */
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b = Add@14(%p, %q)\n %e = Mul@14(%b, %one)\n %f = Sub@14(%e, %p)\n"
+                     "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b = Add@14(%p, %one)\n return(%d, %q, %b)\n") "  %z = Add@14(%y, %w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %a",
+                     "%b = Add@14(%p, %q)\n return(%d, %b, %b)\n") "  %z = Add@14(%y, %w)\n"),
+    GRAPH("  %n = Exp@13(%a)\n  " LOOP2(
+        "y, %w", "%a, %n",
+        "%b = Add@14(%p, %q)\n return(%d, %b, %q)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, "
+                                                      "%w)\n"),
+    GRAPH("  %n = Exp@13(%a)\n  " LOOP2(
+        "y, %w", "%a, %n",
+        "%b = Add@14(%p, %q)\n return(%d, %b, %a)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, "
+                                                      "%w)\n"),
+    GRAPH("  " LOOP2("y, %w, %s", "%a, %x",
+                     "%b = Add@14(%p, %q)\n %e = Mul@14(%b, %one)\n %f = Sub@14(%e, %p)\n"
+                     "return(%d, %b, %f, %p)\n") "  %h = Sub@14(%y, %one)\n %r = "
+                                                 "ReduceSum@13(%s)\n %l = Add@14(%h, %w)\n"
+                                                 "  %z = Add@14(%l, %r)\n"),
+    GRAPH("  %n = Exp@13(%a)\n  " LOOP2(
+        "y, %w", "%a, %n",
+        "%b = Add@14(%p, %one)\n return(%d, %q, %b)\n") "  %h = Sub@14(%w, %one)\n %h2 = "
+                                                        "Sin@7(%h)\n %h3 = Abs@13(%h2)\n"
+                                                        "  %z = Add@14(%h3, %y)\n"),
+    /* One that is read no more when the next one is made, and views of what is carried. */
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b = Add@14(%p, %q)\n %e = Mul@14(%b, %one)\n %f = Sub@14(%e, %one)\n"
+                     "return(%d, %f, %e)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%v = Identity@21(%p)\n %b = Add@14(%q, %one)\n %vb = Identity@21(%b)\n"
+                     "%f = Sub@14(%vb, %v)\n return(%d, %vb, %f)\n") "  %h = Sub@14(%y, %one)\n %z "
+                                                                     "= Add@14(%h, %w)\n"),
+    /* A branch in a loop, a loop in a loop. */
+    GRAPH("  " LOOP2(
+        "y, %w", "%a, %x",
+        IF("b", "%b1 = Add@14(%p, %q)\n return(%b1)\n",
+           "%b2 = Sub@14(%p, %q)\n "
+           "return(%b2)\n") "%f = Sub@14(%b, %p)\n return(%d, %b, %f)\n") "  %h = Sub@14(%y, "
+                                                                          "%one)\n %z = Add@14(%h, "
+                                                                          "%w)\n"),
+    GRAPH("  " LOOP2(
+        "y, %w", "%a, %x",
+        "%b, %f = Loop@21(%t, _, %q, %p) { body(%i2: i64[], %d2: bool[], %p2: f32[N], "
+        "%q2: f32[N]) { %b3 = Add@14(%p2, %p)\n %f3 = Sub@14(%b3, %q2)\n "
+        "%g3 = Add@14(%f3, %p2)\n return(%d2, %b3, %g3) } }\n"
+        "%b4 = Mul@14(%b, %one)\n %f4 = Add@14(%f, %b)\n return(%d, %b4, %f4)\n") "  %h = "
+                                                                                  "Sub@14(%y, "
+                                                                                  "%one)\n %z = "
+                                                                                  "Add@14(%h, "
+                                                                                  "%w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b, %f = Loop@21(%t, _, %q, %p) { body(%i2: i64[], %d2: bool[], %p2: f32[N], "
+                     "%q2: f32[N]) { %b3 = Add@14(%p2, %p)\n %f3 = Sub@14(%b3, %q2)\n "
+                     "return(%d2, %b3, %f3) } }\n"
+                     "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b, %f = Loop@21(%t, _, %a, %x) { body(%i2: i64[], %d2: bool[], %p2: f32[N], "
+                     "%q2: f32[N]) { %b3 = Add@14(%p2, %p)\n %f3 = Sub@14(%b3, %q2)\n "
+                     "%g3 = Add@14(%f3, %q)\n return(%d2, %b3, %g3) } }\n"
+                     "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    /* Updates: of what a loop carries, of what a branch gives, of a value that is carried as well. */
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b = ScatterND@18(%p, %k0, %u0)\n %f = Sub@14(%q, %one)\n"
+                     "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    GRAPH("  " LOOP2("y, %w", "%a, %x",
+                     "%b = Add@14(%p, %q)\n %e = ScatterND@18(%b, %k0, %u0)\n"
+                     "%f = Sub@14(%e, %p)\n return(%d, %e, %f)\n") "  %h = Sub@14(%y, %one)\n %z = "
+                                                                   "Add@14(%h, %w)\n"),
+    GRAPH("  " IF("y", "%b = Abs@13(%a)\n return(%b)\n",
+                  "%b5 = Exp@13(%a)\n return(%b5)\n") "  %e = ScatterND@18(%y, %k0, %u0)\n  %h = "
+                                                      "Sub@14(%e, %one)\n"
+                                                      "  %z = Add@14(%h, %a)\n"),
+};
+
+#define N 37
+
+struct graph_run {
+    struct ir_graph *graph;
+    struct plan *plan;
+    struct run *run;
+};
+
+static void open_graph(struct graph_run *g, const char *text)
+{
+    no_error(ir_parse(&allocator_default, text, strlen(text), &g->graph));
+    no_error(ir_infer_graph(g->graph));
+    no_error(plan_create(g->graph, test_device(), &g->plan));
+}
+
+static void close_graph(struct graph_run *g)
+{
+    run_free(g->run);
+    plan_free(g->plan);
+    ir_graph_free(g->graph);
+}
+
+static void one_graph(const char *text)
+{
+    struct graph_run placed, pooled;
+    float x[N];
+    bool condition;
+    int64_t trips;
+    const struct value values[] = {
+        {.kind = TSSA_KIND_TENSOR,
+         .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {N}, .data = x}},
+        {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_BOOL, .data = &condition}},
+        {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_INT64, .data = &trips}},
+    };
+    const struct value *inputs[] = {&values[0], &values[1], &values[2]};
+    open_graph(&placed, text);
+    open_graph(&pooled, text);
+    assert_true(placed.plan->n_placed > 0);
+    pooled.plan->n_placed = 0;
+    no_error(run_create(placed.plan, &allocator_default, NULL, false, &placed.run));
+    no_error(run_create(pooled.plan, &allocator_default, NULL, false, &pooled.run));
+    watch(placed.plan->body);
+    for (int i = 0; i < 40; i++) {
+        for (int k = 0; k < N; k++)
+            x[k] = (float)((k * 7 + i) % 13) - 6;
+        condition = i % 2;
+        trips = i / 2 % 5;
+        struct value got = {0}, expected = {0};
+        if (placed.run->slab.memory)
+            memset(placed.run->slab.memory, 0xff, placed.run->slab.size);
+        no_error(run_execute(placed.run, inputs, &got));
+        no_error(run_execute(pooled.run, inputs, &expected));
+        assert_true(tensor_same_shape(&got.tensor, &expected.tensor));
+        assert_memory_equal(got.tensor.data, expected.tensor.data, tensor_bytes(&got.tensor));
+        value_release(&got);
+        value_release(&expected);
+    }
+    close_graph(&placed);
+    close_graph(&pooled);
+}
+
+static void test_graphs(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof graphs / sizeof *graphs; i++)
+        one_graph(graphs[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_graphs)};
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    return committed_models_test(one_model) + failed;
+}
