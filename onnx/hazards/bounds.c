@@ -22,7 +22,7 @@ static struct range bounds(struct search *search, const struct ir_value *value);
 
 static struct range type_bounds(tssa_dtype dtype)
 {
-    struct range range;
+    struct range range = everything;
     return wrap_limits(dtype, &range.low, &range.high) ? range : everything;
 }
 
