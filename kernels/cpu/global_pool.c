@@ -4,6 +4,7 @@
 
 #include "kernels/cpu/lines.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cpu/pool_rows.h"
 
 struct global_pool {
     double p;
@@ -65,6 +66,13 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
+static void average_planes(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    (void)scratch;
+    pool_average_whole(w->in, w->out, w->n, begin, end);
+}
+
 static tssa_status *run_with(struct kernel_args *args, fold_fn fold)
 {
     const struct global_pool *state = args->state;
@@ -80,6 +88,8 @@ static tssa_status *run_with(struct kernel_args *args, fold_fn fold)
     if (!out)
         return NULL;
     struct work work = {in, out, dims_product(in->dims, 2, in->rank), state ? state->p : 0, fold};
+    if (fold == fold_average && in->dtype == TSSA_FLOAT)
+        return parts_for(args, dims[0] * dims[1], work.n * 2, 0, average_planes, &work);
     return parts_for(args, dims[0] * dims[1], work.n * 2, (size_t)work.n * sizeof(double),
                      run_planes, &work);
 }

@@ -9,6 +9,7 @@
 
 #include "kernels/cpu/lines.h"
 #include "kernels/cpu/pool.h"
+#include "kernels/cpu/pool_rows.h"
 #include "kernels/cpu/window.h"
 
 struct pool_state {
@@ -131,9 +132,10 @@ struct work {
     const struct pool_state *state;
     const struct window *window;
     const struct tensor *in, *out;
-    int64_t *indices; /* MaxPool's second result; NULL where not wanted */
-    double lowest;    /* what an empty window has as its maximum */
-    double *counts;   /* AveragePool: elements per window */
+    int64_t *indices;             /* MaxPool's second result; NULL where not wanted */
+    double lowest;                /* what an empty window has as its maximum */
+    double *counts;               /* AveragePool: elements per window */
+    const struct pool_rows *rows; /* how float32 is computed; NULL: as all types are */
 };
 
 static void max_planes(void *context, void *scratch, int64_t begin, int64_t end)
@@ -181,6 +183,29 @@ static void average_planes(void *context, void *scratch, int64_t begin, int64_t 
             out[i] = w->counts[i] > 0 ? out[i] / w->counts[i] : 0;
         store_doubles(w->out, p * window->out_count, 1, window->out_count, out);
     }
+}
+
+/* Float32 needs no copies in double. */
+static void max_rows(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    pool_rows_max(w->rows, (const float *)w->in->data + begin * w->window->in_count,
+                  (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
+}
+
+static void average_rows(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    pool_rows_average(w->rows, w->counts, (const float *)w->in->data + begin * w->window->in_count,
+                      (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
+}
+
+/* One window, which is the whole plane. */
+static void average_whole(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    (void)scratch;
+    pool_average_whole(w->in, w->out, w->window->in_count, begin, end);
 }
 
 void pool_raise(double *x, int64_t n, double p)
@@ -249,6 +274,8 @@ static tssa_status *run_planes(struct kernel_args *args, struct work *work, part
     if (!size_add((size_t)w->in_count, (size_t)w->out_count, &elements) ||
         !size_mul(elements, sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %zu elements is too large", (size_t)w->in_count);
+    if (work->rows)
+        bytes = work->rows->scratch;
     int64_t planes = dims_product(work->in->dims, 0, 2), cost;
     if (!i64_mul(w->out_count, w->kernel_count, &cost))
         cost = INT64_MAX;
@@ -285,7 +312,19 @@ static tssa_status *run_max(struct kernel_args *args)
     work.lowest = work.in->dtype == TSSA_UINT8  ? 0
                   : work.in->dtype == TSSA_INT8 ? INT8_MIN
                                                 : -INFINITY;
-    return run_planes(args, &work, max_planes);
+    struct pool_rows rows;
+    if (work.in->dtype == TSSA_FLOAT && !work.indices && pool_rows_plan(&window, &rows))
+        work.rows = &rows;
+    return run_planes(args, &work, work.rows ? max_rows : max_planes);
+}
+
+static bool is_whole(const struct window *w)
+{
+    bool whole = true;
+    for (int i = 0; i < w->rank; i++)
+        whole &= w->out[i] == 1 && w->pad_begin[i] == 0 && w->pad_end[i] == 0 &&
+                 w->dilation[i] == 1 && w->kernel[i] == w->in[i];
+    return whole;
 }
 
 static tssa_status *run_average(struct kernel_args *args)
@@ -302,7 +341,15 @@ static tssa_status *run_average(struct kernel_args *args)
     TRY(kernel_scratch(args, bytes, &counts));
     work.counts = counts->data;
     count_windows(&window, work.state->include_pad, work.counts);
-    tssa_status *status = run_planes(args, &work, average_planes);
+    parts_body body = average_planes;
+    struct pool_rows rows;
+    if (work.in->dtype == TSSA_FLOAT && is_whole(&window)) {
+        body = average_whole;
+    } else if (work.in->dtype == TSSA_FLOAT && pool_rows_plan(&window, &rows)) {
+        work.rows = &rows;
+        body = average_rows;
+    }
+    tssa_status *status = run_planes(args, &work, body);
     buffer_release(counts);
     return status;
 }

@@ -197,9 +197,10 @@ static void test_threads_and_shapes(void **state)
     struct program p;
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
+    const float *weights = constant_weights();
     no_error(program_open(&p, &allocator_default, "f32", true));
     for (int i = 0; i < THREADS; i++) {
-        workers[i] = (struct worker){.program = &p, .weights = constant_weights(), .number = i};
+        workers[i] = (struct worker){.program = &p, .weights = weights, .number = i};
         assert_int_equal(pthread_create(&threads[i], NULL, work, &workers[i]), 0);
     }
     for (int i = 0; i < THREADS; i++) {
