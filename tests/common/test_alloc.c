@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "common/random_programs.h"
 
 static void *allocate(void *user, size_t size, size_t alignment)
 {
@@ -39,7 +40,8 @@ void test_alloc_init(struct test_alloc *alloc)
 
 long test_alloc_sweep(tssa_status *(*scenario)(const tssa_allocator *allocator))
 {
-    for (long fail_at = 0;; fail_at++) {
+    long stride = programs_stride();
+    for (long fail_at = 0;; fail_at += stride) {
         struct test_alloc alloc;
         test_alloc_init(&alloc);
         alloc.fail_at = fail_at;

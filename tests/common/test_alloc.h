@@ -15,7 +15,8 @@ struct test_alloc {
 void test_alloc_init(struct test_alloc *alloc);
 
 /*
- * Runs `scenario` again and again, failing its first, second, ... allocation, until it gets through.
+ * Runs `scenario` again and again, failing its first, second, ... allocation (or not all of them: programs_stride in
+ * common/random_programs.h), until it gets through.
  * Each failed run must return TSSA_OUT_OF_MEMORY; every run must release everything. Returns the number
  * of allocations of the run that got through.
  */

@@ -285,16 +285,15 @@ static void exports_times(void **state)
 
 /* ---- Ends ------------------------------------------------------------------------------------------- */
 
-/* What was measured is printed and written. */
-static void can_be_interrupted(void **state)
+/* Ctrl-C after so many seconds. */
+static struct process_result interrupted_after(const char *seconds, const char *path)
 {
-    char *path = xprintf("%s/interrupted.json", (char *)*state);
     const char *const argv[] = {"/usr/bin/timeout",
                                 "--foreground",
                                 "--preserve-status",
                                 "-s",
                                 "INT",
-                                "3",
+                                seconds,
                                 tool,
                                 ssd_folder,
                                 "-d",
@@ -302,16 +301,30 @@ static void can_be_interrupted(void **state)
                                 "--json",
                                 path,
                                 NULL};
-    struct process_result result = process_run(argv, NULL, NULL, &cli_limits);
-    assert_int_equal(result.status, 130);
-    assert_non_null(strstr(result.err, "interrupted"));
-    assert_non_null(strstr(result.out, "per second"));
-    process_result_free(&result);
-    json_t *root = json_load_file(path, 0, NULL);
-    assert_non_null(root);
-    assert_true(json_is_false(json_object_get(root, "complete")));
-    assert_true(number(lane(root, 0), "runs") > 0);
-    json_decref(root);
+    return process_run(argv, NULL, NULL, &cli_limits);
+}
+
+/* What was measured is printed and written. Where a loud machine has measured nothing yet, it gets more time. */
+static void can_be_interrupted(void **state)
+{
+    static const char *const seconds[] = {"1", "3", "9", "27"};
+    char *path = xprintf("%s/interrupted.json", (char *)*state);
+    bool measured = false;
+    for (size_t i = 0; i < sizeof seconds / sizeof *seconds && !measured; i++) {
+        struct process_result result = interrupted_after(seconds[i], path);
+        json_t *root = json_load_file(path, 0, NULL);
+        measured = json_array_size(json_object_get(root, "results")) > 0 &&
+                   number(lane(root, 0), "runs") > 0;
+        assert_int_equal(result.status, 130);
+        if (measured) {
+            assert_non_null(strstr(result.err, "interrupted"));
+            assert_non_null(strstr(result.out, "per second"));
+            assert_true(json_is_false(json_object_get(root, "complete")));
+        }
+        json_decref(root);
+        process_result_free(&result);
+    }
+    assert_true(measured);
     free(path);
 }
 

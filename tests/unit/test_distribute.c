@@ -3,8 +3,9 @@
  * Loops split by their recurrences compute what they computed: random bodies of products, sums and
  * carried values, for several numbers of iterations.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 
 #include "base/text.h"
 #include "common/op_run.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 
 #define CARRIED 4
@@ -97,12 +99,12 @@ static int run_seed(uint64_t seed, bool print)
 static void split_loops_compute_the_same(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
+    uint64_t seed;
+    if (programs_seed(&seed)) {
+        run_seed(seed, true);
         return;
     }
-    int count = programs ? atoi(programs) : 300, split = 0;
+    int count = (int)programs_count(300), split = 0;
     for (int i = 1; i <= count; i++)
         split += run_seed((uint64_t)i, false);
     assert_true(split > count / 10); /* or the test would test nothing */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Random rows of factors, shifts, normalizations and padding around products, before and after what folds them. */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 
 #include "base/text.h"
 #include "common/op_run.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 
 #define PASSES "make_gemms fold_pads fold_scales dead_code"
@@ -149,8 +151,7 @@ static char *make_program(uint64_t seed)
 static void test_random_rows(void **state)
 {
     (void)state;
-    const char *programs = getenv("TSSA_PROGRAMS");
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 500;
+    unsigned long count = programs_count(500);
     int folded = 0, ran = 0;
     for (unsigned long i = 1; i <= count; i++) {
         char *text = make_program(i);

@@ -4,8 +4,9 @@
  * the largest, or the run's; conditions that hold, fail, count, or look at data; carried tensors,
  * counters, sequences, and tensors that grow; loops in loops; scan outputs of no iteration.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 
 #include "base/text.h"
 #include "common/op_run.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 
 #define PASSES                                                                                     \
@@ -183,13 +185,13 @@ static void run_seed(uint64_t seed, bool print, struct tally *tally)
 static void loops_compute_the_same(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    uint64_t seed;
     struct tally tally = {0};
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true, &tally);
+    if (programs_seed(&seed)) {
+        run_seed(seed, true, &tally);
         return;
     }
-    int count = programs ? atoi(programs) : 200;
+    int count = (int)programs_count(200);
     for (int i = 1; i <= count; i++)
         run_seed((uint64_t)i, false, &tally);
     /* or the test would test nothing */

@@ -4,8 +4,9 @@
  * every kind on small shapes, which are numbers or known to the run alone; params are constants, inputs of
  * several shapes and types, index tensors and masks.
  *
- * TSSA_SEED=N runs one case and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "common/random_programs.h"
 #include "common/random_rule.h"
 #include "common/rewrite_check.h"
 #include "common/test_device.h"
@@ -277,12 +279,12 @@ static void run_seed(uint64_t seed, bool print)
 static void test_same_bits(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
+    uint64_t seed;
+    if (programs_seed(&seed)) {
+        run_seed(seed, true);
         return;
     }
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 2000;
+    unsigned long count = programs_count(2000);
     for (unsigned long i = 1; i <= count; i++)
         run_seed(i, false);
 }
@@ -373,8 +375,7 @@ static char *make_chain(uint64_t seed)
 static void test_chains(void **state)
 {
     (void)state;
-    const char *programs = getenv("TSSA_PROGRAMS");
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 500;
+    unsigned long count = programs_count(500);
     for (unsigned long i = 1; i <= count; i++) {
         char *text = make_chain(i);
         assert_true(rewrite_check(&(const struct rewrite_check){

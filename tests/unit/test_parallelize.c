@@ -4,8 +4,9 @@
  * the same before and after, and fail before and after; near misses; random bodies, with Ifs
  * and Loops in them too.
  *
- * TSSA_SEED=N runs one random program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +18,7 @@
 #include <cmocka.h>
 
 #include "base/text.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
@@ -532,13 +534,14 @@ struct gone {
 
 static struct gone run_programs(bool control, unsigned long *count)
 {
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    uint64_t seed;
     struct gone gone = {0};
-    unsigned long first = seed ? strtoul(seed, NULL, 10) : 1;
-    *count = seed ? 1 : programs ? strtoul(programs, NULL, 10) : 400;
+    bool only = programs_seed(&seed);
+    unsigned long first = only ? seed : 1;
+    *count = only ? 1 : programs_count(400);
     for (unsigned long i = first; i < first + *count; i++) {
         struct program made;
-        bool went = run_seed(i, control, seed != NULL, &made);
+        bool went = run_seed(i, control, only, &made);
         gone.all += went;
         gone.in_blocks += made.in_blocks;
         gone.ifs += went && made.n_ifs;

@@ -4,8 +4,9 @@
  * written, all of them at once: random spellings, with lengths that are negative, too large or zero, and
  * with sources that are slices, single rows and constants. What is no such write stays a loop.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 
 #include "base/text.h"
 #include "common/op_run.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 
 #define RAISE "identity fold_shapes fold_constants common_subexpressions recover dead_code "
@@ -189,11 +191,11 @@ static int run_seed(uint64_t seed, bool print)
 
 static void rows_are_the_same(void **state)
 {
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    int ran = 0, count = programs ? atoi(programs) : 100;
+    uint64_t seed;
+    int ran = 0, count = (int)programs_count(100);
     (void)state;
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
+    if (programs_seed(&seed)) {
+        run_seed(seed, true);
         return;
     }
     for (int i = 1; i <= count; i++)

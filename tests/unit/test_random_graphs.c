@@ -5,8 +5,9 @@
  * the place of another, and with the memory plan, whose slab is filled with NaNs before each run; several times on one run state, with
  * outputs of the run's and of the caller's; and optimized.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 #include <cmocka.h>
 
 #include "common/random_graph.h"
+#include "common/random_programs.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -290,12 +292,12 @@ static unsigned long run_seed(uint64_t seed, bool print)
 static void test_no_bit_changes(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
+    uint64_t seed;
+    if (programs_seed(&seed)) {
+        run_seed(seed, true);
         return;
     }
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 300;
+    unsigned long count = programs_count(300);
     unsigned long batched = 0;
     for (unsigned long i = 1; i <= count; i++)
         batched += run_seed(i, false);

@@ -4,8 +4,9 @@
  * conversion, and after all of level 2, they must give the same bits. A program that does not is made
  * smaller, op by op, while it still fails, and printed.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +20,7 @@
 
 #include "common/imperative_check.h"
 #include "common/random_imperative.h"
+#include "common/random_programs.h"
 #include "ir/clone.h"
 #include "ir/printer.h"
 #include "ir/rebuild.h"
@@ -222,11 +224,11 @@ static enum imperative_outcome run_seed(uint64_t seed, bool print)
 
 static void test_conversion_keeps_every_bit(void **state)
 {
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 2000, refused = 0, failed = 0;
+    uint64_t seed;
+    unsigned long count = programs_count(2000), refused = 0, failed = 0;
     (void)state;
-    if (seed) {
-        assert_int_not_equal(run_seed(strtoull(seed, NULL, 10), true), IMPERATIVE_FAILED);
+    if (programs_seed(&seed)) {
+        assert_int_not_equal(run_seed(seed, true), IMPERATIVE_FAILED);
         return;
     }
     for (unsigned long i = 1; i <= count && failed < 5; i++) {

@@ -4,8 +4,9 @@
  * with indices in and out of range, negative ones, backwards ranges and empty tensors, inside loops and
  * outside. And the spellings are recognised.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@
 
 #include "base/text.h"
 #include "common/op_run.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 
 #define MAX_RANK 3
@@ -560,13 +562,13 @@ static int run_seed(uint64_t seed, bool print, int *ran)
 static void recovered_programs_compute_the_same(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    uint64_t seed;
     int ran = 0;
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true, &ran);
+    if (programs_seed(&seed)) {
+        run_seed(seed, true, &ran);
         return;
     }
-    int count = programs ? atoi(programs) : 600, raised = 0;
+    int count = (int)programs_count(600), raised = 0;
     for (int i = 1; i <= count; i++)
         raised += run_seed((uint64_t)i, false, &ran);
     assert_true(raised > count && ran > count); /* or the test would test nothing */

@@ -4,8 +4,9 @@
  * and params are constants or known to the run alone, are compared element by element with what the
  * reference kernels resolve them to.
  *
- * TSSA_SEED=N runs one case; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "common/random_programs.h"
 #include "common/random_rule.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -501,13 +503,13 @@ static void run_seed(uint64_t seed, struct tally *tally)
 static void test_claims(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
+    uint64_t seed;
     struct tally tally = {0};
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), &tally);
+    if (programs_seed(&seed)) {
+        run_seed(seed, &tally);
         return;
     }
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 3000;
+    unsigned long count = programs_count(3000);
     for (unsigned long i = 1; i <= count; i++)
         run_seed(i, &tally);
     print_message("%ld rules: %ld strided, %ld single or not, %ld inverted; of %ld pairs told: %ld "

@@ -4,8 +4,9 @@
  * every known element, and every element function, must say what the run computes; and what the passes
  * make of the program must compute the same.
  *
- * TSSA_SEED=N runs one program and prints it; TSSA_PROGRAMS=N runs more of them.
+ * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
+/* ctest-labels: random */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,6 +21,7 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_integers.h"
+#include "common/random_programs.h"
 #include "common/rewrite_check.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
@@ -191,12 +193,12 @@ static unsigned long run_seed(uint64_t seed, bool print)
 static void test_random_programs(void **state)
 {
     (void)state;
-    const char *seed = getenv("TSSA_SEED"), *programs = getenv("TSSA_PROGRAMS");
-    if (seed) {
-        run_seed(strtoull(seed, NULL, 10), true);
+    uint64_t seed;
+    if (programs_seed(&seed)) {
+        run_seed(seed, true);
         return;
     }
-    unsigned long count = programs ? strtoul(programs, NULL, 10) : 400, claims = 0;
+    unsigned long count = programs_count(400), claims = 0;
     for (unsigned long i = 1; i <= count; i++)
         claims += run_seed(i, false);
     print_message("%lu elements were known, and right\n", claims);

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Usage: nightly.sh [PERCENT [PROGRAMS]]
+# All tests that make random programs (those with the ctest label `random`) make PERCENT hundredths of their
+# usual number, 5000, and tests/differential.py makes PROGRAMS of a fresh seed, 50000.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/parts.sh
+. scripts/parts.sh
+
+export TSSA_PROGRAMS=${1:-5000}%
+tests=$(ctest --preset release -N -L '^random$' | sed -nE 's/^ *Test +#[0-9]+: //p')
+[ -n "$tests" ]
+for test in $tests; do
+    part "nightly-$test" "build/release/tests/$test"
+done
+part nightly-differential build/venv/bin/python tests/differential.py build/release/libtssa.so \
+    --programs "${2:-50000}" --progress
+parts_end
