@@ -114,11 +114,16 @@ static int said(const struct ir_type *declared)
     return count;
 }
 
+void ir_value_declare(struct ir_value *value, const struct ir_type *declared)
+{
+    if (said(declared) > said(value->declared) && type_compatible(declared, value->type))
+        value->declared = declared;
+}
+
 void ir_value_replace(struct ir_value *from, struct ir_value *to)
 {
-    if (said(from->declared) > said(to->declared) && block_of(from) == block_of(to) &&
-        type_compatible(from->declared, to->type))
-        to->declared = from->declared;
+    if (block_of(from) == block_of(to))
+        ir_value_declare(to, from->declared);
     while (from->uses)
         ir_op_set_operand(from->uses->user, (uint32_t)(from->uses - from->uses->user->operands),
                           to);

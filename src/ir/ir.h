@@ -275,6 +275,8 @@ bool ir_op_set_blocks(struct ir_graph *graph, struct ir_op *op, uint32_t n_block
 /* Adds or replaces; the attribute is copied, what it points to is not. */
 bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_attr *attr);
 
+/* What the model declares of a value that is this one in every run: kept where it says more. */
+void ir_value_declare(struct ir_value *value, const struct ir_type *declared);
 /* All uses of `from` become uses of `to`, an equal value: of that, what the model declares of `from` is true, too,
  * where both are in one block (a branch that is never taken may hold nonsense). */
 void ir_value_replace(struct ir_value *from, struct ir_value *to);

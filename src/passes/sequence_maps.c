@@ -127,7 +127,9 @@ static tssa_status *replace_params(struct plan *plan, struct ir_block *body)
     struct ir_value *truth;
     for (struct ir_use *u = loop->body->params[0]->uses; u; u = loop->body->params[0]->uses) {
         struct ir_op *at = u->user;
-        loop_replace(&at->results[0], input_param(plan, body, ir_operand(at, 0)));
+        struct ir_value *element = input_param(plan, body, ir_operand(at, 0));
+        ir_value_declare(element, at->results[0].declared);
+        loop_replace(&at->results[0], element);
         ir_op_remove(at);
     }
     TRY(loop_make_bool(loop->op, true, &truth));

@@ -16,6 +16,9 @@
 #include "common/graph_text.h"
 #include "common/no_error.h"
 #include "common/onnx_model.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "passes/pipeline.h"
 #include "tssa.h"
 
 /* ---- Loops ---------------------------------------------------------------------------------------- */
@@ -127,6 +130,32 @@ static void stacks_of_nothing(void **state)
     expect_stack(&m, 0, "0 2 3 ");
 }
 
+/* What is declared of an element in a Loop over a sequence is declared of it in the SequenceMap. */
+static void elements_of_maps(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "graph @g opset(\"\": 18) ir_version(8) (%a: seq(f32[*])) -> (%y as \"y\") {\n"
+        "%n = SequenceLength(%a)\n%e = SequenceEmpty() {dtype = 1}\n"
+        "%y = Loop(%n, _, %e) {\nbody(%i: i64[], %c: bool[], %p: seq(f32[*])) {\n"
+        "%s = SequenceAt(%a, %i): f32[4]\n%t = Softmax(%s)\n%q = SequenceInsert(%p, %t)\n"
+        "return(%c, %q)\n}\n}\nreturn(%y)\n}\n";
+    const char *const passes[] = {"sequence_maps"};
+    const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
+    struct ir_graph *graph;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(pipeline_run_passes(graph, passes, 1, &pipeline));
+    const struct ir_op *map = ir_block_return(graph->body)->prev;
+    while (map && !ir_op_is(map, IR_OP_SequenceMap))
+        map = map->prev;
+    assert_non_null(map);
+    assert_non_null(map->blocks[0]->params[0]->declared);
+    assert_int_equal(map->blocks[0]->params[0]->declared->rank, 1);
+    ir_graph_free(graph);
+}
+
 /* Declared as a tensor of one element, the iteration number is one. */
 static void numbers_as_lists(void **state)
 {
@@ -236,9 +265,8 @@ static void trip_counts_that_are_none(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(stacks_of_nothing),
-        cmocka_unit_test(numbers_as_lists),
-        cmocka_unit_test(outputs_that_contradict),
+        cmocka_unit_test(stacks_of_nothing),         cmocka_unit_test(elements_of_maps),
+        cmocka_unit_test(numbers_as_lists),          cmocka_unit_test(outputs_that_contradict),
         cmocka_unit_test(trip_counts_that_are_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
