@@ -2,40 +2,13 @@
 #include "passes/batch_cost.h"
 
 #include "base/vec.h"
+#include "ir/cost.h"
 #include "passes/recurrence.h"
-
-/* Symbols that are tried one by one; others are as large as the rest. */
-#define MAX_SYMBOLS 8
-
-/*
- * Seconds, of one thread of an interpreter: to enter a loop, an iteration, a call of a kernel, an operation on
- * an element, and a byte that is read or written, by what lives at once. Measured in ONNX Runtime 1.31 and tssa, which differ by less
- * than a factor of two.
- */
-#define SECONDS_LOOP 10e-6
-#define SECONDS_ITERATION 0.4e-6
-#define SECONDS_CALL 0.4e-6
-#define SECONDS_OPERATION 0.05e-9
-#define SECONDS_BYTE_CACHE 0.04e-9
-#define SECONDS_BYTE_SHARED 0.1e-9
-#define SECONDS_BYTE_MEMORY 0.25e-9
-#define CACHE_BYTES ((double)BATCH_BLOCK_BYTES)
-#define SHARED_BYTES ((double)(16 << 20))
-
-/* Sizes are not tried where the loop is given and leaves more bytes, or takes more seconds. */
-#define LARGEST ((double)(1 << 30))
-#define LONGEST 60
 
 /* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in sessions. */
 #define SECONDS_ROWS_IN 1e-9
 #define SECONDS_ROWS_OUT 4e-9
 #define SECONDS_SESSION_ROWS 0.3e-9
-
-/* What blocks must win. */
-#define LEAST_GAIN 1.25
-/* What may be lost: a share, and seconds that no size changes. */
-#define MOST_LOSS 1.1
-#define SECONDS_ONCE 50e-6
 
 struct estimate {
     const struct batch *batch;
@@ -44,34 +17,8 @@ struct estimate {
     struct ir_op *first;           /* of what was made */
     struct cost_ranges made, body; /* of what was made, and of one iteration */
     VEC(struct ir_value *) outer;  /* what the body uses of the blocks around it */
-    const struct dim *symbols[MAX_SYMBOLS];
-    int n_symbols;
-    int64_t budget;
+    struct choice *choice;
 };
-
-/* ---- Sizes that are tried ------------------------------------------------------------------------- */
-
-static void find_symbols(struct estimate *e, const struct dim *dim)
-{
-    if (dim->kind == DIM_SYMBOL && dim->low != dim->high && e->n_symbols < MAX_SYMBOLS) {
-        for (int i = 0; i < e->n_symbols; i++)
-            if (e->symbols[i] == dim)
-                return;
-        e->symbols[e->n_symbols++] = dim;
-    }
-    for (uint32_t i = 0; i < dim->n_terms; i++)
-        find_symbols(e, dim->terms[i]);
-}
-
-static void find_all_symbols(struct estimate *e)
-{
-    find_symbols(e, e->batch->n_trips);
-    for (size_t i = 0; i < e->made.count; i++) {
-        const struct ir_type *type = e->made.ranges[i].value->type;
-        for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++)
-            find_symbols(e, type->dims[d]);
-    }
-}
 
 /* ---- Memory --------------------------------------------------------------------------------------- */
 
@@ -149,10 +96,7 @@ static bool is_in_range(const struct estimate *e, const struct ir_value *value, 
 
 static bool is_possible(const struct estimate *e, const struct cost_sizes *sizes)
 {
-    double trips = cost_dim(e->batch->n_trips, sizes), given, left;
-    find_fixed(e, sizes, &given, &left);
-    if (given + left > LARGEST)
-        return false;
+    double trips = cost_dim(e->batch->n_trips, sizes);
     for (size_t i = 0; i < e->outer.count; i++)
         if (!is_in_range(e, e->outer.data[i], trips, sizes))
             return false;
@@ -164,35 +108,16 @@ static bool is_possible(const struct estimate *e, const struct cost_sizes *sizes
 
 /* ---- Time ----------------------------------------------------------------------------------------- */
 
-static double seconds_byte(double live)
-{
-    return live <= CACHE_BYTES    ? SECONDS_BYTE_CACHE
-           : live <= SHARED_BYTES ? SECONDS_BYTE_SHARED
-                                  : SECONDS_BYTE_MEMORY;
-}
-
-double batch_cost_seconds(const struct cost_work *work, double live)
-{
-    return work->calls * SECONDS_CALL + work->bytes * seconds_byte(live) +
-           work->operations * SECONDS_OPERATION;
-}
-
-static bool is_for_session(const struct estimate *e)
-{
-    const tssa_optimize_options *options = e->batch->pass->options;
-    return options && options->target == TSSA_TARGET_SESSION;
-}
-
 /* Carried tensors that an iteration writes to are copied by other runtimes, and by sessions are not. */
 static double seconds_copies(const struct estimate *e, const struct cost_sizes *sizes)
 {
     double bytes = 0;
-    if (is_for_session(e))
+    if (pass_is_for_session(e->batch->pass))
         return 0;
     for (const struct ir_op *op = e->loop->body->first; op; op = op->next)
         if (op->info->flags & IR_UPDATE)
             bytes += 2 * cost_bytes(op->results[0].type, sizes);
-    return bytes * seconds_byte(bytes);
+    return bytes * choice_seconds_byte(bytes);
 }
 
 /* A largest or a sum of rows that is carried becomes a reduction along the first axis, in each block. */
@@ -206,82 +131,50 @@ static double seconds_rows(const struct estimate *e, double blocks, const struct
         if (op && op->info->cls == IR_CLASS_REDUCTION && op->results[0].type->rank > 0)
             outputs += cost_elements(op->results[0].type, sizes);
     }
-    return is_for_session(e) ? SECONDS_SESSION_ROWS * outputs * (trips + blocks)
-                             : outputs * (SECONDS_ROWS_IN * trips + SECONDS_ROWS_OUT * blocks);
+    return pass_is_for_session(e->batch->pass)
+               ? SECONDS_SESSION_ROWS * outputs * (trips + blocks)
+               : outputs * (SECONDS_ROWS_IN * trips + SECONDS_ROWS_OUT * blocks);
 }
 
-/* ---- The choice ----------------------------------------------------------------------------------- */
+/* ---- All figures ---------------------------------------------------------------------------------- */
 
-struct figures {
-    double all, may, row; /* bytes: of all iterations at once, what they may be, of one iteration */
-    double loop, batched, blocks; /* seconds */
-};
+#define CACHE_BYTES ((double)CHOICE_BLOCK_BYTES)
 
-static struct figures at(const struct estimate *e, const struct cost_sizes *sizes)
+static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
 {
+    const struct estimate *e = context;
     double given, left, trips = cost_dim(e->batch->n_trips, sizes);
-    struct figures f = {.row = cost_peak(&e->body, sizes), .all = cost_peak(&e->made, sizes)};
     find_fixed(e, sizes, &given, &left);
-    f.may = 1.5 * (given + left + f.row) + (double)e->budget - given;
+    f->fixed = given + left;
+    f->row = cost_peak(&e->body, sizes);
+    f->all = cost_peak(&e->made, sizes);
+    f->may = choice_may(e->batch->pass, given, left, f->row);
     const struct cost_work body = cost_work(e->loop->body->first, NULL, sizes),
                            made = cost_work(e->first, e->batch->before, sizes);
-    double fixed = seconds_byte(given + left) * (given + left); /* comes from there in any case */
-    f.loop =
-        fixed + SECONDS_LOOP +
-        trips * (SECONDS_ITERATION + batch_cost_seconds(&body, f.row) + seconds_copies(e, sizes));
-    f.batched = fixed + batch_cost_seconds(&made, f.all) + seconds_rows(e, 1, sizes);
+    /* What comes from there in any case. */
+    double fixed = choice_seconds_byte(given + left) * (given + left);
+    f->loop = fixed + CHOICE_SECONDS_LOOP +
+              trips * (CHOICE_SECONDS_ITERATION + choice_seconds(&body, f->row) +
+                       seconds_copies(e, sizes));
+    f->batched = fixed + choice_seconds(&made, f->all) + seconds_rows(e, 1, sizes);
     /* As many calls for a block, each of whose temporaries stay in the cache where a row does. */
-    double in_block = f.row > 0 ? CACHE_BYTES / f.row : trips;
+    double in_block = f->row > 0 ? CACHE_BYTES / f->row : trips;
     double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     struct cost_work blocks = made;
     blocks.calls *= count;
-    f.blocks = fixed + SECONDS_LOOP + seconds_rows(e, count, sizes) +
-               batch_cost_seconds(&blocks, f.row < CACHE_BYTES ? CACHE_BYTES : f.row);
-    return f;
+    f->blocks = fixed + CHOICE_SECONDS_LOOP + seconds_rows(e, count, sizes) +
+                choice_seconds(&blocks, f->row < CACHE_BYTES ? CACHE_BYTES : f->row);
+    return is_possible(e, sizes);
 }
 
-/* The figures that a remark tells: those of the sizes that speak most against all at once. */
-static void note(struct batch_cost *cost, const struct figures *f, bool fits)
+static void choose(struct estimate *e)
 {
-    bool first = cost->may == 0, worse = f->all / f->may > cost->all / cost->may;
-    if (!first && (fits ? cost->all > cost->may || f->batched <= MOST_LOSS * f->loop : !worse))
-        return;
-    cost->all = f->all;
-    cost->may = f->may;
-    cost->row = f->row;
-    cost->seconds_loop = f->loop;
-    cost->seconds_all = f->batched;
-}
-
-/* One point: may it be all at once, and would blocks win, or lose? */
-static void weigh(const struct estimate *e, const struct cost_sizes *sizes, struct batch_cost *cost,
-                  bool *all, bool *blocks, bool *loses)
-{
-    if (e->n_symbols && !is_possible(e, sizes))
-        return;
-    const struct figures f = at(e, sizes);
-    if (e->n_symbols && f.loop > LONGEST)
-        return;
-    bool fits = f.all <= f.may;
-    note(cost, &f, fits);
-    *all &= fits && f.batched <= MOST_LOSS * f.loop;
-    *blocks |= f.loop >= LEAST_GAIN * f.blocks;
-    *loses |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
-}
-
-static void choose(const struct estimate *e, struct batch_cost *cost)
-{
-    static const int64_t sizes[] = {1, 32, 1024, 32768, 1 << 20};
-    size_t n = e->n_symbols ? sizeof sizes / sizeof *sizes : 1;
-    bool all = true, blocks = false, loses = false;
-    for (int s = 0; s < (e->n_symbols ? e->n_symbols : 1); s++)
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < (e->n_symbols > 1 ? n : 1); k++) {
-                const struct cost_sizes point = {e->symbols[s], sizes[i], sizes[k]};
-                weigh(e, &point, cost, &all, &blocks, &loses);
-            }
-    cost->known = e->n_symbols == 0;
-    cost->way = all ? BATCH_ALL : blocks && !loses ? BATCH_BLOCKS : BATCH_LEAVE;
+    e->choice->figures = find_figures;
+    e->choice->context = e;
+    choice_try_dim(e->choice, e->batch->n_trips);
+    for (size_t i = 0; i < e->made.count; i++)
+        choice_try_type(e->choice, e->made.ranges[i].value->type);
+    choice_make(e->choice);
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------------- */
@@ -327,25 +220,29 @@ static const struct dim *bytes_each(const struct estimate *e, const struct dim *
 /* The sizes of an iteration are known where only the number of iterations is not. */
 static bool is_row_known(const struct estimate *e)
 {
-    return e->n_symbols == 0 || (e->n_symbols == 1 && e->symbols[0] == e->batch->n_trips);
+    const struct choice *choice = e->choice;
+    return choice->n_symbols == 0 ||
+           (choice->n_symbols == 1 && choice->symbols[0] == e->batch->n_trips);
 }
 
 static tssa_status *size_blocks(const struct estimate *e, struct batch_cost *cost)
 {
-    int64_t trips, bytes = e->budget < BATCH_BLOCK_BYTES ? e->budget : BATCH_BLOCK_BYTES;
+    int64_t trips, bytes = choice_budget(e->batch->pass);
+    bytes = bytes < CHOICE_BLOCK_BYTES ? bytes : CHOICE_BLOCK_BYTES;
     struct cost_sizes sizes = {.size = 1024};
     double made = sum_bytes(&e->made, &sizes), peak = cost_peak(&e->made, &sizes);
     double share = peak > 0 ? made / peak : 1; /* of what is made, not all lives at once */
-    cost->block_bytes = (int64_t)((double)bytes * share) + 1;
-    cost->total = total_bytes(e);
-    TRY_ALLOC(cost->total);
-    cost->each = bytes_each(e, cost->total);
+    cost->size.bytes = (int64_t)((double)bytes * share) + 1;
+    cost->size.total = total_bytes(e);
+    TRY_ALLOC(cost->size.total);
+    cost->size.each = bytes_each(e, cost->size.total);
     if (!is_row_known(e))
         return NULL;
     if (!dim_is_const(e->batch->n_trips, &trips))
         trips = sizes.size;
     double row = peak / (double)(trips > 0 ? trips : 1);
-    cost->block = row * 2 < (double)bytes ? (int64_t)((double)bytes / (row > 1 ? row : 1)) : 1;
+    cost->size.iterations =
+        row * 2 < (double)bytes ? (int64_t)((double)bytes / (row > 1 ? row : 1)) : 1;
     return NULL;
 }
 
@@ -354,14 +251,13 @@ static tssa_status *find(struct estimate *e, struct batch_cost *cost)
     TRY(cost_ranges_find(e->first, e->batch->before, &e->made));
     TRY(cost_ranges_find(e->loop->body->first, NULL, &e->body));
     TRY(find_outer(e));
-    find_all_symbols(e);
-    choose(e, cost);
+    choose(e);
     TRY(size_blocks(e, cost));
     const struct pass_batching *batching = &e->batch->pass->batching;
     if (batching->block > 0 || batching->block_bytes > 0) {
-        cost->way = BATCH_BLOCKS;
-        cost->block = batching->block;
-        cost->block_bytes = batching->block_bytes;
+        cost->choice.way = CHOICE_BLOCKS;
+        cost->size.iterations = batching->block;
+        cost->size.bytes = batching->block_bytes;
     }
     return NULL;
 }
@@ -369,17 +265,17 @@ static tssa_status *find(struct estimate *e, struct batch_cost *cost)
 tssa_status *batch_cost_find(const struct batch *batch, const struct loop *loop,
                              struct ir_value *const *results, struct batch_cost *cost)
 {
-    const struct pass_batching *batching = &batch->pass->batching;
     struct estimate e = {.batch = batch,
                          .loop = loop,
                          .results = results,
                          .outer = VEC_INIT(batch->graph->allocator),
                          .first = batch->mark ? batch->mark->next : batch->before->parent->first,
-                         .budget = batching->budget ? batching->budget : BATCH_BUDGET};
+                         .choice = &cost->choice};
     *cost = (struct batch_cost){0};
     tssa_status *status = find(&e, cost);
     cost_ranges_free(&e.made);
     cost_ranges_free(&e.body);
+    cost->choice.context = NULL;
     vec_free(&e.outer);
     return status;
 }

@@ -16,7 +16,7 @@
 #include "base/bitset.h"
 #include "ir/infer.h"
 #include "ir/total.h"
-#include "passes/batch_cost.h"
+#include "passes/choice.h"
 #include "passes/guard.h"
 #include "passes/pass.h"
 
@@ -86,7 +86,7 @@ static void find_movable(struct guard_loops *guard, const struct ir_block *body,
         if (!movable->first && !ir_op_is_total(op))
             movable->first = op;
         const struct cost_work work = cost_work(op, op->next, &sizes);
-        movable->seconds += batch_cost_seconds(&work, work.bytes);
+        movable->seconds += choice_seconds(&work, work.bytes);
     }
 }
 

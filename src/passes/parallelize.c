@@ -21,7 +21,7 @@
  *
  * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
  * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
- * loop becomes one over blocks of iterations (parallelize_blocks.c), and where an iteration does so much that
+ * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
  * calls cost little beside it, it stays.
  *
  *   needs   forward_assigns, the loop's counter as a known element
@@ -405,31 +405,38 @@ static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op 
     return NULL;
 }
 
-#define MIB(bytes) ((bytes) / (1 << 20))
+static const char *const ways[] = {
+    [CHOICE_ALL] = "all iterations are computed at once: none needs what another one computes",
+    [CHOICE_BLOCKS] = "computed in blocks of iterations: none needs what another one computes, "
+                      "but all at once would be too much",
+    [CHOICE_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
+                     "is won by fewer calls"};
 
-/* What was chosen, and by which figures. */
-static tssa_status *remark_way(struct parallel *s, const struct batch_cost *cost)
+static tssa_status *compute_block(void *user, struct ir_block *block, struct batch *batch,
+                                  struct ir_value **results, bool *done)
 {
-    static const char *const ways[] = {
-        [BATCH_ALL] = "all iterations are computed at once: none needs what another one computes",
-        [BATCH_BLOCKS] = "computed in blocks of iterations: none needs what another one computes, "
-                         "but all at once would be too much",
-        [BATCH_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
-                        "is won by fewer calls"};
-    tssa_remark_kind kind = cost->way == BATCH_LEAVE ? TSSA_REMARK_MISSED : TSSA_REMARK_APPLIED;
-    if (cost->known)
-        return pass_remark(s->pass, kind, s->loop.op,
-                           "%s (about %.3g MiB and %.3g ms, of %.3g MiB that may be and %.3g ms "
-                           "that the loop takes)",
-                           ways[cost->way], MIB(cost->all), cost->seconds_all * 1e3, MIB(cost->may),
-                           cost->seconds_loop * 1e3);
-    if (cost->way == BATCH_ALL)
-        return pass_remark(s->pass, kind, s->loop.op, "%s", ways[cost->way]);
-    return pass_remark(s->pass, kind, s->loop.op,
-                       "%s (sizes that only a run tells could make it %.2g times the memory that "
-                       "may be, and %.2g times the time of the loop)",
-                       ways[cost->way], cost->all / cost->may,
-                       cost->seconds_all / cost->seconds_loop);
+    struct parallel *s = user;
+    s->block = block;
+    tssa_status *status = parallel_compute(s, batch, results, done);
+    s->block = NULL;
+    return status;
+}
+
+static tssa_status *compute_blocks(struct parallel *s, struct batch *batch,
+                                   const struct block_size *size, struct ir_value **results,
+                                   bool *done)
+{
+    const struct strip strip = {.pass = s->pass,
+                                .loop = s->loop,
+                                .shared = &s->shared,
+                                .stacked = &s->stacked,
+                                .compute = compute_block,
+                                .user = s};
+    struct ir_value *trips = batch->trips;
+    bool may_be_empty = batch->may_be_empty;
+    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+    batch->may_be_empty = may_be_empty;
+    return strip_mine(&strip, batch, size, results, done);
 }
 
 /* All at once, in blocks, or not: as it costs. */
@@ -438,22 +445,18 @@ static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op
 {
     struct batch_cost cost;
     TRY(batch_cost_find(batch, &s->loop, results, &cost));
-    if (cost.way == BATCH_ALL)
-        return remark_way(s, &cost);
+    enum choice_way way = cost.choice.way;
+    if (way == CHOICE_ALL)
+        return choice_remark(&cost.choice, s->pass, s->loop.op, ways);
     batch->mark = s->begun; /* the number of iterations stays: the costs are told by it */
     batch_undo(batch);
     *done = false;
-    if (cost.way == BATCH_BLOCKS) {
-        struct ir_value *trips = batch->trips;
-        bool may_be_empty = batch->may_be_empty;
-        TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
-        batch->may_be_empty = may_be_empty;
-        TRY(parallel_compute_blocks(s, batch, &cost, results, done));
-    }
+    if (way == CHOICE_BLOCKS)
+        TRY(compute_blocks(s, batch, &cost.size, results, done));
     batch->mark = mark;
-    s->loop.op->kept = cost.way == BATCH_LEAVE;
+    s->loop.op->kept = way == CHOICE_LEAVE;
     s->explained = *done || s->loop.op->kept;
-    return s->explained ? remark_way(s, &cost) : batch->status;
+    return s->explained ? choice_remark(&cost.choice, s->pass, s->loop.op, ways) : batch->status;
 }
 
 /* Everything that is made stands before the loop and goes again when it comes to nothing. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A loop whose iterations do not need each other (parallelize.c): what it carries (parallelize_carried.c), and
- * the loop over blocks of its iterations that may be made of it (parallelize_blocks.c).
+ * the loop over blocks of its iterations that may be made of it (strip_mine.c).
  */
 #ifndef TSSA_PASSES_PARALLELIZE_H
 #define TSSA_PASSES_PARALLELIZE_H
@@ -59,10 +59,5 @@ tssa_status *parallel_check_carried(struct parallel *s, const struct batch *fact
  * something has no form, as the batch tells. */
 tssa_status *parallel_compute(struct parallel *s, struct batch *batch, struct ir_value **results,
                               bool *done);
-
-/* The same, in a Loop over blocks of iterations before the loop. `cost`: how large they may be. */
-tssa_status *parallel_compute_blocks(struct parallel *s, struct batch *batch,
-                                     const struct batch_cost *cost, struct ir_value **results,
-                                     bool *done);
 
 #endif

@@ -1,30 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A loop all of whose iterations at once would need too much memory is strip-mined (Loveman, 1977): it becomes
- * a Loop over blocks of iterations, each of which is computed at once and small enough for a cache.
- *
- *     y, r = Loop(n, _, x) { (i, c, t): ... return(c, t', row) }
- *
- *     y, R = Loop(ceil(n / b), _, x) { (j, c, t): iterations j * b up to min((j + 1) * b, n) at once
- *                                                 return(c, t', rows, as many as there are in a whole block) }
- *     r = Reshape(R, [-1, ...])[0 : n]
- *
- * The last block is as long as what remains, so that nothing is computed twice. Scan outputs must have one
- * shape: the rows of a last block that is shorter are followed by copies of its last one, which are cut off.
- * How long blocks are is a number where an iteration has a known size, and is computed from shapes where not.
- */
+#include "passes/strip_mine.h"
+
 #include "ir/infer.h"
-#include "passes/parallelize.h"
 #include "passes/recurrence.h"
 
 struct blocks {
-    struct parallel *s;
+    const struct strip *s;
     struct batch *batch;     /* before the loop; n_trips: of the whole loop */
     struct ir_value *trips;  /* of the whole loop */
     struct ir_value *size;   /* iterations of a block, i64[] */
     struct ir_value *count;  /* blocks */
     bool even;               /* all blocks are of one size, which is known */
     struct ir_op *op;        /* the new Loop */
+    struct ir_block *body;   /* of it */
     struct ir_value *length; /* in its body: iterations of this block, i64[] */
     struct ir_value
         *places; /* rows of a whole block: i64[size], none beyond the last of this block */
@@ -183,27 +171,27 @@ static bool set_known_size(struct blocks *b, int64_t trips, int64_t limit)
 }
 
 /* As many iterations as have so many bytes: one at least. */
-static struct ir_value *limit_of(struct blocks *b, const struct batch_cost *cost)
+static struct ir_value *limit_of(struct blocks *b, const struct block_size *size)
 {
-    if (cost->block > 0)
-        return number(b->batch, cost->block);
+    if (size->iterations > 0)
+        return number(b->batch, size->iterations);
     struct batch *batch = b->batch;
-    struct ir_value *one = number(batch, 1), *may = number(batch, cost->block_bytes);
-    struct ir_value *bytes = upper_bound(b, cost->each ? cost->each : cost->total);
-    if (!cost->each)
+    struct ir_value *one = number(batch, 1), *may = number(batch, size->bytes);
+    struct ir_value *bytes = upper_bound(b, size->each ? size->each : size->total);
+    if (!size->each)
         may = binary(batch, IR_OP_Mul, binary(batch, IR_OP_Max, b->trips, one), may);
-    if (!cost->each || cost->each->low < 1)
+    if (!size->each || size->each->low < 1)
         bytes = binary(batch, IR_OP_Max, bytes, one);
     return binary(batch, IR_OP_Max, binary(batch, IR_OP_Div, may, bytes), one);
 }
 
 /* What a block leaves is stacked from one block at least, so that its shape is known. */
-static bool set_size(struct blocks *b, const struct batch_cost *cost)
+static bool set_size(struct blocks *b, const struct block_size *size)
 {
     int64_t trips;
-    if (dim_is_const(b->batch->n_trips, &trips) && cost->block > 0 && trips > 0)
-        return set_known_size(b, trips, cost->block);
-    struct ir_value *limit = limit_of(b, cost), *one = number(b->batch, 1);
+    if (dim_is_const(b->batch->n_trips, &trips) && size->iterations > 0 && trips > 0)
+        return set_known_size(b, trips, size->iterations);
+    struct ir_value *limit = limit_of(b, size), *one = number(b->batch, 1);
     struct ir_value *last = binary(b->batch, IR_OP_Sub, limit, one);
     b->count = binary(b->batch, IR_OP_Div, binary(b->batch, IR_OP_Add, b->trips, last), limit);
     b->size = limit;
@@ -259,16 +247,16 @@ static tssa_status *make_frame(struct blocks *b)
         body->params[k + 2]->type = loop_initial(loop, k)->type;
     }
     b->op = op;
-    b->s->block = body;
+    b->body = body;
     return set_counter(graph, body->params[0]);
 }
 
 /* The iterations of a block, as a batch in the Loop's body. */
 static tssa_status *begin_block(struct blocks *b, struct batch *batch)
 {
-    struct parallel *s = b->s;
+    const struct strip *s = b->s;
     struct ir_graph *graph = b->batch->graph;
-    struct ir_block *body = s->block;
+    struct ir_block *body = b->body;
     struct batch numbers = *b->batch; /* only to make some */
     numbers.before = ir_block_return(body);
     struct ir_value *first = binary(&numbers, IR_OP_Mul, body->params[0], b->size);
@@ -284,7 +272,7 @@ static tssa_status *begin_block(struct blocks *b, struct batch *batch)
         TRY_ALLOC(fresh);
         TRY(infer_set_known(b->length->op, b->length->index, 1, &fresh));
     }
-    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, b->length));
+    TRY(batch_init(batch, s->pass, s->shared, s->stacked, s->loop.op, b->length));
     batch->before = ir_block_return(body);
     batch->mark = NULL;
     batch->first = first;
@@ -313,7 +301,7 @@ static struct ir_value *whole_block(struct blocks *b, struct batch *batch, struc
 static bool set_returns(struct blocks *b, struct batch *batch, struct ir_value **results)
 {
     const struct loop *loop = &b->s->loop;
-    struct ir_op *ret = ir_block_return(b->s->block);
+    struct ir_op *ret = ir_block_return(b->body);
     struct ir_value *truth = NULL;
     tssa_status *status = loop_make_bool(ret, true, &truth);
     if (status) {
@@ -323,7 +311,7 @@ static bool set_returns(struct blocks *b, struct batch *batch, struct ir_value *
     ir_op_set_operand(ret, 0, truth);
     for (uint32_t i = 0; i < loop->op->n_results; i++) {
         struct ir_value *value = results[i];
-        if (i < loop->n_carried && value->type != b->s->block->params[i + 2]->type)
+        if (i < loop->n_carried && value->type != b->body->params[i + 2]->type)
             return batch_refuse(batch, loop->op, "what it carries is of another type in blocks");
         if (i >= loop->n_carried && (value->type->kind != TYPE_TENSOR || value->type->rank < 1 ||
                                      value->type->rank >= TSSA_MAX_RANK))
@@ -397,7 +385,7 @@ static tssa_status *compute_block(struct blocks *b, struct ir_value **results, b
     struct batch batch;
     TRY(make_frame(b));
     TRY(begin_block(b, &batch));
-    TRY(parallel_compute(b->s, &batch, results, done));
+    TRY(b->s->compute(b->s->user, b->body, &batch, results, done));
     *done = *done && set_returns(b, &batch, results);
     b->batch->blamed = batch.blamed;
     b->batch->blamed_value = batch.blamed_value;
@@ -405,16 +393,14 @@ static tssa_status *compute_block(struct blocks *b, struct ir_value **results, b
     return batch.status;
 }
 
-tssa_status *parallel_compute_blocks(struct parallel *s, struct batch *batch,
-                                     const struct batch_cost *cost, struct ir_value **results,
-                                     bool *done)
+tssa_status *strip_mine(const struct strip *strip, struct batch *batch,
+                        const struct block_size *size, struct ir_value **results, bool *done)
 {
-    struct blocks b = {.s = s, .batch = batch, .trips = batch->trips};
-    *done = set_size(&b, cost) ||
-            batch_refuse(batch, s->loop.op, "only a run tells how much an iteration takes");
+    struct blocks b = {.s = strip, .batch = batch, .trips = batch->trips};
+    *done = set_size(&b, size) ||
+            batch_refuse(batch, strip->loop.op, "only a run tells how much an iteration takes");
     if (*done)
         TRY(compute_block(&b, results, done));
     *done = *done && make_results(&b, results);
-    s->block = NULL;
     return batch->status;
 }
