@@ -38,24 +38,45 @@ COLUMNS = 16  # of pairs
 ROUNDS = 5  # of runs that take turns
 SLACK_MS = 0.05  # that no ratio is told of
 
-F, INT, B = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
+F, INT, B, U = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL, TensorProto.UINT8
 
 
 class Program:
     """A loop: what it is given, what it carries, and its body."""
 
-    def __init__(self, inputs, carried, stacked, nodes, constants=()):
+    def __init__(self, inputs, carried, stacked, nodes, constants=(), work=1, copies=0):
         self.inputs, self.carried, self.stacked = inputs, carried, stacked
         self.nodes, self.constants = nodes, constants
+        self.work = work  # on an element of a row
+        # In ONNX Runtime a Loop copies what it carries in every iteration: the outer one's, 1;
+        # those of one in it, 2.
+        self.copies = copies
 
 
 def n(op, inputs, outputs, **attributes):
     return helper.make_node(op, inputs.split(), outputs.split(), **attributes)
 
 
+def weights(*shape) -> np.ndarray:
+    return np.random.default_rng(1).random(shape, np.float32) - np.float32(0.5)
+
+
+def inner_loop(initial: str, length: str, body: list, kind) -> onnx.NodeProto:
+    """A Loop that carries `s`, of the type, to `u`; its counter is `k`."""
+    info = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        [n("Identity", "more", "more_on"), *body],
+        "inner",
+        [info("k", INT, []), info("more", B, []), info("s", *kind)],
+        [info("more_on", B, []), info("u", *kind)],
+    )
+    return helper.make_node("Loop", [length, "", initial], ["next"], body=graph)
+
+
 ONE_AXIS = [("axis0", np.array([0])), ("axis1", np.array([1])), ("column", np.array([1, 1]))]
 
-# Inputs: name -> (type, dims); "N" is the size of a row, "M" the trip count.
+# Inputs: name -> (type, dims), or (type, dims, elements); "N" is the size of a row, "M" the
+# trip count.
 PROGRAMS = {
     # s = max(s, x * i)
     "running_max": Program(
@@ -81,6 +102,8 @@ PROGRAMS = {
             n("ScatterND", "t place value", "next"),
         ],
         ONE_AXIS,
+        work=COLUMNS,
+        copies=1,
     ),
     # any |= sum(x * i) > threshold
     "any_sum": Program(
@@ -122,6 +145,7 @@ PROGRAMS = {
             n("ScatterND", "t place value", "next"),
         ],
         ONE_AXIS,
+        copies=1,
     ),
     # a number for each iteration
     "numbers": Program(
@@ -142,9 +166,106 @@ PROGRAMS = {
         {"row": (INT, ["N"])},
         [n("Mul", "x i", "product"), n("Add", "s product", "next"), n("Neg", "s", "row")],
     ),
+    # h = tanh((x[t] y) W + h), where the products are much larger than x
+    "product": Program(
+        {"x": (F, ["M"]), "y": (F, ["N", COLUMNS]), "h": (F, ["N", COLUMNS])},
+        {"g": ("h", "next")},
+        {},
+        [
+            n("Gather", "x i", "from"),
+            n("Mul", "y from", "scaled"),
+            n("MatMul", "scaled w", "product"),
+            n("Add", "product g", "sum"),
+            n("Tanh", "sum", "next"),
+        ],
+        [("w", weights(COLUMNS, COLUMNS))],
+        work=COLUMNS,
+    ),
+    # h = tanh(x[t] W + h), a recurrent layer with few inputs, which stacks what it computes
+    "layer": Program(
+        {"x": (F, ["M", "N", 64]), "h": (F, ["N", 256])},
+        {"g": ("h", "next")},
+        {"row": (F, ["N", 256])},
+        [
+            n("Gather", "x i", "from"),
+            n("MatMul", "from w", "product"),
+            n("Add", "product g", "sum"),
+            n("Tanh", "sum", "next"),
+            n("Neg", "g", "row"),
+        ],
+        [("w", weights(64, 256))],
+        work=512,
+    ),
+    # h = tanh(x[t] W + h U), a recurrent layer
+    "recurrent": Program(
+        {"x": (F, ["M", "N", 256]), "h": (F, ["N", 256])},
+        {"g": ("h", "next")},
+        {},
+        [
+            n("Gather", "x i", "from"),
+            n("MatMul", "from w", "product"),
+            n("MatMul", "g u", "old"),
+            n("Add", "product old", "sum"),
+            n("Tanh", "sum", "next"),
+        ],
+        [("w", weights(256, 256)), ("u", weights(256, 256))],
+        work=16384,
+    ),
+    # two recurrences with a product each, the second of what the first one computes
+    "layers": Program(
+        {"x": (F, ["M"]), "h": (F, ["N", COLUMNS])},
+        {"g": ("h", "next"), "g2": ("h", "next2")},
+        {},
+        [
+            n("Gather", "x i", "from"),
+            n("MatMul", "g u", "old"),
+            n("Add", "old from", "sum"),
+            n("Tanh", "sum", "next"),
+            n("MatMul", "next w", "product"),
+            n("MatMul", "g2 u", "old2"),
+            n("Add", "product old2", "sum2"),
+            n("Tanh", "sum2", "next2"),
+        ],
+        [("u", weights(COLUMNS, COLUMNS)), ("w", weights(COLUMNS, COLUMNS))],
+        work=2 * COLUMNS,
+    ),
+    # t[p[i]] = 1
+    "marks": Program(
+        {"x": (U, ["N"]), "p": (INT, ["M"], 0)},
+        {"t": ("x", "next")},
+        {},
+        [
+            n("Gather", "p i", "at"),
+            n("Reshape", "at column", "place"),
+            n("ScatterND", "t place one", "next"),
+        ],
+        [*ONE_AXIS, ("one", np.array([1], np.uint8))],
+        copies=1,
+    ),
+    # t[i, k] = 1 for all k below d[i]
+    "nest": Program(
+        {"x": (U, ["M", "N"]), "d": (INT, ["M"], "N")},
+        {"t": ("x", "next")},
+        {},
+        [
+            n("Gather", "d i", "length"),
+            n("Reshape", "i column", "row"),
+            inner_loop(
+                "t",
+                "length",
+                [
+                    n("Reshape", "k column", "at"),
+                    n("Concat", "row at", "place", axis=1),
+                    n("ScatterND", "s place one", "u"),
+                ],
+                (U, ["M", "N"]),
+            ),
+        ],
+        [*ONE_AXIS, ("one", np.array([1], np.uint8))],
+        work=20,
+        copies=2,
+    ),
 }
-# In ONNX Runtime a Loop copies what it carries in every iteration.
-QUADRATIC = ("in_place",)
 
 
 def model_of(program: Program, rows: int | None) -> onnx.ModelProto:
@@ -153,7 +274,7 @@ def model_of(program: Program, rows: int | None) -> onnx.ModelProto:
         return helper.make_tensor_value_info(name, kind[0], dims)
 
     types = program.inputs
-    carried = {name: types[first] for name, (first, _) in program.carried.items()}
+    carried = {name: types[first][:2] for name, (first, _) in program.carried.items()}
     body = helper.make_graph(
         [n("Identity", "go", "go_on"), *program.nodes],
         "body",
@@ -185,11 +306,20 @@ def model_of(program: Program, rows: int | None) -> onnx.ModelProto:
 def inputs_of(program: Program, rows: int, trips: int) -> dict[str, np.ndarray]:
     random = np.random.default_rng(0)
     made = {"trips": np.array(trips)}
-    for name, (kind, dims) in program.inputs.items():
+    for name, (kind, dims, *elements) in program.inputs.items():
         shape = [rows if d == "N" else trips if d == "M" else d for d in dims]
         value = np.zeros(shape) if kind == B else random.random(shape) * 100
+        if elements:
+            value = np.full(shape, rows if elements[0] == "N" else elements[0])
         made[name] = np.asarray(value, helper.tensor_dtype_to_np_dtype(kind))
     return made
+
+
+def copied(program: Program, rows: int, trips: int) -> int:
+    """Elements of carried tensors that ONNX Runtime copies."""
+    carried = [program.inputs[first][1] for first, _ in program.carried.values()]
+    sizes = [np.prod([{"N": rows, "M": trips}.get(d, d) for d in dims]) for dims in carried]
+    return [0, trips, trips * rows][program.copies] * int(sum(sizes))
 
 
 # ---- Running -------------------------------------------------------------------------
@@ -300,7 +430,7 @@ def main() -> int:
                 onnx.save(model_of(program, rows if options.known else None), original)
                 run([options.build / "tssa-opt", original, rewritten, "-q"])
                 for trips in options.trips:
-                    work = trips * rows * (COLUMNS if name == "pairs" else 1)
+                    work = trips * rows * program.work
                     if work > MOST_ELEMENTS:
                         continue
                     feeds = folder / "feeds.npz"
@@ -309,8 +439,7 @@ def main() -> int:
                         os._exit(0)
                     os.waitpid(child, 0)
                     print(f"{name:12} {rows:6} {trips:7}", end=" | ")
-                    copied = trips * work if name in QUADRATIC or name == "pairs" else 0
-                    ort = (trips * trips if name == "pairs" else copied) < 5e9
+                    ort = copied(program, rows, trips) < 5e9
                     wrong += measure(options.build, folder, original, rewritten, feeds, ort)
     print(f"{wrong} beyond a bound")
     return wrong > 0

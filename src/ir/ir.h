@@ -185,7 +185,9 @@ struct ir_op {
     const char **block_names; /* "body", "then_branch", ... */
     struct ir_block *parent;
     struct ir_op *prev, *next;
-    bool in_blocks, kept;   /* a Loop over blocks of iterations; one that is best left as it is */
+    /* Of a Loop: it goes over blocks of iterations; is best left as it is; all its iterations may be computed at
+     * once, as whoever made it has seen. */
+    bool in_blocks, kept, fits;
     uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/batch_cost.h"
 
-#include "base/vec.h"
 #include "ir/cost.h"
-#include "passes/recurrence.h"
 
 /* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in sessions. */
 #define SECONDS_ROWS_IN 1e-9
@@ -16,33 +14,21 @@ struct estimate {
     struct ir_value *const *results;
     struct ir_op *first;           /* of what was made */
     struct cost_ranges made, body; /* of what was made, and of one iteration */
-    VEC(struct ir_value *) outer;  /* what the body uses of the blocks around it */
+    struct choice_given given;
     struct choice *choice;
 };
 
 /* ---- Memory --------------------------------------------------------------------------------------- */
 
-static bool add_outer(void *context, struct ir_value *value)
+/* Is it another number in every iteration? */
+static bool counts(const struct estimate *e, const struct dim *dim)
 {
-    struct estimate *e = context;
-    if (loop_makes(e->loop, value))
-        return true;
-    for (size_t i = 0; i < e->outer.count; i++)
-        if (e->outer.data[i] == value)
-            return true;
-    return vec_push(&e->outer, value);
-}
-
-/* What the body captures, and what the loop is given to carry. */
-static tssa_status *find_outer(struct estimate *e)
-{
-    for (uint32_t k = 0; k < e->loop->n_carried; k++)
-        if (!add_outer(e, loop_initial(e->loop, k)))
-            return status_out_of_memory();
-    for (const struct ir_op *op = e->loop->body->first; op; op = op->next)
-        if (!recurrence_visit_operands(op, add_outer, e))
-            return status_out_of_memory();
-    return NULL;
+    const struct batch *batch = e->batch;
+    const struct dim *by, *at_zero;
+    int64_t factor;
+    return dim && batch->counter &&
+           dim_affine(&batch->graph->dims, dim, batch->counter, &by, &at_zero) &&
+           dim_is_const(by, &factor) && factor != 0;
 }
 
 /* What one iteration reads or writes of it at a place that moves with the counter. */
@@ -50,13 +36,11 @@ static double moving_row(const struct estimate *e, const struct ir_use *use,
                          const struct cost_sizes *sizes)
 {
     const struct ir_op *op = use->user;
-    int64_t factor, offset;
     if (op->parent != e->loop->body || use != &op->operands[0])
         return 0;
     if (ir_op_is(op, IR_OP_Gather)) {
         const struct ir_known *known = ir_operand(op, 1)->known;
-        bool moves = known && known->count == 1 &&
-                     batch_affine(e->batch, known->elements[0], &factor, &offset) && factor != 0;
+        bool moves = known && known->count == 1 && counts(e, known->elements[0]);
         return moves ? cost_bytes(op->results[0].type, sizes) : 0;
     }
     if (!ir_op_is(op, IR_OP_access) && !ir_op_is(op, IR_OP_assign))
@@ -64,9 +48,7 @@ static double moving_row(const struct estimate *e, const struct ir_use *use,
     const struct rule *rule = rule_of(op);
     for (uint32_t i = 0; i < rule->n_steps; i++)
         if (rule->steps[i].kind == RULE_SELECT &&
-            batch_affine(e->batch, rule_param_dim(op, &rule->steps[i].params[1]), &factor,
-                         &offset) &&
-            factor != 0)
+            counts(e, rule_param_dim(op, &rule->steps[i].params[1])))
             return cost_bytes(
                 ir_op_is(op, IR_OP_assign) ? ir_operand(op, 1)->type : op->results[0].type, sizes);
     return 0;
@@ -76,9 +58,8 @@ static double moving_row(const struct estimate *e, const struct ir_use *use,
 static void find_fixed(const struct estimate *e, const struct cost_sizes *sizes, double *given,
                        double *left)
 {
-    *given = *left = 0;
-    for (size_t i = 0; i < e->outer.count; i++)
-        *given += cost_bytes(e->outer.data[i]->type, sizes);
+    *left = 0;
+    *given = choice_given_bytes(&e->given, sizes);
     for (uint32_t i = 0; i < e->loop->op->n_results; i++)
         *left += cost_bytes(e->results[i]->type, sizes);
 }
@@ -97,8 +78,8 @@ static bool is_in_range(const struct estimate *e, const struct ir_value *value, 
 static bool is_possible(const struct estimate *e, const struct cost_sizes *sizes)
 {
     double trips = cost_dim(e->batch->n_trips, sizes);
-    for (size_t i = 0; i < e->outer.count; i++)
-        if (!is_in_range(e, e->outer.data[i], trips, sizes))
+    for (size_t i = 0; i < e->given.values.count; i++)
+        if (!is_in_range(e, e->given.values.data[i], trips, sizes))
             return false;
     for (uint32_t k = 0; k < e->loop->n_carried; k++)
         if (!is_in_range(e, loop_param(e->loop, k), trips, sizes))
@@ -250,8 +231,10 @@ static tssa_status *find(struct estimate *e, struct batch_cost *cost)
 {
     TRY(cost_ranges_find(e->first, e->batch->before, &e->made));
     TRY(cost_ranges_find(e->loop->body->first, NULL, &e->body));
-    TRY(find_outer(e));
+    TRY(choice_given_find(e->loop, &e->given));
     choose(e);
+    if (e->loop->op->fits)
+        cost->choice.way = CHOICE_ALL;
     TRY(size_blocks(e, cost));
     const struct pass_batching *batching = &e->batch->pass->batching;
     if (batching->block > 0 || batching->block_bytes > 0) {
@@ -268,7 +251,6 @@ tssa_status *batch_cost_find(const struct batch *batch, const struct loop *loop,
     struct estimate e = {.batch = batch,
                          .loop = loop,
                          .results = results,
-                         .outer = VEC_INIT(batch->graph->allocator),
                          .first = batch->mark ? batch->mark->next : batch->before->parent->first,
                          .choice = &cost->choice};
     *cost = (struct batch_cost){0};
@@ -276,6 +258,6 @@ tssa_status *batch_cost_find(const struct batch *batch, const struct loop *loop,
     cost_ranges_free(&e.made);
     cost_ranges_free(&e.body);
     cost->choice.context = NULL;
-    vec_free(&e.outer);
+    choice_given_free(&e.given);
     return status;
 }

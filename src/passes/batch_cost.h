@@ -16,7 +16,7 @@ struct batch_cost {
 
 /*
  * batch->before is the loop, everything made for all iterations stands between batch->mark and it, and
- * results[] are what it leaves. Sets how it should be done.
+ * results[] are what it leaves. Sets how it should be done; a loop that fits, all at once.
  */
 tssa_status *batch_cost_find(const struct batch *batch, const struct loop *loop,
                              struct ir_value *const *results, struct batch_cost *cost);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/choice.h"
 
+#include "passes/recurrence.h"
+
 /* Of a byte: in a core's cache, in the one that cores share, and in memory. */
 #define SECONDS_BYTE_CACHE 0.04e-9
 #define SECONDS_BYTE_SHARED 0.1e-9
@@ -9,11 +11,9 @@
 #define SHARED_BYTES ((double)(16 << 20))
 
 /*
- * Sizes decide nothing where the loop is given and leaves more bytes, or takes more seconds. Memory that is
- * made is at most a multiple of what is fixed there and grows no faster than with a size and the number of
- * iterations, which smaller sizes have shown already, and nobody waits for such a loop: what would speak
- * against a rewriting only there would keep loops as they are whose every real run is thousands of times
- * smaller.
+ * Sizes decide nothing where the loop is given and leaves more bytes, or takes more seconds: temporaries that
+ * grow faster than these exceed the budget at smaller sizes already, those that grow no faster take a share of
+ * them that is the same there, and a loop that nobody waits for is none to keep for the sake of its memory.
  */
 #define LARGEST ((double)(1 << 30))
 #define LONGEST 60
@@ -45,6 +45,46 @@ double choice_seconds(const struct cost_work *work, double live)
 {
     return work->calls * CHOICE_SECONDS_CALL + work->bytes * choice_seconds_byte(live) +
            work->operations * CHOICE_SECONDS_OPERATION;
+}
+
+/* ---- What a loop is given ------------------------------------------------------------------------- */
+
+static bool add_given(void *context, struct ir_value *value)
+{
+    struct choice_given *given = context;
+    if (loop_makes(given->loop, value))
+        return true;
+    for (size_t i = 0; i < given->values.count; i++)
+        if (given->values.data[i] == value)
+            return true;
+    return vec_push(&given->values, value);
+}
+
+tssa_status *choice_given_find(const struct loop *loop, struct choice_given *given)
+{
+    *given = (struct choice_given){loop, VEC_INIT(loop->body->graph->allocator)};
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        if (!add_given(given, loop_initial(loop, k)))
+            return status_out_of_memory();
+    for (const struct ir_op *op = loop->body->first; op; op = op->next)
+        if (!recurrence_visit_operands(op, add_given, given))
+            return status_out_of_memory();
+    return NULL;
+}
+
+void choice_given_free(struct choice_given *given)
+{
+    if (given->loop)
+        vec_free(&given->values);
+    *given = (struct choice_given){0};
+}
+
+double choice_given_bytes(const struct choice_given *given, const struct cost_sizes *sizes)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < given->values.count; i++)
+        bytes += cost_bytes(given->values.data[i]->type, sizes);
+    return bytes;
 }
 
 /* ---- Sizes that are tried ------------------------------------------------------------------------- */
@@ -80,9 +120,13 @@ static void note(struct choice *choice, const struct choice_figures *f, bool fit
     choice->told = *f;
 }
 
+/* What holds at all points, and at some. */
+struct scales {
+    bool all_fits, all_wins, blocks_win, blocks_lose;
+};
+
 /* One point: may it be all at once, and would blocks win, or lose? */
-static void weigh(struct choice *choice, const struct cost_sizes *sizes, bool *all, bool *blocks,
-                  bool *loses)
+static void weigh(struct choice *choice, const struct cost_sizes *sizes, struct scales *scales)
 {
     struct choice_figures f = {0};
     bool possible = choice->figures(choice->context, sizes, &f);
@@ -90,24 +134,30 @@ static void weigh(struct choice *choice, const struct cost_sizes *sizes, bool *a
         return;
     bool fits = f.all <= f.may;
     note(choice, &f, fits);
-    *all &= fits && f.batched <= MOST_LOSS * f.loop;
-    *blocks |= f.loop >= LEAST_GAIN * f.blocks;
-    *loses |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
+    double once = choice->n_symbols ? SECONDS_ONCE : 0;
+    scales->all_fits &= fits && f.batched <= MOST_LOSS * f.loop + once;
+    scales->all_wins |= f.loop >= LEAST_GAIN * f.batched;
+    scales->blocks_win |= f.loop >= LEAST_GAIN * f.blocks;
+    scales->blocks_lose |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
 }
 
 void choice_make(struct choice *choice)
 {
+    /* A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it does not.
+     * Larger sizes would put every loop over scalars into blocks, which cost most where there are few. */
     static const int64_t sizes[] = {1, 32, 1024, 32768, 1 << 20};
     size_t n = choice->n_symbols ? sizeof sizes / sizeof *sizes : 1;
-    bool all = true, blocks = false, loses = false;
+    struct scales scales = {.all_fits = true, .all_wins = !choice->must_win};
     for (int s = 0; s < (choice->n_symbols ? choice->n_symbols : 1); s++)
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < (choice->n_symbols > 1 ? n : 1); k++) {
                 const struct cost_sizes point = {choice->symbols[s], sizes[i], sizes[k]};
-                weigh(choice, &point, &all, &blocks, &loses);
+                weigh(choice, &point, &scales);
             }
     choice->known = choice->n_symbols == 0;
-    choice->way = all ? CHOICE_ALL : blocks && !loses ? CHOICE_BLOCKS : CHOICE_LEAVE;
+    choice->way = scales.all_fits && scales.all_wins         ? CHOICE_ALL
+                  : scales.blocks_win && !scales.blocks_lose ? CHOICE_BLOCKS
+                                                             : CHOICE_LEAVE;
 }
 
 /* ---- What is said about it ------------------------------------------------------------------------ */

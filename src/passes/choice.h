@@ -14,7 +14,9 @@
 #ifndef TSSA_PASSES_CHOICE_H
 #define TSSA_PASSES_CHOICE_H
 
+#include "base/vec.h"
 #include "ir/cost.h"
+#include "passes/loops.h"
 #include "passes/pass.h"
 
 /* Of temporaries, where the pipeline says nothing else; and of a block, which is to stay in a cache. */
@@ -50,12 +52,24 @@ struct choice {
     /* false: no run has these sizes */
     bool (*figures)(void *context, const struct cost_sizes *sizes, struct choice_figures *figures);
     void *context;
+    bool must_win; /* at once only where some sizes win by it */
     const struct dim *symbols[CHOICE_MAX_SYMBOLS];
     int n_symbols;
     enum choice_way way;
     bool known; /* all sizes are; else `told` is of those that speak most against all at once */
     struct choice_figures told;
 };
+
+/* What a loop is given: what it captures, and what it begins to carry. */
+struct choice_given {
+    const struct loop *loop;
+    VEC(struct ir_value *) values;
+};
+
+/* choice_given_free in every case. */
+tssa_status *choice_given_find(const struct loop *loop, struct choice_given *given);
+void choice_given_free(struct choice_given *given);
+double choice_given_bytes(const struct choice_given *given, const struct cost_sizes *sizes);
 
 /* Bytes of temporaries that a pass may spend. */
 int64_t choice_budget(const struct pass_context *pass);

@@ -14,7 +14,9 @@
  * What is left of the outer loop carries no tensor any more, and the new one can be one write (batch_writes).
  * Every loop's counter must name the index of an axis of its own, alone or in a sum: so the table that lists
  * the iterations has no more places than a few times the elements of the tensor, for outer iterations that
- * write at all. Otherwise it could be of any size.
+ * write at all. Otherwise it could be of any size. Even so the list takes 50 bytes and more for an element, and
+ * where that is much more than the tensor (choice.h) the loops stay: the inner one's elements are written at
+ * once (batch_writes).
  *
  *   needs   assigns (recover), invariants outside of the loops (hoist), recurrences beside the inner loop in
  *           loops of their own (distribute)
@@ -26,7 +28,7 @@
 #include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/region.h"
-#include "passes/pass.h"
+#include "passes/choice.h"
 #include "passes/write_nest.h"
 
 /* Two loops that become one. */
@@ -106,6 +108,62 @@ static tssa_status *list_crossing(struct nest *nest, bool *ok)
     if (!vec_push(&nest->crossing, lengths))
         return status_out_of_memory();
     return cross_operands(nest, nest->inner.body, ok);
+}
+
+/* ---- What it costs -------------------------------------------------------------------------------- */
+
+/* A nest, and the assign in it. */
+struct writes {
+    const struct pass_context *pass;
+    struct loop loop;
+    uint32_t k;
+    const struct ir_op *assign;
+};
+
+/* The elements that are written, at most: the lengths of the axes that counters name. */
+static double count_writes(const struct writes *w, const struct cost_sizes *sizes)
+{
+    const struct ir_type *type = loop_initial(&w->loop, w->k)->type;
+    double count = 1;
+    struct loop loop = w->loop;
+    for (uint32_t k = w->k;; k = 0) {
+        count *= cost_dim(type->dims[axis_of(&loop, w->assign)], sizes);
+        if (write_nest_step(&loop, k) == w->assign)
+            return count;
+        loop = loop_of(write_nest_step(&loop, k));
+    }
+}
+
+/* Of each, two numbers in the list, and all its indices twice, beside the value. */
+static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
+{
+    const struct writes *w = context;
+    const struct ir_type *type = loop_initial(&w->loop, w->k)->type;
+    double count = count_writes(w, sizes), bytes = cost_bytes(type, sizes);
+    double each = 16 + 16.0 * type->rank + (double)tssa_dtype_size(type->dtype);
+    double copies = pass_is_for_session(w->pass) ? 0 : 2 * bytes; /* of every write, elsewhere */
+    f->fixed = 2 * bytes;
+    f->all = bytes + each * count;
+    f->may = choice_may(w->pass, bytes, bytes, 0);
+    f->loop = CHOICE_SECONDS_LOOP + count * (CHOICE_SECONDS_ITERATION + CHOICE_SECONDS_CALL +
+                                             copies * choice_seconds_byte(copies));
+    f->batched = CHOICE_SECONDS_LOOP + 2 * each * count * choice_seconds_byte(f->all);
+    f->blocks = f->loop;
+    return true;
+}
+
+/* Does the list of all iterations take too much? Then a remark says so. */
+static tssa_status *check_cost(struct writes *w, bool *ok)
+{
+    static const char *const ways[] = {
+        [CHOICE_LEAVE] =
+            "not made one with the loop in it: a list of all their iterations would be too much"};
+    struct choice choice = {.figures = find_figures, .context = w};
+    choice_try_type(&choice, loop_initial(&w->loop, w->k)->type);
+    choice_make(&choice);
+    *ok = choice.way == CHOICE_ALL;
+    w->loop.op->kept |= !*ok;
+    return *ok ? NULL : choice_remark(&choice, w->pass, w->loop.op, ways);
 }
 
 /* ---- The list of iterations ----------------------------------------------------------------------- */
@@ -245,6 +303,7 @@ static tssa_status *make_loop(struct nest *nest, struct ir_op *at, const struct 
     if (!fill_body(nest, body, outer, inner, stacks))
         return status_out_of_memory();
     ir_op_insert_before(loop, at);
+    loop->fits = true;
     *made = loop;
     return ir_infer_op_lenient(loop);
 }
@@ -346,12 +405,15 @@ static tssa_status *coalesce(struct nest *nest, struct ir_op **made)
 static tssa_status *visit_carried(struct nest *nest, struct ir_op *op, uint32_t k)
 {
     struct loop loop = loop_of(op);
-    const struct ir_op *assign = write_nest_find(&loop, k);
-    if (!assign || !names_axes(loop, k, assign))
+    struct writes writes = {nest->pass, loop, k, write_nest_find(&loop, k)};
+    bool ok = false;
+    if (writes.assign && !op->kept && write_nest_step(&loop, k) != writes.assign &&
+        names_axes(loop, k, writes.assign))
+        TRY(check_cost(&writes, &ok));
+    if (!ok)
         return NULL;
     for (struct ir_op *step; (step = write_nest_step(&loop, k)) && ir_op_is(step, IR_OP_Loop);
          k = 0) {
-        bool ok;
         nest->outer = loop;
         nest->inner = loop_of(step);
         nest->carried = k;

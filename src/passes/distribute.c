@@ -14,6 +14,10 @@
  * A loop in a loop that does nothing but write one value to elements of a tensor (write_nest.h) goes to a
  * Loop of its own as well, where the two can be made one (coalesce).
  *
+ * What is stacked takes memory, and time to be written and read. It is estimated (distribute_cost.h), for small
+ * and large sizes where only a run tells them: where stacks of all iterations would be too much, blocks of
+ * iterations are split, in a Loop over them (strip_mine.h), and where little is won the loop stays.
+ *
  *   needs   a number of iterations that nothing computed in the body can change
  *   keeps   results' bits
  *   breaks  nothing; accesses are made that lower_rules turns into standard operators
@@ -23,6 +27,8 @@
 #include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "ir/rule.h"
+#include "passes/distribute_blocks.h"
+#include "passes/distribute_cost.h"
 #include "passes/loops.h"
 #include "passes/pass.h"
 #include "passes/recurrence.h"
@@ -49,6 +55,7 @@ struct distribution {
     struct ir_cloner cloner;
     uint32_t component, at; /* of the walk under way */
     struct ir_block *block; /* the body being made */
+    struct ir_op *inner; /* of a loop over blocks that was made: what is split in it; else NULL */
 };
 
 /* ---- Components ----------------------------------------------------------------------------------- */
@@ -245,68 +252,6 @@ static bool is_eligible(const struct ir_op *loop)
     return true;
 }
 
-/* ---- Loops that only write ------------------------------------------------------------------------ */
-
-/* A tensor that the enclosing loop carries, and that a loop in this one's body only writes to, where this
- * one does more than that. */
-static uint32_t find_writer(const struct loop *loop)
-{
-    const struct ir_op *owner = loop->body->owner->parent->owner;
-    if (!owner || !ir_op_is(owner, IR_OP_Loop) || loop->op->n_results < 2)
-        return RECURRENCE_NONE;
-    for (uint32_t k = 0; k < loop->n_carried; k++) {
-        const struct ir_value *initial = loop_initial(loop, k);
-        if (initial && initial->block == owner->blocks[0] && initial->index >= 2 &&
-            write_nest_find(loop, k) && ir_op_is(write_nest_step(loop, k), IR_OP_Loop))
-            return k;
-    }
-    return RECURRENCE_NONE;
-}
-
-struct reader {
-    const struct ir_value *param;
-    bool reads;
-};
-
-static bool find_read(void *context, struct ir_value *value)
-{
-    struct reader *reader = context;
-    reader->reads |= value == reader->param;
-    return !reader->reads;
-}
-
-static bool is_inside(const struct ir_op *op, const struct ir_op *outer)
-{
-    while (op && op != outer)
-        op = op->parent->owner;
-    return op != NULL;
-}
-
-/* Readers of a carried value stay with it: what the writing loop reads of the others becomes a value. */
-static tssa_status *free_writer(const struct loop *loop, uint32_t writer)
-{
-    struct ir_op *step = write_nest_step(loop, writer);
-    for (uint32_t k = 0; k < loop->n_carried; k++) {
-        struct reader reader = {.param = loop_param(loop, k)};
-        if (k == writer)
-            continue;
-        (void)recurrence_visit_operands(step, find_read, &reader);
-        if (!reader.reads)
-            continue;
-        struct ir_op *copy = loop_make_op(loop->body->first, IR_OP_Identity, 1);
-        TRY_ALLOC(copy);
-        for (struct ir_use *use = reader.param->uses, *next; use; use = next) {
-            next = use->next;
-            if (is_inside(use->user, step))
-                ir_op_set_operand(use->user, (uint32_t)(use - use->user->operands),
-                                  &copy->results[0]);
-        }
-        ir_op_set_operand(copy, 0, loop_param(loop, k));
-        TRY(ir_infer_op_lenient(copy));
-    }
-    return NULL;
-}
-
 /* ---- Making the loops ----------------------------------------------------------------------------- */
 
 struct parts {
@@ -438,6 +383,7 @@ static struct ir_op *make_loop(struct distribution *d, const struct parts *parts
         return NULL;
     loop->version = old->version;
     loop->name = old->name;
+    loop->fits = old->fits;
     ir_op_set_operand(loop, 0, ir_operand(old, 0));
     for (uint32_t i = 0; i < carried; i++)
         ir_op_set_operand(loop, 2 + i,
@@ -519,6 +465,41 @@ static uint32_t count_stages(const struct distribution *d)
     return count;
 }
 
+static tssa_status *split(struct distribution *d)
+{
+    ir_cloner_init(&d->cloner, d->pass->graph);
+    tssa_status *status = make_stages(d);
+    ir_cloner_free(&d->cloner);
+    return status;
+}
+
+/* Whole loops, loops for blocks of iterations, or the loop as it is: as it costs. */
+static tssa_status *decide(struct distribution *d)
+{
+    static const char *const ways[] = {
+        [CHOICE_BLOCKS] =
+            "split in blocks of iterations, into a loop for each of its recurrences and "
+            "what lies between: stacks of all iterations would be too much",
+        [CHOICE_LEAVE] = "not split into a loop for each of its recurrences and what lies between: "
+                         "stacks would take more than is won"};
+    const struct split split_of = {.pass = d->pass,
+                                   .loop = &d->loop,
+                                   .found = &d->found,
+                                   .stage = d->stage,
+                                   .n_stages = d->n_stages,
+                                   .writes = d->writer != RECURRENCE_NONE};
+    struct split_cost cost;
+    if (d->loop.op->fits)
+        return split(d);
+    TRY(split_cost_find(&split_of, &cost));
+    if (cost.choice.way == CHOICE_ALL)
+        return split(d);
+    TRY(choice_remark(&cost.choice, d->pass, d->loop.op, ways));
+    return cost.choice.way == CHOICE_BLOCKS
+               ? distribute_blocks(d->pass, &d->loop, &cost.size, &d->inner)
+               : NULL;
+}
+
 static tssa_status *distribute(struct distribution *d, uint32_t *first, uint32_t *order)
 {
     classify(d);
@@ -533,19 +514,16 @@ static tssa_status *distribute(struct distribution *d, uint32_t *first, uint32_t
         return pass_remark(d->pass, TSSA_REMARK_MISSED, d->found.loop,
                            "not split: a value of another size in every iteration would have to be "
                            "stacked");
-    ir_cloner_init(&d->cloner, d->pass->graph);
-    tssa_status *status = make_stages(d);
-    ir_cloner_free(&d->cloner);
-    return status;
+    return decide(d);
 }
 
 static tssa_status *visit_loop(struct pass_context *pass, struct ir_op *loop)
 {
     const tssa_allocator *allocator = pass->graph->allocator;
     struct distribution d = {.pass = pass, .loop = loop_of(loop)};
-    d.writer = find_writer(&d.loop);
+    d.writer = write_nest_writer(&d.loop);
     if (d.writer != RECURRENCE_NONE)
-        TRY(free_writer(&d.loop, d.writer));
+        TRY(write_nest_free(&d.loop, d.writer));
     d.n_values = pass->graph->n_values;
     tssa_status *status = recurrences_find(loop, &d.found);
     size_t n = (size_t)d.found.n_components + 1;
@@ -564,7 +542,7 @@ static tssa_status *visit_loop(struct pass_context *pass, struct ir_op *loop)
         allocator_free(allocator, d.stacked);
     }
     recurrences_free(&d.found);
-    return status;
+    return !status && d.inner ? visit_loop(pass, d.inner) : status;
 }
 
 static tssa_status *visit_block(struct pass_context *pass, struct ir_block *block)
@@ -574,7 +552,7 @@ static tssa_status *visit_block(struct pass_context *pass, struct ir_block *bloc
         next = op->next;
         for (uint32_t i = 0; i < op->n_blocks; i++)
             TRY(visit_block(pass, op->blocks[i]));
-        if (ir_op_is(op, IR_OP_Loop) && is_eligible(op))
+        if (ir_op_is(op, IR_OP_Loop) && !op->in_blocks && is_eligible(op))
             TRY(visit_loop(pass, op));
     }
     return NULL;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/write_nest.h"
 
+#include "ir/infer.h"
 #include "ir/rule.h"
+#include "passes/recurrence.h"
 
 static bool is_scalar(const struct ir_value *value)
 {
@@ -83,6 +85,65 @@ struct ir_op *write_nest_find(const struct loop *loop, uint32_t k)
         if (ir_op_is(step, IR_OP_assign))
             return writes_element(loop, step) ? step : NULL;
         at = loop_of(step);
+    }
+    return NULL;
+}
+
+/* ---- Loops that only write ------------------------------------------------------------------------ */
+
+uint32_t write_nest_writer(const struct loop *loop)
+{
+    const struct ir_op *owner = loop->body->owner->parent->owner;
+    if (!owner || !ir_op_is(owner, IR_OP_Loop) || loop->op->n_results < 2)
+        return RECURRENCE_NONE;
+    for (uint32_t k = 0; k < loop->n_carried; k++) {
+        const struct ir_value *initial = loop_initial(loop, k);
+        if (initial && initial->block == owner->blocks[0] && initial->index >= 2 &&
+            write_nest_find(loop, k) && ir_op_is(write_nest_step(loop, k), IR_OP_Loop))
+            return k;
+    }
+    return RECURRENCE_NONE;
+}
+
+struct reader {
+    const struct ir_value *param;
+    bool reads;
+};
+
+static bool find_read(void *context, struct ir_value *value)
+{
+    struct reader *reader = context;
+    reader->reads |= value == reader->param;
+    return !reader->reads;
+}
+
+static bool is_inside(const struct ir_op *op, const struct ir_op *outer)
+{
+    while (op && op != outer)
+        op = op->parent->owner;
+    return op != NULL;
+}
+
+tssa_status *write_nest_free(const struct loop *loop, uint32_t writer)
+{
+    struct ir_op *step = write_nest_step(loop, writer);
+    for (uint32_t k = 0; k < loop->n_carried; k++) {
+        struct reader reader = {.param = loop_param(loop, k)};
+        if (k == writer)
+            continue;
+        (void)recurrence_visit_operands(step, find_read, &reader);
+        if (!reader.reads)
+            continue;
+        struct ir_op *copy = loop_make_op(loop->body->first, IR_OP_Identity, 1);
+        TRY_ALLOC(copy);
+        for (struct ir_use *use = reader.param->uses, *next; use; use = next) {
+            next = use->next;
+            if (is_inside(use->user, step))
+                ir_op_set_operand(use->user, (uint32_t)(use - use->user->operands),
+                                  &copy->results[0]);
+        }
+        ir_op_set_operand(copy, 0, loop_param(loop, k));
+        TRY(ir_infer_op_lenient(copy));
     }
     return NULL;
 }

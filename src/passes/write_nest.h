@@ -25,4 +25,10 @@ struct ir_op *write_nest_find(const struct loop *loop, uint32_t k);
 bool write_nest_counts(const struct loop *loop, const struct ir_value *value,
                        struct ir_value **offset);
 
+/* The carried value, a tensor that the enclosing loop carries, that a loop in this one's body only writes to,
+ * where this one does more than that; RECURRENCE_NONE: there is none. */
+uint32_t write_nest_writer(const struct loop *loop);
+/* Readers of a carried value stay with it: what that loop reads of the others becomes a value of its own. */
+tssa_status *write_nest_free(const struct loop *loop, uint32_t writer);
+
 #endif

@@ -146,7 +146,7 @@ LEAST = {
     "hoist": 0.4,
     "scan_outputs": 0.05,
     "narrow_topk": 0.01,
-    "distribute": 0.008,
+    "distribute": 0.005,
     "fold_lookups": 0.008,
     "guard_loops": 0.02,
 }

@@ -260,13 +260,13 @@ def each(s: Scope, t: Type, need: Need) -> Value:
 
 @maker(6)
 def recurrent(s: Scope, t: Type, need: Need) -> Value:
-    """h = tanh(x[i] W + h U), or an element-wise recurrence"""
+    """h = tanh(f(x[i]) + h U), where f is often enough work to be split off"""
     deeper(s)
     if not t.is_float or need.exact or len(t.dims) != 2 or not t.is_static or 0 in t.dims:
         raise NoWay
     s.checked("MatMul", [t.elem] * 2, t.elem)
     close = Need(exact=False, finite=True)
-    steps, width = s.rng.choice((1, 2, 3, 4)), s.rng.choice((1, 2, 3))
+    steps, width = s.rng.choice((1, 3, 8, 12)), s.rng.choice((1, 2, 3))
     x = bounded(s, t.shaped((steps, t.dims[0], width)), close)
     w = converted(s, s.constant(array(s, FLOAT, (width, t.dims[1]), True)), t.elem)
     u = converted(s, s.constant(array(s, FLOAT, (t.dims[1], t.dims[1]), True)), t.elem)
@@ -277,7 +277,11 @@ def recurrent(s: Scope, t: Type, need: Need) -> Value:
     c = b.param(Type(BOOL), Facts(0, 1))
     h = b.param(t, facts)
     row = b.emit("Gather", [x, i], x.type.shaped(x.type.dims[1:]), facts, axis=0)
-    parts = [b.emit("MatMul", [row, w], t, facts), b.emit("MatMul", [h, u], t, facts)]
+    made = b.emit("MatMul", [row, w], t, facts)
+    for _ in range(b.rng.choice((0, 1, 2, 3))):
+        made = b.emit("Tanh", [made], t, replace(facts, low=-1.01, high=1.01))
+        made = b.emit("MatMul", [made, u], t, facts)
+    parts = [made, b.emit("MatMul", [h, u], t, facts)]
     total = b.emit("Add", parts, t, facts)
     new = b.emit(b.rng.choice(("Tanh", "Sigmoid")), [total], t, replace(facts, low=-1.01))
     more = b.emit("Identity", [c], Type(BOOL), c.facts)

@@ -82,18 +82,29 @@ static char *make_program(uint64_t seed)
     return copy;
 }
 
-/* Returns 1 when the loop was split. */
+/* As it costs, and in blocks of one, two or three iterations. */
+static const struct pass_batching ways[] = {{0}, {.block = 1}, {.block = 2}, {.block = 3}};
+
+/* Returns 1 when the loop was split, in each way. */
 static int run_seed(uint64_t seed, bool print)
 {
     char *text = make_program(seed);
     if (print)
         fputs(text, stderr);
-    for (int64_t trips = -1; trips <= 4; trips++)
-        rewrite_check(&(const struct rewrite_check){
-            .text = text, .passes = "distribute", .size = 4, .scalar = trips, .seed = seed + 1});
-    int loops = rewrite_count(text, "distribute", "Loop@");
+    bool split = true;
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        for (int64_t trips = -1; trips <= 4; trips++)
+            rewrite_check(&(const struct rewrite_check){.text = text,
+                                                        .passes = "distribute",
+                                                        .size = 4,
+                                                        .scalar = trips,
+                                                        .batching = ways[i],
+                                                        .seed = seed + 1});
+        int loops = rewrite_count_batched(text, "distribute", ways[i], "Loop@");
+        split &= loops > (ways[i].block > 0 ? 2 : 1);
+    }
     free(text);
-    return loops > 1;
+    return split;
 }
 
 static void split_loops_compute_the_same(void **state)
