@@ -564,6 +564,16 @@ tssa_session_profile_steps(tssa_session *session,
 /* From now on the profile is that of later runs; of those under way when they end. */
 TSSA_API tssa_status *tssa_session_profile_clear(tssa_session *session);
 
+/* What the session has made with the library that computes some operators (oneDNN: convolutions). */
+typedef struct tssa_library_info {
+    size_t
+        primitives; /* made so far: code compiled for an operator and a shape, in its first run */
+    uint64_t nanoseconds; /* of those runs, what making them took, packing weights included */
+    size_t packed_bytes;  /* weights held in the library's layouts now, besides the model's own */
+} tssa_library_info;
+
+TSSA_API tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info);
+
 #ifdef __cplusplus
 }
 #endif

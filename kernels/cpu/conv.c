@@ -27,7 +27,7 @@ static tssa_status *conv_prepare(const struct ir_op *op, const struct kernel_set
     TRY(conv_decode(op, &state->attrs));
     state->provider = ARENA_NEW(setup->arena, struct conv_provider);
     TRY_ALLOC(state->provider);
-    conv_provider_open(state->provider, setup->context, has_constant_weights(op));
+    conv_provider_open(state->provider, setup, has_constant_weights(op));
     *result = state;
     return NULL;
 }

@@ -3,15 +3,17 @@
 
 #include <string.h>
 
+#include "base/clock.h"
 #include "kernels/cpu/convert.h"
 
 /* Below so many multiplications compiling code for them costs more than many runs of the reference. */
 #define MIN_WORK 8192
 
-void conv_provider_open(struct conv_provider *provider, struct device_context *context,
+void conv_provider_open(struct conv_provider *provider, const struct kernel_setup *setup,
                         bool constant)
 {
-    *provider = (struct conv_provider){.context = context, .constant = constant};
+    *provider = (struct conv_provider){
+        .context = setup->context, .tally = setup->tally, .constant = constant};
     pthread_mutex_init(&provider->lock, NULL);
 }
 
@@ -23,6 +25,9 @@ static void drop(struct conv_provider *provider, struct conv_made *made)
     if (made->primitive)
         cpu_engine(provider->context)->provider->conv_release(made->primitive);
     if (made->packed && --made->packed->users == 0) {
+        if (provider->tally)
+            atomic_fetch_sub_explicit(&provider->tally->packed_bytes, made->packed->bytes,
+                                      memory_order_relaxed);
         allocator_free(allocator, made->packed->data);
         allocator_free(allocator, made->packed);
     }
@@ -103,7 +108,10 @@ static tssa_status *keep_packed(struct kernel_args *args, struct conv_provider *
         return status;
     }
     packed->users = 1;
+    packed->bytes = bytes;
     made->packed = packed;
+    if (provider->tally)
+        atomic_fetch_add_explicit(&provider->tally->packed_bytes, bytes, memory_order_relaxed);
     return NULL;
 }
 
@@ -127,11 +135,18 @@ static tssa_status *fill(struct kernel_args *args, struct conv_provider *provide
                          const struct conv_job *job, struct cpu_engine *engine,
                          const struct conv *problem, struct conv_made *made)
 {
+    uint64_t start = clock_monotonic();
     drop(provider, made);
     made->problem = *problem;
     made->primitive = engine->provider->conv_make(engine, problem);
     tssa_status *status =
         made->primitive ? keep_packed(args, provider, job, engine->provider, made) : NULL;
+    if (provider->tally) {
+        atomic_fetch_add_explicit(&provider->tally->primitives, made->primitive != NULL,
+                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&provider->tally->nanoseconds, clock_monotonic() - start,
+                                  memory_order_relaxed);
+    }
     if (status)
         drop(provider, made);
     return status;

@@ -15,6 +15,7 @@
 /* Constant weights in the layout of one or more primitives. */
 struct conv_packed {
     uint32_t users; /* primitives */
+    size_t bytes;
     void *data;
 };
 
@@ -32,13 +33,14 @@ struct conv_made {
 
 struct conv_provider {
     struct device_context *context;
-    bool constant; /* every run has the same weights */
+    struct kernel_tally *tally; /* NULL: nobody asks */
+    bool constant;              /* every run has the same weights */
     pthread_mutex_t lock;
     uint64_t clock;
     struct conv_made made[CONV_SHAPES];
 };
 
-void conv_provider_open(struct conv_provider *provider, struct device_context *context,
+void conv_provider_open(struct conv_provider *provider, const struct kernel_setup *setup,
                         bool constant);
 void conv_provider_close(struct conv_provider *provider);
 

@@ -275,6 +275,18 @@ void tssa_session_stop(tssa_session *session)
         atomic_store_explicit(&session->stop, true, memory_order_relaxed);
 }
 
+tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info)
+{
+    if (!session || !info)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_library: an argument is NULL");
+    const struct kernel_tally *tally = &session->plan->tally;
+    *info = (tssa_library_info){
+        .primitives = (size_t)atomic_load_explicit(&tally->primitives, memory_order_relaxed),
+        .nanoseconds = atomic_load_explicit(&tally->nanoseconds, memory_order_relaxed),
+        .packed_bytes = atomic_load_explicit(&tally->packed_bytes, memory_order_relaxed)};
+    return NULL;
+}
+
 /* ---- Profiles ------------------------------------------------------------------------------------- */
 
 static tssa_status *check_profile(const struct tssa_session *session, bool complete,

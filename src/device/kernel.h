@@ -16,6 +16,8 @@
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H
 
+#include <stdatomic.h>
+
 #include "base/arena.h"
 #include "base/pool.h"
 #include "base/team.h"
@@ -49,10 +51,18 @@ struct kernel_args {
     const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
 };
 
+/* What a plan's kernels have made with a library; grows as the plan runs. */
+struct kernel_tally {
+    atomic_uint_least64_t primitives;  /* made so far */
+    atomic_uint_least64_t nanoseconds; /* that took, the packing of weights included */
+    atomic_size_t packed_bytes;        /* held now */
+};
+
 /* What `prepare` is lent. */
 struct kernel_setup {
     struct arena *arena;            /* for the state; lives as long as the step */
     struct device_context *context; /* outlives the step */
+    struct kernel_tally *tally;     /* as long as the step; NULL: nobody asks */
 };
 
 struct kernel {

@@ -4,13 +4,12 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 uint64_t executor_now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    return clock_monotonic();
 }
 
 /* ---- Run state ------------------------------------------------------------------------------------ */

@@ -249,7 +249,8 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
         return prefix_with_op(control_prepare(op, &c->plan->arena, &step->state), op);
     struct plan *plan = c->plan;
     const struct device *device = plan->device->device;
-    const struct kernel_setup setup = {.arena = &plan->arena, .context = plan->device};
+    const struct kernel_setup setup = {
+        .arena = &plan->arena, .context = plan->device, .tally = &plan->tally};
     step->kernel = device->find_kernel(op);
     if (!step->kernel)
         return refuse(op);

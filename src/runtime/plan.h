@@ -121,7 +121,8 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
-    bool asks_library; /* an op of it does, see struct device */
+    bool asks_library;         /* an op of it does, see struct device */
+    struct kernel_tally tally; /* the one thing that changes while the plan runs */
 };
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph and device

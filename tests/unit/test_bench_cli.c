@@ -136,6 +136,10 @@ static void writes_json(void **state)
     assert_true(number(result, "quiet") >= 0 && number(result, "quiet") <= 1);
     assert_true(json_is_null(json_object_get(result, "sweep")));
     assert_true(json_is_null(json_object_get(result, "ratio")));
+    const json_t *library = json_object_get(result, "library");
+    assert_true(json_is_integer(json_object_get(library, "primitives")));
+    assert_true(json_is_real(json_object_get(library, "made_ms")));
+    assert_true(json_is_integer(json_object_get(library, "packed_bytes")));
     const json_t *memory = json_object_get(result, "memory");
     assert_true(number(memory, "model") > 0);
     assert_true(number(memory, "session") >= number(memory, "model"));

@@ -249,6 +249,25 @@ static void test_halves(void **state)
     }
 }
 
+/* What is told of it: a primitive per shape, and one copy of the weights for all that want one layout. */
+static void test_tally(void **state)
+{
+    (void)state;
+    struct program p;
+    struct run *run;
+    int wrong;
+    no_error(program_open(&p, &allocator_default, "f32", true));
+    no_error(run_create(p.plan, &allocator_default, NULL, false, &run));
+    for (int i = 0; i < 4; i++)
+        no_error(convolve(run, TSSA_FLOAT, i % 2, constant_weights(), false, &wrong));
+    const struct kernel_tally *tally = &p.plan->tally;
+    assert_int_equal(tally->primitives, TSSA_HAVE_ONEDNN ? 2 : 0);
+    assert_int_equal(tally->nanoseconds > 0, TSSA_HAVE_ONEDNN);
+    assert_int_equal(tally->packed_bytes, TSSA_HAVE_ONEDNN ? WEIGHTS * sizeof(float) : 0);
+    run_free(run);
+    program_close(&p);
+}
+
 /* After the first run of a shape no memory is taken for it but that of the result. */
 static void test_packed_once(void **state)
 {
@@ -299,10 +318,13 @@ static void test_every_allocation_fails_once(void **state)
 
 int main(void)
 {
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_threads_and_shapes),
         cmocka_unit_test(test_weights_that_change),
         cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_tally),
         cmocka_unit_test(test_packed_once),
         cmocka_unit_test(test_every_allocation_fails_once),
     };

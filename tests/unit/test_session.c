@@ -197,6 +197,12 @@ static void test_profile_has_steps(void **state)
     tssa_status *status = tssa_session_profile_steps(f.session, add_step, &sums);
     assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
     tssa_status_free(status);
+    tssa_library_info library;
+    no_error(tssa_session_library(f.session, &library));
+    assert_int_equal(library.primitives, 0); /* there is no convolution in it */
+    status = tssa_session_library(f.session, NULL);
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    tssa_status_free(status);
     status = tssa_session_profile_clear(f.session);
     assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
     tssa_status_free(status);

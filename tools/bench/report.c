@@ -30,6 +30,12 @@ static void print_preparation(const struct subject *subject)
     printf("  ready       loaded in %.2f ms, optimized in %.2f ms, session made in %.2f ms, first "
            "run %.3f ms\n",
            subject->load_ms, subject->optimize_ms, subject->session_ms, subject->first_ms);
+    if (subject->library.primitives > 0)
+        printf(
+            "  library     %zu primitives made in %.2f ms of the first runs; they hold %.2f MiB of "
+            "packed weights\n",
+            subject->library.primitives, (double)subject->library.nanoseconds * 1e-6,
+            (double)subject->library.packed_bytes / MIB);
     printf(
         "  memory      peak %.2f MiB in runs, %.2f MiB before; the model holds %.2f MiB, with its "
         "session %.2f MiB\n",

@@ -296,6 +296,8 @@ tssa_status *subject_try_set(struct subject *subject, size_t set)
         status = measure_calls(&caller.callee, set, 1, UINT64_MAX, &nanoseconds, &done);
     if (!status && subject->first_ms == 0)
         subject->first_ms = nanoseconds * 1e-6;
+    if (!status)
+        status = tssa_session_library(subject->session, &subject->library);
     caller_close(&caller);
     return status;
 }

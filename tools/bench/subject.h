@@ -27,6 +27,7 @@ struct subject {
     bool recorded; /* the sets are the target's data sets; else they are random */
     size_t output_count;
     double load_ms, optimize_ms, session_ms, first_ms;
+    tssa_library_info library;         /* when each set had been run once */
     size_t model_bytes, session_bytes; /* held when each was there */
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
     struct profile_table profile;      /* of runs after those that count; may be empty */
