@@ -1,5 +1,5 @@
-# cmake --install: the library in both forms, the public header, the tools with man pages and completion,
-# tssa.pc and a CMake package.
+# cmake --install: the library in both forms, the public header, the tools with man pages, completion and the
+# runner of --check-runtime, tssa.pc and a CMake package.
 include(CMakePackageConfigHelpers)
 set(TSSA_CMAKE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/tssa)
 
@@ -8,6 +8,8 @@ install(TARGETS tssa EXPORT tssaTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBD
 install(FILES ${CMAKE_BINARY_DIR}/libtssa.a DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(FILES include/tssa.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+# For tssa-opt --check-runtime.
+install(PROGRAMS scripts/ort_runner.py DESTINATION ${CMAKE_INSTALL_DATADIR}/tssa)
 
 # tssa.pc finds its prefix from where it lies, and so does the package: an installed tree can be moved.
 file(RELATIVE_PATH TSSA_PC_UP /p/${CMAKE_INSTALL_LIBDIR}/pkgconfig /p)

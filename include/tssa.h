@@ -341,6 +341,14 @@ TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *
                                                  const int64_t *dims);
 
 /*
+ * Leave these outputs, in this order, and what they need; the inputs stay. A name that no output has, or that
+ * comes twice, is TSSA_INVALID_ARGUMENT, and the model is what it was; after another error it can only be freed.
+ * (tssa_run_options.wanted leaves outputs out in one run.)
+ */
+TSSA_API tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count,
+                                              const char *const *names);
+
+/*
  * Leaves the part that tssa can run, so that it can be tested: operators of the main graph that cannot be
  * run, or hold one that cannot, go; their results become inputs, and what they were given outputs, named
  * "RESULT/operand K". *count is how many operators went. After an error the model can only be freed.

@@ -16,6 +16,7 @@
 #include "tools/common/inputs.h"
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/keep.h"
 #include "tools/common/load.h"
 #include "tools/common/place.h"
 #include "tools/common/profile_table.h"
@@ -31,7 +32,8 @@ struct job {
     tssa_session *session;
     struct model_bytes bytes;
     struct run_inputs inputs;
-    size_t output_count;
+    size_t output_count, all_outputs; /* that are computed; of the model */
+    size_t *numbers;                  /* of those that are computed, among all */
     tssa_value **outputs;
     double load_ms, session_ms, run_ms;
     uint64_t runs; /* that were made, and what they took together */
@@ -74,6 +76,10 @@ static enum exit_code open_model(struct job *job)
             return fail(EXIT_USAGE,
                         status_prefix(status, "--dim %s=%" PRId64, dim->name, dim->value));
     }
+    job->all_outputs = tssa_model_output_count(job->model);
+    status = keep_outputs(job->model, job->arguments.common.outputs, &job->numbers, NULL);
+    if (status)
+        return fail(EXIT_USAGE, status);
     progress_done();
     return EXIT_OK;
 }
@@ -267,6 +273,8 @@ static tssa_status *write_profile(const struct job *job)
 static enum exit_code finish(struct job *job)
 {
     const struct arguments *arguments = &job->arguments;
+    const struct run_outputs outputs = {job->output_count, job->all_outputs, job->numbers,
+                                        job->outputs};
     tssa_status *status = NULL;
     bool same = true;
     if (arguments->boxes) {
@@ -279,13 +287,11 @@ static enum exit_code finish(struct job *job)
     }
     progress("writing outputs");
     if (!status && arguments->output_dir)
-        status =
-            outputs_write(job->context, job->model, arguments, job->output_count, job->outputs);
+        status = outputs_write(job->context, job->model, arguments, &outputs);
     if (!status && arguments->profile)
         status = write_profile(job);
     if (!status && arguments->compare_dir)
-        status = outputs_compare(job->context, job->model, arguments, job->output_count,
-                                 job->outputs, &same);
+        status = outputs_compare(job->context, job->model, arguments, &outputs, &same);
     progress_done();
     if (status)
         return fail(EXIT_FILE, status);
@@ -315,6 +321,7 @@ static void job_free(struct job *job)
 {
     free_outputs(job);
     free(job->outputs);
+    free(job->numbers);
     inputs_free(&job->inputs);
     tssa_session_free(job->session);
     tssa_model_free(job->model);

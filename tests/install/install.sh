@@ -63,3 +63,5 @@ complete_words "$prefix/bin/tssa-opt" m.onnx --skip-pass = dead | expect "a pass
 complete_words "$prefix/bin/tssa-run" m.onnx --output-format = n | expect "a word" '^npy$'
 complete_words "$prefix/bin/tssa-run" LICEN | expect "a file" '^LICENSE$'
 cmp LICENSE "$prefix"/share/doc/tssa/LICENSE
+"$prefix/share/tssa/ort_runner.py" --help | expect "the runner of --check-runtime" 'MODEL IN_DIR OUT_DIR'
+complete_words "$prefix/bin/tssa-opt" m.onnx --outp | expect "an option" '^--outputs$'

@@ -254,6 +254,39 @@ static void elements_of_sequences_are_checked(void **state)
     close_start((void *[]){&loaded});
 }
 
+/* The chosen outputs in the chosen order, and no more operators than they need. */
+static void outputs_are_chosen(void **state)
+{
+    (void)state;
+    struct loaded loaded;
+    tssa_value_info info;
+    const tssa_context_options options = {.struct_size = sizeof options, .threads = 1};
+    assert_null(tssa_context_create(&options, &loaded.context));
+    assert_null(tssa_model_load_file(loaded.context, yolact, NULL, &loaded.model));
+    size_t count = tssa_model_output_count(loaded.model);
+    assert_true(count >= 2);
+    assert_null(tssa_model_output(loaded.model, 0, &info));
+    const char *first = info.name;
+    assert_null(tssa_model_output(loaded.model, 1, &info));
+    const char *const both[] = {info.name, first}, *const twice[] = {first, first};
+    const char *const unknown[] = {first, "nothing"}, *const absent[] = {NULL};
+    expect_refused(tssa_model_keep_outputs(loaded.model, 2, twice), TSSA_INVALID_ARGUMENT,
+                   "is named twice");
+    expect_refused(tssa_model_keep_outputs(loaded.model, 2, unknown), TSSA_INVALID_ARGUMENT,
+                   "no output is named \"nothing\"; the model has \"");
+    expect_refused(tssa_model_keep_outputs(loaded.model, 1, absent), TSSA_INVALID_ARGUMENT,
+                   "is NULL");
+    expect_refused(tssa_model_keep_outputs(loaded.model, 0, both), TSSA_INVALID_ARGUMENT,
+                   "no outputs are named");
+    assert_int_equal(tssa_model_output_count(loaded.model), count);
+    assert_null(tssa_model_keep_outputs(loaded.model, 2, both));
+    assert_int_equal(tssa_model_output_count(loaded.model), 2);
+    assert_null(tssa_model_output(loaded.model, 1, &info));
+    assert_string_equal(info.name, first);
+    assert_null(tssa_model_verify(loaded.model));
+    close_start((void *[]){&loaded});
+}
+
 /* ---- Lack of memory --------------------------------------------------------------------------------- */
 
 static void ignore_control(void *user, const tssa_control_info *info)
@@ -269,7 +302,12 @@ static tssa_status *use_model(tssa_context *context)
     tssa_status *status = tssa_model_load_file(context, yolact, NULL, &model);
     if (status)
         return status;
+    tssa_value_info last;
     status = tssa_model_control_flow(model, ignore_control, &depths);
+    if (!status)
+        status = tssa_model_output(model, tssa_model_output_count(model) - 1, &last);
+    if (!status)
+        status = tssa_model_keep_outputs(model, 1, &last.name);
     if (!status)
         status = tssa_model_cut_unsupported(model, &cut);
     if (!status)
@@ -307,6 +345,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_shapes_are_refused, open_start, close_start),
         cmocka_unit_test_setup_teardown(loops_are_described, open_start, close_start),
         cmocka_unit_test(elements_of_sequences_are_checked),
+        cmocka_unit_test(outputs_are_chosen),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -203,6 +203,35 @@ static void write_magic(const char *path)
     model_free(&model);
 }
 
+/* Of a model with an operator that tssa does not have, the output that does not need it. */
+static void writes_chosen_outputs(void **state)
+{
+    struct onnx_model model;
+    size_t size;
+    char *path = xprintf("%s/two.onnx", (char *)*state);
+    char *part = xprintf("%s/part.onnx", (char *)*state);
+    model_init(&model, 8, 18);
+    model_opset(&model, "com.acme", 1);
+    model_input(&model, model.graph, "x", TSSA_FLOAT, "N");
+    model_node(&model, model.graph, "Magic", "x", "y")->domain = model_string(&model, "com.acme");
+    model_node(&model, model.graph, "Neg", "x", "z");
+    model_output(&model, model.graph, "y", TSSA_FLOAT, "N");
+    model_output(&model, model.graph, "z", TSSA_FLOAT, "N");
+    const void *bytes = model_pack(&model, &size);
+    assert_null(file_write(&allocator_default, path, bytes, size));
+    model_free(&model);
+    expect_good(RUN(path, part, "--outputs", "z", "--check", "2"),
+                "  z                        identical");
+    expect_good(CLI_RUN(run_tool, part), "z");
+    cli_expect_refused(CLI_RUN(run_tool, part, "--outputs=y"), "tssa-run", 2,
+                       "no output is named \"y\"");
+    expect_refused(RUN(path, "--outputs", "z,Z"), 2,
+                   "no output is named \"Z\"; the model has \"y\", \"z\"");
+    expect_refused(RUN(path, "--outputs", "z,z"), 2, "\"z\" is named twice");
+    free(path);
+    free(part);
+}
+
 /* Shapes that the recorded inputs do not have: these are counted, and random ones are used. */
 static void checks_with_fixed_shapes(void **state)
 {
@@ -534,6 +563,7 @@ int main(void)
         cmocka_unit_test(writes_external_data),
         cmocka_unit_test(checks),
         cmocka_unit_test(checks_with_fixed_shapes),
+        cmocka_unit_test(writes_chosen_outputs),
         cmocka_unit_test(tells_what_is_not_checked),
         cmocka_unit_test(checks_with_another_runtime),
         cmocka_unit_test(ends_another_runtime),

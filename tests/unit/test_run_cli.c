@@ -207,6 +207,32 @@ static void writes_and_compares_outputs(void **state)
     free(folder);
 }
 
+/* Of two outputs the second: it keeps its number. */
+static void computes_chosen_outputs(void **state)
+{
+    char *folder = xprintf("%s/chosen", (char *)*state);
+    char *absent = xprintf("%s/output_0.npy", folder);
+    struct process_result result = RUN(ssd, ssd_data, "--outputs=labels", "-o", folder);
+    assert_int_equal(result.status, 0);
+    assert_non_null(strstr(result.out, "labels"));
+    assert_null(strstr(result.out, "dets"));
+    process_result_free(&result);
+    assert_int_equal(access(absent, F_OK), -1);
+    expect_good(RUN(ssd, ssd_data, "--outputs", "labels", "-c", folder), "matches exactly");
+    expect_good(RUN(ssd, ssd_data, "--outputs", "labels", "-c", ssd_data), "matches exactly");
+    expect_good(RUN(ssd, ssd_data, "--outputs", "labels,dets", "-c", ssd_data, "-O", "0"),
+                "matches");
+    expect_good(RUN(ssd, "--outputs", "labels", "--inspect"), "labels");
+    expect_refused(RUN(ssd, "--outputs", "labels,boxes"), 2,
+                   "--outputs: no output is named \"boxes\"; the model has \"dets\", \"labels\"");
+    expect_refused(RUN(ssd, "--outputs", "dets,labels,dets"), 2, "\"dets\" is named twice");
+    expect_refused(RUN(ssd, "--outputs="), 2, "no output is named \"\"");
+    expect_refused(RUN(ssd, "--outputs=dets", "--outputs=labels"), 2,
+                   "--outputs: it is given twice");
+    free(absent);
+    free(folder);
+}
+
 static void writes_sequences(void **state)
 {
     char *folder = xprintf("%s/sequence", (char *)*state);
@@ -404,6 +430,7 @@ int main(void)
         cmocka_unit_test(tells_why_a_run_ended),
         cmocka_unit_test(announces_what_takes_long),
         cmocka_unit_test(writes_and_compares_outputs),
+        cmocka_unit_test(computes_chosen_outputs),
         cmocka_unit_test(writes_sequences),
         cmocka_unit_test(says_where_outputs_differ),
         cmocka_unit_test(reads_inputs),

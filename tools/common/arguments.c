@@ -230,6 +230,9 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
         return 0;
     case KEY_DIM:
         return argument_dim(&common->source, argument);
+    case KEY_OUTPUTS:
+        common->outputs = argument;
+        return 0;
     case KEY_RTOL:
         return argument_tolerance("--rtol", argument, &common->rtol);
     case KEY_ATOL:

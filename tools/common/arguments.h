@@ -79,6 +79,7 @@ struct common_arguments {
     unsigned timeout;    /* seconds; 0: no limit */
     size_t memory_limit; /* bytes; 0: the machine's memory */
     double rtol, atol;
+    const char *outputs; /* names, with commas; NULL: all */
     bool quiet, external_links;
 };
 
@@ -89,7 +90,17 @@ struct common_arguments {
     }
 
 /* argp's keys of options without a letter; those of a tool alone begin at KEY_OWN. */
-enum { KEY_DIM = 256, KEY_TIMEOUT, KEY_MEMORY, KEY_SEED, KEY_RTOL, KEY_ATOL, KEY_LINKS, KEY_OWN };
+enum {
+    KEY_DIM = 256,
+    KEY_TIMEOUT,
+    KEY_MEMORY,
+    KEY_SEED,
+    KEY_RTOL,
+    KEY_ATOL,
+    KEY_OUTPUTS,
+    KEY_LINKS,
+    KEY_OWN
+};
 
 /* In the flags of a row of argp's table: the option may be given again. argp does not look at this bit. */
 #define OPTION_AGAIN 0x1000

@@ -46,6 +46,8 @@ static const struct argp_option options[] = {
     {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
 
     {NULL, 0, NULL, 0, "What is written:", 2},
+    {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
+     "Write a model with these outputs only, and what they need; inputs stay", 2},
     {NULL, 'o', "OUT", 0, "Another way to say where", 2},
     {"opset", KEY_OPSET, "N", 0,
      "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},
@@ -68,7 +70,8 @@ static const struct argp_option options[] = {
      3},
     {"check-runtime", KEY_RUNTIME, "COMMAND", 0,
      "With --check: compare them as `COMMAND model.onnx in_dir out_dir` runs them, too; "
-     "scripts/ort_runner.py is one for ONNX Runtime",
+     "ort_runner.py is one for ONNX Runtime: in scripts of the sources, in share/tssa of what is "
+     "installed",
      3},
     {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 3},
     {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 3},
@@ -109,6 +112,8 @@ static const char documentation[] =
     "      the same, and once more in ONNX Runtime\n"
     "  tssa-opt model.onnx fast.onnx --input-shape x:1,3,640,640 --dim N=6300\n"
     "      with fixed shapes, which more can be done with\n"
+    "  tssa-opt model.onnx part.onnx --outputs boxes,scores\n"
+    "      two of its outputs, and only what they need\n"
     "  tssa-opt model.onnx fast.onnx --remarks --stats\n"
     "      what each pass did, what it could not do and why, and how long it took\n"
     "  tssa-opt model.onnx --dump-ir=all --dump-dir steps\n"

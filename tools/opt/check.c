@@ -111,8 +111,10 @@ static tssa_status *check_parts(struct rewrite *rewrite, const struct check_opti
 static tssa_status *place_original(const struct rewrite *rewrite, struct command_engine *engine)
 {
     const char *model = rewrite->arguments.model, *dot = strrchr(model, '.');
+    const struct common_arguments *common = &rewrite->arguments.common;
     bool text = dot && strcmp(dot, ".tir") == 0, piped = strcmp(model, "-") == 0;
-    if (!piped && !text && !rewrite->arguments.common.source.shape_count) {
+    bool changed = common->source.shape_count || common->outputs;
+    if (!piped && !text && !changed) {
         engine->paths[CHECK_OLD] = realpath(model, NULL);
         return engine->paths[CHECK_OLD] ? NULL : ERROR(TSSA_IO, "%s: %s", model, strerror(errno));
     }
@@ -120,7 +122,7 @@ static tssa_status *place_original(const struct rewrite *rewrite, struct command
         engine->paths[CHECK_OLD] = NULL;
         return status_out_of_memory();
     }
-    if (piped && !rewrite->arguments.common.source.shape_count)
+    if (piped && !changed)
         return file_write(&allocator_default, engine->paths[CHECK_OLD], rewrite->bytes.data,
                           rewrite->bytes.size);
     return tssa_model_save_file(rewrite->original, engine->paths[CHECK_OLD], NULL);

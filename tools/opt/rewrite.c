@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "base/text.h"
+#include "tools/common/keep.h"
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
 
@@ -107,6 +108,8 @@ tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tss
     tssa_model *model;
     TRY(model_load(rewrite->context, arguments->model, &rewrite->bytes, &options, &model));
     tssa_status *status = fix_shapes(&arguments->common.source, model);
+    if (!status)
+        status = keep_outputs(model, arguments->common.outputs, NULL, NULL);
     if (status)
         tssa_model_free(model);
     else

@@ -21,6 +21,8 @@ static const struct argp_option options[] = {
     {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 1},
 
     {NULL, 0, NULL, 0, "Outputs:", 2},
+    {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
+     "Compute these outputs only; files keep the numbers that the model gives them", 2},
     {"output-dir", 'o', "DIR", 0, "Write the outputs to DIR/output_K.npy", 2},
     {"output-format", KEY_FORMAT, "npy|pb", 0, "Format of these files (default npy)", 2},
     {"compare", 'c', "DIR", 0,

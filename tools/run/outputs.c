@@ -77,16 +77,16 @@ static tssa_status *write_output(const tssa_allocator *allocator, const struct a
 }
 
 tssa_status *outputs_write(tssa_context *context, const tssa_model *model,
-                           const struct arguments *arguments, size_t count,
-                           tssa_value *const *outputs)
+                           const struct arguments *arguments, const struct run_outputs *outputs)
 {
     if (mkdir(arguments->output_dir, 0777) != 0 && errno != EEXIST)
         return ERROR(TSSA_IO, "cannot make the folder %s: %s", arguments->output_dir,
                      strerror(errno));
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < outputs->count; i++) {
         tssa_value_info info;
         TRY(tssa_model_output(model, i, &info));
-        TRY(write_output(&context->allocator, arguments, i, &outputs[i]->value, &info));
+        TRY(write_output(&context->allocator, arguments, outputs->numbers[i],
+                         &outputs->values[i]->value, &info));
     }
     return NULL;
 }
@@ -137,25 +137,26 @@ static tssa_status *check_surplus(const char *folder, size_t count, bool *same)
 }
 
 tssa_status *outputs_compare(tssa_context *context, const tssa_model *model,
-                             const struct arguments *arguments, size_t count,
-                             tssa_value *const *outputs, bool *same)
+                             const struct arguments *arguments, const struct run_outputs *outputs,
+                             bool *same)
 {
     const char *folder = arguments->compare_dir;
     *same = true;
     printf("compared with %s (rtol %g, atol %g, integers exactly)\n", folder,
            arguments->common.rtol, arguments->common.atol);
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < outputs->count; i++) {
         struct value expected;
+        size_t number = outputs->numbers[i];
         tssa_value_info info;
         bool found;
         TRY(tssa_model_output(model, i, &info));
         const struct onnx_value_type type = value_file_type(&info);
-        TRY(read_expected(&context->allocator, folder, i, &type, &found, &expected));
+        TRY(read_expected(&context->allocator, folder, number, &type, &found, &expected));
         if (!found)
-            return ERROR(TSSA_IO, "%s holds no output_%zu.pb or .npy for the output %s", folder, i,
-                         info.name);
-        *same &= compare_one(arguments, info.name, &outputs[i]->value, &expected);
+            return ERROR(TSSA_IO, "%s holds no output_%zu.pb or .npy for the output %s", folder,
+                         number, info.name);
+        *same &= compare_one(arguments, info.name, &outputs->values[i]->value, &expected);
         value_release(&expected);
     }
-    return check_surplus(folder, count, same);
+    return check_surplus(folder, outputs->all, same);
 }

@@ -5,16 +5,21 @@
 
 #include "tools/run/arguments.h"
 
+struct run_outputs {
+    size_t count, all;     /* that were computed; of the model as it is in its file */
+    const size_t *numbers; /* there */
+    tssa_value *const *values;
+};
+
 /* DIR/output_K.npy, DIR/output_K_I.npy for sequences, or DIR/output_K.pb. The folder is made when there
  * is none. */
 tssa_status *outputs_write(tssa_context *context, const tssa_model *model,
-                           const struct arguments *arguments, size_t count,
-                           tssa_value *const *outputs);
+                           const struct arguments *arguments, const struct run_outputs *outputs);
 
 /* A line per output. *same is false when one differs; an error is an expected output that cannot be
  * read. */
 tssa_status *outputs_compare(tssa_context *context, const tssa_model *model,
-                             const struct arguments *arguments, size_t count,
-                             tssa_value *const *outputs, bool *same);
+                             const struct arguments *arguments, const struct run_outputs *outputs,
+                             bool *same);
 
 #endif
