@@ -548,6 +548,20 @@ TSSA_API tssa_status *tssa_session_run_with(tssa_session *session, const tssa_ru
  */
 TSSA_API void tssa_session_stop(tssa_session *session);
 
+/* What runs of a session take for the values that they compute, in bytes, besides inputs, constants and
+ * outputs that the caller gives the memory of. */
+typedef struct tssa_memory_use {
+    size_t last; /* the most that the run which ended last held at one time */
+    size_t peak; /* the most that any run held at one time */
+    size_t
+        live; /* of the run which ended last, the greatest sum of the values that it needed at one
+                    time, which `last` cannot be less than; 0 unless the session was made with `profile` */
+    size_t kept; /* what is kept now for the next runs, one for each thread that ran the session */
+} tssa_memory_use;
+
+/* May be called while the session runs: of those runs nothing is told before they end. */
+TSSA_API tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use);
+
 /* The profile since the session was made, as Chrome trace events (a JSON array). */
 TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
                                            void (*write)(void *user, const char *text, size_t size),

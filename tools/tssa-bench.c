@@ -198,8 +198,11 @@ static enum exit_code measure(struct job *job)
     if (!status)
         status = lanes_measure(&job->lanes, &job->arguments);
     progress_done();
-    for (size_t i = 0; i < job->subject_count; i++)
+    for (size_t i = 0; i < job->subject_count; i++) {
         job->subjects[i].run_peak = tssa_context_memory_peak(job->subjects[i].context);
+        if (!status)
+            status = subject_read_memory(&job->subjects[i]);
+    }
     if (!status)
         status = results_make(&job->lanes, &job->arguments, &job->results);
     if (!status && !interrupt_came())

@@ -17,6 +17,8 @@ struct tssa_session {
     pthread_mutex_t lock; /* guards what follows */
     VEC(struct run *) idle;
     struct step_profile *profile; /* sums over finished runs; NULL: off */
+    struct run_memory last;       /* of the run that ended last */
+    size_t peak;                  /* the most that one held */
 };
 
 static const tssa_allocator *allocator_of(const struct tssa_session *session)
@@ -115,6 +117,9 @@ static void give_run(struct tssa_session *session, struct run *run)
     pthread_mutex_lock(&session->lock);
     if (session->profile)
         profile_add(session->plan, session->profile, run->profile);
+    session->last = run->memory;
+    if (run->memory.held > session->peak)
+        session->peak = run->memory.held;
     bool kept = vec_push(&session->idle, run);
     pthread_mutex_unlock(&session->lock);
     if (!kept)
@@ -284,6 +289,21 @@ tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info
         .primitives = (size_t)atomic_load_explicit(&tally->primitives, memory_order_relaxed),
         .nanoseconds = atomic_load_explicit(&tally->nanoseconds, memory_order_relaxed),
         .packed_bytes = atomic_load_explicit(&tally->packed_bytes, memory_order_relaxed)};
+    return NULL;
+}
+
+tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use)
+{
+    if (!session || !use)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_memory: an argument is NULL");
+    *use = (tssa_memory_use){0};
+    pthread_mutex_lock(&session->lock);
+    use->peak = session->peak;
+    use->last = session->last.held;
+    use->live = session->last.live;
+    for (size_t i = 0; i < session->idle.count; i++)
+        use->kept += run_kept(session->idle.data[i]);
+    pthread_mutex_unlock(&session->lock);
     return NULL;
 }
 

@@ -117,6 +117,8 @@ struct buffer *pool_alloc(struct pool *pool, size_t size)
     pool->used_bytes += block->buffer.size;
     if (pool->used_bytes > pool->peak_bytes)
         pool->peak_bytes = pool->used_bytes;
+    if (pool->used_bytes + pool->free_bytes > pool->peak_held)
+        pool->peak_held = pool->used_bytes + pool->free_bytes;
     return &block->buffer;
 }
 
@@ -157,4 +159,5 @@ void pool_trim(struct pool *pool)
         pool->peak[bin] = pool->used[bin];
     }
     pool->peak_bytes = pool->used_bytes;
+    pool->peak_held = pool->used_bytes + pool->free_bytes;
 }

@@ -22,6 +22,7 @@ struct pool {
     uint32_t used[POOL_CLASSES], peak[POOL_CLASSES]; /* handed out; the most since the last trim */
     size_t free_bytes;                               /* cached */
     size_t used_bytes, peak_bytes;                   /* as used and peak, over all classes */
+    size_t peak_held; /* the most of used and cached together since the last trim */
 };
 
 /* The pool may not be moved afterwards. */

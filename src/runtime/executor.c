@@ -99,6 +99,11 @@ void run_free(struct run *run)
     allocator_free(a, run);
 }
 
+size_t run_kept(const struct run *run)
+{
+    return run->slab.size + run->pool.free_bytes;
+}
+
 /* ---- Steps ---------------------------------------------------------------------------------------- */
 
 tssa_status *executor_run_kernel(struct run *run, const struct step *step)
@@ -152,6 +157,15 @@ tssa_status *executor_run_and_bind(struct run *run, const struct step *step)
     return NULL;
 }
 
+/* What values need while the step runs, what its kernel needs on the way included. */
+static void note_memory(struct run *run, const struct step *step)
+{
+    const size_t live = run->slab.layout.live[step->index] + run->pool.peak_bytes;
+    if (live > run->memory.live)
+        run->memory.live = live;
+    run->pool.peak_bytes = run->pool.used_bytes;
+}
+
 static tssa_status *run_profiled(struct run *run, const struct step *step)
 {
     struct step_profile *profile = &run->profile[step->index];
@@ -160,6 +174,7 @@ static tssa_status *run_profiled(struct run *run, const struct step *step)
     profile->started = start;
     profile->nanoseconds += executor_now() - start;
     profile->count++;
+    note_memory(run, step);
     return status;
 }
 
@@ -491,6 +506,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
         status = bind_inputs(run, inputs);
     if (!status)
         status = slab_prepare(run);
+    run->memory.live = 0;
     if (!status) {
         offer_outputs(run, outputs);
         status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
@@ -500,6 +516,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     if (status)
         release_slots(run);
     arena_clear(&run->strings);
+    run->memory.held = run->slab.size + run->pool.peak_held;
     pool_trim(&run->pool);
     return status;
 }

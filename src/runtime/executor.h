@@ -14,6 +14,12 @@ struct step_profile {
     uint64_t count, nanoseconds, started; /* `started`: of the latest execution */
 };
 
+/* What a run took for its values, besides what the caller gave. Bytes. */
+struct run_memory {
+    size_t held; /* at most at one time: slab and pool */
+    size_t live; /* of these, the most that values needed at one time; 0 without a profile */
+};
+
 struct run {
     const struct plan *plan;
     const tssa_allocator *allocator;
@@ -27,6 +33,7 @@ struct run {
     struct arena strings;
     struct kernel_env env;
     struct step_profile *profile; /* per step; NULL: off */
+    struct run_memory memory;     /* of the latest run */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
     const atomic_bool *stop, *cancel;
     /* Room for the arguments of run_execute, as the plan has inputs and outputs, for who calls it. */
@@ -41,6 +48,8 @@ struct run {
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
                         const struct team *team, bool profile, struct run **run);
 void run_free(struct run *run);
+/* Bytes that it keeps for the values of the next run. */
+size_t run_kept(const struct run *run);
 
 /*
  * Runs the graph's body. inputs[i] may be NULL where the graph has a default. outputs[i] has kind NONE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lifetimes and offsets of the results that live in the slab; see placement.h. */
+/* Which results have places, and which the caller may give memory for; see placement.h. */
 #include "runtime/placement.h"
 
 #include <assert.h>
@@ -85,7 +85,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
     const struct ir_value *value = &step->op->results[i];
     const struct lifetime *life = lifetime_of(a, value);
     bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
-    if (life->escapes || shares || !a->plan->sized[step->first_output + i])
+    if (life->escapes || shares || !a->plan->told[step->first_output + i])
         return NULL;
     struct plan_placed placed = {
         .output = step->first_output + i,
@@ -242,117 +242,4 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
         status = keep_placed(&a, scratch);
     vec_free(&a.placed);
     return status ? status : keep_turns(plan);
-}
-
-/* ---- Offsets -------------------------------------------------------------------------------------- */
-
-static size_t placed_size(const struct plan *plan, const int64_t *symbols,
-                          const struct ir_type *type)
-{
-    size_t bytes = tssa_dtype_size(type->dtype);
-    for (int i = 0; i < type->rank; i++) {
-        int64_t value;
-        if (!plan_dim(plan, symbols, plan->n_symbols, type->dims[i], &value) || value < 0 ||
-            !size_mul(bytes, (size_t)value, &bytes))
-            return SIZE_MAX;
-    }
-    if (bytes > PTRDIFF_MAX)
-        return SIZE_MAX;
-    return (bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
-}
-
-/* A stretch of the slab: in use until step `last`, or free (last == FREE). Neighbours are kept in order
- * of address, so that free stretches merge. */
-#define FREE UINT32_MAX
-struct stretch {
-    size_t offset, size;
-    uint32_t last;
-};
-typedef VEC(struct stretch) stretches;
-
-/* Marks what ended before `now` as free and merges free neighbours. */
-static void retire(stretches *list, uint32_t now)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < list->count; i++) {
-        struct stretch s = list->data[i];
-        if (s.last < now)
-            s.last = FREE;
-        if (s.last == FREE && kept && list->data[kept - 1].last == FREE)
-            list->data[kept - 1].size += s.size;
-        else
-            list->data[kept++] = s;
-    }
-    list->count = kept;
-}
-
-/* The smallest free stretch that fits; the last one may grow; else a new one at the end. */
-static bool take(stretches *list, size_t size, uint32_t last, size_t *offset)
-{
-    size_t best = list->count;
-    for (size_t i = 0; i < list->count; i++) {
-        const struct stretch *s = &list->data[i];
-        if (s->last == FREE && s->size >= size &&
-            (best == list->count || s->size < list->data[best].size))
-            best = i;
-    }
-    if (!vec_reserve(list, 1))
-        return false;
-    if (best == list->count) {
-        const struct stretch *end = list->count ? &list->data[list->count - 1] : NULL;
-        bool grows = end && end->last == FREE;
-        size_t at = grows ? end->offset : end ? end->offset + end->size : 0, top;
-        if (!size_add(at, size, &top) || top > PTRDIFF_MAX)
-            return false;
-        if (grows)
-            list->count--;
-        assert(list->data); /* reserved above */
-        list->data[list->count++] = (struct stretch){at, size, last};
-        *offset = at;
-        return true;
-    }
-    struct stretch *s = &list->data[best];
-    struct stretch rest = {s->offset + size, s->size - size, FREE};
-    *offset = s->offset;
-    s->size = size;
-    s->last = last;
-    if (rest.size) {
-        memmove(s + 2, s + 1, (list->count - best - 1) * sizeof *s);
-        s[1] = rest;
-        list->count++;
-    }
-    return true;
-}
-
-tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
-                               const tssa_allocator *allocator, size_t *offsets, size_t *sizes,
-                               size_t *slab_size)
-{
-    stretches list = VEC_INIT(allocator);
-    uint32_t now = 0;
-    *slab_size = 0;
-    for (uint32_t i = 0; i < plan->n_placed; i++) {
-        const struct plan_placed *placed = &plan->placed[i];
-        if (placed->back) {
-            offsets[i] = offsets[i - placed->back];
-            sizes[i] = sizes[i - placed->back];
-            continue;
-        }
-        offsets[i] = SIZE_MAX;
-        sizes[i] = placed_size(plan, symbols, placed->type);
-        if (sizes[i] == SIZE_MAX || sizes[i] == 0)
-            continue;
-        if (placed->first != now)
-            retire(&list, now = placed->first);
-        size_t room;
-        if (!size_mul(sizes[i], placed->turns ? 2 : 1, &room) ||
-            !take(&list, room, placed->last, &offsets[i])) {
-            vec_free(&list);
-            return status_out_of_memory();
-        }
-        if (offsets[i] + room > *slab_size)
-            *slab_size = offsets[i] + room;
-    }
-    vec_free(&list);
-    return NULL;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory plan. Results whose size a run knows before it computes them are placed at offsets of one slab
- * per run, such that results whose lifetimes overlap never share bytes. Everything else (results that tell
- * a size, strings, values that leave their block or enter a sequence) comes from the pool.
+ * The memory plan. Results are placed at offsets of one slab per run, such that results whose lifetimes
+ * overlap never share bytes. Everything else (values of unknown rank, strings, graph outputs, values that
+ * enter a sequence) comes from the pool.
  */
 #ifndef TSSA_RUNTIME_PLACEMENT_H
 #define TSSA_RUNTIME_PLACEMENT_H
@@ -12,12 +12,20 @@
 /* Fills plan->placed and plan->results. */
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch);
 
+/* Where the entries of plan->placed lie. */
+struct layout {
+    const tssa_allocator *allocator; /* for what is needed on the way */
+    size_t *offsets;                 /* per entry; SIZE_MAX: nowhere */
+    size_t *sizes;                   /* per entry; SIZE_MAX: not known */
+    size_t *live;                    /* per step and one more: bytes of all that is in use then */
+    bool thorough;                   /* takes its time, and less memory */
+};
+
 /*
- * Offsets for one binding of plan->symbols (less than 0: not bound), one per plan->placed entry (SIZE_MAX:
- * not placed, because its size overflows or is not known), and the size of the slab.
+ * The layout for one binding of plan->symbols (less than 0: not bound), and the size of the slab. Entries
+ * without elements, those whose size overflows, and those whose size is not known lie nowhere.
  */
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
-                               const tssa_allocator *allocator, size_t *offsets, size_t *sizes,
-                               size_t *slab_size);
+                               const struct layout *layout, size_t *slab_size);
 
 #endif

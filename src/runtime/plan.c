@@ -13,8 +13,8 @@
 struct compiler {
     struct plan *plan;
     struct arena scratch;
-    uint32_t *inputs, *outputs; /* plan->inputs and plan->outputs, being filled */
-    bool *last_uses, *sized;    /* plan->last_uses and plan->sized, the same */
+    uint32_t *inputs, *outputs;     /* plan->inputs and plan->outputs, being filled */
+    bool *last_uses, *sized, *told; /* plan->last_uses and so on, the same */
     struct symbol_scope symbols;
     struct plan_constant *constants;
     uint32_t *last_user;  /* per op id, head of the list of slots that die there */
@@ -53,18 +53,20 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
     c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
     c->sized = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
+    c->told = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->constants = ARENA_ARRAY(&plan->arena, struct plan_constant, plan->n_constants);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->last_uses || !c->sized || !c->constants || !c->last_user ||
-        !c->next_dying || !c->position)
+    if (!c->inputs || !c->outputs || !c->last_uses || !c->sized || !c->told || !c->constants ||
+        !c->last_user || !c->next_dying || !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
     plan->outputs = c->outputs;
     plan->last_uses = c->last_uses;
     plan->sized = c->sized;
+    plan->told = c->told;
     plan->constants = c->constants;
     plan->n_steps = plan->n_inputs = plan->n_outputs = plan->n_constants =
         0; /* now counted as filled */
@@ -235,6 +237,8 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted)
             TRY(symbols_bind(&c->symbols, &op->results[i]));
+    for (uint32_t i = 0; i < op->n_results; i++)
+        c->told[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
     TRY(symbols_take(&c->symbols, &step->binds));
     step->compute = step->run;
     if (step->binds)

@@ -74,7 +74,7 @@ struct plan_constant {
     const struct tensor *tensor;
 };
 
-/* A result of a size that is known before it is computed, to be placed in the run's slab. */
+/* A result of which symbols tell the size, to be placed in the run's slab. */
 struct plan_placed {
     uint32_t output;      /* index into plan->outputs */
     uint32_t first, last; /* step indices between which the memory is in use, both included */
@@ -115,6 +115,7 @@ struct plan {
     const struct plan_placed *placed;     /* by ascending `first` */
     uint32_t n_placed;
     const bool *sized; /* per plan->outputs: a run knows its size before the step computes it */
+    const bool *told;  /* per plan->outputs: symbols tell its size, be they bound by it */
     const struct dim *const *symbols; /* that a run binds, those of the inputs first */
     uint32_t n_symbols, n_input_symbols;
     const uint32_t *symbol_numbers; /* per dim id: the symbol's index in `symbols` + 1, or 0 */

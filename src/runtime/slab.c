@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "runtime/executor.h"
-#include "runtime/placement.h"
 
 /* After so many runs the layout is compared with what was needed. */
 #define RUNS_TO_COMPARE 16
+/* After so many that need the same layout it is worth a better one. */
+#define RUNS_TO_TAKE_TIME 2
 
 static void *array(const tssa_allocator *allocator, size_t count, size_t size)
 {
@@ -23,11 +24,13 @@ static void forget(int64_t *symbols, uint32_t count)
 bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator)
 {
     *slab = (struct slab){0};
-    slab->offsets = array(allocator, plan->n_placed, sizeof *slab->offsets);
-    slab->sizes = array(allocator, plan->n_placed, sizeof *slab->sizes);
+    struct layout *layout = &slab->layout;
+    layout->offsets = array(allocator, plan->n_placed, sizeof *layout->offsets);
+    layout->sizes = array(allocator, plan->n_placed, sizeof *layout->sizes);
+    layout->live = array(allocator, plan->n_steps + 1u, sizeof *layout->live);
     slab->symbols = array(allocator, plan->n_symbols, sizeof *slab->symbols);
     slab->most = array(allocator, plan->n_symbols, sizeof *slab->most);
-    if (!slab->offsets || !slab->sizes || !slab->symbols || !slab->most)
+    if (!layout->offsets || !layout->sizes || !layout->live || !slab->symbols || !slab->most)
         return false;
     forget(slab->symbols, plan->n_symbols);
     forget(slab->most, plan->n_symbols);
@@ -37,8 +40,9 @@ bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator 
 void slab_free(struct slab *slab, const tssa_allocator *allocator)
 {
     allocator_free(allocator, slab->memory);
-    allocator_free(allocator, slab->offsets);
-    allocator_free(allocator, slab->sizes);
+    allocator_free(allocator, slab->layout.offsets);
+    allocator_free(allocator, slab->layout.sizes);
+    allocator_free(allocator, slab->layout.live);
     allocator_free(allocator, slab->symbols);
     allocator_free(allocator, slab->most);
 }
@@ -90,10 +94,10 @@ static void set_places(struct run *run)
 {
     const struct slab *slab = &run->slab;
     for (uint32_t i = 0; i < run->plan->n_placed; i++) {
-        bool here = slab->offsets[i] != SIZE_MAX;
-        run->places[run->plan->placed[i].output] =
-            (struct kernel_place){.data = here ? (char *)slab->memory + slab->offsets[i] : NULL,
-                                  .size = here ? slab->sizes[i] : 0};
+        bool here = slab->layout.offsets[i] != SIZE_MAX;
+        run->places[run->plan->placed[i].output] = (struct kernel_place){
+            .data = here ? (char *)slab->memory + slab->layout.offsets[i] : NULL,
+            .size = here ? slab->layout.sizes[i] : 0};
     }
 }
 
@@ -101,7 +105,7 @@ static void set_places(struct run *run)
 static tssa_status *resize(struct run *run, size_t size)
 {
     struct slab *slab = &run->slab;
-    if (size <= slab->size && size >= slab->size / 2)
+    if (size <= slab->size && size >= (slab->layout.thorough ? slab->size : slab->size / 2))
         return NULL;
     allocator_free(run->allocator, slab->memory);
     slab->memory = NULL;
@@ -119,8 +123,8 @@ static tssa_status *lay_out(struct run *run)
 {
     struct slab *slab = &run->slab;
     size_t size;
-    TRY(placement_compute(run->plan, slab->symbols, &run->pool.cached, slab->offsets, slab->sizes,
-                          &size));
+    slab->layout.allocator = &run->pool.cached;
+    TRY(placement_compute(run->plan, slab->symbols, &slab->layout, &size));
     TRY(resize(run, size));
     set_places(run);
     return NULL;
@@ -142,8 +146,11 @@ tssa_status *slab_prepare(struct run *run)
     changed |= update_inputs(run);
     changed |= grow_others(run);
     changed |= shrink_others(run);
-    if (!changed)
+    slab->alike = changed ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
+    slab->layout.thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
+    if (!changed && !slab->layout.thorough)
         return NULL;
+    slab->thorough = slab->layout.thorough;
     slab->placed = false;
     tssa_status *status = lay_out(run);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY) {
@@ -162,7 +169,7 @@ void slab_take_turns(struct run *run, const struct step *loop)
         struct kernel_place *place = &run->places[run->plan->placed[at].output];
         if (!place->data) /* it is in the pool */
             continue;
-        char *first = (char *)slab->memory + slab->offsets[at];
-        place->data = place->data == first ? first + slab->sizes[at] : first;
+        char *first = (char *)slab->memory + slab->layout.offsets[at];
+        place->data = place->data == first ? first + slab->layout.sizes[at] : first;
     }
 }

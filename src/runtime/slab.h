@@ -7,6 +7,7 @@
  * - The inputs' symbols are those of the run that begins.
  * - What a run tells only on its way (the number of boxes that are left) counts with the most that runs
  *   told before. A result that turns out larger takes its memory from the pool, this once.
+ * - When several runs need the same layout, time is taken for one that needs less memory.
  * - Now and then the layout is compared with what was really needed, and shrinks to that when it is more
  *   than twice as much.
  *
@@ -15,16 +16,17 @@
 #ifndef TSSA_RUNTIME_SLAB_H
 #define TSSA_RUNTIME_SLAB_H
 
-#include "runtime/plan.h"
+#include "runtime/placement.h"
 
 struct slab {
     void *memory;
     size_t size;
-    size_t *offsets, *sizes; /* per plan->placed, see placement_compute */
-    int64_t *symbols;        /* that the layout is for */
-    int64_t *most; /* per plan->symbols: the most that was told lately; -1: it was not told */
-    uint32_t runs; /* since `most` was compared with the layout */
-    bool placed;
+    struct layout layout;
+    int64_t *symbols; /* that the layout is for */
+    int64_t *most;    /* per plan->symbols: the most that was told lately; -1: it was not told */
+    uint32_t runs;    /* since `most` was compared with the layout */
+    uint32_t alike;   /* runs in a row that the layout was for */
+    bool placed, thorough; /* there is a layout; one that took its time */
 };
 
 bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator);

@@ -144,6 +144,8 @@ static void writes_json(void **state)
     assert_true(number(memory, "model") > 0);
     assert_true(number(memory, "session") >= number(memory, "model"));
     assert_true(number(memory, "run_peak") > 0 && number(memory, "prepare_peak") > 0);
+    assert_true(number(memory, "values_live") > 0);
+    assert_true(number(memory, "values_held") >= number(memory, "values_live"));
     const json_t *sets = json_object_get(result, "sets");
     assert_int_equal(json_array_size(sets), 2);
     assert_string_equal(string(json_array_get(sets, 1), "name"), "test_data_set_1");

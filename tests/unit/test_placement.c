@@ -17,12 +17,14 @@
 #include "runtime/placement.h"
 
 #define MAX_PLACED 200
+#define MAX_STEPS 1000
 
 struct fixture {
     struct ir_graph *graph;
     struct plan plan;
     struct plan_placed placed[MAX_PLACED];
-    size_t offsets[MAX_PLACED], sizes[MAX_PLACED], slab;
+    size_t offsets[MAX_PLACED], sizes[MAX_PLACED], live[MAX_STEPS + 1], slab;
+    bool thorough;
 };
 
 static uint32_t next_random(uint64_t *state)
@@ -34,8 +36,9 @@ static uint32_t next_random(uint64_t *state)
 static void setup(struct fixture *f)
 {
     f->graph = ir_graph_create(&allocator_default);
+    f->thorough = false;
     assert_non_null(f->graph);
-    f->plan = (struct plan){.graph = f->graph, .placed = f->placed};
+    f->plan = (struct plan){.graph = f->graph, .placed = f->placed, .n_steps = MAX_STEPS};
 }
 
 static const struct ir_type *bytes_type(struct fixture *f, int64_t bytes)
@@ -46,8 +49,8 @@ static const struct ir_type *bytes_type(struct fixture *f, int64_t bytes)
 static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
 {
     f->plan.n_placed = count;
-    assert_null(
-        placement_compute(&f->plan, symbols, &allocator_default, f->offsets, f->sizes, &f->slab));
+    const struct layout layout = {&allocator_default, f->offsets, f->sizes, f->live, f->thorough};
+    assert_null(placement_compute(&f->plan, symbols, &layout, &f->slab));
 }
 
 static void check_disjoint(const struct fixture *f, uint32_t count)
@@ -83,8 +86,14 @@ static void test_random_lifetimes(void **state)
                                                .last = step + next_random(&random) % 20,
                                                .type = bytes_type(&f, next_random(&random) % 5000)};
         }
+        f.thorough = false;
         compute(&f, count, NULL);
         check_disjoint(&f, count);
+        const size_t quick = f.slab;
+        f.thorough = true;
+        compute(&f, count, NULL);
+        check_disjoint(&f, count);
+        assert_true(f.slab <= quick);
     }
     ir_graph_free(f.graph);
 }
@@ -101,6 +110,30 @@ static void test_chain_reuses_memory(void **state)
     compute(&f, 100, NULL);
     check_disjoint(&f, 100);
     assert_int_equal(f.slab, 2 * 1024);
+    ir_graph_free(f.graph);
+}
+
+/* In the order of execution the third does not fit where the first was, because of the second. */
+static void test_little_is_unused(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    static const uint32_t lives[][3] = {{0, 1, 2048}, {0, 4, 1024}, {2, 5, 3072}};
+    for (uint32_t i = 0; i < 3; i++)
+        f.placed[i] = (struct plan_placed){.output = i,
+                                           .first = lives[i][0],
+                                           .last = lives[i][1],
+                                           .type = bytes_type(&f, lives[i][2])};
+    compute(&f, 3, NULL);
+    check_disjoint(&f, 3);
+    assert_int_equal(f.live[0], 3072);
+    assert_int_equal(f.live[3], 4096);
+    assert_int_equal(f.slab, 6144);
+    f.thorough = true;
+    compute(&f, 3, NULL);
+    check_disjoint(&f, 3);
+    assert_int_equal(f.slab, 4096);
     ir_graph_free(f.graph);
 }
 
@@ -239,8 +272,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_lifetimes), cmocka_unit_test(test_chain_reuses_memory),
-        cmocka_unit_test(test_symbolic_sizes),   cmocka_unit_test(test_results),
-        cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_little_is_unused), cmocka_unit_test(test_symbolic_sizes),
+        cmocka_unit_test(test_results),          cmocka_unit_test(test_updates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -187,8 +187,8 @@ static void test_layout_follows(void **state)
     for (int i = 0; i < 40; i++)
         execute(&f, run);
     for (uint32_t i = 0; i < f.plan->n_placed; i++)
-        assert_true(run->slab.sizes[i] == SIZE_MAX || run->slab.sizes[i] == 0 ||
-                    run->slab.sizes[i] >= MOST); /* of as many as the input has */
+        assert_true(run->slab.layout.sizes[i] == SIZE_MAX || run->slab.layout.sizes[i] == 0 ||
+                    run->slab.layout.sizes[i] >= MOST); /* of as many as the input has */
     run_free(run);
     teardown(&f);
 }

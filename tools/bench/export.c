@@ -130,9 +130,11 @@ static json_t *ratio_json(const struct result *result, const struct results *res
 
 static json_t *memory_json(const struct subject *subject)
 {
-    return json_pack("{s:I, s:I, s:I, s:I}", "model", (json_int_t)subject->model_bytes, "session",
-                     (json_int_t)subject->session_bytes, "prepare_peak",
-                     (json_int_t)subject->prepare_peak, "run_peak", (json_int_t)subject->run_peak);
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "model", (json_int_t)subject->model_bytes,
+                     "session", (json_int_t)subject->session_bytes, "prepare_peak",
+                     (json_int_t)subject->prepare_peak, "run_peak", (json_int_t)subject->run_peak,
+                     "values_held", (json_int_t)subject->use.last, "values_live",
+                     (json_int_t)subject->use.live);
 }
 
 static json_t *library_json(const struct subject *subject)

@@ -43,6 +43,15 @@ static void print_preparation(const struct subject *subject)
         (double)subject->model_bytes / MIB, (double)subject->session_bytes / MIB);
 }
 
+static void print_values(const struct subject *subject)
+{
+    const tssa_memory_use *use = &subject->use;
+    printf("  values      a run holds %.3f MiB at most", (double)use->last / MIB);
+    if (use->live)
+        printf(", of which %.3f MiB are in use at one time", (double)use->live / MIB);
+    printf("\n");
+}
+
 static void print_latency(const struct result *result, const struct bench_arguments *arguments)
 {
     const struct statistics *of = &result->of;
@@ -72,6 +81,7 @@ static void print_page(const struct result *result, const struct bench_arguments
     printf("%s\n", lane->subject->target->name);
     print_inputs(lane->subject);
     print_preparation(lane->subject);
+    print_values(lane->subject);
     if (!result->of.count) {
         printf("  no run was measured\n");
         return;

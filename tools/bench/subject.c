@@ -310,6 +310,11 @@ void subject_drop_set(struct subject *subject, size_t set)
             (subject->set_count - set) * sizeof *subject->sets);
 }
 
+tssa_status *subject_read_memory(struct subject *subject)
+{
+    return tssa_session_memory(subject->session, &subject->use);
+}
+
 tssa_status *subject_profile(struct subject *subject, double seconds, bool layers)
 {
     uint64_t calls;
@@ -320,5 +325,6 @@ tssa_status *subject_profile(struct subject *subject, double seconds, bool layer
     TRY(run_rounds(subject, seconds / 10, &calls, &nanoseconds));
     TRY(tssa_session_profile_clear(subject->session));
     TRY(run_rounds(subject, seconds, &subject->profiled_runs, &subject->profiled_ns));
+    TRY(subject_read_memory(subject));
     return profile_table_read(subject->session, layers, &subject->profile);
 }

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where results lie in the slab: see placement.h. They are laid out in the order in which they are computed,
+ * each in the smallest room that is free then. When there is time, and that leaves more than a little unused,
+ * those of the step that needs most are placed first instead, and then the largest, each in the smallest gap
+ * that is free all its life; and some more orders are tried.
+ */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "runtime/placement.h"
+
+/* ---- Sizes ---------------------------------------------------------------------------------------- */
+
+static size_t placed_size(const struct plan *plan, const int64_t *symbols,
+                          const struct ir_type *type)
+{
+    size_t bytes = tssa_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        int64_t value;
+        if (!plan_dim(plan, symbols, plan->n_symbols, type->dims[i], &value) || value < 0 ||
+            !size_mul(bytes, (size_t)value, &bytes))
+            return SIZE_MAX;
+    }
+    if (bytes > PTRDIFF_MAX / 2 - TENSOR_ALIGNMENT) /* there may be two of it */
+        return SIZE_MAX;
+    return (bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
+}
+
+/* An entry with memory of its own. */
+static bool needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
+{
+    return !plan->placed[i].back && layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0;
+}
+
+static size_t room_of(const struct plan *plan, const struct layout *layout, uint32_t i)
+{
+    return layout->sizes[i] * (plan->placed[i].turns ? 2 : 1);
+}
+
+/* ---- In the order of execution -------------------------------------------------------------------- */
+
+/* A stretch of the slab: in use until step `last`, or free (last == FREE). Neighbours are kept in order
+ * of address, so that free stretches merge. */
+#define FREE UINT32_MAX
+struct stretch {
+    size_t offset, size;
+    uint32_t last;
+};
+typedef VEC(struct stretch) stretches;
+
+/* Marks what ended before `now` as free and merges free neighbours. */
+static void retire(stretches *list, uint32_t now)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        struct stretch s = list->data[i];
+        if (s.last < now)
+            s.last = FREE;
+        if (s.last == FREE && kept && list->data[kept - 1].last == FREE)
+            list->data[kept - 1].size += s.size;
+        else
+            list->data[kept++] = s;
+    }
+    list->count = kept;
+}
+
+/* The smallest free stretch that fits; the last one may grow; else a new one at the end. */
+static bool take(stretches *list, size_t size, uint32_t last, size_t *offset)
+{
+    size_t best = list->count;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct stretch *s = &list->data[i];
+        if (s->last == FREE && s->size >= size &&
+            (best == list->count || s->size < list->data[best].size))
+            best = i;
+    }
+    if (!vec_reserve(list, 1))
+        return false;
+    if (best == list->count) {
+        const struct stretch *end = list->count ? &list->data[list->count - 1] : NULL;
+        bool grows = end && end->last == FREE;
+        size_t at = grows ? end->offset : end ? end->offset + end->size : 0, top;
+        if (!size_add(at, size, &top) || top > PTRDIFF_MAX)
+            return false;
+        if (grows)
+            list->count--;
+        assert(list->data); /* reserved above */
+        list->data[list->count++] = (struct stretch){at, size, last};
+        *offset = at;
+        return true;
+    }
+    struct stretch *s = &list->data[best];
+    struct stretch rest = {s->offset + size, s->size - size, FREE};
+    *offset = s->offset;
+    s->size = size;
+    s->last = last;
+    if (rest.size) {
+        memmove(s + 2, s + 1, (list->count - best - 1) * sizeof *s);
+        s[1] = rest;
+        list->count++;
+    }
+    return true;
+}
+
+static tssa_status *place_in_order(const struct plan *plan, const struct layout *layout)
+{
+    stretches list = VEC_INIT(layout->allocator);
+    uint32_t now = 0;
+    tssa_status *status = NULL;
+    for (uint32_t i = 0; !status && i < plan->n_placed; i++) {
+        const struct plan_placed *placed = &plan->placed[i];
+        if (!needs_room(plan, layout, i))
+            continue;
+        if (placed->first != now)
+            retire(&list, now = placed->first);
+        if (!take(&list, room_of(plan, layout, i), placed->last, &layout->offsets[i]))
+            status = status_out_of_memory();
+    }
+    vec_free(&list);
+    return status;
+}
+
+/* ---- What is needed most first -------------------------------------------------------------------- */
+
+/* Everything is compared with everything: a plan with more is left as it is. */
+#define MOST_COMPARED 4096
+#define MOST_TRIES 16
+
+static bool is_wasteful(size_t size, size_t live)
+{
+    return size - live > live / 32;
+}
+
+struct piece {
+    size_t room, offset;
+    uint32_t first, last, entry;
+    bool at_most; /* in use during the step that needs most */
+};
+
+static int by_need(const void *a, const void *b)
+{
+    const struct piece *x = a, *y = b;
+    if (x->at_most != y->at_most)
+        return x->at_most ? -1 : 1;
+    if (x->room != y->room)
+        return x->room > y->room ? -1 : 1;
+    return x->entry < y->entry ? -1 : x->entry > y->entry;
+}
+
+/* The smallest gap between those of `placed`, by ascending offset, that are in use when the piece is. */
+static size_t find_gap(const struct piece *placed, size_t count, const struct piece *piece)
+{
+    size_t end = 0, best = SIZE_MAX, best_size = SIZE_MAX;
+    for (size_t i = 0; i < count; i++) {
+        const struct piece *other = &placed[i];
+        if (other->last < piece->first || piece->last < other->first)
+            continue;
+        if (other->offset > end && other->offset - end >= piece->room &&
+            other->offset - end < best_size) {
+            best = end;
+            best_size = other->offset - end;
+        }
+        if (other->offset + other->room > end)
+            end = other->offset + other->room;
+    }
+    return best == SIZE_MAX ? end : best;
+}
+
+static void insert_by_offset(struct piece *placed, size_t count, struct piece piece)
+{
+    size_t at = count;
+    for (; at > 0 && placed[at - 1].offset > piece.offset; at--)
+        placed[at] = placed[at - 1];
+    placed[at] = piece;
+}
+
+static uint32_t neediest_step(const struct plan *plan, const struct layout *layout)
+{
+    uint32_t step = 0;
+    for (uint32_t s = 1; s < plan->n_steps; s++)
+        if (layout->live[s] > layout->live[step])
+            step = s;
+    return step;
+}
+
+static size_t collect_pieces(const struct plan *plan, const struct layout *layout,
+                             struct piece *pieces)
+{
+    const uint32_t step = neediest_step(plan, layout);
+    size_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        const struct plan_placed *placed = &plan->placed[i];
+        if (needs_room(plan, layout, i))
+            pieces[n++] = (struct piece){.room = room_of(plan, layout, i),
+                                         .first = placed->first,
+                                         .last = placed->last,
+                                         .entry = i,
+                                         .at_most = placed->first <= step && step <= placed->last};
+    }
+    return n;
+}
+
+/* Places the pieces in their order, and returns the end of the last one; `room` is for as many. */
+static size_t place_pieces(struct piece *pieces, size_t n, struct piece *room)
+{
+    size_t end = 0;
+    for (size_t i = 0; i < n; i++) {
+        pieces[i].offset = find_gap(room, i, &pieces[i]);
+        if (pieces[i].offset + pieces[i].room > end)
+            end = pieces[i].offset + pieces[i].room;
+        insert_by_offset(room, i, pieces[i]);
+    }
+    return end;
+}
+
+/* What came to lie at the end comes first in the next try. */
+static void promote(struct piece *pieces, size_t n, size_t end)
+{
+    size_t at = 0;
+    while (at + 1 < n && pieces[at].offset + pieces[at].room != end)
+        at++;
+    struct piece piece = pieces[at];
+    memmove(pieces + 1, pieces, at * sizeof *pieces);
+    pieces[0] = piece;
+}
+
+/* Keeps what is there unless it finds something smaller than `size`, that of the layout. */
+static tssa_status *place_by_need(const struct plan *plan, const struct layout *layout, size_t size,
+                                  size_t live)
+{
+    struct piece *pieces =
+        allocator_calloc(layout->allocator, (size_t)2 * plan->n_placed, sizeof *pieces);
+    TRY_ALLOC(pieces);
+    const size_t n = collect_pieces(plan, layout, pieces);
+    qsort(pieces, n, sizeof *pieces, by_need);
+    for (int tries = 0; tries < MOST_TRIES && is_wasteful(size, live); tries++) {
+        const size_t end = place_pieces(pieces, n, pieces + plan->n_placed);
+        for (size_t i = 0; end < size && i < n; i++)
+            layout->offsets[pieces[i].entry] = pieces[i].offset;
+        size = end < size ? end : size;
+        promote(pieces, n, end);
+    }
+    allocator_free(layout->allocator, pieces);
+    return NULL;
+}
+
+/* ---- All ------------------------------------------------------------------------------------------ */
+
+/* The end of the last one. */
+static size_t end_of(const struct plan *plan, const struct layout *layout)
+{
+    size_t end = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (needs_room(plan, layout, i) && layout->offsets[i] + room_of(plan, layout, i) > end)
+            end = layout->offsets[i] + room_of(plan, layout, i);
+    return end;
+}
+
+static void compute_sizes(const struct plan *plan, const int64_t *symbols,
+                          const struct layout *layout)
+{
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        const uint32_t back = plan->placed[i].back;
+        layout->sizes[i] =
+            back ? layout->sizes[i - back] : placed_size(plan, symbols, plan->placed[i].type);
+        layout->offsets[i] = SIZE_MAX;
+    }
+}
+
+/* live[s]: of all that is in use during step s. Returns the most of them. */
+static size_t compute_live(const struct plan *plan, const struct layout *layout)
+{
+    size_t now = 0, most = 0, *live = layout->live; /* first: changes, modulo 2^64 */
+    memset(live, 0, (plan->n_steps + 1u) * sizeof *live);
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (needs_room(plan, layout, i)) {
+            live[plan->placed[i].first] += room_of(plan, layout, i);
+            live[plan->placed[i].last + 1] -= room_of(plan, layout, i);
+        }
+    for (uint32_t s = 0; s <= plan->n_steps; s++) {
+        live[s] = now += live[s];
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
+                               const struct layout *layout, size_t *slab_size)
+{
+    compute_sizes(plan, symbols, layout);
+    TRY(place_in_order(plan, layout));
+    const size_t live = compute_live(plan, layout);
+    *slab_size = end_of(plan, layout);
+    if (layout->thorough && plan->n_placed <= MOST_COMPARED) {
+        TRY(place_by_need(plan, layout, *slab_size, live));
+        *slab_size = end_of(plan, layout);
+    }
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (plan->placed[i].back)
+            layout->offsets[i] = layout->offsets[i - plan->placed[i].back];
+    return NULL;
+}
