@@ -55,7 +55,9 @@
 #define P(i) ((T)uniform->params[i])
 #define K(constant) ((T)(constant))
 #define COUNT ((T)uniform->count)
-#define WHEN(i, a, b) (uniform->params[i] != 0 ? (a) : (b))
+/* Decided before the loop: see LOOP. Rows ask parameter 0 only. */
+#define WHEN(i, a, b) WHEN_##i(a, b)
+#define WHEN_0(a, b) (when ? (a) : (b))
 #define OPT(operand, a) (uniform->present[(#operand)[0] - 'X'] ? (operand) : (a))
 #define LAST(a, b) (uniform->last ? (a) : (b))
 #define SEL(truth, a, b) ((truth) ? (a) : (b))
@@ -246,11 +248,20 @@ C_OR_OWN(ATANH, atanh)
 #define LOAD(element) (element)
 #endif
 
-#define LOOP(body)                                                                                 \
+#define LOOP_ONCE(body)                                                                            \
+    INDEPENDENT                                                                                    \
+    for (int64_t i = 0; i < n; i++)                                                                \
+        body;
+/* A row that has no WHEN keeps one of the two loops. */
+#define LOOP(id, body)                                                                             \
     do {                                                                                           \
-        INDEPENDENT                                                                                \
-        for (int64_t i = 0; i < n; i++)                                                            \
-            body;                                                                                  \
+        if (chooses_##id() && uniform->params[0] != 0) {                                           \
+            const bool when = true;                                                                \
+            LOOP_ONCE(body)                                                                        \
+        } else {                                                                                   \
+            const bool when = false;                                                               \
+            LOOP_ONCE(body)                                                                        \
+        }                                                                                          \
     } while (0)
 
 #define LOOP_PARAMS                                                                                \
@@ -275,9 +286,9 @@ C_OR_OWN(ATANH, atanh)
 #define LOOPS_1(id, R)                                                                             \
     LOOP_BEGIN(id, R)                                                                              \
     if (so == 1 && sx == 1)                                                                        \
-        LOOP(o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform));                                     \
+        LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform, when));                           \
     else                                                                                           \
-        LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), 0, 0, uniform));                           \
+        LOOP(id, o[i * so] = evaluate_##id(LOAD(x[i * sx]), 0, 0, uniform, when));                 \
     }
 
 #define LOOPS_2(id, R)                                                                             \
@@ -285,15 +296,15 @@ C_OR_OWN(ATANH, atanh)
     const T *y = in[1];                                                                            \
     const int64_t sy = in_step[1];                                                                 \
     if (so == 1 && sx == 1 && sy == 1) {                                                           \
-        LOOP(o[i] = evaluate_##id(LOAD(x[i]), LOAD(y[i]), 0, uniform));                            \
+        LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), LOAD(y[i]), 0, uniform, when));                  \
     } else if (so == 1 && sx == 1 && sy == 0) {                                                    \
         const T b = LOAD(*y);                                                                      \
-        LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, 0, uniform));                                     \
+        LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), b, 0, uniform, when));                           \
     } else if (so == 1 && sx == 0 && sy == 1) {                                                    \
         const T a = LOAD(*x);                                                                      \
-        LOOP(o[i] = evaluate_##id(a, LOAD(y[i]), 0, uniform));                                     \
+        LOOP(id, o[i] = evaluate_##id(a, LOAD(y[i]), 0, uniform, when));                           \
     } else {                                                                                       \
-        LOOP(o[i * so] = evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), 0, uniform));             \
+        LOOP(id, o[i * so] = evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), 0, uniform, when));   \
     }                                                                                              \
     }
 /* IR_VARIADIC: a fold, two operands at a time. */
@@ -306,29 +317,34 @@ _Static_assert(IR_VARIADIC == 255, "the macro above is named after the number");
     const int64_t sy = in_step[1], sz = in_step[2];                                                \
     if (so == 1 && sx == 1 && sy == 0 && sz == 0) {                                                \
         const T b = LOAD(*y), c = LOAD(*z);                                                        \
-        LOOP(o[i] = evaluate_##id(LOAD(x[i]), b, c, uniform));                                     \
+        LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), b, c, uniform, when));                           \
     } else {                                                                                       \
-        LOOP(o[i * so] =                                                                           \
-                 evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), LOAD(z[i * sz]), uniform));       \
+        LOOP(id, o[i * so] = evaluate_##id(LOAD(x[i * sx]), LOAD(y[i * sy]), LOAD(z[i * sz]),      \
+                                           uniform, when));                                        \
     }                                                                                              \
     }
 
 /* EW_WHERE moves elements without reading them: elementwise_where.c. */
-#define DEFINE(id, operands, R, expression)                                                        \
-    INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform)                        \
+#define DEFINE(id, operands, R, expression, text)                                                  \
+    INLINE bool chooses_##id(void)                                                                 \
     {                                                                                              \
-        (void)X, (void)Y, (void)Z, (void)uniform;                                                  \
+        return __builtin_strstr(text, "WHEN(") != NULL;                                            \
+    }                                                                                              \
+    INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when)             \
+    {                                                                                              \
+        (void)X, (void)Y, (void)Z, (void)uniform, (void)when;                                      \
         return (R)(expression);                                                                    \
     }                                                                                              \
     LOOPS_##operands(id, R)
-#define DEFINE_EW_SAME(id, operands, expression) DEFINE(id, operands, T, expression)
-#define DEFINE_EW_BOOL(id, operands, expression) DEFINE(id, operands, uint8_t, expression)
-#define DEFINE_EW_FIRST(id, operands, expression) DEFINE(id, operands, T, expression)
-#define DEFINE_EW_WHERE(id, operands, expression)
+#define DEFINE_EW_SAME(id, operands, expression, text) DEFINE(id, operands, T, expression, text)
+#define DEFINE_EW_BOOL(id, operands, expression, text)                                             \
+    DEFINE(id, operands, uint8_t, expression, text)
+#define DEFINE_EW_FIRST(id, operands, expression, text) DEFINE(id, operands, T, expression, text)
+#define DEFINE_EW_WHERE(id, operands, expression, text)
 
 #define OP(...)
 #define EW(id, versions, min, max, types, result, params, expression)                              \
-    DEFINE_##result(id, max, expression)
+    DEFINE_##result(id, max, expression, #expression)
 #include "ir/ops.def"
 #undef EW
 

@@ -63,6 +63,18 @@ SCALAR_FN float f32_with_sign(float a, float b)
     return f32_of((f32_bits(a) & 0x7fffffff) | (f32_bits(b) & 0x80000000));
 }
 
+/* All bits, or none. */
+SCALAR_FN uint32_t f32_mask(int truth)
+{
+    return truth ? UINT32_MAX : 0;
+}
+
+/* The bits of a where the mask has them set, else those of b. */
+SCALAR_FN uint32_t f32_choose(uint32_t mask, uint32_t a, uint32_t b)
+{
+    return (a & mask) | (b & ~mask);
+}
+
 SCALAR_FN double f64_abs(double x)
 {
     return f64_of(f64_bits(x) & 0x7fffffffffffffff);

@@ -12,7 +12,7 @@
 #define F32_ROUNDER 0x1.8p+23f
 
 /* x = n ln(2) + r. n is F32_ROUNDER + n; ln(2) in two parts, of which the product with the first is exact. */
-SCALAR_FN float f32_exp_reduce(float x, float *shifted)
+SCALAR_FN float f32_exp_argument(float x, float *shifted)
 {
     *shifted = f32_fma(x, 0x1.715476p+0f, F32_ROUNDER);
     float n = *shifted - F32_ROUNDER;
@@ -30,6 +30,19 @@ SCALAR_FN float f32_expm1_reduced(float r)
     return f32_fma(r * r, p, r);
 }
 
+/*
+ * exp(r): the polynomial is of what is near 1, not of what is near 0 as above: two operations less, for 0.2 ulp.
+ */
+SCALAR_FN float f32_exp_reduced(float r)
+{
+    float p = f32_fma(r, 0x1.6a4d6p-10f, 0x1.12398ep-7f);
+    p = f32_fma(p, r, 0x1.5558bp-5f);
+    p = f32_fma(p, r, 0x1.555492p-3f);
+    p = f32_fma(p, r, 0x1.fffffcp-2f);
+    p = f32_fma(p, r, 1.0f);
+    return f32_fma(p, r, 1.0f);
+}
+
 /* 2^n for -126 <= n <= 127, from F32_ROUNDER + n. */
 SCALAR_FN float f32_power_of_2(float shifted)
 {
@@ -37,36 +50,43 @@ SCALAR_FN float f32_power_of_2(float shifted)
 }
 
 /*
- * Beyond -104 the result is 0, and nothing is computed of which a processor would have to make denormals;
- * where the result is one, its power of two is 2^64 too high at first.
+ * In the bits of F32_ROUNDER + 126 + n, the exponent that 2^(n-1) has as a float is the lowest byte. So n is
+ * bounded there: to 129 above, which gives infinity, also where the sum was negative, and NaN is in r. Below, the
+ * power has two factors, so that denormals are rounded once. Choices are few and each about another number:
+ * compilers join those about one number to branches, of which they make more comparisons than there were.
  */
 SCALAR_FN float f32_exp(float x)
 {
-    float bounded = x < -104.0f ? 0.0f : x, shifted;
-    bounded = bounded > 89.0f ? 89.0f : bounded;
-    float e = 1.0f + f32_expm1_reduced(f32_exp_reduce(bounded, &shifted));
-    int low = bounded < -86.0f;
-    uint32_t exponent = (f32_bits(shifted) << 23) + (low ? (uint32_t)64 << 23 : 0);
-    float y = f32_of(f32_bits(e) + exponent) * (low ? 0x1p-64f : 1.0f);
-    y = x > 0x1.62e42ep+6f ? INFINITY : y;
-    y = x < -104.0f ? 0.0f : y;
-    return x != x ? x : y;
+    const float ROUNDER = F32_ROUNDER + 126.0f;
+    const uint32_t ZERO = 0x4b40007e; /* ROUNDER's bits: n = 0 */
+    uint32_t bits = f32_bits(f32_fma(x, 0x1.715476p+0f, ROUNDER));
+    bits = bits > ZERO + 129 ? ZERO + 129 : bits;
+    float n = f32_of(bits) - ROUNDER;
+    float r = f32_fma(n, 0x1.05c61p-29f, f32_fma(n, -0x1.62e43p-1f, x));
+    float p = f32_exp_reduced(r);
+    uint32_t normal = bits < ZERO - 124 ? ZERO - 124 : bits;
+    float rest = f32_of(((bits - normal) << 23) + 0x40000000); /* 2 or less */
+    float y = p * f32_of(normal << 23) * rest;
+    return x < -104.0f ? 0.0f : y;
 }
 
-/* Computed as half of it, whose power of two always exists. Near 0, where the half could be denormal: x. */
+/*
+ * Computed as half of it, whose power of two always exists. Near 0, where the half could be denormal: x. From
+ * 2^-26 down the power does not count any more.
+ */
 SCALAR_FN float f32_expm1(float x)
 {
     float bounded = x > 89.0f ? 89.0f : x, shifted;
-    bounded = bounded < -18.0f ? -18.0f : bounded;
-    float e = f32_expm1_reduced(f32_exp_reduce(bounded, &shifted));
+    float e = f32_expm1_reduced(f32_exp_argument(bounded, &shifted));
     float half = f32_power_of_2(shifted - 1.0f), y = 2.0f * f32_fma(half, e, half - 0.5f);
+    y = shifted < F32_ROUNDER - 26.0f ? -1.0f : y;
     return f32_abs(x) < 0x1p-25f ? x : y;
 }
 
 /* exp(x) - 1 for -87 <= x <= 87. */
 SCALAR_FN float f32_expm1_bounded(float x)
 {
-    float shifted, e = f32_expm1_reduced(f32_exp_reduce(x, &shifted));
+    float shifted, e = f32_expm1_reduced(f32_exp_argument(x, &shifted));
     float power = f32_power_of_2(shifted);
     return f32_fma(power, e, power - 1.0f);
 }
@@ -76,14 +96,13 @@ SCALAR_FN float f32_tanh(float x)
 {
     float a = f32_abs(x), z = a * a, shifted;
     float bounded = a > 9.02f ? 9.02f : a;
-    float e = f32_expm1_reduced(f32_exp_reduce(2.0f * bounded, &shifted));
-    float power = f32_power_of_2(shifted), large = 1.0f - 2.0f / (f32_fma(power, e, power) + 1.0f);
-    float p = f32_fma(z, -0x1.9921a2p-8f, 0x1.58e518p-6f);
-    p = f32_fma(p, z, -0x1.b91e7ep-5f);
-    p = f32_fma(p, z, 0x1.110ceep-3f);
-    p = f32_fma(p, z, -0x1.55554ap-2f);
+    float e = f32_exp_reduced(f32_exp_argument(2.0f * bounded, &shifted));
+    float large = 1.0f - 2.0f / f32_fma(f32_power_of_2(shifted), e, 1.0f);
+    float p = f32_fma(z, 0x1.0d5176p-6f, -0x1.af7d36p-5f);
+    p = f32_fma(p, z, 0x1.10cefcp-3f);
+    p = f32_fma(p, z, -0x1.555452p-2f);
     float small = f32_fma(a * z, p, a);
-    return f32_with_sign(a < 0.55f ? small : large, x);
+    return f32_with_sign(z < 0.3025f ? small : large, x);
 }
 
 /*

@@ -83,21 +83,29 @@ SCALAR_FN float f32_round(float x)
 /*
  * exp(y log|x|) with the sign of x where y is odd; NaN where x is negative and y no integer, as in IEEE 754.
  * Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
+ *
+ * What is chosen by y alone is chosen by bits that are all set or not: y may be one number for a whole loop,
+ * and gcc 12 makes no vectors of choices by a truth value from outside.
  */
 SCALAR_FN float f32_pow(float x, float y)
 {
-    float a = f32_abs(x);
-    int integer = f32_round(y) == y, odd = integer && f32_round(0.5f * y) != 0.5f * y;
-    double exponent = a == 1.0f ? (y != y ? (double)y : 0) : (double)y * wide_log((double)a);
-    float z = (float)wide_exp(exponent);
-    z = odd ? f32_with_sign(z, x) : z;
-    z = x < 0.0f && a < INFINITY && !integer ? NAN : z;
-    z = y == 0.0f || x == 1.0f ? 1.0f : z;
-    z = y == 1.0f ? x : z;
-    z = y == 2.0f ? x * x : z;
-    z = y == 3.0f ? x * x * x : z;
-    z = y == -1.0f ? 1.0f / x : z;
-    return y == 0.5f ? (x == -INFINITY ? INFINITY : sqrtf(x) + 0.0f) : z;
+    float a = f32_abs(x), half = 0.5f * y;
+    uint32_t integer = f32_mask(f32_round(y) == y),
+             odd = integer & f32_mask(f32_round(half) != half);
+    /* Infinity becomes a finite exponent, so that its product with log(1) is 0. */
+    uint64_t finite = f32_abs(y) == INFINITY ? ~((uint64_t)0x380 << 52) : UINT64_MAX;
+    double bounded = f64_of(f64_bits((double)y) & finite);
+    uint64_t not_zero = y == 0.0f ? 0 : UINT64_MAX; /* pow(x, 0) is 1, even of NaN */
+    float z = (float)wide_exp(bounded * f64_of(f64_bits(wide_log((double)a)) & not_zero));
+    uint32_t bits = f32_bits(z) | (f32_bits(x) & odd & 0x80000000);
+    bits |= x < 0.0f && a < INFINITY ? ~integer & 0x7fc00000 : 0;
+    bits = x == 1.0f ? 0x3f800000 : bits;
+    bits = f32_choose(f32_mask(y == 1.0f), f32_bits(x), bits);
+    bits = f32_choose(f32_mask(y == 2.0f), f32_bits(x * x), bits);
+    bits = f32_choose(f32_mask(y == 3.0f), f32_bits(x * x * x), bits);
+    bits = f32_choose(f32_mask(y == -1.0f), f32_bits(1.0f / x), bits);
+    float root = x == -INFINITY ? INFINITY : sqrtf(x) + 0.0f;
+    return f32_of(f32_choose(f32_mask(y == 0.5f), f32_bits(root), bits));
 }
 
 /* The same in double, for what is no such product by the C library. */

@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Times single operators in tssa and in ONNX Runtime: one thread, in turn, in one process.
+
+    bench/operators.py                        all of CASES
+    bench/operators.py exp softmax            those whose name is one of these words
+    bench/operators.py --against OLD.so ...   another build of tssa, too
+    bench/operators.py --record bench/results/2026-01-31-operators
+
+Columns: the least microseconds of a run, over blocks of runs that alternate; `ratio` is
+tssa's by ONNX Runtime's.  Results must agree.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+import versus_ort as versus
+
+IMAGE = (1, 64, 80, 80)
+
+
+class Case(NamedTuple):
+    """An operator on random inputs of these shapes; constants are weights or operands."""
+
+    op: str
+    inputs: list
+    constants: list = []  # shapes of random numbers, or arrays
+    attributes: dict = {}
+    low: float = -2.0
+    high: float = 2.0
+
+
+def ints(*values: int) -> np.ndarray:
+    return np.array(values, np.int64)
+
+
+def number(value: float) -> np.ndarray:
+    return np.array(value, np.float32)
+
+
+CASES = {
+    # Functions and activations.
+    "exp": Case("Exp", [IMAGE]),
+    "log": Case("Log", [IMAGE], low=0.01),
+    "sin": Case("Sin", [IMAGE]),
+    "cos": Case("Cos", [IMAGE]),
+    "tanh": Case("Tanh", [IMAGE]),
+    "erf": Case("Erf", [(3136, 384)]),
+    "sigmoid": Case("Sigmoid", [IMAGE]),
+    "softplus": Case("Softplus", [IMAGE]),
+    "elu": Case("Elu", [IMAGE]),
+    "gelu": Case("Gelu", [(3136, 384)]),
+    "mish": Case("Mish", [IMAGE]),
+    "hardswish": Case("HardSwish", [IMAGE]),
+    "hardsigmoid": Case("HardSigmoid", [IMAGE]),
+    "leakyrelu": Case("LeakyRelu", [IMAGE]),
+    "atan": Case("Atan", [IMAGE]),
+    "pow2": Case("Pow", [IMAGE], [number(2)]),
+    "pow3": Case("Pow", [IMAGE], [number(3)]),
+    "pow0.5": Case("Pow", [IMAGE], [number(0.5)], low=0.01),
+    "pow1.7": Case("Pow", [IMAGE], [number(1.7)], low=0.01),
+    # Arithmetic.
+    "sqrt": Case("Sqrt", [IMAGE], low=0.01),
+    "reciprocal": Case("Reciprocal", [IMAGE], low=0.01),
+    "neg": Case("Neg", [IMAGE]),
+    "abs": Case("Abs", [IMAGE]),
+    "relu": Case("Relu", [IMAGE]),
+    "floor": Case("Floor", [IMAGE]),
+    "round": Case("Round", [IMAGE]),
+    "div": Case("Div", [IMAGE, IMAGE], low=0.5),
+    "addbc": Case("Add", [IMAGE, (1, 64, 1, 1)]),
+    # Lines and reductions.
+    "softmax": Case("Softmax", [(64, 3, 49, 49)], attributes={"axis": -1}),
+    "softmax21": Case("Softmax", [(8732, 21)], attributes={"axis": -1}),
+    "softmax1000": Case("Softmax", [(64, 1000)], attributes={"axis": -1}),
+    "softmax_c": Case("Softmax", [(1, 21, 80, 80)], attributes={"axis": 1}),
+    "logsoftmax": Case("LogSoftmax", [(64, 3, 49, 49)], attributes={"axis": -1}),
+    "layernorm": Case("LayerNormalization", [(8, 197, 192)], [(192,), (192,)], {"axis": -1}),
+    "instancenorm": Case("InstanceNormalization", [(1, 64, 64, 64)], [(64,), (64,)]),
+    "reducesum_last": Case("ReduceSum", [(3136, 384)], [ints(-1)]),
+    "reducemean_hw": Case("ReduceMean", [IMAGE], [ints(2, 3)]),
+    "reducemean_c": Case("ReduceMean", [IMAGE], [ints(1)]),
+    "reducesumsq": Case("ReduceSumSquare", [(300, 10)], [ints(1)], {"keepdims": 0}),
+    "reducemax_last": Case("ReduceMax", [(3136, 384)], [ints(-1)]),
+    "gap": Case("GlobalAveragePool", [IMAGE]),
+    "argmax": Case("ArgMax", [(8400, 80)], attributes={"axis": 1}),
+    "argmax_mid": Case("ArgMax", [(1, 80, 8400)], attributes={"axis": 1}),
+    "cumsum": Case("CumSum", [(100, 6400)], [np.array(1)]),
+    # Windows and samples.
+    "maxpool": Case(
+        "MaxPool",
+        [(1, 64, 80, 100)],
+        attributes={"kernel_shape": [3, 3], "pads": [1] * 4, "strides": [2, 2]},
+    ),
+    "avgpool": Case(
+        "AveragePool", [IMAGE], attributes={"kernel_shape": [3, 3], "pads": [1] * 4}
+    ),
+    "gridsample": Case("GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)]),
+    "resize_nearest": Case(
+        "Resize",
+        [(1, 64, 40, 40)],
+        [np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32)],
+        {"coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"},
+    ),
+    "resize_linear": Case(
+        "Resize",
+        [(1, 32, 40, 40)],
+        [np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32)],
+        {"mode": "linear"},
+    ),
+    # Recurrent layers.
+    "lstm": Case(
+        "LSTM",
+        [(20, 2, 32)],
+        [(2, 192, 32), (2, 192, 48), (2, 384)],
+        {"direction": "bidirectional", "hidden_size": 48},
+    ),
+    "gru": Case("GRU", [(20, 2, 32)], [(1, 144, 32), (1, 144, 48)], {"hidden_size": 48}),
+    # Products.
+    "conv3x3": Case("Conv", [(1, 64, 40, 40)], [(64, 64, 3, 3)], {"pads": [1] * 4}),
+    "conv1x1": Case("Conv", [(1, 128, 40, 40)], [(128, 128, 1, 1)]),
+    "conv_dw3": Case(
+        "Conv", [(1, 96, 40, 40)], [(96, 1, 3, 3)], {"group": 96, "pads": [1] * 4}
+    ),
+    "matmul_vit": Case("MatMul", [(1, 197, 192)], [(192, 768)]),
+    "gemm_row": Case("Gemm", [(1, 1024)], [(1000, 1024), (1000,)], {"transB": 1}),
+    # Movement and selection.
+    "transpose_last": Case("Transpose", [(1, 84, 8400)], attributes={"perm": [0, 2, 1]}),
+    "transpose": Case("Transpose", [(8, 197, 3, 64)], attributes={"perm": [0, 2, 1, 3]}),
+    "concat": Case("Concat", [IMAGE, IMAGE], attributes={"axis": 1}),
+    "topk": Case("TopK", [(1, 8400)], [ints(100)]),
+}
+
+
+def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
+    """Also makes the inputs."""
+    from onnx import TensorProto, helper, numpy_helper, save
+
+    random = np.random.default_rng(1)
+
+    def numbers(shape) -> np.ndarray:
+        return random.uniform(case.low, case.high, shape).astype(np.float32)
+
+    inputs = {f"x{i}": numbers(shape) for i, shape in enumerate(case.inputs)}
+    constants = [
+        numpy_helper.from_array(c if isinstance(c, np.ndarray) else numbers(c) / 8, f"c{i}")
+        for i, c in enumerate(case.constants)
+    ]
+    outputs = ["y", "z"] if case.op == "TopK" else ["y"]
+    node = helper.make_node(
+        case.op, [*inputs, *(c.name for c in constants)], outputs, **case.attributes
+    )
+    types = {"ArgMax": TensorProto.INT64}
+    graph = helper.make_graph(
+        [node],
+        case.op,
+        [helper.make_tensor_value_info(n, 1, list(v.shape)) for n, v in inputs.items()],
+        [
+            helper.make_tensor_value_info(
+                n, types.get(case.op, 7 if n == "z" else TensorProto.FLOAT), None
+            )
+            for n in outputs
+        ],
+        constants,
+    )
+    save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9),
+        path,
+    )
+    return inputs
+
+
+def least(calls: dict, seconds: float) -> dict[str, float]:
+    """Microseconds, of blocks that alternate."""
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(versus.BLOCKS):
+        for name, call in calls.items():
+            samples = versus.time_runs(call, 1_000_000, seconds / versus.BLOCKS)
+            best[name] = min(best[name], float(samples.min()) / 1e3)
+    return best
+
+
+def measure(case: Case, libraries: dict, seconds: float) -> dict[str, float]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model.onnx"
+        inputs = write_model(case, path)
+        ort = versus.Ort(path, 1, inputs)
+        engines = {n: versus.Tssa(lib, path, 1, inputs) for n, lib in libraries.items()}
+        for engine in engines.values():
+            for ours, theirs in zip(engine.results(), ort.results()):
+                if found := versus.difference(ours, theirs):
+                    raise ValueError(found)
+        ort.bind()
+        calls = {"ort": ort.call()}
+        calls |= {name: engine.call(True) for name, engine in engines.items()}
+        return least(calls, seconds)
+
+
+def row(name: str, case: Case, times: dict[str, float]) -> str:
+    shapes = " ".join(str(list(shape)) for shape in case.inputs)
+    figures = " | ".join(versus.figure(time) for time in times.values())
+    return f"| {name} | {case.op} | {shapes} | {figures} | {times['tssa'] / times['ort']:.2f} |"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME")
+    parser.add_argument(
+        "--library", type=Path, default=versus.ROOT / "build/release/libtssa.so"
+    )
+    parser.add_argument("--against", type=Path, metavar="LIBRARY")
+    parser.add_argument("--seconds", type=float, default=0.5, help="per operator and engine")
+    parser.add_argument("--record", type=Path, metavar="STEM", help="write STEM.md")
+    args = parser.parse_args()
+    os.environ["OMP_NUM_THREADS"] = "1"
+    from tssa_ctypes import Library, TssaError
+
+    libraries = {"tssa": Library(args.library)}
+    if args.against:
+        libraries["before"] = Library(args.against)
+    columns = " | ".join(["ORT", *libraries])
+    head = f"| case | operator | inputs | {columns} | ratio |\n|---|---|---"
+    head += "|--:" * (len(libraries) + 2) + "|"
+    print(head, flush=True)
+    lines, failed, loads = [], 0, []
+    for name, case in CASES.items():
+        if args.names and name not in args.names:
+            continue
+        try:
+            line = row(name, case, measure(case, libraries, args.seconds))
+        except (TssaError, ValueError) as error:
+            line, failed = f"| {name} | {case.op} | {error} |", failed + 1
+        lines.append(line)
+        loads.append(os.getloadavg()[0])
+        print(line, flush=True)
+    if args.record:
+        about = versus.machine()
+        text = [
+            f"# Single operators: tssa and ONNX Runtime, {about['date']}",
+            "",
+            f"tssa {about['tssa']}, ONNX Runtime {about['onnxruntime']}; {about['cpu']}, "
+            f"{about['cores']} cores, {about['system']}. Load average while measuring: "
+            f"{min(loads):.1f} to {max(loads):.1f}.",
+            "",
+            "Made by `bench/operators.py --record`, which explains the columns (microseconds).",
+            "",
+        ]
+        args.record.with_suffix(".md").write_text("\n".join([*text, head, *lines]) + "\n")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
