@@ -6,6 +6,7 @@
  */
 #include <math.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/lines.h"
 
 struct batch_norm {
@@ -56,6 +57,16 @@ static void measure(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
+/* The same operations as in `apply`, without copies in double. */
+VECTOR_PROCEDURE(normalize_floats,
+                 (const float *restrict x, float *restrict y, int64_t n, double mean, double factor,
+                  double bias),
+                 (x, y, n, mean, factor, bias))
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (float)(((double)x[i] - mean) * factor + bias);
+}
+
 static void apply(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
@@ -64,6 +75,11 @@ static void apply(void *context, void *scratch, int64_t begin, int64_t end)
         int64_t c = plane % w->channels;
         double factor = w->scale[c] / sqrt(w->variance[c] + w->state->epsilon);
         double mean = w->mean[c], bias = w->bias[c];
+        if (w->in->dtype == TSSA_FLOAT) {
+            normalize_floats((const float *)w->in->data + plane * w->size,
+                             (float *)w->out->data + plane * w->size, w->size, mean, factor, bias);
+            continue;
+        }
         load_doubles(w->in, plane * w->size, 1, w->size, x);
         for (int64_t i = 0; i < w->size; i++)
             x[i] = (x[i] - mean) * factor + bias;

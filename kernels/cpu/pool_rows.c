@@ -132,6 +132,10 @@ static int64_t source_row(const struct pool_rows *rows, int64_t row)
 {
     const struct window *w = rows->window;
     int64_t source = 0, scale = 1;
+    if (w->rank == 2) { /* without divisions, which take longer than short rows */
+        row -= w->pad_begin[0];
+        return row >= 0 && row < w->in[0] ? row : -1;
+    }
     for (int d = w->rank - 2; d >= 0; d--) {
         int64_t at = row % rows->plane[d] - w->pad_begin[d];
         if (at < 0 || at >= w->in[d])
@@ -163,6 +167,8 @@ static int64_t start_of(const struct pool_rows *rows, const int64_t *sizes, cons
 {
     const int last = rows->window->rank - 1;
     int64_t at = 0, pitch = rows->plane[last];
+    if (last == 1)
+        return row * steps[0] * pitch;
     for (int d = last - 1; d >= 0; d--) {
         at += row % sizes[d] * steps[d] * pitch;
         row /= sizes[d];
