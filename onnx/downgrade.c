@@ -780,12 +780,13 @@ static tssa_status *try_instead(struct attempt *attempt, const struct ir_op *op,
     tssa_status *status = NULL;
     for (size_t i = 0; i < instead->count && !status; i++)
         status = try_node(attempt, instead->ops[i]);
-    if (!status || !attempt->yields || tssa_status_code(status) != TSSA_UNSUPPORTED)
+    bool slow = onnx_hazard_is_slow(instead->hazard); /* no reason for another opset */
+    if (!status || !(attempt->yields || slow) || tssa_status_code(status) != TSSA_UNSUPPORTED)
         return status_prefix(status, "hazard %s, in the place of %s",
                              onnx_hazard(instead->hazard).name, op->info->name);
     tssa_status_free(status);
     instead->unsaid = attempt->opset;
-    attempt->met |= UINT64_C(1) << instead->hazard;
+    attempt->met |= (uint64_t)!slow << instead->hazard;
     return try_node(attempt, op);
 }
 

@@ -64,6 +64,8 @@ struct export
 
 /* Finds the ops that are written as others: before anything is asked about values by their ids. */
 tssa_status *export_avoid_hazards(struct export *export);
+/* Is it a matter of time alone? */
+bool onnx_hazard_is_slow(size_t index);
 /* What the op is written as at the opset of the export; NULL: as itself. */
 struct export_ops *export_instead(const struct export *export, const struct ir_op *op);
 /* Of the return of a block: must the result be a copy? */

@@ -34,6 +34,11 @@ tssa_hazard_info onnx_hazard(size_t index)
                               .model = hazard->model};
 }
 
+bool onnx_hazard_is_slow(size_t index)
+{
+    return hazards[index].slow != NULL;
+}
+
 /* NULL: the row is not to be avoided. */
 static const struct hazard *row(const struct export *export, size_t index)
 {
@@ -198,8 +203,10 @@ static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
     size_t last = 0;
     for (size_t i = 0; i < HAZARD_COUNT && rewrite->made.count == 0; i++) {
         const struct hazard *hazard = row(export, i);
-        if (hazard && hazard->ops)
+        if (hazard && hazard->ops && rewrite->op->exact)
             hazard->ops(rewrite, rewrite->op);
+        if (hazard && hazard->slow && rewrite->op->origin == IR_ORIGIN_MADE)
+            hazard->slow(rewrite, rewrite->op);
         last = i;
     }
     if (rewrite->failed)
@@ -207,11 +214,11 @@ static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
     return rewrite->made.count ? keep_rewrite(export, rewrite, last) : NULL;
 }
 
-/* Nodes of the model stay what they are, and so do those that passes made of them. */
+/* Nodes of the model stay what they are; what passes made of them, too, unless it is to be exact, or is slow. */
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct export *export = context;
-    if (!op->exact)
+    if (!op->exact && op->origin != IR_ORIGIN_MADE)
         return NULL;
     struct hazard_rewrite rewrite = {.export = export, .op = op};
     vec_init(&rewrite.made, export->allocator);
@@ -227,6 +234,6 @@ tssa_status *export_avoid_hazards(struct export *export)
 
 struct export_ops *export_instead(const struct export *export, const struct ir_op *op)
 {
-    struct export_ops *ops = op->exact ? map_get(&export->rewritten, &op->id, sizeof op->id) : NULL;
+    struct export_ops *ops = map_get(&export->rewritten, &op->id, sizeof op->id);
     return ops && ops->unsaid == export->opset ? NULL : ops;
 }

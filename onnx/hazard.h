@@ -5,7 +5,7 @@
  * exporter's own, in its scratch memory, that are in no block.
  *
  * A hazard is a row and a function in hazards/NAME.c. For nodes that are the model's own nothing is done that
- * changes what they compute in any runtime: they are in the model as it was, too.
+ * changes what they compute in any runtime, or how fast: they are in the model as it was, too.
  */
 #ifndef TSSA_ONNX_HAZARD_H
 #define TSSA_ONNX_HAZARD_H
@@ -28,6 +28,7 @@ struct hazard {
     bool (*shape)(const struct ir_op *results, uint32_t index); /* its shape must be written */
     /* Makes what the op is written as, or nothing. */
     void (*ops)(struct hazard_rewrite *rewrite, const struct ir_op *op);
+    void (*slow)(struct hazard_rewrite *rewrite, const struct ir_op *op);
 };
 
 #define HAZARD(kind, name, ...) HAZARD_FUNCTION_##kind(hazard_##name)
@@ -35,8 +36,10 @@ struct hazard {
 #define HAZARD_FUNCTION_shape(function) bool function(const struct ir_op *results, uint32_t index);
 #define HAZARD_FUNCTION_ops(function)                                                              \
     void function(struct hazard_rewrite *rewrite, const struct ir_op *op);
+#define HAZARD_FUNCTION_slow(function) HAZARD_FUNCTION_ops(function)
 #include "onnx/hazards.def"
 #undef HAZARD
+#undef HAZARD_FUNCTION_slow
 #undef HAZARD_FUNCTION_ops
 #undef HAZARD_FUNCTION_shape
 #undef HAZARD_FUNCTION_copy

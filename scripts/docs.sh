@@ -69,6 +69,9 @@ What is legal ONNX, and yet computed wrongly, refused, or unbearably slow in a r
 it. Nodes of the model that are still there stay what they were: a runtime that computes a ReduceSum of the
 model's own in double did so before.
 
+What is slow alone is written in another way wherever passes made it and the opset can say so;
+`tests/hazards/check.py TSSA_OPT --time` says what that brings.
+
 At an old opset that is asked for, which cannot say the way around (CumSum came with 11, the reductions of
 ScatterElements with 16), what passes made is written as it is, and the log has a warning. An opset that is not asked
 for is raised.

@@ -261,6 +261,36 @@ def where_zero_sign() -> Example:
     ), {"x": np.float32([-0.0, 0.0]), "b": np.bool_(True)}
 
 
+def gather_elements() -> Example:
+    """Numbers of a list, by a list of places."""
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Gather", ["places", "i"], ["place"]),
+            node("Gather", ["x", "place"], ["e"]),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, [])],
+        [value("more", np.bool_, []), value("e", np.float32, [])],
+    )
+    count = 100_000
+    return model(
+        [
+            node("Shape", ["places"], ["s"]),
+            node("Squeeze", ["s"], ["m"]),
+            node("Loop", ["m", ""], ["y"], body=body),
+        ],
+        [value("x", np.float32, ["K"]), value("places", np.int64, ["M"])],
+        [value("y", np.float32, ["M"])],
+    ), {
+        "x": np.arange(count, dtype=np.float32),
+        "places": np.arange(count) * 7919 % count - count // 2,
+    }
+
+
+# What takes too long: the operators of the file with the way around, and without.
+SLOW = {"gather_elements": ("GatherElements", "Gather")}
+
 MODELS: dict[str, Callable[[], Example]] = {
     f.__name__: f
     for f in (
@@ -274,5 +304,6 @@ MODELS: dict[str, Callable[[], Example]] = {
         integer_extreme,
         integer_reduced_extreme,
         where_zero_sign,
+        gather_elements,
     )
 }
