@@ -51,7 +51,8 @@ static enum exit_code open_model(struct rewrite *rewrite)
         model_bytes_read(arguments->model, arguments->common.memory_limit, &rewrite->bytes);
     const tssa_context_options options = {
         .struct_size = sizeof options,
-        .threads = arguments->common.threads,
+        /* Without a check nothing is run on more than one, and no plugin is missed. */
+        .threads = arguments->check ? arguments->common.threads : 1,
         .memory_limit = model_bytes_left(&rewrite->bytes, arguments->common.memory_limit),
         .log = log_note};
     if (!status)

@@ -12,7 +12,7 @@
  *
  *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that no
  *     other op uses), and no larger than MAX_REPLACED, but for views (Reshape), which copy nothing;
- *   - all that was folded in the graph adds no more to its constants than PASS_FILE_GROWTH, or than
+ *   - all that was folded in the graph adds no more to its constants than pass_file_growth, or than
  *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a node takes
  *     as many;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
@@ -141,7 +141,7 @@ static bool is_affordable(const struct pass_context *pass, const struct ir_op *o
     bool copies = !(op->info->flags & IR_ALIAS);
     if ((copies && bytes > MAX_REPLACED) || (bytes > MAX_RESULT && bytes > weight->freed))
         return false;
-    int64_t most = pass_is_for_session(pass) ? MAX_SESSION_GROWTH : PASS_FILE_GROWTH;
+    int64_t most = pass_is_for_session(pass) ? MAX_SESSION_GROWTH : pass_file_growth(pass);
     int64_t more = growth(weight, bytes);
     return more <= 0 || pass->graph->folded_growth + more <= most;
 }

@@ -5,9 +5,10 @@
  *     MatMul(E[tokens], W)   ->   (E W)[tokens]
  *
  * The first product of a decoder with an embedding is such a lookup. The product may be larger than what it is
- * made of. Where it exceeds the budget of a file (PASS_FILE_GROWTH), it is made when it adds no more than
- * one part in MAX_FILE_PART to all constants of the model: it saves a product in every iteration, a third of
- * the time of a small decoder.
+ * made of, though the table and the matrix go with their last use: rows of four gates take the place of rows of an
+ * embedding. Where it exceeds the budget of a file (pass_file_growth), and nobody has set one, it is made when it
+ * adds no more than one part in MAX_FILE_PART to all constants of the model: it saves a product in every
+ * iteration, a third of the time of a small decoder. A remark says the bytes.
  *
  *   needs   accesses (recover), an evaluator
  *   keeps   nothing of the last bits: the product of many rows may be summed in another order
@@ -105,7 +106,7 @@ static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
     return pass_insert(*constant, op);
 }
 
-static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
+static tssa_status *fold(struct pass_context *pass, struct ir_op *op, int64_t more)
 {
     const struct ir_op *rows = ir_operand(op, 0)->op;
     struct ir_value *params[1];
@@ -118,7 +119,9 @@ static tssa_status *fold(struct pass_context *pass, struct ir_op *op)
         params[0] = ir_operand(rows, rule_first_operand(rows));
     struct ir_op *access =
         rule_access_create(pass->graph, &constant->results[0], rule_of(rows), n_params, params);
-    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op, "rows of a table times a matrix are looked up"));
+    TRY(pass_remark(pass, TSSA_REMARK_APPLIED, op,
+                    "rows of a table times a matrix are looked up, in %lld bytes %s than before",
+                    (long long)(more < 0 ? -more : more), more < 0 ? "less" : "more"));
     return pass_replace(pass, op, access);
 }
 
@@ -126,14 +129,15 @@ static tssa_status *fold_if_small(struct pass_context *pass, struct ir_op *op, i
 {
     size_t all = 0;
     if (pass_is_for_session(pass))
-        return fold(pass, op);
-    if (pass->graph->folded_growth + more <= PASS_FILE_GROWTH) {
+        return fold(pass, op, more);
+    if (pass->graph->folded_growth + more <= pass_file_growth(pass)) {
         pass->graph->folded_growth += more > 0 ? more : 0;
-        return fold(pass, op);
+        return fold(pass, op, more);
     }
     TRY(ir_block_walk(pass->graph->body, add_constant, &all));
-    if (more <= (int64_t)(all / MAX_FILE_PART))
-        return fold(pass, op);
+    bool is_set = pass->options && pass->options->file_growth;
+    if (!is_set && more <= (int64_t)(all / MAX_FILE_PART))
+        return fold(pass, op, more);
     return pass_remark(
         pass, TSSA_REMARK_MISSED, op,
         "rows are not looked up in the product of table and matrix: the file would be "

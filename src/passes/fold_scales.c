@@ -12,7 +12,7 @@
  * A shift needs a bias, which MatMul has not, and before a Conv it must not meet padding, which is not shifted.
  * New weights are computed in double and rounded once. They are not made where one would not be finite, nor of
  * floats of two bytes, in which a factor costs bits, nor where others read the old ones and the file would grow
- * too much (PASS_FILE_GROWTH). Weights that are dequantised are no constants here: such models stay as they are.
+ * too much (pass_file_growth). Weights that are dequantised are no constants here: such models stay as they are.
  *
  *   needs   constants where they are (fold_constants)
  *   keeps   nothing of the last bits: a product is rounded elsewhere. A zero keeps its sign: a negative factor
@@ -424,7 +424,7 @@ static bool is_affordable(struct pass_context *pass, const struct product *p,
         *more += (int64_t)tensor_bytes(p->w) - freed(ir_operand(p->op, 1));
     if (*more <= 0 || pass_is_for_session(pass))
         return true;
-    if (pass->graph->folded_growth + *more > PASS_FILE_GROWTH)
+    if (pass->graph->folded_growth + *more > pass_file_growth(pass))
         return false;
     pass->graph->folded_growth += *more;
     return true;

@@ -67,8 +67,14 @@ bool pass_is_for_session(const struct pass_context *pass);
  * evaluated, merged, or moved without them. */
 bool pass_is_pinned(const struct pass_context *pass, const struct ir_op *op);
 
-/* Constants that passes compute may make a file so many bytes larger in all (ir_graph.folded_growth). */
+/* Constants that passes compute may make a file so many bytes larger in all (ir_graph.folded_growth): what the options
+ * say, or else PASS_FILE_GROWTH. */
 #define PASS_FILE_GROWTH ((int64_t)64 << 10)
+static inline int64_t pass_file_growth(const struct pass_context *pass)
+{
+    int64_t bytes = pass->options ? pass->options->file_growth : 0;
+    return bytes < 0 ? 0 : bytes ? bytes : PASS_FILE_GROWTH;
+}
 
 /* One remark about `op`, when somebody listens; printf-like. */
 __attribute__((format(printf, 4, 5))) tssa_status *pass_remark(const struct pass_context *pass,

@@ -232,6 +232,49 @@ static void writes_chosen_outputs(void **state)
     free(part);
 }
 
+/* Threads are for --check: without it no plugin is missed. */
+static void misses_no_plugins(void **state)
+{
+    char *before = xprintf("%s", getenv("TSSA_PLUGIN_DIR") ? getenv("TSSA_PLUGIN_DIR") : "");
+    setenv("TSSA_PLUGIN_DIR", *state, 1);
+    struct process_result looks = RUN(ssd, "-q"), checks = RUN(ssd, "-q", "--check", "1");
+    if (before[0])
+        setenv("TSSA_PLUGIN_DIR", before, 1);
+    else
+        unsetenv("TSSA_PLUGIN_DIR");
+    process_drop_announcements(&looks);
+    assert_string_equal(looks.err, "");
+    const char *note = strstr(checks.err, "note: there is no tssa-openmp.so");
+    assert_non_null(note);
+    assert_null(strstr(note + 1, "note: there is no tssa-openmp.so"));
+    process_result_free(&looks);
+    process_result_free(&checks);
+    free(before);
+}
+
+/* 48 KB of zeros are made where the file may grow by as much. */
+static void bounds_the_file(void **state)
+{
+    static const char program[] = "graph @g opset(\"\": 18) (%x: f32[12000]) -> (%y as \"y\") {\n"
+                                  "  %shape = Constant() {value = i64[1] [12000]}\n"
+                                  "  %zeros = ConstantOfShape(%shape)\n"
+                                  "  %y = Add(%x, %zeros)\n"
+                                  "  return(%y)\n"
+                                  "}\n";
+    char *path = xprintf("%s/zeros.tir", (char *)*state);
+    assert_null(file_write(&allocator_default, path, program, sizeof program - 1));
+    expect_good(RUN(path, "--passes", "fold_constants", "--remarks", "--file-growth", "10"),
+                "not folded: 48000 bytes");
+    expect_good(RUN(path, "--passes", "fold_constants", "--remarks", "--file-growth=0"),
+                "not folded: 48000 bytes");
+    struct process_result result =
+        RUN(path, "--passes", "fold_constants", "--remarks", "--file-growth", "47");
+    assert_null(strstr(result.out, "not folded"));
+    process_result_free(&result);
+    expect_refused(RUN(path, "--file-growth", "-1"), 2, "--file-growth -1");
+    free(path);
+}
+
 /* Shapes that the recorded inputs do not have: these are counted, and random ones are used. */
 static void checks_with_fixed_shapes(void **state)
 {
@@ -564,6 +607,8 @@ int main(void)
         cmocka_unit_test(checks),
         cmocka_unit_test(checks_with_fixed_shapes),
         cmocka_unit_test(writes_chosen_outputs),
+        cmocka_unit_test(bounds_the_file),
+        cmocka_unit_test(misses_no_plugins),
         cmocka_unit_test(tells_what_is_not_checked),
         cmocka_unit_test(checks_with_another_runtime),
         cmocka_unit_test(ends_another_runtime),

@@ -22,6 +22,7 @@ enum {
     KEY_REMARKS,
     KEY_SHAPE,
     KEY_OPSET,
+    KEY_GROWTH,
     KEY_CHECK,
     KEY_RUNTIME,
     KEY_VERIFY,
@@ -49,6 +50,10 @@ static const struct argp_option options[] = {
     {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
      "Write a model with these outputs only, and what they need; inputs stay", 2},
     {NULL, 'o', "OUT", 0, "Another way to say where", 2},
+    {"file-growth", KEY_GROWTH, "KIB", 0,
+     "Constants computed in advance may make the file so much larger in all (default 64, and up to "
+     "a quarter of all constants for products of tables)",
+     2},
     {"opset", KEY_OPSET, "N", 0,
      "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},
     {"keep-functions", KEY_FUNCTIONS, "none", OPTION_ARG_OPTIONAL,
@@ -239,6 +244,15 @@ static error_t parse_listing(const char *option, const char *argument, enum list
     return 0;
 }
 
+/* KiB become what tssa_optimize_options has. */
+static error_t parse_growth(const char *argument, int64_t *bytes)
+{
+    error_t error = argument_integer("--file-growth", argument, 0, INT64_C(1) << 40,
+                                     "a number of KiB, or 0", bytes);
+    *bytes = *bytes ? *bytes << 10 : -1;
+    return error;
+}
+
 /* Options that may have one word as their argument. */
 static error_t parse_word(int key, const char *argument, struct opt_arguments *arguments)
 {
@@ -294,6 +308,8 @@ static error_t parse_option(int key, const char *argument, struct opt_arguments 
     case KEY_STATS:
         arguments->stats = true;
         return 0;
+    case KEY_GROWTH:
+        return parse_growth(argument, &arguments->file_growth);
     case KEY_OPSET:
         return argument_integer(
             "--opset", argument, ONNX_OLDEST_OPSET, IR_NEWEST_OPSET,

@@ -30,6 +30,7 @@ struct opt_arguments {
     bool stats, verify_only, external_data;
     tssa_functions functions;
     int64_t opset;             /* 0: the model's */
+    int64_t file_growth;       /* as in tssa_optimize_options */
     int64_t check;             /* sets of random inputs; 0: no check */
     const char *check_runtime; /* a command that checks, too; NULL: none */
 };

@@ -146,6 +146,7 @@ static tssa_status *run_passes(struct rewrite *rewrite)
                                      .remark_user = &rewrite->remarks,
                                      .skipped = arguments->skipped.names,
                                      .n_skipped = arguments->skipped.count,
+                                     .file_growth = arguments->file_growth,
                                      .pass_done = pass_done,
                                      .pass_done_user = rewrite};
     if (arguments->passes_given) {
