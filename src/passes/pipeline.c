@@ -43,21 +43,20 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
         "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
         "hoist", "sequences", "unroll", "narrow_topk", "dead_code"
 
+/* What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps. */
+#define RAISE                                                                                      \
+    "recover", "sink_permutes", "forward_assigns", "merge_updates", "split_columns",               \
+        "scalar_replacement", "scan_outputs", "stack_concats", "stack_sequences", "sequence_maps", \
+        "ragged_rows"
+
 static const struct stage level_2[] = {
     STAGE(1, CONVERT),
     STAGE(8, CLEAN),
+    /* Products of one body are packed here: side by side, they are several once the loop is gone. */
+    STAGE(4, RAISE, "pack_matmuls", CLEAN),
+    /* How each loop is run is decided where nothing else is left to be raised. */
     STAGE(4,
-          "recover",
-          "sink_permutes",
-          "forward_assigns",
-          "merge_updates",
-          "split_columns",
-          "scalar_replacement",
-          "scan_outputs",
-          "stack_concats",
-          "stack_sequences",
-          "sequence_maps",
-          "ragged_rows",
+          RAISE,
           "distribute",
           "coalesce",
           "parallelize",
