@@ -276,18 +276,18 @@ static void test_packed_once(void **state)
     struct program p;
     struct run *run;
     int wrong;
-    long counts[4];
+    long counts[8]; /* the slab is still growing in the first ones */
     test_alloc_init(&counter);
     no_error(program_open(&p, &counter.allocator, "f32", true));
     no_error(run_create(p.plan, &counter.allocator, NULL, false, &run));
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < 8; i++) {
         long before = counter.count;
         no_error(convolve(run, TSSA_FLOAT, 1, constant_weights(), false, &wrong));
         assert_int_equal(wrong, 0);
         counts[i] = counter.count - before;
     }
-    assert_true(counts[3] <= counts[0]);
-    assert_int_equal(counts[3], counts[2]);
+    assert_true(counts[7] < counts[0]);
+    assert_int_equal(counts[7], counts[6]);
     run_free(run);
     program_close(&p);
     assert_int_equal(counter.live, 0);
