@@ -24,14 +24,14 @@ static size_t find(const tssa_model *model, const char *name)
 /* Cuts the text into names, which point into it. */
 static size_t split(char *text, const char **names)
 {
-    size_t count = 0;
-    for (char *next = text; next; count++) {
-        names[count] = next;
-        next = strchr(next, ',');
-        if (next)
-            *next++ = 0;
+    for (size_t count = 0;;) {
+        names[count++] = text;
+        char *comma = strchr(text, ',');
+        if (!comma)
+            return count;
+        *comma = 0;
+        text = comma + 1;
     }
-    return count;
 }
 
 static tssa_status *keep(tssa_model *model, size_t count, const char *const *names,
