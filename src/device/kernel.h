@@ -10,8 +10,8 @@
  *
  * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
  * memory with kernel_output, and fills it. It must check everything that inference cannot promise
- * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs never alias outputs
- * unless the kernel itself shares them (kernel_share) or takes them (kernel_take).
+ * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs alias outputs only where
+ * the kernel shares or takes them; but an element-wise row's output may lie where an input of its type lies.
  */
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H

@@ -56,19 +56,36 @@ static const struct lifetime *lifetime_of(const struct analysis *a, const struct
     return &a->lifetimes.values[value->id];
 }
 
-/* Remembers with operand 0 that this result of the step, the newest entry, may take its place. */
-static void offer_update(struct analysis *a, const struct step *step, const struct ir_value *result)
+/* May result 0 lie where this operand of the same type lies, which nobody reads after the step? An op that
+ * updates says so of operand 0, and takes it where that was planned. An element-wise one reads an element
+ * before it writes the one in its place; more than two operands of a variadic one are folded. */
+static bool may_lie_on(const struct analysis *a, const struct step *step, uint32_t operand)
 {
-    const struct ir_value *operand = ir_operand(step->op, 0);
-    bool takes = (step->op->info->flags & IR_UPDATE) && a->plan->last_uses[step->first_input];
-    if (takes && operand->op && operand->op->parent == step->op->parent &&
-        operand->type == result->type && !lifetime_of(a, result)->loop)
-        a->offers[operand->id] = (uint32_t)a->placed.count;
+    const struct ir_op *op = step->op;
+    const struct ir_value *value = ir_operand(op, operand);
+    if (op->info->flags & IR_UPDATE)
+        return operand == 0 && a->plan->last_uses[step->first_input];
+    return op->info->ew && (op->info->max_operands != IR_VARIADIC || op->n_operands <= 2) &&
+           lifetime_of(a, value)->last == step->index;
 }
 
-/* Stretches an entry over that of its update, which lies in the same place then. */
-static void join_update(struct analysis *a, const struct ir_value *value,
-                        struct plan_placed *placed)
+/* Remembers with an operand that result 0 of the step, the newest entry, may take its place. */
+static void offer_place(struct analysis *a, const struct step *step, const struct ir_value *result)
+{
+    for (uint32_t i = 0; i < step->n_inputs; i++) {
+        const struct ir_value *operand = ir_operand(step->op, i);
+        if (!operand || !operand->op || operand->op->parent != step->op->parent ||
+            operand->type != result->type || lifetime_of(a, result)->loop ||
+            lifetime_of(a, operand)->escapes || lifetime_of(a, operand)->loop ||
+            !may_lie_on(a, step, i))
+            continue;
+        a->offers[operand->id] = (uint32_t)a->placed.count;
+        return;
+    }
+}
+
+/* Stretches an entry over that of what takes its place. */
+static void join_place(struct analysis *a, const struct ir_value *value, struct plan_placed *placed)
 {
     const struct lifetime *life = lifetime_of(a, value);
     if (!a->offers[value->id] || life->loop)
@@ -94,11 +111,11 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
         .type = value->type,
         .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
     };
-    join_update(a, value, &placed);
+    join_place(a, value, &placed);
     if (!vec_push(&a->placed, placed))
         return status_out_of_memory();
     if (i == 0)
-        offer_update(a, step, value);
+        offer_place(a, step, value);
     return NULL;
 }
 

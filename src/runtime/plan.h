@@ -80,7 +80,7 @@ struct plan_placed {
     uint32_t first, last; /* step indices between which the memory is in use, both included */
     const struct ir_type *type;
     uint32_t
-        back; /* its memory is that of the entry so many before, which it updates; 0: its own */
+        back; /* its memory is that of the entry so many before, whose place it takes; 0: its own */
     const struct step
         *turns; /* the loop in whose iterations two places take turns; NULL: one place */
 };

@@ -268,12 +268,29 @@ static void test_updates(void **state)
         0);
 }
 
+/* The same for element-wise ops: of a type, and when the operand is done with. */
+static void test_element_wise(void **state)
+{
+    (void)state;
+    assert_int_equal(count_in_place(UPDATES("  %b = Abs@13(%a)\n  %c = Exp@13(%b)\n"
+                                            "  %z = Neg@13(%c)\n")),
+                     2);
+    assert_int_equal(count_in_place(UPDATES("  %b = Abs@13(%a)\n  %z = Add@14(%b, %a)\n")), 0);
+    assert_int_equal(count_in_place(UPDATES("  %b = Greater@13(%a, %u)\n  %c = Not@1(%b)\n"
+                                            "  %z = Not@1(%c)\n")),
+                     1);
+    assert_int_equal(count_in_place(UPDATES("  %b = Abs@13(%x)\n  %c = Max@13(%u, %b, %a)\n"
+                                            "  %z = Neg@13(%c)\n")),
+                     0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_lifetimes), cmocka_unit_test(test_chain_reuses_memory),
         cmocka_unit_test(test_little_is_unused), cmocka_unit_test(test_symbolic_sizes),
         cmocka_unit_test(test_results),          cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_element_wise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
