@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/float_mode.h"
 
 uint64_t executor_now(void)
 {
@@ -498,8 +499,8 @@ static tssa_status *find_needed(struct run *run, const bool *wanted)
     return NULL;
 }
 
-tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
-                              struct value *outputs, const bool *wanted)
+static tssa_status *execute(struct run *run, const struct value *const *inputs,
+                            struct value *outputs, const bool *wanted)
 {
     tssa_status *status = wanted ? find_needed(run, wanted) : NULL;
     if (!status)
@@ -518,6 +519,15 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     arena_clear(&run->strings);
     run->memory.held = run->slab.size + run->pool.peak_held;
     pool_trim(&run->pool);
+    return status;
+}
+
+tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
+                              struct value *outputs, const bool *wanted)
+{
+    const struct float_mode mode = float_mode_enter();
+    tssa_status *status = execute(run, inputs, outputs, wanted);
+    float_mode_leave(mode);
     return status;
 }
 

@@ -20,8 +20,8 @@
 #include "common/test_alloc.h"
 #include "common/xmalloc.h"
 
-#define WARM_UP                                                                                    \
-    20 /* outputs are made, then given; sizes are learnt, and once in 16 runs let go of */
+/* Outputs are made, then given; sizes are learnt, and let go of once in 16 runs. */
+#define WARM_UP 20
 #define RUNS 1000
 
 static void open_model(struct model_run *run, const char *path, int level,

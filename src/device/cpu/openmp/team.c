@@ -4,6 +4,8 @@
 
 #include <omp.h>
 
+#include "base/float_mode.h"
+
 void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *context)
 {
 #pragma omp parallel num_threads(threads)
@@ -12,7 +14,9 @@ void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *
         int64_t each = count / parts, rest = count % parts;
         int64_t begin = part * each + (part < rest ? part : rest);
         int64_t end = begin + each + (part < rest ? 1 : 0);
+        const struct float_mode mode = float_mode_enter();
         if (begin < end)
             body(context, begin, end);
+        float_mode_leave(mode);
     }
 }
