@@ -74,27 +74,40 @@ struct lane {
 
 /* ---- Arithmetic ----------------------------------------------------------------------------------- */
 
-/* Running sums, so that the loop vectorises; their order depends on n only. */
-#define LANES 16
-#define DOT(name, T)                                                                               \
+/* Sixteen running sums, in registers, and added up by halves; their order depends on n only. */
+#define LANES 4
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef float narrow_lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+#define PRODUCT(vector, sum, at)                                                                   \
+    do {                                                                                           \
+        vector a_part;                                                                             \
+        lanes b_part;                                                                              \
+        memcpy(&a_part, a + (at), sizeof a_part);                                                  \
+        memcpy(&b_part, b + (at), sizeof b_part);                                                  \
+        sum += __builtin_convertvector(a_part, lanes) * b_part;                                    \
+    } while (0)
+#define DOT(name, T, vector)                                                                       \
     VECTOR_FUNCTION(double, name, (const T *a, const double *b, int64_t n), (a, b, n))             \
     {                                                                                              \
-        double sums[LANES] = {0}, rest = 0;                                                        \
+        lanes sum_0 = {0}, sum_1 = {0}, sum_2 = {0}, sum_3 = {0};                                  \
         int64_t i = 0;                                                                             \
-        for (; i + LANES <= n; i += LANES)                                                         \
-            for (int k = 0; k < LANES; k++)                                                        \
-                sums[k] += (double)a[i + k] * b[i + k];                                            \
+        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                               \
+            PRODUCT(vector, sum_0, i);                                                             \
+            PRODUCT(vector, sum_1, i + LANES);                                                     \
+            PRODUCT(vector, sum_2, i + 2 * LANES);                                                 \
+            PRODUCT(vector, sum_3, i + 3 * LANES);                                                 \
+        }                                                                                          \
+        double sums[LANES], rest = 0;                                                              \
+        sum_0 = (sum_0 + sum_2) + (sum_1 + sum_3);                                                 \
+        memcpy(sums, &sum_0, sizeof sums);                                                         \
         for (; i < n; i++)                                                                         \
             rest += (double)a[i] * b[i];                                                           \
-        for (int k = 0; k < 8; k++)                                                                \
-            sums[k] += sums[k + 8];                                                                \
-        for (int k = 0; k < 4; k++)                                                                \
-            sums[k] += sums[k + 4];                                                                \
         return rest + ((sums[0] + sums[2]) + (sums[1] + sums[3]));                                 \
     }
 
-DOT(dot_narrow, float)
-DOT(dot_wide, double)
+DOT(dot_narrow, float, narrow_lanes)
+DOT(dot_wide, double, lanes)
 
 /* Row `row` of the weights, of n columns, times x. */
 static double dot(const struct weights *weights, int64_t row, int64_t n, const double *x)

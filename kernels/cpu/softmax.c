@@ -34,8 +34,9 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 #define CHUNK 4096
 #define BLOCK 2048 /* elements of lines that are computed together */
 
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
-typedef int32_t int_lanes __attribute__((vector_size(LANES * sizeof(float))));
+/* Half of the lanes: gcc 12 keeps vectors that are longer than the machine's in memory. */
+typedef float lanes __attribute__((vector_size(LANES / 2 * sizeof(float))));
+typedef int32_t int_lanes __attribute__((vector_size(LANES / 2 * sizeof(float))));
 
 /* Lines of `padded` elements, a multiple of LANES, of which those that are no elements are -infinity. */
 struct block {
@@ -45,19 +46,29 @@ struct block {
 
 #define INLINE static inline __attribute__((always_inline))
 
+INLINE void take_larger(lanes *a, const float *x)
+{
+    lanes v;
+    memcpy(&v, x, sizeof v);
+    int_lanes take = v > *a;
+    *a = (lanes)(((int_lanes)v & take) | ((int_lanes)*a & ~take));
+}
+
 /* Not always a NaN where there is one; either way it makes the sum one. */
 INLINE float largest_of(const float *x, int64_t padded)
 {
-    lanes most, v;
-    memcpy(&most, x, sizeof most);
+    lanes low, high;
+    memcpy(&low, x, sizeof low);
+    memcpy(&high, x + LANES / 2, sizeof high);
     for (int64_t i = LANES; i < padded; i += LANES) {
-        memcpy(&v, x + i, sizeof v);
-        int_lanes take = v > most;
-        most = (lanes)(((int_lanes)v & take) | ((int_lanes)most & ~take));
+        take_larger(&low, x + i);
+        take_larger(&high, x + i + LANES / 2);
     }
-    float parts[LANES];
-    memcpy(parts, &most, sizeof parts);
-    for (int half = LANES / 2; half > 0; half /= 2)
+    float parts[LANES / 2];
+    memcpy(parts, &high, sizeof parts);
+    take_larger(&low, parts);
+    memcpy(parts, &low, sizeof parts);
+    for (int half = LANES / 4; half > 0; half /= 2)
         for (int k = 0; k < half; k++)
             parts[k] = parts[k + half] > parts[k] ? parts[k + half] : parts[k];
     return parts[0];
@@ -68,14 +79,17 @@ INLINE double sum_of_line(const float *x, int64_t padded)
     double total = 0;
     for (int64_t begin = 0; begin < padded; begin += CHUNK) {
         int64_t end = padded - begin < CHUNK ? padded : begin + CHUNK;
-        lanes sums = {0}, v;
+        lanes low = {0}, high = {0}, v;
         for (int64_t i = begin; i < end; i += LANES) {
             memcpy(&v, x + i, sizeof v);
-            sums += v;
+            low += v;
+            memcpy(&v, x + i + LANES / 2, sizeof v);
+            high += v;
         }
-        float parts[LANES];
-        memcpy(parts, &sums, sizeof parts);
-        for (int half = LANES / 2; half > 0; half /= 2)
+        float parts[LANES / 2];
+        low += high;
+        memcpy(parts, &low, sizeof parts);
+        for (int half = LANES / 4; half > 0; half /= 2)
             for (int k = 0; k < half; k++)
                 parts[k] += parts[k + half];
         total += (double)parts[0];
