@@ -125,7 +125,7 @@ static tssa_status *place_in_order(const struct plan *plan, const struct layout 
 
 /* ---- What is needed most first -------------------------------------------------------------------- */
 
-/* Everything is compared with everything: a plan with more is left as it is. */
+/* Everything is compared with everything: a large plan gets fewer tries, one with more is left as it is. */
 #define MOST_COMPARED 4096
 #define MOST_TRIES 16
 
@@ -236,7 +236,9 @@ static tssa_status *place_by_need(const struct plan *plan, const struct layout *
     TRY_ALLOC(pieces);
     const size_t n = collect_pieces(plan, layout, pieces);
     qsort(pieces, n, sizeof *pieces, by_need);
-    for (int tries = 0; tries < MOST_TRIES && is_wasteful(size, live); tries++) {
+    const size_t fit = (size_t)MOST_COMPARED * MOST_COMPARED / (n * n + 1);
+    const size_t most = fit < 1 ? 1 : fit < MOST_TRIES ? fit : MOST_TRIES;
+    for (size_t tries = 0; tries < most && is_wasteful(size, live); tries++) {
         const size_t end = place_pieces(pieces, n, pieces + plan->n_placed);
         for (size_t i = 0; end < size && i < n; i++)
             layout->offsets[pieces[i].entry] = pieces[i].offset;
