@@ -121,9 +121,31 @@ static double seconds_rows(const struct estimate *e, double blocks, const struct
 
 #define CACHE_BYTES ((double)CHOICE_BLOCK_BYTES)
 
+/* The sizes of an iteration are known where only the number of iterations is not. */
+static bool is_row_known(const struct estimate *e)
+{
+    const struct choice *choice = e->choice;
+    return choice->n_symbols == 0 ||
+           (choice->n_symbols == 1 && choice->symbols[0] == e->batch->n_trips);
+}
+
+/*
+ * What blocks stack is filled up to whole blocks, and cut off at the end: each copies all of it. That is half the
+ * time of an iteration that does little with a long row, and nothing beside the calls of one with a short row.
+ * Where only a run can tell, the calls decide: they may cost hundreds of times as much.
+ */
+static double seconds_stacks(const struct estimate *e, const struct cost_sizes *sizes)
+{
+    double bytes = 0;
+    for (uint32_t i = e->loop->n_carried; i < e->loop->op->n_results && is_row_known(e); i++)
+        bytes += 4 * cost_bytes(e->results[i]->type, sizes);
+    return bytes * choice_seconds_byte(bytes);
+}
+
 static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
 {
     const struct estimate *e = context;
+    const struct choice_rates *rates = choice_rates(e->batch->pass);
     double given, left, trips = cost_dim(e->batch->n_trips, sizes);
     find_fixed(e, sizes, &given, &left);
     f->fixed = given + left;
@@ -134,17 +156,17 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
                            made = cost_work(e->first, e->batch->before, sizes);
     /* What comes from there in any case. */
     double fixed = choice_seconds_byte(given + left) * (given + left);
-    f->loop = fixed + CHOICE_SECONDS_LOOP +
-              trips * (CHOICE_SECONDS_ITERATION + choice_seconds(&body, f->row) +
+    f->loop = fixed + rates->loop +
+              trips * (rates->iteration + choice_seconds(rates, &body, f->row) +
                        seconds_copies(e, sizes));
-    f->batched = fixed + choice_seconds(&made, f->all) + seconds_rows(e, 1, sizes);
+    f->batched = fixed + choice_seconds(rates, &made, f->all) + seconds_rows(e, 1, sizes);
     /* As many calls for a block, each of whose temporaries stay in the cache where a row does. */
     double in_block = f->row > 0 ? CACHE_BYTES / f->row : trips;
     double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     struct cost_work blocks = made;
     blocks.calls *= count;
-    f->blocks = fixed + CHOICE_SECONDS_LOOP + seconds_rows(e, count, sizes) +
-                choice_seconds(&blocks, f->row < CACHE_BYTES ? CACHE_BYTES : f->row);
+    f->blocks = fixed + rates->loop + seconds_rows(e, count, sizes) + seconds_stacks(e, sizes) +
+                choice_seconds(rates, &blocks, f->row < CACHE_BYTES ? CACHE_BYTES : f->row);
     return is_possible(e, sizes);
 }
 
@@ -196,14 +218,6 @@ static const struct dim *bytes_each(const struct estimate *e, const struct dim *
     const struct dim *each =
         dim_sub(table, dim_substitute(table, total, n, dim_const(table, 1)), at_0);
     return dim_add(table, dim_mul(table, each, n), at_0) == total ? each : NULL;
-}
-
-/* The sizes of an iteration are known where only the number of iterations is not. */
-static bool is_row_known(const struct estimate *e)
-{
-    const struct choice *choice = e->choice;
-    return choice->n_symbols == 0 ||
-           (choice->n_symbols == 1 && choice->symbols[0] == e->batch->n_trips);
 }
 
 static tssa_status *size_blocks(const struct estimate *e, struct batch_cost *cost)

@@ -23,14 +23,10 @@
 #define CHOICE_BUDGET (INT64_C(32) << 20)
 #define CHOICE_BLOCK_BYTES (INT64_C(1) << 20)
 
-/*
- * Seconds, of one thread of an interpreter: to enter a loop, an iteration, a call of a kernel, and an
- * operation on an element. Measured in ONNX Runtime 1.31 and tssa, which differ by less than a factor of two.
- */
-#define CHOICE_SECONDS_LOOP 10e-6
-#define CHOICE_SECONDS_ITERATION 0.4e-6
-#define CHOICE_SECONDS_CALL 0.4e-6
-#define CHOICE_SECONDS_OPERATION 0.05e-9
+/* Seconds that a target takes: to enter a loop, for an iteration, and for a call of a kernel. */
+struct choice_rates {
+    double loop, iteration, call;
+};
 
 enum choice_way {
     CHOICE_ALL,    /* all iterations at once */
@@ -75,9 +71,11 @@ double choice_given_bytes(const struct choice_given *given, const struct cost_si
 int64_t choice_budget(const struct pass_context *pass);
 /* What may live at once, but for what the loop is given: all that is made, of `left` bytes that it leaves. */
 double choice_may(const struct pass_context *pass, double given, double left, double row);
+/* Of what a pass's target runs on. */
+const struct choice_rates *choice_rates(const struct pass_context *pass);
 /* Of a byte that is read or written, by how many live at once; and of a row of ops. */
 double choice_seconds_byte(double live);
-double choice_seconds(const struct cost_work *work, double live);
+double choice_seconds(const struct choice_rates *rates, const struct cost_work *work, double live);
 
 void choice_try_dim(struct choice *choice, const struct dim *dim);
 void choice_try_type(struct choice *choice, const struct ir_type *type);

@@ -138,6 +138,7 @@ static double count_writes(const struct writes *w, const struct cost_sizes *size
 static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
 {
     const struct writes *w = context;
+    const struct choice_rates *rates = choice_rates(w->pass);
     const struct ir_type *type = loop_initial(&w->loop, w->k)->type;
     double count = count_writes(w, sizes), bytes = cost_bytes(type, sizes);
     double each = 16 + 16.0 * type->rank + (double)tssa_dtype_size(type->dtype);
@@ -145,9 +146,9 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
     f->fixed = 2 * bytes;
     f->all = bytes + each * count;
     f->may = choice_may(w->pass, bytes, bytes, 0);
-    f->loop = CHOICE_SECONDS_LOOP + count * (CHOICE_SECONDS_ITERATION + CHOICE_SECONDS_CALL +
-                                             copies * choice_seconds_byte(copies));
-    f->batched = CHOICE_SECONDS_LOOP + 2 * each * count * choice_seconds_byte(f->all);
+    f->loop = rates->loop +
+              count * (rates->iteration + rates->call + copies * choice_seconds_byte(copies));
+    f->batched = rates->loop + 2 * each * count * choice_seconds_byte(f->all);
     f->blocks = f->loop;
     return true;
 }

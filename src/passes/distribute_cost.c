@@ -139,20 +139,21 @@ static struct stage_work work_of(const struct estimate *e, uint32_t stage,
 static double seconds_split(const struct estimate *e, double row, double stacks, double count,
                             const struct cost_sizes *sizes)
 {
+    const struct choice_rates *rates = choice_rates(e->split->pass);
     double trips = cost_dim(e->trips, sizes), seconds = 0;
     for (uint32_t stage = 0; stage < e->split->n_stages; stage++) {
         struct stage_work of = work_of(e, stage, sizes);
         if (e->recurs[stage]) {
             of.work.calls += of.reads;
             seconds +=
-                count * CHOICE_SECONDS_LOOP +
-                trips * (CHOICE_SECONDS_ITERATION + choice_seconds(&of.work, row + of.weights) +
+                count * rates->loop +
+                trips * (rates->iteration + choice_seconds(rates, &of.work, row + of.weights) +
                          of.crossing * choice_seconds_byte(stacks));
         } else {
             of.work.calls *= count;
             of.work.operations *= trips;
             of.work.bytes = (of.work.bytes - of.weights) * trips + of.weights * count;
-            seconds += choice_seconds(&of.work, stacks);
+            seconds += choice_seconds(rates, &of.work, stacks);
         }
     }
     return seconds;
@@ -160,12 +161,13 @@ static double seconds_split(const struct estimate *e, double row, double stacks,
 
 static double seconds_loop(const struct estimate *e, double row, const struct cost_sizes *sizes)
 {
+    const struct choice_rates *rates = choice_rates(e->split->pass);
     double weights = 0;
     const struct cost_work body = cost_work(e->split->loop->body->first, NULL, sizes);
     for (uint32_t i = 0; i < e->split->found->n_ops; i++)
         weights += invariant_bytes(e, e->split->found->ops[i], sizes);
-    return CHOICE_SECONDS_LOOP + cost_dim(e->trips, sizes) * (CHOICE_SECONDS_ITERATION +
-                                                              choice_seconds(&body, row + weights));
+    return rates->loop + cost_dim(e->trips, sizes) *
+                             (rates->iteration + choice_seconds(rates, &body, row + weights));
 }
 
 /* ---- All figures ---------------------------------------------------------------------------------- */
@@ -174,6 +176,7 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
 {
     const struct estimate *e = context;
     const struct loop *loop = e->split->loop;
+    const struct choice_rates *rates = choice_rates(e->split->pass);
     double given = choice_given_bytes(&e->given, sizes), left = 0;
     double trips = cost_dim(e->trips, sizes), each = stacked_row(e, sizes);
     for (uint32_t i = 0; i < loop->op->n_results; i++)
@@ -187,7 +190,7 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
     double in_block = each > 0 ? (double)CHOICE_BLOCK_BYTES / each : trips;
     double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     double stacks = each > (double)CHOICE_BLOCK_BYTES ? each : (double)CHOICE_BLOCK_BYTES;
-    f->blocks = CHOICE_SECONDS_LOOP + count * CALLS_OF_BLOCK * CHOICE_SECONDS_CALL +
+    f->blocks = rates->loop + count * CALLS_OF_BLOCK * rates->call +
                 seconds_split(e, f->row, stacks, count, sizes);
     if (e->split->writes) {
         f->batched = f->loop / 2;

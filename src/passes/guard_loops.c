@@ -86,7 +86,7 @@ static void find_movable(struct guard_loops *guard, const struct ir_block *body,
         if (!movable->first && !ir_op_is_total(op))
             movable->first = op;
         const struct cost_work work = cost_work(op, op->next, &sizes);
-        movable->seconds += choice_seconds(&work, work.bytes);
+        movable->seconds += choice_seconds(choice_rates(guard->pass), &work, work.bytes);
     }
 }
 

@@ -22,7 +22,9 @@
  * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
  * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
  * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
- * calls cost little beside it, it stays.
+ * calls cost little beside it, it stays. What blocks stack is copied once more: a loop that makes long rows stays
+ * where the model tells how long they are. Where only a run tells, it becomes blocks, which is tens of times as
+ * fast with short rows, and takes up to a fifth longer in ONNX Runtime, up to a half in tssa, with rows of 40 KB.
  *
  *   needs   forward_assigns, the loop's counter as a known element
  *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
