@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Usage: docs.sh [--check] BUILD_DIR
 # Writes docs/passes.md from what the program says (tssa-opt --print-passes=markdown) and from the comment at
-# the top of each src/passes/NAME.c, and docs/hazards.md from tssa-opt --print-hazards=markdown and the comments in
+# the top of each src/passes/*/NAME.c, and docs/hazards.md from tssa-opt --print-hazards=markdown and the comments in
 # onnx/hazards. With --check: only says whether the files are up to date.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -38,8 +38,8 @@ passes_page() {
 <!-- Written by `make docs` (scripts/docs.sh) from src/passes: edit the comments there. After a merge
      conflict take either side and run `make docs` again. -->
 
-What `tssa-opt` and `tssa-run -O` do to a graph, one pass after the other. A pass is one file in
-`src/passes`, whose first comment is printed below: what it does, what it *needs* to hold before, what it
+What `tssa-opt` and `tssa-run -O` do to a graph, one pass after the other. A pass is one file in a
+folder of `src/passes`, whose first comment is printed below: what it does, what it *needs* to hold before, what it
 *keeps* as it is, and what it *breaks*, that is, what has to be run or inferred again. All of them keep the
 bits of element-wise results, the sign of a zero included: where a rewriting would lose it, it is done where
 `zero_sign.h` proves that there is no -0.0 (`recover`), and where another runtime's operator would, the file says it
@@ -52,7 +52,7 @@ END
     "$opt" --print-passes=markdown
     "$opt" --print-passes | awk 'NF == 0 { done = 1 } !done { print $1 }' | while read -r pass; do
         printf '\n## %s\n\n' "$pass"
-        contract "src/passes/$pass.c"
+        contract src/passes/*/"$pass.c"
     done
 }
 

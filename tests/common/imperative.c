@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/test_device.h"
-#include "kernels/cpu/rule_region.h"
+#include "kernels/cpu/mutation/rule_region.h"
 
 /* A tensor by the offsets of its elements in row-major order; `data` is shared by all names of it. */
 struct name {

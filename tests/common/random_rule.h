@@ -5,7 +5,7 @@
 
 #include "base/pool.h"
 #include "common/op_run.h"
-#include "kernels/cpu/rule_region.h"
+#include "kernels/cpu/mutation/rule_region.h"
 
 #define RANDOM_RULE_STEPS 4
 #define RANDOM_RULE_OPERANDS 24

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/lib/convert.h"
 
 static bool real(tssa_dtype dtype)
 {

@@ -10,7 +10,7 @@
 
 #include "base/dtype.h"
 #include "common/op_run.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/lib/convert.h"
 
 #define MAX_ELEMENTS 4096
 

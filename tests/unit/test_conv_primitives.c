@@ -20,8 +20,8 @@
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
-#include "kernels/cpu/conv_provider.h"
-#include "kernels/cpu/convert.h"
+#include "kernels/cpu/contraction/conv_provider.h"
+#include "kernels/cpu/lib/convert.h"
 #include "runtime/executor.h"
 
 #define CHANNELS 16

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
-#include "kernels/cpu/sample.h"
+#include "kernels/cpu/lib/sample.h"
 
 /* ---- Points --------------------------------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
-#include "kernels/cpu/fft.h"
+#include "kernels/cpu/signal/fft.h"
 
 #define PI 3.14159265358979323846
 

@@ -26,7 +26,7 @@
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
-#include "passes/element.h"
+#include "passes/analysis/element.h"
 #include "runtime/executor.h"
 
 /* ---- A program that has run ----------------------------------------------------------------------- */

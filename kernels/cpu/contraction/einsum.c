@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Einsum (ai.onnx 12). Two operands whose labels are batch, row, column and inner ones are a batch of
+ * matrix products; everything else is summed as it is written, in double or, exactly, in integers.
+ */
+#include "ir/einsum.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/gemm.h"
+#include "kernels/cpu/lib/strided.h"
+
+struct einsum_state {
+    struct device_context *context;
+    struct einsum equation;
+};
+
+static tssa_status *einsum_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
+{
+    struct einsum_state *made = ARENA_NEW(setup->arena, struct einsum_state);
+    TRY_ALLOC(made);
+    made->context = setup->context;
+    *state = made;
+    return einsum_parse(ir_attr_str(op, "equation", ""), &made->equation);
+}
+
+struct job {
+    int n_operands;
+    const struct tensor *operands[EINSUM_MAX_OPERANDS];
+    struct tensor *out;
+    struct einsum_axes axes;
+    int64_t sizes[EINSUM_MAX_LABELS];
+    /* Per label, in elements; 0 where the operand lacks it or has size 1. */
+    int64_t strides[EINSUM_MAX_OPERANDS][EINSUM_MAX_LABELS], out_strides[EINSUM_MAX_LABELS];
+    bool kept[EINSUM_MAX_LABELS];
+};
+
+/* ---- Shapes --------------------------------------------------------------------------------------- */
+
+static tssa_status *size_labels(struct job *job)
+{
+    for (int l = 0; l < job->axes.n_labels; l++)
+        job->sizes[l] = 1;
+    for (int i = 0; i < job->n_operands; i++) {
+        const struct tensor *x = job->operands[i];
+        for (int d = 0; d < x->rank; d++) {
+            int64_t *size = &job->sizes[job->axes.operands[i][d]];
+            if (*size != 1 && x->dims[d] != 1 && *size != x->dims[d])
+                return ERROR(TSSA_RUNTIME,
+                             "axis %d of operand %d has %" PRId64 " elements, its label %" PRId64,
+                             d, i, x->dims[d], *size);
+            *size = *size == 1 ? x->dims[d] : *size;
+        }
+    }
+    return NULL;
+}
+
+/* A label that an operand has twice walks its diagonal. */
+static void find_strides(struct job *job)
+{
+    for (int i = 0; i < job->n_operands; i++) {
+        const struct tensor *x = job->operands[i];
+        int64_t strides[TSSA_MAX_RANK];
+        tensor_strides(x->rank, x->dims, strides);
+        for (int d = 0; d < x->rank; d++)
+            if (x->dims[d] != 1)
+                job->strides[i][job->axes.operands[i][d]] += strides[d];
+    }
+}
+
+static tssa_status *open_job(struct kernel_args *args, struct job *job)
+{
+    const struct einsum_state *state = args->state;
+    int ranks[EINSUM_MAX_OPERANDS];
+    int64_t dims[TSSA_MAX_RANK], strides[TSSA_MAX_RANK];
+    if (args->n_inputs > EINSUM_MAX_OPERANDS)
+        return ERROR(TSSA_RUNTIME, "%" PRIu32 " operands", args->n_inputs);
+    job->n_operands = (int)args->n_inputs;
+    for (uint32_t i = 0; i < args->n_inputs; i++) {
+        TRY(kernel_tensor(args, i, &job->operands[i]));
+        ranks[i] = job->operands[i]->rank;
+        if (!dtype_in(args->op->info->types, job->operands[i]->dtype) ||
+            job->operands[i]->dtype != job->operands[0]->dtype)
+            return ERROR(TSSA_RUNTIME, "the operands must be of one numeric type");
+    }
+    TRY(einsum_resolve(&state->equation, job->n_operands, ranks, &job->axes));
+    TRY(size_labels(job));
+    for (int d = 0; d < job->axes.out_rank; d++)
+        dims[d] = job->sizes[job->axes.out[d]];
+    TRY(kernel_output(args, 0, job->operands[0]->dtype, job->axes.out_rank, dims, &job->out));
+    if (!job->out || tensor_count(job->out) == 0)
+        return NULL;
+    find_strides(job);
+    tensor_strides(job->axes.out_rank, dims, strides);
+    for (int d = 0; d < job->axes.out_rank; d++) {
+        job->out_strides[job->axes.out[d]] = strides[d];
+        job->kept[job->axes.out[d]] = true;
+    }
+    return NULL;
+}
+
+/* ---- As written ----------------------------------------------------------------------------------- */
+
+/* The summed labels as an odometer over all operands' offsets. */
+struct odometer {
+    int rank;
+    int64_t sizes[EINSUM_MAX_LABELS], at[EINSUM_MAX_LABELS];
+    int labels[EINSUM_MAX_LABELS];
+};
+
+static void odometer_init(const struct job *job, struct odometer *o)
+{
+    memset(o, 0, sizeof *o);
+    for (int l = 0; l < job->axes.n_labels; l++)
+        if (!job->kept[l]) {
+            o->sizes[o->rank] = job->sizes[l];
+            o->labels[o->rank++] = l;
+        }
+}
+
+/* One step on; false after the last. Offsets follow. */
+static bool odometer_next(const struct job *job, struct odometer *o, int64_t *offsets)
+{
+    for (int d = o->rank - 1; d >= 0; d--) {
+        bool carry = ++o->at[d] == o->sizes[d];
+        int64_t steps = carry ? 1 - o->sizes[d] : 1;
+        for (int i = 0; i < job->n_operands; i++)
+            offsets[i] += steps * job->strides[i][o->labels[d]];
+        if (!carry)
+            return true;
+        o->at[d] = 0;
+    }
+    return false;
+}
+
+/* Where each operand starts for output element `index`. */
+static void start_offsets(const struct job *job, int64_t index, int64_t *offsets)
+{
+    memset(offsets, 0, (size_t)job->n_operands * sizeof *offsets);
+    for (int d = job->axes.out_rank - 1; d >= 0; d--) {
+        int label = job->axes.out[d];
+        for (int i = 0; i < job->n_operands; i++)
+            offsets[i] += index % job->sizes[label] * job->strides[i][label];
+        index /= job->sizes[label];
+    }
+}
+
+struct direct {
+    const struct job *job;
+    bool empty; /* a summed label has size 0 */
+    const void *wide[EINSUM_MAX_OPERANDS];
+    void *sums;
+};
+
+/* Output elements [begin, end) with all operands widened to T. */
+#define SUM_RANGE(name, T)                                                                         \
+    static void name(void *context, int64_t begin, int64_t end)                                    \
+    {                                                                                              \
+        const struct direct *direct = context;                                                     \
+        const struct job *job = direct->job;                                                       \
+        int64_t offsets[EINSUM_MAX_OPERANDS];                                                      \
+        struct odometer odometer;                                                                  \
+        odometer_init(job, &odometer);                                                             \
+        for (int64_t at = begin; at < end; at++) {                                                 \
+            T sum = 0;                                                                             \
+            start_offsets(job, at, offsets);                                                       \
+            bool more = !direct->empty;                                                            \
+            while (more) {                                                                         \
+                T product = 1;                                                                     \
+                for (int i = 0; i < job->n_operands; i++)                                          \
+                    product *= ((const T *)direct->wide[i])[offsets[i]];                           \
+                sum += product;                                                                    \
+                more = odometer_next(job, &odometer, offsets);                                     \
+            }                                                                                      \
+            ((T *)direct->sums)[at] = sum;                                                         \
+        }                                                                                          \
+    }
+
+SUM_RANGE(sum_doubles, double)
+SUM_RANGE(sum_integers, uint64_t)
+
+static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, tssa_dtype wide,
+                          struct buffer **buffer)
+{
+    size_t bytes;
+    if (!size_mul(tensor_count(tensor), 8, &bytes))
+        return ERROR(TSSA_LIMIT, "an operand is too large");
+    TRY(kernel_scratch(args, bytes, buffer));
+    convert_elements((int64_t)tensor_count(tensor), tensor->dtype, tensor->data, 1, wide,
+                     (*buffer)->data, 1, &convert_default);
+    return NULL;
+}
+
+static tssa_status *sum_directly(struct kernel_args *args, const struct job *job)
+{
+    bool floats = dtype_is_float(job->out->dtype);
+    tssa_dtype wide = floats ? TSSA_DOUBLE : TSSA_INT64;
+    struct buffer *buffers[EINSUM_MAX_OPERANDS + 1] = {NULL};
+    struct direct direct = {.job = job};
+    int64_t summed = 1, count = (int64_t)tensor_count(job->out);
+    tssa_status *status = NULL;
+    for (int l = 0; l < job->axes.n_labels; l++)
+        if (!job->kept[l] && !i64_mul(summed, job->sizes[l], &summed))
+            summed = INT64_MAX;
+    direct.empty = summed == 0;
+    for (int i = 0; i < job->n_operands && !status; i++) {
+        status = widen(args, job->operands[i], wide, &buffers[i]);
+        direct.wide[i] = status ? NULL : buffers[i]->data;
+    }
+    if (!status)
+        status = kernel_scratch(args, (size_t)count * 8, &buffers[job->n_operands]);
+    if (!status) {
+        direct.sums = buffers[job->n_operands]->data;
+        team_for(args->env->team, count, summed < 32768 ? 1 + 32768 / (summed + 1) : 1,
+                 floats ? sum_doubles : sum_integers, &direct);
+        convert_elements(count, wide, direct.sums, 1, job->out->dtype, job->out->data, 1,
+                         &convert_default);
+    }
+    for (int i = 0; i <= job->n_operands; i++)
+        buffer_release(buffers[i]);
+    return status;
+}
+
+/* ---- As matrix products --------------------------------------------------------------------------- */
+
+enum group { BATCH, ROW, COLUMN, INNER, GROUPS };
+
+/* The labels of each group, in the output's order, inner ones in the left operand's. */
+struct product {
+    int count[GROUPS];
+    int labels[GROUPS][EINSUM_MAX_LABELS];
+    int64_t size[GROUPS];
+    bool overflow;
+};
+
+static void add_label(const struct job *job, struct product *p, enum group group, int label)
+{
+    p->labels[group][p->count[group]++] = label;
+    p->overflow |= !i64_mul(p->size[group], job->sizes[label], &p->size[group]);
+}
+
+/* false when some label is in one operand only and not in the output, or the sizes are absurd. */
+static bool group_labels(const struct job *job, struct product *p)
+{
+    bool has[2][EINSUM_MAX_LABELS] = {{false}};
+    memset(p, 0, sizeof *p);
+    for (int g = 0; g < GROUPS; g++)
+        p->size[g] = 1;
+    for (int i = 0; i < 2; i++)
+        for (int d = 0; d < job->operands[i]->rank; d++)
+            has[i][job->axes.operands[i][d]] = true;
+    for (int d = 0; d < job->axes.out_rank; d++) {
+        int label = job->axes.out[d];
+        add_label(job, p,
+                  has[0][label] && has[1][label] ? BATCH
+                  : has[0][label]                ? ROW
+                                                 : COLUMN,
+                  label);
+    }
+    for (int l = 0; l < job->axes.n_labels; l++)
+        if (!job->kept[l]) {
+            if (!has[0][l] || !has[1][l])
+                return false;
+            add_label(job, p, INNER, l);
+        }
+    return !p->overflow;
+}
+
+/* Copies between [group][group]...[group] without gaps and the strides of a tensor. */
+static void copy_groups(struct kernel_args *args, const struct job *job, const struct product *p,
+                        const enum group *groups, int n_groups, const int64_t *strides, bool pack,
+                        void *to, const void *from)
+{
+    struct strided_box box = {0};
+    int64_t dense = 1;
+    for (int g = 0; g < n_groups; g++)
+        for (int i = 0; i < p->count[groups[g]]; i++) {
+            int label = p->labels[groups[g]][i];
+            if (job->sizes[label] != 1)
+                strided_push(&box, job->sizes[label], 0, strides[label]);
+        }
+    for (int d = box.rank - 1; d >= 0; d--) {
+        box.to[d] = dense;
+        dense *= box.dims[d];
+        if (!pack) {
+            int64_t other = box.from[d];
+            box.from[d] = box.to[d];
+            box.to[d] = other;
+        }
+    }
+    strided_copy(args->env->team, tssa_dtype_size(job->out->dtype), &box, to, from);
+}
+
+static tssa_status *multiply(struct kernel_args *args, const struct job *job,
+                             const struct product *p, const char *a, const char *b, char *c)
+{
+    const struct einsum_state *state = args->state;
+    tssa_dtype dtype = job->out->dtype;
+    int64_t width = (int64_t)tssa_dtype_size(dtype), m = p->size[ROW], n = p->size[COLUMN],
+            k = p->size[INNER];
+    for (int64_t i = 0; i < p->size[BATCH]; i++) {
+        struct gemm gemm = {.m = m,
+                            .n = n,
+                            .k = k,
+                            .a_row = k,
+                            .a_column = 1,
+                            .b_row = n,
+                            .b_column = 1,
+                            .a = a + i * m * k * width,
+                            .b = b + i * k * n * width,
+                            .c = c + i * m * n * width};
+        TRY(gemm_compute(args, state->context, dtype, &gemm));
+    }
+    return NULL;
+}
+
+static tssa_status *pack_size(const struct job *job, const int64_t *sizes, size_t *bytes)
+{
+    size_t count;
+    return tensor_layout(job->out->dtype, 3, sizes, &count, bytes);
+}
+
+static tssa_status *sum_products(struct kernel_args *args, const struct job *job,
+                                 const struct product *p)
+{
+    static const enum group a_order[] = {BATCH, ROW, INNER}, b_order[] = {BATCH, INNER, COLUMN},
+                            c_order[] = {BATCH, ROW, COLUMN};
+    struct buffer *a = NULL, *b = NULL, *c = NULL;
+    size_t a_bytes, b_bytes;
+    const int64_t *s = p->size;
+    TRY(pack_size(job, (const int64_t[]){s[BATCH], s[ROW], s[INNER]}, &a_bytes));
+    TRY(pack_size(job, (const int64_t[]){s[BATCH], s[INNER], s[COLUMN]}, &b_bytes));
+    tssa_status *status;
+    TRY_GOTO(status, kernel_scratch(args, a_bytes, &a), done);
+    TRY_GOTO(status, kernel_scratch(args, b_bytes, &b), done);
+    TRY_GOTO(status, kernel_scratch(args, tensor_bytes(job->out), &c), done);
+    copy_groups(args, job, p, a_order, 3, job->strides[0], true, a->data, job->operands[0]->data);
+    copy_groups(args, job, p, b_order, 3, job->strides[1], true, b->data, job->operands[1]->data);
+    TRY_GOTO(status, multiply(args, job, p, a->data, b->data, c->data), done);
+    copy_groups(args, job, p, c_order, 3, job->out_strides, false, job->out->data, c->data);
+done:
+    buffer_release(a);
+    buffer_release(b);
+    buffer_release(c);
+    return status;
+}
+
+static tssa_status *run_Einsum(struct kernel_args *args)
+{
+    struct job job = {0};
+    struct product product;
+    TRY(open_job(args, &job));
+    if (!job.out || tensor_count(job.out) == 0)
+        return NULL;
+    if (job.n_operands == 2 && group_labels(&job, &product))
+        return sum_products(args, &job, &product);
+    return sum_directly(args, &job);
+}
+
+const struct kernel cpu_kernel_Einsum = {.prepare = einsum_prepare, .run = run_Einsum};

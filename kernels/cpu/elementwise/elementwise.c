@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The interpreter of element-wise rows: numpy broadcasting around the loops of elementwise_loops.h.
+ *
+ * The result's index space is reduced to as few dims as the operands' strides allow (one for equal
+ * shapes), of which the last is the inner loop. Types without arithmetic of their own are computed in a
+ * wider one, chunk by chunk, and rounded once.
+ */
+#include "kernels/cpu/elementwise/elementwise.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/scalar.h"
+#include "kernels/cpu/elementwise/elementwise_space.h"
+#include "kernels/cpu/lib/convert.h"
+
+/* ---- What prepare keeps --------------------------------------------------------------------------- */
+
+struct ew_state {
+    struct ew_uniform uniform; /* present and last are set per run where they matter */
+    bool float_params;         /* integers are computed in double */
+    bool optional;             /* the expression asks which operands are present */
+};
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    struct ew_state *state = ARENA_NEW(setup->arena, struct ew_state);
+    TRY_ALLOC(state);
+    TRY(scalar_params(op, state->uniform.params));
+    state->float_params = scalar_has_float_params(op->info->ew);
+    state->uniform.count = op->n_operands;
+    state->uniform.last = true;
+    state->uniform.present[0] = true;
+    uint8_t most = op->info->max_operands;
+    state->optional = most != IR_VARIADIC && op->info->min_operands < most;
+    *result = state;
+    return NULL;
+}
+
+/* ---- Element types -------------------------------------------------------------------------------- */
+
+static const ew_loop *const loops_of[TSSA_DTYPE_COUNT] = {
+    [TSSA_FLOAT] = ew_loops_f32,  [TSSA_DOUBLE] = ew_loops_f64, [TSSA_INT8] = ew_loops_i8,
+    [TSSA_INT16] = ew_loops_i16,  [TSSA_INT32] = ew_loops_i32,  [TSSA_INT64] = ew_loops_i64,
+    [TSSA_UINT8] = ew_loops_u8,   [TSSA_UINT16] = ew_loops_u16, [TSSA_UINT32] = ew_loops_u32,
+    [TSSA_UINT64] = ew_loops_u64, [TSSA_BOOL] = ew_loops_bool,  [TSSA_STRING] = ew_loops_str,
+};
+
+/* The type in which elements of `dtype` are computed. */
+static tssa_dtype computed_in(const struct ew_state *state, tssa_dtype dtype)
+{
+    if (dtype_is_float(dtype))
+        return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+    return state->float_params && dtype_is_integer(dtype) ? TSSA_DOUBLE : dtype;
+}
+
+static tssa_status *bad_type(const struct kernel_args *args, uint32_t index,
+                             const struct tensor *tensor)
+{
+    const struct tensor *first = &args->inputs[0]->tensor;
+    if (index > 0 && tensor->dtype != first->dtype)
+        return ERROR(TSSA_RUNTIME,
+                     "operand %" PRIu32 " is %s and operand 0 is %s: they must be the same", index,
+                     dtype_info(tensor->dtype)->ir_name, dtype_info(first->dtype)->ir_name);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " cannot be %s", index,
+                 dtype_info(tensor->dtype)->ir_name);
+}
+
+/* The types of one computation: of operands, of the result, and what it is computed in. */
+struct ew_types {
+    tssa_dtype in[EW_MAX_OPERANDS], out;
+    tssa_dtype in_compute, out_compute;
+    ew_loop loop;
+};
+
+/* Pow with one exponent for which there is a loop that computes in operand 0's type. */
+static bool choose_power(const struct ew_state *state, const struct tensor *const *in,
+                         struct ew_types *types)
+{
+    if (!in[1] || tensor_count(in[1]) != 1)
+        return false;
+    double exponent;
+    convert_elements(1, in[1]->dtype, in[1]->data, 1, TSSA_DOUBLE, &exponent, 1, &convert_default);
+    tssa_dtype compute = computed_in(state, in[0]->dtype);
+    types->loop = ew_power_loop(compute, exponent);
+    if (!types->loop)
+        return false;
+    /* The loop does not read the exponent: there is nothing to convert. */
+    types->in_compute = types->out_compute = types->in[1] = compute;
+    types->out = in[0]->dtype;
+    return true;
+}
+
+static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
+                                 const struct tensor *const *in, struct ew_types *types)
+{
+    const struct ew_state *state = args->state;
+    const struct ir_op_info *info = args->op->info;
+    assert(in[0]); /* no element-wise operator has an optional first operand */
+    tssa_dtype first = in[0]->dtype;
+    types->in_compute = computed_in(state, first);
+    bool mixed = false, floats = dtype_is_float(first);
+    for (uint32_t i = 0; i < n; i++) {
+        types->in[i] = first;
+        if (!in[i])
+            continue;
+        tssa_dtype dtype = types->in[i] = in[i]->dtype;
+        if (!dtype_in(info->types, dtype) || (dtype != first && info->ew->result != EW_FIRST))
+            return bad_type(args, i, in[i]);
+        mixed |= dtype != first;
+        floats |= dtype_is_float(dtype);
+    }
+    if (mixed)
+        types->in_compute = floats ? TSSA_DOUBLE : TSSA_INT64;
+    if (info->ew->result == EW_FIRST && choose_power(state, in, types))
+        return NULL;
+    bool test = info->ew->result == EW_BOOL;
+    types->out = test ? TSSA_BOOL : first;
+    types->out_compute = test ? TSSA_BOOL : types->in_compute;
+    types->loop = loops_of[types->in_compute] ? loops_of[types->in_compute][info->id] : NULL;
+    return types->loop ? NULL : bad_type(args, 0, in[0]);
+}
+
+/* ---- Running a loop over an index space ----------------------------------------------------------- */
+
+struct ew_work {
+    const struct ew_space *space;
+    const struct ew_types *types;
+    const struct ew_uniform *uniform;
+    uint32_t n_in;
+    bool convert;
+    char *out;
+    const char *in[EW_MAX_OPERANDS];
+    size_t out_size, in_size[EW_MAX_OPERANDS];
+};
+
+#define CHUNK 256
+
+/* One run of the inner loop in another type than the tensors'. */
+static void run_converted(const struct ew_work *work, int64_t n, char *out, int64_t out_step,
+                          const char *const *in, const int64_t *in_step)
+{
+    const struct ew_types *types = work->types;
+    double in_chunk[EW_MAX_OPERANDS][CHUNK], out_chunk[CHUNK];
+    const void *from[EW_MAX_OPERANDS];
+    int64_t from_step[EW_MAX_OPERANDS];
+    for (int64_t begin = 0; begin < n; begin += CHUNK) {
+        int64_t count = n - begin < CHUNK ? n - begin : CHUNK;
+        for (uint32_t k = 0; k < work->n_in; k++) {
+            from[k] = in_chunk[k];
+            from_step[k] = in_step[k] != 0;
+            if (in_step[k] == 0 && begin > 0)
+                continue; /* still there */
+            convert_elements(in_step[k] ? count : 1, types->in[k],
+                             in[k] + begin * in_step[k] * (int64_t)work->in_size[k], in_step[k],
+                             types->in_compute, in_chunk[k], 1, &convert_default);
+        }
+        char *to = out + begin * out_step * (int64_t)work->out_size;
+        if (types->out == types->out_compute) {
+            types->loop(work->uniform, count, to, out_step, from, from_step);
+        } else {
+            types->loop(work->uniform, count, out_chunk, 1, from, from_step);
+            convert_elements(count, types->out_compute, out_chunk, 1, types->out, to, out_step,
+                             &convert_default);
+        }
+    }
+}
+
+/* The elements [begin, end) of the space, in its order. */
+static void run_range(void *context, int64_t begin, int64_t end)
+{
+    const struct ew_work *work = context;
+    struct ew_cursor cursor;
+    ew_cursor_start(&cursor, work->space, begin, end);
+    int64_t n;
+    while ((n = ew_cursor_next(&cursor)) > 0) {
+        char *out = work->out + cursor.out_offset * (int64_t)work->out_size;
+        const char *in[EW_MAX_OPERANDS];
+        for (uint32_t k = 0; k < work->n_in; k++)
+            in[k] = work->in[k] + cursor.in_offset[k] * (int64_t)work->in_size[k];
+        if (work->convert)
+            run_converted(work, n, out, work->space->out_step, in, work->space->in_step);
+        else
+            work->types->loop(work->uniform, n, out, work->space->out_step, (const void *const *)in,
+                              work->space->in_step);
+    }
+}
+
+/* Below this many elements per thread, starting threads costs more than it brings. */
+#define GRAIN 16384
+
+static const uint64_t absent_element[2];
+
+static void compute(const struct kernel_args *args, const struct ew_space *space,
+                    const struct ew_types *types, const struct ew_uniform *uniform,
+                    struct tensor *out, uint32_t n, const struct tensor *const *in)
+{
+    struct ew_work work = {.space = space, .types = types, .uniform = uniform, .n_in = n};
+    work.out = out->data;
+    work.out_size = dtype_info(types->out)->size;
+    work.convert = types->out != types->out_compute;
+    for (uint32_t k = 0; k < n; k++) {
+        work.in[k] = in[k] ? in[k]->data : (const void *)absent_element;
+        work.in_size[k] = dtype_info(types->in[k])->size;
+        work.convert |= types->in[k] != types->in_compute && in[k];
+    }
+    team_for(args->env->team, space->count, GRAIN, run_range, &work);
+}
+
+/* ---- Operators ------------------------------------------------------------------------------------ */
+
+static tssa_status *run_fixed(struct kernel_args *args, uint32_t n)
+{
+    const struct tensor *in[EW_MAX_OPERANDS] = {NULL};
+    const struct ir_op_info *info = args->op->info;
+    uint32_t required = info->max_operands == IR_VARIADIC ? n : info->min_operands;
+    for (uint32_t i = 0; i < n; i++)
+        TRY((i < required ? kernel_tensor : kernel_optional_tensor)(args, i, &in[i]));
+    struct ew_types types;
+    TRY(choose_types(args, n, in, &types));
+    struct ew_space space;
+    TRY(ew_space_make(&space, n, in));
+    struct tensor *out;
+    TRY(kernel_output(args, 0, types.out, space.rank, space.shape, &out));
+    if (!out)
+        return NULL;
+    const struct ew_state *state = args->state;
+    if (!state->optional) {
+        compute(args, &space, &types, &state->uniform, out, n, in);
+        return NULL;
+    }
+    struct ew_uniform uniform = state->uniform;
+    for (uint32_t i = 0; i < EW_MAX_OPERANDS; i++)
+        uniform.present[i] = i < n && in[i];
+    compute(args, &space, &types, &uniform, out, n, in);
+    return NULL;
+}
+
+/* acc = loop(acc, in): one step of a fold, in place. `acc` is in the type of the computation. */
+static tssa_status *fold_step(const struct kernel_args *args, const struct ew_types *types,
+                              bool last, struct tensor *acc, const struct tensor *in)
+{
+    const struct ew_state *state = args->state;
+    struct ew_uniform uniform = state->uniform;
+    uniform.last = last;
+    struct ew_types step = *types;
+    step.in[0] = step.out = types->in_compute;
+    step.in[1] = in->dtype;
+    const struct tensor *operands[2] = {acc, in};
+    struct ew_space space;
+    TRY(ew_space_make(&space, 2, operands));
+    compute(args, &space, &step, &uniform, acc, 2, operands);
+    return NULL;
+}
+
+/* to = from, broadcast and converted. */
+static tssa_status *copy_into(struct tensor *to, const struct tensor *from)
+{
+    struct ew_space space;
+    const struct tensor *operands[2] = {to, from};
+    TRY(ew_space_make(&space, 2, operands));
+    struct ew_cursor cursor;
+    ew_cursor_start(&cursor, &space, 0, space.count);
+    int64_t n, to_size = (int64_t)dtype_info(to->dtype)->size,
+               from_size = (int64_t)dtype_info(from->dtype)->size;
+    while ((n = ew_cursor_next(&cursor)) > 0)
+        convert_elements(n, from->dtype, (const char *)from->data + cursor.in_offset[1] * from_size,
+                         space.in_step[1], to->dtype,
+                         (char *)to->data + cursor.out_offset * to_size, space.out_step,
+                         &convert_default);
+    return NULL;
+}
+
+/* Max, Min, Sum, Mean of one, or of three and more. */
+static tssa_status *run_fold(struct kernel_args *args)
+{
+    const struct tensor *first;
+    TRY(kernel_tensor(args, 0, &first));
+    int rank = 0;
+    int64_t shape[TSSA_MAX_RANK];
+    struct ew_types types;
+    TRY(choose_types(args, 1, &first, &types));
+    for (uint32_t i = 0; i < args->n_inputs; i++) {
+        const struct tensor *in;
+        TRY(kernel_tensor(args, i, &in));
+        if (in->dtype != first->dtype)
+            return bad_type(args, i, in);
+        TRY(ew_broadcast(&rank, shape, in));
+    }
+    struct tensor *out;
+    TRY(kernel_output(args, 0, types.out, rank, shape, &out));
+    if (!out)
+        return NULL;
+
+    struct tensor acc = *out;
+    struct buffer *scratch = NULL;
+    if (types.in_compute != types.out) {
+        acc.dtype = types.in_compute;
+        TRY(kernel_scratch(args, tensor_bytes(&acc), &scratch));
+        acc.data = scratch->data;
+    }
+    tssa_status *status = copy_into(&acc, first);
+    for (uint32_t i = 1; i < args->n_inputs && !status; i++)
+        status = fold_step(args, &types, i + 1 == args->n_inputs, &acc, &args->inputs[i]->tensor);
+    if (!status && scratch)
+        status = copy_into(out, &acc);
+    buffer_release(scratch);
+    return status;
+}
+
+static tssa_status *run(struct kernel_args *args)
+{
+    const struct ir_op_info *info = args->op->info;
+    if (info->max_operands != IR_VARIADIC) {
+        uint32_t n = info->max_operands;
+        if (args->n_inputs > n)
+            return ERROR(TSSA_RUNTIME, "%" PRIu32 " operands, at most %" PRIu32 " are allowed",
+                         args->n_inputs, n);
+        return run_fixed(args, n);
+    }
+    return args->n_inputs == 2 ? run_fixed(args, 2) : run_fold(args);
+}
+
+/* ---- Where: elements are moved, whatever they are -------------------------------------------------- */
+
+static tssa_status *run_where(struct kernel_args *args)
+{
+    const struct tensor *in[3];
+    for (uint32_t i = 0; i < 3; i++)
+        TRY(kernel_tensor(args, i, &in[i]));
+    if (in[0]->dtype != TSSA_BOOL || in[1]->dtype != in[2]->dtype)
+        return ERROR(TSSA_RUNTIME,
+                     "operands of types %s, %s, %s: the first must be bool, the others equal",
+                     dtype_info(in[0]->dtype)->ir_name, dtype_info(in[1]->dtype)->ir_name,
+                     dtype_info(in[2]->dtype)->ir_name);
+    struct ew_types types = {.in = {TSSA_BOOL, in[1]->dtype, in[1]->dtype}, .out = in[1]->dtype};
+    struct ew_space space;
+    TRY(ew_space_make(&space, 3, in));
+    struct tensor *out;
+    TRY(kernel_output(args, 0, types.out, space.rank, space.shape, &out));
+    if (!out)
+        return NULL;
+    struct ew_work work = {.space = &space, .types = &types, .n_in = 3, .out = out->data};
+    work.out_size = dtype_info(types.out)->size;
+    types.loop = ew_where_loop(work.out_size);
+    for (int k = 0; k < 3; k++) {
+        work.in[k] = in[k]->data;
+        work.in_size[k] = dtype_info(in[k]->dtype)->size;
+    }
+    team_for(args->env->team, space.count, GRAIN, run_range, &work);
+    return NULL;
+}
+
+/* ---- The kernels ---------------------------------------------------------------------------------- */
+
+#define KERNEL_EW_SAME                                                                             \
+    {                                                                                              \
+        .prepare = prepare, .run = run                                                             \
+    }
+#define KERNEL_EW_BOOL                                                                             \
+    {                                                                                              \
+        .prepare = prepare, .run = run                                                             \
+    }
+#define KERNEL_EW_FIRST                                                                            \
+    {                                                                                              \
+        .prepare = prepare, .run = run                                                             \
+    }
+#define KERNEL_EW_WHERE                                                                            \
+    {                                                                                              \
+        .run = run_where                                                                           \
+    }
+
+#define OP(...)
+#define EW(id, versions, min, max, types, result, params, expression)                              \
+    extern const struct kernel cpu_kernel_##id;                                                    \
+    const struct kernel cpu_kernel_##id = KERNEL_##result;
+#include "ir/ops.def"
+#undef OP
+#undef EW

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element-wise loops of UINT32. */
+#define T uint32_t
+#define T_DTYPE TSSA_UINT32
+#define T_TABLE ew_loops_u32
+#define T_IS_UNSIGNED
+#define T_LOWEST 0
+#define T_HIGHEST UINT32_MAX
+#define T_WIDE uint32_t
+#include "kernels/cpu/elementwise/elementwise_loops.h"

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, ArrayFeatureExtractor-1 of ai.onnx.ml, for
+ * every element type.
+ */
+#include "kernels/cpu/gather/gather.h"
+
+#include <string.h>
+
+#include "kernels/cpu/gather/indices.h"
+#include "kernels/cpu/lib/strided.h"
+
+struct gather {
+    int64_t axis; /* GatherND: batch_dims */
+};
+
+static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
+{
+    struct gather *gather = ARENA_NEW(setup->arena, struct gather);
+    TRY_ALLOC(gather);
+    gather->axis = ir_attr_int(op, ir_op_is(op, IR_OP_GatherND) ? "batch_dims" : "axis", 0);
+    *state = gather;
+    return NULL;
+}
+
+/* ---- Blocks: Gather and GatherND ------------------------------------------------------------------ */
+
+static void gather_some(void *context, int64_t begin, int64_t end)
+{
+    const struct gather_job *job = context;
+    int64_t batch = begin / job->per_batch, i = begin % job->per_batch;
+    for (int64_t n = begin; n < end; n++) {
+        int64_t block = batch * job->x_batch + job->offsets[batch * job->offsets_batch + i];
+        char *to = job->to + (size_t)n * job->block;
+        const char *from = job->from + (size_t)block * job->block;
+        if (job->block == 4)
+            memcpy(to, from, 4);
+        else if (job->block == 8)
+            memcpy(to, from, 8);
+        else
+            memcpy(to, from, job->block);
+        if (++i == job->per_batch) {
+            i = 0;
+            batch++;
+        }
+    }
+}
+
+void gather_blocks(const struct team *team, const struct gather_job *job, int64_t batches)
+{
+    team_for(team, batches * job->per_batch, 65536 / (int64_t)job->block + 1, gather_some,
+             (void *)job);
+}
+
+static tssa_status *gather_run(struct kernel_args *args)
+{
+    const struct gather *gather = args->state;
+    const struct tensor *x, *indices;
+    struct tensor *y;
+    struct indices offsets = {0};
+    int64_t dims[TSSA_MAX_RANK];
+    int axis, rank = 0;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &indices));
+    TRY(kernel_axis(gather->axis, x->rank, &axis));
+    if (x->rank - 1 + indices->rank > TSSA_MAX_RANK)
+        return ERROR(TSSA_LIMIT, "the result would have a rank above %d", TSSA_MAX_RANK);
+    for (int i = 0; i < axis; i++)
+        dims[rank++] = x->dims[i];
+    for (int i = 0; i < indices->rank; i++)
+        dims[rank++] = indices->dims[i];
+    for (int i = axis + 1; i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+
+    tssa_status *status = indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis],
+                                       &(const int64_t){1}, &offsets);
+    if (!status)
+        status = kernel_output(args, 0, x->dtype, rank, dims, &y);
+    if (!status && y && tensor_count(y) > 0) {
+        int64_t inner = dims_product(x->dims, axis + 1, x->rank);
+        struct gather_job job = {.from = x->data,
+                                 .to = y->data,
+                                 .block = (size_t)inner * dtype_info(x->dtype)->size,
+                                 .per_batch = (int64_t)offsets.count,
+                                 .x_batch = x->dims[axis],
+                                 .offsets = offsets.data};
+        gather_blocks(args->env->team, &job, dims_product(x->dims, 0, axis));
+    }
+    indices_release(&offsets);
+    return status;
+}
+
+const struct kernel cpu_kernel_gather = {.prepare = gather_prepare, .run = gather_run};
+
+/* Columns of the last axis: a Gather whose indices are flattened. A list counts as one row. */
+static tssa_status *array_feature_extractor_run(struct kernel_args *args)
+{
+    const struct tensor *x, *indices;
+    struct tensor *y;
+    struct indices offsets = {0};
+    int64_t dims[TSSA_MAX_RANK] = {1};
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &indices));
+    if (x->rank == 0)
+        return ERROR(TSSA_RUNTIME, "the operand is a scalar");
+    int rank = x->rank > 1 ? x->rank : 2;
+    const int64_t *columns = &x->dims[x->rank - 1];
+    for (int i = 0; i < x->rank - 1; i++)
+        dims[i] = x->dims[i];
+    dims[rank - 1] = (int64_t)tensor_count(indices);
+    tssa_status *status =
+        indices_read(args, 1, tensor_count(indices), 1, columns, &(const int64_t){1}, &offsets);
+    if (!status)
+        status = kernel_output(args, 0, x->dtype, rank, dims, &y);
+    if (!status && y && tensor_count(y) > 0) {
+        struct gather_job job = {.from = x->data,
+                                 .to = y->data,
+                                 .block = dtype_info(x->dtype)->size,
+                                 .per_batch = (int64_t)offsets.count,
+                                 .x_batch = *columns,
+                                 .offsets = offsets.data};
+        gather_blocks(args->env->team, &job, dims_product(x->dims, 0, x->rank - 1));
+    }
+    indices_release(&offsets);
+    return status;
+}
+
+const struct kernel cpu_kernel_array_feature_extractor = {.run = array_feature_extractor_run};
+
+static tssa_status *gather_nd_shapes(const struct tensor *x, const struct tensor *indices,
+                                     int64_t batch_dims, int *depth)
+{
+    char data[160], index[160];
+    bool fits = batch_dims >= 0 && batch_dims < indices->rank && batch_dims <= x->rank;
+    for (int i = 0; fits && i < batch_dims; i++)
+        fits = x->dims[i] == indices->dims[i];
+    int64_t last = indices->rank > 0 ? indices->dims[indices->rank - 1] : -1;
+    if (fits && last >= 0 && last <= x->rank - batch_dims) {
+        *depth = (int)last;
+        return NULL;
+    }
+    tensor_describe(x, data, sizeof data);
+    tensor_describe(indices, index, sizeof index);
+    return ERROR(TSSA_RUNTIME, "indices %s do not fit data %s with batch_dims %lld", index, data,
+                 (long long)batch_dims);
+}
+
+static tssa_status *gather_nd_run(struct kernel_args *args)
+{
+    const struct gather *gather = args->state;
+    const struct tensor *x, *indices;
+    struct tensor *y;
+    struct indices offsets = {0};
+    int64_t dims[TSSA_MAX_RANK], strides[TSSA_MAX_RANK];
+    int depth, rank = 0;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &indices));
+    TRY(gather_nd_shapes(x, indices, gather->axis, &depth));
+    int batch_dims = (int)gather->axis, first = batch_dims + depth;
+    if (indices->rank - 1 + x->rank - first > TSSA_MAX_RANK)
+        return ERROR(TSSA_LIMIT, "the result would have a rank above %d", TSSA_MAX_RANK);
+    for (int i = 0; i < indices->rank - 1; i++)
+        dims[rank++] = indices->dims[i];
+    for (int i = first; i < x->rank; i++)
+        dims[rank++] = x->dims[i];
+
+    tensor_strides(depth, x->dims + batch_dims, strides);
+    size_t count = (size_t)dims_product(indices->dims, 0, indices->rank - 1);
+    tssa_status *status =
+        indices_read(args, 1, count, depth, x->dims + batch_dims, strides, &offsets);
+    if (!status)
+        status = kernel_output(args, 0, x->dtype, rank, dims, &y);
+    if (!status && y && tensor_count(y) > 0) {
+        int64_t inner = dims_product(x->dims, first, x->rank);
+        int64_t batches = dims_product(x->dims, 0, batch_dims);
+        struct gather_job job = {.from = x->data,
+                                 .to = y->data,
+                                 .block = (size_t)inner * dtype_info(x->dtype)->size,
+                                 .per_batch = (int64_t)offsets.count / batches,
+                                 .x_batch = dims_product(x->dims, batch_dims, first),
+                                 .offsets = offsets.data,
+                                 .offsets_batch = (int64_t)offsets.count / batches};
+        gather_blocks(args->env->team, &job, batches);
+    }
+    indices_release(&offsets);
+    return status;
+}
+
+const struct kernel cpu_kernel_gather_nd = {.prepare = gather_prepare, .run = gather_nd_run};
+
+/* ---- GatherElements ------------------------------------------------------------------------------- */
+
+struct gather_elements_job {
+    const char *from;
+    char *to;
+    size_t size;
+    const int64_t *offsets;
+    struct grid rows; /* all dims of the result but the last */
+    int64_t columns, column_stride;
+};
+
+static void gather_elements_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct gather_elements_job *job = context;
+    struct grid rows = job->rows;
+    size_t size = job->size;
+    grid_seek(&rows, begin);
+    for (int64_t r = begin; r < end; r++) {
+        const int64_t *offsets = job->offsets + r * job->columns;
+        char *to = job->to + (size_t)(r * job->columns) * size;
+        for (int64_t c = 0; c < job->columns; c++) {
+            int64_t from = rows.offset + c * job->column_stride + offsets[c];
+            memcpy(to + (size_t)c * size, job->from + (size_t)from * size, size);
+        }
+        grid_next(&rows);
+    }
+}
+
+static tssa_status *gather_elements_run(struct kernel_args *args)
+{
+    const struct gather *gather = args->state;
+    const struct tensor *x, *indices;
+    struct tensor *y;
+    struct indices offsets = {0};
+    int64_t strides[TSSA_MAX_RANK];
+    int axis;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &indices));
+    TRY(kernel_axis(gather->axis, x->rank, &axis));
+    bool fits = indices->rank == x->rank;
+    for (int i = 0; fits && i < x->rank; i++)
+        fits = i == axis || indices->dims[i] <= x->dims[i];
+    if (!fits) {
+        char data[160], index[160];
+        tensor_describe(x, data, sizeof data);
+        tensor_describe(indices, index, sizeof index);
+        return ERROR(TSSA_RUNTIME, "indices %s do not fit data %s", index, data);
+    }
+    tensor_strides(x->rank, x->dims, strides);
+    tssa_status *status =
+        indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis], &strides[axis], &offsets);
+    if (!status)
+        status = kernel_output(args, 0, x->dtype, x->rank, indices->dims, &y);
+    if (!status && y && tensor_count(y) > 0) {
+        int last = x->rank - 1;
+        struct gather_elements_job job = {.from = x->data,
+                                          .to = y->data,
+                                          .size = dtype_info(x->dtype)->size,
+                                          .offsets = offsets.data,
+                                          .rows = {.rank = last},
+                                          .columns = indices->dims[last],
+                                          .column_stride = axis == last ? 0 : 1};
+        for (int i = 0; i < last; i++) {
+            job.rows.dims[i] = indices->dims[i];
+            job.rows.strides[i] = i == axis ? 0 : strides[i];
+        }
+        team_for(args->env->team, dims_product(indices->dims, 0, last), 16384 / job.columns + 1,
+                 gather_elements_rows, &job);
+    }
+    indices_release(&offsets);
+    return status;
+}
+
+const struct kernel cpu_kernel_gather_elements = {.prepare = gather_prepare,
+                                                  .run = gather_elements_run};

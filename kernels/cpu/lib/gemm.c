@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The reference matrix product: rows of the result in blocks of columns, summed in a wide type. */
+#include "kernels/cpu/lib/gemm.h"
+
+#include <string.h>
+
+#include "base/clones.h"
+
+#include "kernels/cpu/lib/convert.h"
+
+#define COLUMNS 128
+
+/* Below this many multiplications the call into a library costs more than it saves. */
+#define PROVIDER_MIN_WORK 2048
+
+/* Up to so many columns are computed one by one, in several rows at once. */
+#define NARROW 4
+#define ROWS 8
+
+/* Rows [begin, end) of c in type T, summed in type SUM, in the order of k. */
+#define GEMM_ROWS(name, T, SUM)                                                                    \
+    static void name##_narrow(const struct gemm *g, int64_t begin, int64_t end)                    \
+    {                                                                                              \
+        for (int64_t j = 0; j < g->n; j++)                                                         \
+            for (int64_t i = begin; i < end; i += ROWS) {                                          \
+                int64_t rows = end - i < ROWS ? end - i : ROWS;                                    \
+                const T *a = (const T *)g->a + i * g->a_row;                                       \
+                const T *b = (const T *)g->b + j * g->b_column;                                    \
+                SUM sums[ROWS] = {0};                                                              \
+                for (int64_t k = 0; k < g->k; k++, a += g->a_column, b += g->b_row) {              \
+                    if (rows == ROWS)                                                              \
+                        for (int r = 0; r < ROWS; r++)                                             \
+                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                    else                                                                           \
+                        for (int64_t r = 0; r < rows; r++)                                         \
+                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                }                                                                                  \
+                for (int64_t r = 0; r < rows; r++)                                                 \
+                    ((T *)g->c)[(i + r) * g->n + j] = (T)sums[r];                                  \
+            }                                                                                      \
+    }                                                                                              \
+    VECTOR_PROCEDURE(name, (void *context, int64_t begin, int64_t end), (context, begin, end))     \
+    {                                                                                              \
+        const struct gemm *g = context;                                                            \
+        if (g->n <= NARROW) {                                                                      \
+            name##_narrow(g, begin, end);                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t i = begin; i < end; i++)                                                      \
+            for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                       \
+                int64_t width = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                         \
+                SUM sums[COLUMNS] = {0};                                                           \
+                for (int64_t k = 0; k < g->k; k++) {                                               \
+                    SUM a = (SUM)((const T *)g->a)[i * g->a_row + k * g->a_column];                \
+                    const T *b = (const T *)g->b + k * g->b_row + j0 * g->b_column;                \
+                    if (g->b_column == 1)                                                          \
+                        for (int64_t j = 0; j < width; j++)                                        \
+                            sums[j] += a * (SUM)b[j];                                              \
+                    else                                                                           \
+                        for (int64_t j = 0; j < width; j++)                                        \
+                            sums[j] += a * (SUM)b[j * g->b_column];                                \
+                }                                                                                  \
+                T *c = (T *)g->c + i * g->n + j0;                                                  \
+                for (int64_t j = 0; j < width; j++)                                                \
+                    c[j] = (T)sums[j];                                                             \
+            }                                                                                      \
+    }
+
+GEMM_ROWS(rows_f32, float, double)
+GEMM_ROWS(rows_f64, double, double)
+GEMM_ROWS(rows_u8, uint8_t, uint64_t)
+GEMM_ROWS(rows_u16, uint16_t, uint64_t)
+GEMM_ROWS(rows_u32, uint32_t, uint64_t)
+GEMM_ROWS(rows_u64, uint64_t, uint64_t)
+
+static const struct {
+    tssa_dtype dtype;
+    team_body rows;
+} row_loops[] = {
+    {TSSA_FLOAT, rows_f32},
+    {TSSA_DOUBLE, rows_f64},
+    /* Modulo 2^n, signed and unsigned products have the same bits. */
+    {TSSA_UINT8, rows_u8},
+    {TSSA_INT8, rows_u8},
+    {TSSA_UINT16, rows_u16},
+    {TSSA_INT16, rows_u16},
+    {TSSA_UINT32, rows_u32},
+    {TSSA_INT32, rows_u32},
+    {TSSA_UINT64, rows_u64},
+    {TSSA_INT64, rows_u64},
+};
+
+static team_body find_rows(tssa_dtype dtype)
+{
+    for (size_t i = 0; i < sizeof row_loops / sizeof *row_loops; i++)
+        if (row_loops[i].dtype == dtype)
+            return row_loops[i].rows;
+    return NULL;
+}
+
+static void run_rows(struct kernel_args *args, team_body rows, const struct gemm *gemm)
+{
+    int64_t work = gemm->n * gemm->k, grain = 65536 / (work > 0 ? work : 1);
+    team_for(args->env->team, gemm->m, grain > 0 ? grain : 1, rows, (void *)gemm);
+}
+
+/* A copy of a matrix, widened to double, dense. */
+static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
+                          int64_t rows, int64_t columns, int64_t row, int64_t column,
+                          struct buffer **out)
+{
+    size_t count, bytes, width = tssa_dtype_size(dtype);
+    TRY(tensor_layout(TSSA_DOUBLE, 2, (const int64_t[]){rows, columns}, &count, &bytes));
+    TRY(kernel_scratch(args, bytes, out));
+    for (int64_t i = 0; i < rows; i++)
+        convert_elements(columns, dtype, (const char *)from + (size_t)(i * row) * width, column,
+                         TSSA_DOUBLE, (double *)(*out)->data + i * columns, 1, &convert_default);
+    return NULL;
+}
+
+/* FLOAT16 and BFLOAT16: in double, rounded once. */
+static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
+                                 const struct gemm *gemm)
+{
+    struct buffer *a = NULL, *b = NULL, *c = NULL;
+    struct gemm wide = {.m = gemm->m,
+                        .n = gemm->n,
+                        .k = gemm->k,
+                        .a_row = gemm->k,
+                        .a_column = 1,
+                        .b_row = gemm->n,
+                        .b_column = 1};
+    size_t count, bytes;
+    tssa_status *status =
+        widen(args, dtype, gemm->a, gemm->m, gemm->k, gemm->a_row, gemm->a_column, &a);
+    if (!status)
+        status = widen(args, dtype, gemm->b, gemm->k, gemm->n, gemm->b_row, gemm->b_column, &b);
+    if (!status)
+        status = tensor_layout(TSSA_DOUBLE, 2, (const int64_t[]){gemm->m, gemm->n}, &count, &bytes);
+    if (!status)
+        status = kernel_scratch(args, bytes, &c);
+    if (!status) {
+        wide.a = a->data;
+        wide.b = b->data;
+        wide.c = c->data;
+        run_rows(args, rows_f64, &wide);
+        convert_elements(gemm->m * gemm->n, TSSA_DOUBLE, c->data, 1, dtype, gemm->c, 1,
+                         &convert_default);
+    }
+    buffer_release(a);
+    buffer_release(b);
+    buffer_release(c);
+    return status;
+}
+
+int64_t gemm_work(const struct gemm *gemm)
+{
+    int64_t work;
+    return i64_mul(gemm->m, gemm->n, &work) && i64_mul(work, gemm->k, &work) ? work : INT64_MAX;
+}
+
+static bool ask_provider(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm,
+                         int threads)
+{
+    if (dtype != TSSA_FLOAT || gemm_work(gemm) < PROVIDER_MIN_WORK)
+        return false;
+    const struct cpu_engine *engine = cpu_engine(context);
+    return engine && engine->provider->gemm_f32(gemm, threads);
+}
+
+bool gemm_has_loop(tssa_dtype dtype)
+{
+    return find_rows(dtype) != NULL;
+}
+
+void gemm_on_this_thread(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm)
+{
+    if (gemm->m > 0 && gemm->n > 0 && !ask_provider(context, dtype, gemm, 1))
+        find_rows(dtype)((void *)gemm, 0, gemm->m);
+}
+
+tssa_status *gemm_compute(struct kernel_args *args, struct device_context *context,
+                          tssa_dtype dtype, const struct gemm *gemm)
+{
+    if (gemm->m == 0 || gemm->n == 0 ||
+        ask_provider(context, dtype, gemm, args->env->team ? args->env->team->threads : 1))
+        return NULL;
+    team_body rows = find_rows(dtype);
+    if (rows)
+        run_rows(args, rows, gemm);
+    else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
+        return gemm_widened(args, dtype, gemm);
+    else
+        return ERROR(TSSA_RUNTIME, "there is no product of matrices of type %s",
+                     tssa_dtype_name(dtype));
+    return NULL;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/lib/sample.h"
+
+#include <math.h>
+
+/* Turns x around at both ends as often as it takes. */
+static double reflect(double x, double low, double high)
+{
+    double range = high - low, beyond = x < low ? low - x : x - high;
+    if (x >= low && x <= high)
+        return x;
+    if (!(range > 0) || !isfinite(beyond))
+        return low;
+    double rest = fmod(beyond, range);
+    bool even = fmod(floor(beyond / range), 2) == 0;
+    /* An even number of whole crossings ends at the side where x left the grid. */
+    return (x < low) == even ? low + rest : high - rest;
+}
+
+struct bounds {
+    enum sample_padding padding;
+    double low, high; /* where reflection turns */
+    int64_t size;
+};
+
+static double into_bounds(const struct bounds *b, double x)
+{
+    if (b->padding == SAMPLE_ZEROS || (x >= b->low && x <= b->high))
+        return x;
+    if (isnan(x))
+        return 0;
+    if (b->padding == SAMPLE_REFLECTION)
+        return reflect(x, b->low, b->high);
+    return x < 0 ? 0 : (double)(b->size - 1);
+}
+
+/* The element at position i, -1: none. i is a whole number. */
+static int64_t element_of(const struct bounds *b, double i)
+{
+    double last = (double)(b->size - 1);
+    if (b->padding == SAMPLE_REFLECTION)
+        i = trunc(reflect(i, b->low, b->high));
+    if (b->padding == SAMPLE_ZEROS && !(i >= 0 && i <= last))
+        return -1;
+    return i > 0 ? (int64_t)(i < last ? i : last) : 0;
+}
+
+/* Keys' cubic convolution, a = -0.75. */
+static void cubic_weights(double t, double *weights)
+{
+    const double a = -0.75;
+    double s = 1 - t;
+    weights[0] = ((a * (t + 1) - 5 * a) * (t + 1) + 8 * a) * (t + 1) - 4 * a;
+    weights[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+    weights[2] = ((a + 2) * s - (a + 3)) * s * s + 1;
+    weights[3] = ((a * (s + 1) - 5 * a) * (s + 1) + 8 * a) * (s + 1) - 4 * a;
+}
+
+void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
+                      bool align_corners, double x, int64_t size, int64_t stride)
+{
+    double margin = align_corners ? 0 : 0.5, first;
+    struct bounds bounds = {padding, -margin, (double)(size - 1) + margin, size};
+    if (mode == SAMPLE_NEAREST)
+        x = nearbyint(x); /* to even, as PyTorch does */
+    x = into_bounds(&bounds, x);
+    first = floor(x);
+    if (mode == SAMPLE_NEAREST) {
+        axis->count = 1;
+        axis->weights[0] = 1;
+        first = trunc(x);
+    } else if (mode == SAMPLE_LINEAR) {
+        axis->count = 2;
+        axis->weights[1] = x - first;
+        axis->weights[0] = 1 - axis->weights[1];
+    } else {
+        axis->count = 4;
+        cubic_weights(x - first, axis->weights);
+        first -= 1;
+    }
+    for (int i = 0; i < axis->count; i++) {
+        int64_t element = element_of(&bounds, first + i);
+        axis->offsets[i] = element < 0 ? -1 : element * stride;
+    }
+}
+
+double sample_at(const double *grid, const struct sample_axis *axes, int rank)
+{
+    double sum = 0;
+    if (rank == 0)
+        return *grid;
+    for (int i = 0; i < axes->count; i++)
+        if (axes->offsets[i] >= 0)
+            sum += axes->weights[i] * sample_at(grid + axes->offsets[i], axes + 1, rank - 1);
+    return sum;
+}

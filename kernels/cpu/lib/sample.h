@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interpolation in a grid of any rank at a point given by coordinates: GridSample, DeformConv. */
+#ifndef TSSA_KERNELS_CPU_LIB_SAMPLE_H
+#define TSSA_KERNELS_CPU_LIB_SAMPLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
+enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
+
+/* The elements along one axis that a point is made from. */
+struct sample_axis {
+    int count;
+    int64_t offsets[4]; /* of the element, in elements; -1: beyond the grid, 0 */
+    double weights[4];
+};
+
+/*
+ * Prepares one axis of `size` elements, `stride` apart, for coordinate x (element i is at i). NaN counts
+ * as beyond the grid with SAMPLE_ZEROS, else as the first element. `align_corners` says where
+ * reflection turns: at the outer elements' centers, or half an element further out.
+ */
+void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
+                      bool align_corners, double x, int64_t size, int64_t stride);
+
+/* The value at the point. */
+double sample_at(const double *grid, const struct sample_axis *axes, int rank);
+
+#endif

@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operators that rearrange the elements of one tensor: Transpose-25, DepthToSpace-13, SpaceToDepth-13,
+ * Slice-13, Expand-13, Tile-13, ReverseSequence-10, Trilu-14 of ai.onnx. They hold for every element
+ * type; all but Trilu are one or two boxes for the strided-copy engine.
+ */
+#include <string.h>
+
+#include "kernels/cpu/lib/strided.h"
+
+static size_t element_size(const struct tensor *tensor)
+{
+    return dtype_info(tensor->dtype)->size;
+}
+
+/* ---- Transpose, DepthToSpace, SpaceToDepth -------------------------------------------------------- */
+
+struct transpose {
+    int rank; /* -1: reverse the axes */
+    int perm[TSSA_MAX_RANK];
+};
+
+static tssa_status *transpose_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                      const void **state)
+{
+    size_t count;
+    const int64_t *perm = ir_attr_ints(op, "perm", &count);
+    struct transpose *transpose = ARENA_NEW(setup->arena, struct transpose);
+    TRY_ALLOC(transpose);
+    bool seen[TSSA_MAX_RANK] = {false};
+    *state = transpose;
+    transpose->rank = -1;
+    if (!perm)
+        return NULL;
+    if (count > TSSA_MAX_RANK)
+        return ERROR(TSSA_UNSUPPORTED, "perm has %zu axes, at most %d are supported", count,
+                     TSSA_MAX_RANK);
+    transpose->rank = (int)count;
+    for (size_t i = 0; i < count; i++) {
+        int axis;
+        TRY(kernel_axis(perm[i], (int)count, &axis));
+        if (seen[axis])
+            return ERROR(TSSA_MALFORMED, "perm has axis %d twice", axis);
+        seen[axis] = true;
+        transpose->perm[i] = axis;
+    }
+    return NULL;
+}
+
+/* to = from with its axes permuted; `dims` are those of `from`. */
+static void permute(struct kernel_args *args, size_t size, int rank, const int64_t *dims,
+                    const int *perm, void *to, const void *from)
+{
+    int64_t strides[TSSA_MAX_RANK], stride = 1;
+    struct strided_box box = {.rank = rank};
+    tensor_strides(rank, dims, strides);
+    for (int i = rank - 1; i >= 0; i--) {
+        box.dims[i] = dims[perm[i]];
+        box.from[i] = strides[perm[i]];
+        box.to[i] = stride;
+        stride *= box.dims[i];
+    }
+    strided_copy(args->env->team, size, &box, to, from);
+}
+
+static tssa_status *transpose_run(struct kernel_args *args)
+{
+    const struct transpose *transpose = args->state;
+    const struct tensor *x;
+    struct tensor *y;
+    int perm[TSSA_MAX_RANK];
+    int64_t dims[TSSA_MAX_RANK];
+    TRY(kernel_tensor(args, 0, &x));
+    if (transpose->rank >= 0 && transpose->rank != x->rank)
+        return ERROR(TSSA_RUNTIME, "perm has %d axes, the operand has rank %d", transpose->rank,
+                     x->rank);
+    for (int i = 0; i < x->rank; i++) {
+        perm[i] = transpose->rank >= 0 ? transpose->perm[i] : x->rank - 1 - i;
+        dims[i] = x->dims[perm[i]];
+    }
+    TRY(kernel_output(args, 0, x->dtype, x->rank, dims, &y));
+    if (y && tensor_count(y) > 0)
+        permute(args, element_size(x), x->rank, x->dims, perm, y->data, x->data);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_transpose = {.prepare = transpose_prepare, .run = transpose_run};
+
+struct blocks {
+    int64_t size;
+    bool columns_first; /* mode CRD: depth is column, row, depth instead of depth, column, row */
+};
+
+static tssa_status *blocks_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                   const void **state)
+{
+    struct blocks *blocks = ARENA_NEW(setup->arena, struct blocks);
+    TRY_ALLOC(blocks);
+    const char *mode = ir_attr_str(op, "mode", "DCR");
+    blocks->size = ir_attr_int(op, "blocksize", 0);
+    blocks->columns_first = strcmp(mode, "CRD") == 0;
+    if (!blocks->columns_first && strcmp(mode, "DCR") != 0)
+        return ERROR(TSSA_MALFORMED, "mode is \"%s\", not \"DCR\" or \"CRD\"", mode);
+    if (blocks->size < 1 || blocks->size > INT32_MAX)
+        return ERROR(TSSA_MALFORMED, "blocksize is %lld", (long long)blocks->size);
+    *state = blocks;
+    return NULL;
+}
+
+static tssa_status *depth_to_space_run(struct kernel_args *args)
+{
+    static const int dcr[6] = {0, 3, 4, 1, 5, 2}, crd[6] = {0, 1, 4, 2, 5, 3};
+    const struct blocks *blocks = args->state;
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t b = blocks->size;
+    TRY(kernel_tensor(args, 0, &x));
+    if (x->rank != 4 || x->dims[1] % (b * b) != 0)
+        return ERROR(TSSA_RUNTIME, "the operand must be [N, C, H, W] with C divisible by %lld",
+                     (long long)(b * b));
+    int64_t n = x->dims[0], c = x->dims[1] / (b * b), h = x->dims[2], w = x->dims[3];
+    int64_t dims[4] = {n, c, 0, 0};
+    if (!i64_mul(h, b, &dims[2]) || !i64_mul(w, b, &dims[3]))
+        return ERROR(TSSA_LIMIT, "the result's dims do not fit 64 bits");
+    TRY(kernel_output(args, 0, x->dtype, 4, dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    if (blocks->columns_first)
+        permute(args, element_size(x), 6, (int64_t[]){n, c, b, b, h, w}, crd, y->data, x->data);
+    else
+        permute(args, element_size(x), 6, (int64_t[]){n, b, b, c, h, w}, dcr, y->data, x->data);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_depth_to_space = {.prepare = blocks_prepare,
+                                                 .run = depth_to_space_run};
+
+static tssa_status *space_to_depth_run(struct kernel_args *args)
+{
+    static const int perm[6] = {0, 3, 5, 1, 2, 4};
+    const struct blocks *blocks = args->state;
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t b = blocks->size;
+    TRY(kernel_tensor(args, 0, &x));
+    if (x->rank != 4 || x->dims[2] % b != 0 || x->dims[3] % b != 0)
+        return ERROR(TSSA_RUNTIME,
+                     "the operand must be [N, C, H, W] with H and W divisible by %lld",
+                     (long long)b);
+    int64_t n = x->dims[0], c = x->dims[1], h = x->dims[2] / b, w = x->dims[3] / b;
+    int64_t dims[4] = {n, 0, h, w};
+    if (!i64_mul(c, b * b, &dims[1]))
+        return ERROR(TSSA_LIMIT, "the result's dims do not fit 64 bits");
+    TRY(kernel_output(args, 0, x->dtype, 4, dims, &y));
+    if (y && tensor_count(y) > 0)
+        permute(args, element_size(x), 6, (int64_t[]){n, c, h, b, w, b}, perm, y->data, x->data);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_space_to_depth = {.prepare = blocks_prepare,
+                                                 .run = space_to_depth_run};
+
+/* ---- Slice ---------------------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+/* numpy's rule for start:end:step on `dim` elements: *first is where the slice starts. */
+static int64_t slice_length(int64_t dim, int64_t start, int64_t end, int64_t step, int64_t *first)
+{
+    /* Far from both ends of int64, so that nothing below overflows; dim is at most PTRDIFF_MAX. */
+    start = start < 0 ? clamp(start, -dim - 1, -1) + dim : start;
+    end = end < 0 ? clamp(end, -dim - 1, -1) + dim : end;
+    if (step > 0) {
+        start = clamp(start, 0, dim);
+        end = clamp(end, 0, dim);
+        *first = start;
+        return end > start ? (end - start - 1) / step + 1 : 0;
+    }
+    start = clamp(start, -1, dim - 1);
+    end = clamp(end, -1, dim - 1);
+    *first = start;
+    return start > end ? (start - end - 1) / -(step < -INT64_MAX ? -INT64_MAX : step) + 1 : 0;
+}
+
+/* Operand `index` as one integer per axis of the slice; absent: `fallback` counted up by `increment`. */
+static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size_t count,
+                                  int64_t fallback, int64_t increment, int64_t *values)
+{
+    size_t n = count;
+    if (index < args->n_inputs && args->inputs[index])
+        TRY(kernel_ints(args, index, values, TSSA_MAX_RANK, &n));
+    else
+        for (size_t i = 0; i < count; i++)
+            values[i] = fallback + (int64_t)i * increment;
+    if (n != count)
+        return ERROR(TSSA_RUNTIME, "starts has %zu elements but operand %u has %zu", count, index,
+                     n);
+    return NULL;
+}
+
+static tssa_status *slice_run(struct kernel_args *args)
+{
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t starts[TSSA_MAX_RANK], ends[TSSA_MAX_RANK], axes[TSSA_MAX_RANK], steps[TSSA_MAX_RANK];
+    int64_t strides[TSSA_MAX_RANK];
+    bool seen[TSSA_MAX_RANK] = {false};
+    size_t count;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_ints(args, 1, starts, TSSA_MAX_RANK, &count));
+    TRY(slice_operand(args, 2, count, 0, 0, ends));
+    TRY(slice_operand(args, 3, count, 0, 1, axes));
+    TRY(slice_operand(args, 4, count, 1, 0, steps));
+
+    struct strided_box box = {.rank = x->rank};
+    int64_t offset = 0;
+    tensor_strides(x->rank, x->dims, strides);
+    for (int i = 0; i < x->rank; i++) {
+        box.dims[i] = x->dims[i];
+        box.from[i] = strides[i];
+    }
+    for (size_t i = 0; i < count; i++) {
+        int axis;
+        int64_t first;
+        TRY(kernel_axis(axes[i], x->rank, &axis));
+        if (seen[axis])
+            return ERROR(TSSA_RUNTIME, "axis %d is sliced twice", axis);
+        seen[axis] = true;
+        if (steps[i] == 0)
+            return ERROR(TSSA_RUNTIME, "the step of axis %d is 0", axis);
+        box.dims[axis] = slice_length(x->dims[axis], starts[i], ends[i], steps[i], &first);
+        if (box.dims[axis] > 0)
+            offset += first * strides[axis];
+        /* A step longer than the axis takes one element, and then its stride is not used. */
+        box.from[axis] = box.dims[axis] > 1 ? steps[i] * strides[axis] : 0;
+    }
+    TRY(kernel_output(args, 0, x->dtype, x->rank, box.dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    tensor_strides(x->rank, box.dims, box.to);
+    strided_copy(args->env->team, element_size(x), &box, y->data,
+                 (const char *)x->data + offset * (int64_t)element_size(x));
+    return NULL;
+}
+
+const struct kernel cpu_kernel_slice = {.run = slice_run};
+
+/* ---- Expand and Tile ------------------------------------------------------------------------------ */
+
+static tssa_status *expand_run(struct kernel_args *args)
+{
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t shape[TSSA_MAX_RANK], strides[TSSA_MAX_RANK];
+    size_t count;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_ints(args, 1, shape, TSSA_MAX_RANK, &count));
+    int rank = x->rank > (int)count ? x->rank : (int)count;
+    struct strided_box box = {.rank = rank};
+    tensor_strides(x->rank, x->dims, strides);
+    for (int i = 0; i < rank; i++) {
+        int xi = i - (rank - x->rank), si = i - (rank - (int)count);
+        int64_t dim = xi >= 0 ? x->dims[xi] : 1, wanted = si >= 0 ? shape[si] : 1;
+        if (wanted < 0 || (dim != wanted && dim != 1 && wanted != 1)) {
+            char text[160];
+            tensor_describe(x, text, sizeof text);
+            return ERROR(TSSA_RUNTIME, "cannot expand %s: dim %d would become %lld", text, xi,
+                         (long long)wanted);
+        }
+        box.dims[i] = dim == 1 ? wanted : dim;
+        box.from[i] = dim == 1 ? 0 : strides[xi];
+    }
+    TRY(kernel_output(args, 0, x->dtype, rank, box.dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    tensor_strides(rank, box.dims, box.to);
+    strided_copy(args->env->team, element_size(x), &box, y->data, x->data);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_expand = {.run = expand_run};
+
+static tssa_status *tile_run(struct kernel_args *args)
+{
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t repeats[TSSA_MAX_RANK], dims[TSSA_MAX_RANK];
+    int64_t to[TSSA_MAX_RANK], from[TSSA_MAX_RANK];
+    size_t count;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_ints(args, 1, repeats, TSSA_MAX_RANK, &count));
+    if ((int)count != x->rank)
+        return ERROR(TSSA_RUNTIME, "repeats has %zu elements, the operand has rank %d", count,
+                     x->rank);
+    for (int i = 0; i < x->rank; i++)
+        if (repeats[i] < 0 || !i64_mul(x->dims[i], repeats[i], &dims[i]))
+            return ERROR(TSSA_RUNTIME, "cannot repeat a dim of %lld %lld times",
+                         (long long)x->dims[i], (long long)repeats[i]);
+    TRY(kernel_output(args, 0, x->dtype, x->rank, dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    struct strided_box box = {.rank = 0};
+    tensor_strides(x->rank, dims, to);
+    tensor_strides(x->rank, x->dims, from);
+    for (int i = 0; i < x->rank; i++) {
+        strided_push(&box, repeats[i], to[i] * x->dims[i], 0);
+        strided_push(&box, x->dims[i], to[i], from[i]);
+    }
+    strided_copy(args->env->team, element_size(x), &box, y->data, x->data);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_tile = {.run = tile_run};
+
+/* ---- ReverseSequence ------------------------------------------------------------------------------ */
+
+struct reverse_sequence {
+    int64_t batch_axis, time_axis;
+};
+
+static tssa_status *reverse_sequence_prepare(const struct ir_op *op,
+                                             const struct kernel_setup *setup, const void **state)
+{
+    struct reverse_sequence *reverse = ARENA_NEW(setup->arena, struct reverse_sequence);
+    TRY_ALLOC(reverse);
+    reverse->batch_axis = ir_attr_int(op, "batch_axis", 1);
+    reverse->time_axis = ir_attr_int(op, "time_axis", 0);
+    *state = reverse;
+    return NULL;
+}
+
+static tssa_status *reverse_sequence_run(struct kernel_args *args)
+{
+    const struct reverse_sequence *reverse = args->state;
+    const struct tensor *x, *lengths;
+    struct tensor *y;
+    int batch, time;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &lengths));
+    TRY(kernel_axis(reverse->batch_axis, x->rank, &batch));
+    TRY(kernel_axis(reverse->time_axis, x->rank, &time));
+    if (batch == time)
+        return ERROR(TSSA_RUNTIME, "batch_axis and time_axis are both %d", batch);
+    if (lengths->dtype != TSSA_INT64 || lengths->rank != 1 || lengths->dims[0] != x->dims[batch])
+        return ERROR(TSSA_RUNTIME, "sequence_lens must be i64[%lld], one per batch",
+                     (long long)x->dims[batch]);
+    const int64_t *length = lengths->data;
+    for (int64_t b = 0; b < x->dims[batch]; b++)
+        if (length[b] < 0 || length[b] > x->dims[time])
+            return ERROR(TSSA_RUNTIME, "sequence_lens[%lld] is %lld, not within 0 and %lld",
+                         (long long)b, (long long)length[b], (long long)x->dims[time]);
+    TRY(kernel_output(args, 0, x->dtype, x->rank, x->dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+
+    struct strided_box box = {.rank = x->rank};
+    int64_t strides[TSSA_MAX_RANK];
+    int64_t size = (int64_t)element_size(x);
+    tensor_strides(x->rank, x->dims, strides);
+    for (int i = 0; i < x->rank; i++) {
+        box.dims[i] = i == batch ? 1 : x->dims[i];
+        box.to[i] = box.from[i] = strides[i];
+    }
+    for (int64_t b = 0; b < x->dims[batch]; b++) {
+        int64_t at = b * strides[batch] * size, step = strides[time] * size;
+        const char *from = (const char *)x->data + at;
+        char *to = (char *)y->data + at;
+        box.dims[time] = length[b];
+        box.from[time] = -strides[time];
+        if (length[b] > 0)
+            strided_copy(args->env->team, (size_t)size, &box, to, from + (length[b] - 1) * step);
+        box.dims[time] = x->dims[time] - length[b];
+        box.from[time] = strides[time];
+        if (box.dims[time] > 0)
+            strided_copy(args->env->team, (size_t)size, &box, to + length[b] * step,
+                         from + length[b] * step);
+    }
+    return NULL;
+}
+
+const struct kernel cpu_kernel_reverse_sequence = {.prepare = reverse_sequence_prepare,
+                                                   .run = reverse_sequence_run};
+
+/* ---- Trilu ---------------------------------------------------------------------------------------- */
+
+struct trilu {
+    bool upper;
+};
+
+static tssa_status *trilu_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
+{
+    struct trilu *trilu = ARENA_NEW(setup->arena, struct trilu);
+    TRY_ALLOC(trilu);
+    trilu->upper = ir_attr_int(op, "upper", 1) != 0;
+    *state = trilu;
+    return NULL;
+}
+
+/* Rows [begin, end) of all matrices, one after the other. */
+struct trilu_job {
+    bool upper;
+    size_t size;
+    int64_t rows, columns, k;
+    union element zero;
+    const char *from;
+    char *to;
+};
+
+static void trilu_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct trilu_job *job = context;
+    for (int64_t r = begin; r < end; r++) {
+        /* The kept columns are [first, last). */
+        int64_t diagonal = r % job->rows + job->k;
+        int64_t first = job->upper ? clamp(diagonal, 0, job->columns) : 0;
+        int64_t last = job->upper ? job->columns : clamp(diagonal + 1, 0, job->columns);
+        size_t size = job->size, row = (size_t)(r * job->columns) * size;
+        char *to = job->to + row;
+        contiguous_fill(NULL, size, first, to, &job->zero);
+        memcpy(to + (size_t)first * size, job->from + row + (size_t)first * size,
+               (size_t)(last - first) * size);
+        contiguous_fill(NULL, size, job->columns - last, to + (size_t)last * size, &job->zero);
+    }
+}
+
+static tssa_status *trilu_run(struct kernel_args *args)
+{
+    const struct trilu *trilu = args->state;
+    const struct tensor *x;
+    struct tensor *y;
+    int64_t k = 0;
+    TRY(kernel_tensor(args, 0, &x));
+    if (x->rank < 2)
+        return ERROR(TSSA_RUNTIME, "the operand must have rank 2 or more, not %d", x->rank);
+    if (args->n_inputs > 1 && args->inputs[1])
+        TRY(kernel_scalar_int(args, 1, &k));
+    TRY(kernel_output(args, 0, x->dtype, x->rank, x->dims, &y));
+    if (!y || tensor_count(y) == 0)
+        return NULL;
+    struct trilu_job job = {.upper = trilu->upper,
+                            .size = element_size(x),
+                            .rows = x->dims[x->rank - 2],
+                            .columns = x->dims[x->rank - 1],
+                            .from = x->data,
+                            .to = y->data};
+    job.k = clamp(k, -job.rows - 1, job.columns + 1);
+    element_zero(x->dtype, &job.zero);
+    int64_t row_bytes = job.columns * (int64_t)job.size;
+    team_for(args->env->team, dims_product(x->dims, 0, x->rank - 1), 65536 / row_bytes + 1,
+             trilu_rows, &job);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_trilu = {.prepare = trilu_prepare, .run = trilu_run};

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * QuantizeLinear-25, DequantizeLinear-25 and DynamicQuantizeLinear-11 (ai.onnx): per tensor, per axis
+ * and blocked, to and from every quantized type. Elements are handled in chunks of float.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "device/kernel.h"
+#include "kernels/cpu/lib/convert.h"
+
+extern const struct kernel cpu_kernel_QuantizeLinear, cpu_kernel_DequantizeLinear,
+    cpu_kernel_DynamicQuantizeLinear;
+
+#define GRAIN 8192
+#define CHUNK 256
+
+struct quantize_state {
+    int64_t axis, block_size;
+    tssa_dtype to, precision; /* UNDEFINED: the operands tell */
+    struct convert_options options;
+};
+
+static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal,
+                               tssa_dtype *dtype)
+{
+    int64_t number = ir_attr_int(op, name, TSSA_UNDEFINED);
+    if (number < 0 || number >= TSSA_DTYPE_COUNT ||
+        (number != TSSA_UNDEFINED && !dtype_in(legal, (tssa_dtype)number)))
+        return ERROR(TSSA_MALFORMED,
+                     "attribute \"%s\" is %" PRId64 ", which is no type it may name", name, number);
+    *dtype = (tssa_dtype)number;
+    return NULL;
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    struct quantize_state *state = ARENA_NEW(setup->arena, struct quantize_state);
+    TRY_ALLOC(state);
+    bool quantize = ir_op_is(op, IR_OP_QuantizeLinear);
+    state->axis = ir_attr_int(op, "axis", 1);
+    state->block_size = ir_attr_int(op, "block_size", 0);
+    if (state->block_size < 0)
+        return ERROR(TSSA_MALFORMED, "attribute \"block_size\" is negative");
+    TRY(dtype_attr(op, "output_dtype", quantize ? T_QUANTIZED : T_FLOAT, &state->to));
+    TRY(dtype_attr(op, "precision", T_FLOAT, &state->precision));
+    state->options = convert_default;
+    state->options.saturate = ir_attr_int(op, "saturate", 1) != 0;
+    *result = state;
+    return NULL;
+}
+
+/* ---- Which scale belongs to which element --------------------------------------------------------- */
+
+/*
+ * x is [outer, axis, inner]; the scales are [1], [axis] or, one per block, [outer, blocks, inner].
+ * Scales and zero points are here as floats; zeros is NULL where there are none.
+ */
+struct granularity {
+    int64_t axis, inner;
+    int64_t block, blocks;         /* blocked: elements per block and blocks along the axis */
+    int64_t axis_step, inner_step; /* per tensor: 0, 0; per axis: 1, 0; blocked: inner, 1 */
+    const float *scales, *zeros;
+    struct buffer *memory; /* of both */
+};
+
+static tssa_status *bad_scale(const struct tensor *x, const struct tensor *scale)
+{
+    char a[200], b[200];
+    tensor_describe(x, a, sizeof a);
+    tensor_describe(scale, b, sizeof b);
+    return ERROR(TSSA_RUNTIME,
+                 "scales %s do not fit %s: neither one, nor one per element of the axis, nor "
+                 "one per block",
+                 b, a);
+}
+
+static tssa_status *lay_out(const struct quantize_state *state, const struct tensor *x,
+                            const struct tensor *scale, struct granularity *g)
+{
+    *g = (struct granularity){.axis = 1, .inner = 1, .block = 1, .blocks = 1};
+    bool blocked = state->block_size > 0 && scale->rank == x->rank && x->rank > 0;
+    if (!blocked && tensor_count(scale) == 1 && scale->rank <= 1) {
+        g->inner = (int64_t)tensor_count(x);
+        return NULL;
+    }
+    int axis;
+    TRY(kernel_axis(state->axis, x->rank, &axis));
+    g->axis = x->dims[axis];
+    for (int i = axis + 1; i < x->rank; i++)
+        g->inner *= x->dims[i];
+    g->axis_step = 1;
+    if (!blocked)
+        return scale->rank == 1 && scale->dims[0] == g->axis ? NULL : bad_scale(x, scale);
+    g->block = state->block_size;
+    g->blocks = scale->dims[axis];
+    g->axis_step = g->inner;
+    g->inner_step = 1;
+    for (int i = 0; i < x->rank; i++) {
+        int64_t wanted = i == axis ? g->axis / g->block + (g->axis % g->block != 0) : x->dims[i];
+        if (scale->dims[i] != wanted)
+            return bad_scale(x, scale);
+    }
+    return NULL;
+}
+
+/* Scales and zero points as floats in scratch memory. */
+static tssa_status *load_scales(struct kernel_args *args, const struct tensor *x,
+                                const struct tensor *scale, const struct tensor *zero,
+                                struct granularity *g)
+{
+    TRY(lay_out(args->state, x, scale, g));
+    if (zero && !tensor_same_shape(zero, scale) && tensor_count(zero) != tensor_count(scale))
+        return ERROR(TSSA_RUNTIME, "scales and zero points differ in shape");
+    size_t count = tensor_count(scale), bytes;
+    if (!size_mul(count, 2 * sizeof(float), &bytes))
+        return ERROR(TSSA_LIMIT, "too many scales");
+    TRY(kernel_scratch(args, bytes, &g->memory));
+    float *values = g->memory->data;
+    convert_elements((int64_t)count, scale->dtype, scale->data, 1, TSSA_FLOAT, values, 1,
+                     &convert_default);
+    g->scales = values;
+    if (zero) {
+        convert_elements((int64_t)count, zero->dtype, zero->data, 1, TSSA_FLOAT, values + count, 1,
+                         &convert_default);
+        g->zeros = values + count;
+    }
+    return NULL;
+}
+
+/* A walk over the elements in order, with the index of each one's scale. */
+struct scale_walk {
+    const struct granularity *g;
+    int64_t outer, axis, inner;
+};
+
+static struct scale_walk walk_from(const struct granularity *g, int64_t element)
+{
+    int64_t row = element / g->inner;
+    return (struct scale_walk){g, row / g->axis, row % g->axis, element % g->inner};
+}
+
+static int64_t walk_next(struct scale_walk *walk)
+{
+    const struct granularity *g = walk->g;
+    int64_t block = walk->axis / g->block;
+    int64_t index = walk->inner * g->inner_step + block * g->axis_step;
+    if (g->inner_step)
+        index += walk->outer * g->blocks * g->inner;
+    if (++walk->inner == g->inner) {
+        walk->inner = 0;
+        if (++walk->axis == g->axis) {
+            walk->axis = 0;
+            walk->outer++;
+        }
+    }
+    return index;
+}
+
+/* The scales and zero points of the next n elements. */
+static void walk_chunk(struct scale_walk *walk, int64_t n, float *scales, float *zeros)
+{
+    const struct granularity *g = walk->g;
+    for (int64_t i = 0; i < n; i++) {
+        int64_t index = walk_next(walk);
+        scales[i] = g->scales[index];
+        zeros[i] = g->zeros ? g->zeros[index] : 0;
+    }
+}
+
+/* ---- QuantizeLinear ------------------------------------------------------------------------------- */
+
+struct quantize_work {
+    const struct tensor *x, *y;
+    const struct granularity *g;
+    tssa_dtype precision; /* the quotient is rounded to it */
+    const struct convert_options *options;
+    float lowest, highest; /* of an integer y */
+};
+
+static void round_to(tssa_dtype precision, int64_t n, float *values)
+{
+    uint16_t narrow[CHUNK];
+    if (precision != TSSA_FLOAT16 && precision != TSSA_BFLOAT16)
+        return;
+    convert_elements(n, TSSA_FLOAT, values, 1, precision, narrow, 1, &convert_default);
+    convert_elements(n, precision, narrow, 1, TSSA_FLOAT, values, 1, &convert_default);
+}
+
+/* round(value) + zero, held in the type's range; NaN becomes the lowest. */
+static inline float saturate(float value, float zero, float lowest, float highest)
+{
+    float q = rintf(value) + zero;
+    q = q > lowest ? q : lowest;
+    return q < highest ? q : highest;
+}
+
+static void quantize_range(void *context, int64_t begin, int64_t end)
+{
+    const struct quantize_work *work = context;
+    const struct tensor *x = work->x, *y = work->y;
+    size_t x_size = dtype_info(x->dtype)->size, y_size = dtype_info(y->dtype)->size;
+    bool integer = dtype_is_integer(y->dtype);
+    struct scale_walk walk = walk_from(work->g, begin);
+    while (begin < end) {
+        int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
+        float values[CHUNK], scales[CHUNK], zeros[CHUNK];
+        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
+                         values, 1, &convert_default);
+        walk_chunk(&walk, n, scales, zeros);
+        round_to(work->precision, n, values);
+        for (int64_t i = 0; i < n; i++)
+            values[i] /= scales[i];
+        round_to(work->precision, n, values);
+        for (int64_t i = 0; i < n; i++)
+            values[i] = integer ? saturate(values[i], zeros[i], work->lowest, work->highest)
+                                : values[i] + zeros[i];
+        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
+                         (char *)y->data + (size_t)begin * y_size, 1, work->options);
+        begin += n;
+    }
+}
+
+static void integer_range(tssa_dtype dtype, float *lowest, float *highest)
+{
+    unsigned bits = dtype_info(dtype)->file_bits;
+    bool negative = dtype_info(dtype)->cls == DTYPE_CLASS_SIGNED;
+    *lowest = negative ? -(float)(1u << (bits - 1)) : 0;
+    *highest = (float)((1u << (bits - negative)) - 1);
+}
+
+static tssa_status *run_quantize(struct kernel_args *args)
+{
+    const struct quantize_state *state = args->state;
+    const struct tensor *x, *scale, *zero;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &scale));
+    TRY(kernel_optional_tensor(args, 2, &zero));
+    tssa_dtype to = state->to != TSSA_UNDEFINED ? state->to : zero ? zero->dtype : TSSA_UINT8;
+    dtype_mask scales = T_FLOAT | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_FLOAT8E8M0);
+    if (!dtype_in(args->op->info->types, x->dtype) || !dtype_in(scales, scale->dtype) ||
+        !dtype_in(T_QUANTIZED, to) || (zero && zero->dtype != to))
+        return ERROR(TSSA_RUNTIME, "%s cannot be quantized to %s with scales %s and zero points %s",
+                     dtype_info(x->dtype)->ir_name, dtype_info(to)->ir_name,
+                     dtype_info(scale->dtype)->ir_name,
+                     zero ? dtype_info(zero->dtype)->ir_name : "(none)");
+    struct tensor *y;
+    TRY(kernel_output(args, 0, to, x->rank, x->dims, &y));
+    if (!y)
+        return NULL;
+    struct granularity g;
+    TRY(load_scales(args, x, scale, zero, &g));
+    struct quantize_work work = {.x = x, .y = y, .g = &g, .options = &state->options};
+    work.precision = state->precision != TSSA_UNDEFINED ? state->precision : scale->dtype;
+    if (dtype_is_integer(to))
+        integer_range(to, &work.lowest, &work.highest);
+    team_for(args->env->team, (int64_t)tensor_count(x), GRAIN, quantize_range, &work);
+    buffer_release(g.memory);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_QuantizeLinear = {.prepare = prepare, .run = run_quantize};
+
+/* ---- DequantizeLinear ----------------------------------------------------------------------------- */
+
+static void dequantize_range(void *context, int64_t begin, int64_t end)
+{
+    const struct quantize_work *work = context;
+    const struct tensor *x = work->x, *y = work->y;
+    size_t x_size = dtype_info(x->dtype)->size, y_size = dtype_info(y->dtype)->size;
+    struct scale_walk walk = walk_from(work->g, begin);
+    while (begin < end) {
+        int64_t n = end - begin < CHUNK ? end - begin : CHUNK;
+        float values[CHUNK], scales[CHUNK], zeros[CHUNK];
+        convert_elements(n, x->dtype, (const char *)x->data + (size_t)begin * x_size, 1, TSSA_FLOAT,
+                         values, 1, &convert_default);
+        walk_chunk(&walk, n, scales, zeros);
+        for (int64_t i = 0; i < n; i++)
+            values[i] = (values[i] - zeros[i]) * scales[i];
+        convert_elements(n, TSSA_FLOAT, values, 1, y->dtype,
+                         (char *)y->data + (size_t)begin * y_size, 1, &convert_default);
+        begin += n;
+    }
+}
+
+static tssa_status *run_dequantize(struct kernel_args *args)
+{
+    const struct quantize_state *state = args->state;
+    const struct tensor *x, *scale, *zero;
+    TRY(kernel_tensor(args, 0, &x));
+    TRY(kernel_tensor(args, 1, &scale));
+    TRY(kernel_optional_tensor(args, 2, &zero));
+    tssa_dtype to = state->to != TSSA_UNDEFINED ? state->to : scale->dtype;
+    if (!dtype_in(args->op->info->types, x->dtype) || !dtype_in(T_FLOAT, to) ||
+        !dtype_in(T_FLOAT | DTYPE_BIT(TSSA_FLOAT8E8M0), scale->dtype) ||
+        (zero && zero->dtype != x->dtype))
+        return ERROR(
+            TSSA_RUNTIME, "%s cannot be dequantized to %s with scales %s and zero points %s",
+            dtype_info(x->dtype)->ir_name, dtype_info(to)->ir_name,
+            dtype_info(scale->dtype)->ir_name, zero ? dtype_info(zero->dtype)->ir_name : "(none)");
+    struct tensor *y;
+    TRY(kernel_output(args, 0, to, x->rank, x->dims, &y));
+    if (!y)
+        return NULL;
+    struct granularity g;
+    TRY(load_scales(args, x, scale, zero, &g));
+    struct quantize_work work = {.x = x, .y = y, .g = &g};
+    team_for(args->env->team, (int64_t)tensor_count(x), GRAIN, dequantize_range, &work);
+    buffer_release(g.memory);
+    return NULL;
+}
+
+const struct kernel cpu_kernel_DequantizeLinear = {.prepare = prepare, .run = run_dequantize};
+
+/* ---- DynamicQuantizeLinear ------------------------------------------------------------------------ */
+
+static tssa_status *run_dynamic(struct kernel_args *args)
+{
+    const struct tensor *x;
+    TRY(kernel_tensor(args, 0, &x));
+    if (x->dtype != TSSA_FLOAT)
+        return ERROR(TSSA_RUNTIME, "operand 0 must be f32, not %s", dtype_info(x->dtype)->ir_name);
+    const float *values = x->data;
+    int64_t count = (int64_t)tensor_count(x);
+    /* The range always holds 0, so that 0 is exact. A NaN leaves it alone. */
+    float lowest = 0, highest = 0;
+    for (int64_t i = 0; i < count; i++) {
+        lowest = values[i] < lowest ? values[i] : lowest;
+        highest = values[i] > highest ? values[i] : highest;
+    }
+    const float range = lowest == highest ? 1 : highest - lowest;
+    const float scale = range / 255;
+    const float zero = rintf(saturate(0, -lowest / scale, 0, 255));
+    struct tensor *y, *y_scale, *y_zero;
+    TRY(kernel_output(args, 0, TSSA_UINT8, x->rank, x->dims, &y));
+    TRY(kernel_output(args, 1, TSSA_FLOAT, 0, NULL, &y_scale));
+    TRY(kernel_output(args, 2, TSSA_UINT8, 0, NULL, &y_zero));
+    if (y_scale)
+        *(float *)y_scale->data = scale;
+    if (y_zero)
+        *(uint8_t *)y_zero->data = (uint8_t)zero;
+    if (y) {
+        uint8_t *quantized = y->data;
+        for (int64_t i = 0; i < count; i++)
+            quantized[i] = (uint8_t)saturate(values[i] / scale, zero, 0, 255);
+    }
+    return NULL;
+}
+
+const struct kernel cpu_kernel_DynamicQuantizeLinear = {.run = run_dynamic};

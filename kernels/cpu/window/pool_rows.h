@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows over float32 planes, many neighbouring ones at a time: the operations of pool.c, which computes in
+ * double and for all types, on each element in the same order, and so the same bits.
+ */
+#ifndef TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
+#define TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
+
+#include <stddef.h>
+
+#include "base/value.h"
+#include "kernels/cpu/lib/window.h"
+
+struct pool_rows {
+    const struct window *window;
+    bool pads; /* planes are copied into the middle of neutral elements */
+    bool flat; /* rows of the result are computed as one, and what lies between */
+    int64_t plane[WINDOW_MAX_RANK];  /* sizes of what is read: the plane, or its padded copy */
+    int64_t plane_count, run_length; /* elements of it, and of what is computed at a time */
+    size_t scratch;                  /* bytes that a plane needs, aligned as doubles are */
+};
+
+/* False: not worth it, or too large. There are windows, and they read at least one element each. */
+bool pool_rows_plan(const struct window *window, struct pool_rows *rows);
+
+/* The maximum of each window of so many planes; a NaN is one. -INFINITY where a window is empty. */
+void pool_rows_max(const struct pool_rows *rows, const float *in, float *out, int64_t planes,
+                   void *scratch);
+/* The sum of each window, taken in double, over counts[...], and 0 where that is 0. */
+void pool_rows_average(const struct pool_rows *rows, const double *counts, const float *in,
+                       float *out, int64_t planes, void *scratch);
+
+/* Planes [begin, end) of n elements each, of a float32 tensor: the mean of each to the same place of `out`. */
+void pool_average_whole(const struct tensor *in, const struct tensor *out, int64_t n, int64_t begin,
+                        int64_t end);
+
+#endif

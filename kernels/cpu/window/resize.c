@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Resize-19 of ai.onnx, and with it Resize-11 to 18; the importer carries Resize-10 and Upsample as it.
+ *
+ * Interpolation is separable: one pass per axis that changes, in double, shrinking axes first. Nearest
+ * moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
+ * shape inference has them.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/window/resample.h"
+
+enum policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER };
+
+struct resize {
+    struct resample_options options;
+    double extrapolation;
+    enum policy policy;
+    bool has_axes;
+    size_t n_axes;
+    int64_t axes[TSSA_MAX_RANK];
+};
+
+/* ---- Attributes ----------------------------------------------------------------------------------- */
+
+static tssa_status *choice(const struct ir_op *op, const char *name, const char *fallback,
+                           const char *const *names, size_t count, int *chosen)
+{
+    const char *text = ir_attr_str(op, name, fallback);
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(text, names[i]) == 0) {
+            *chosen = (int)i;
+            return NULL;
+        }
+    return ERROR(TSSA_MALFORMED, "%s is \"%s\"", name, text);
+}
+
+#define CHOICE(op, name, names, chosen)                                                            \
+    choice(op, name, names[0], names, sizeof names / sizeof *names, chosen)
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const coordinates[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize"};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil"};
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller"};
+    struct resize *state = ARENA_NEW(setup->arena, struct resize);
+    TRY_ALLOC(state);
+    *result = state;
+    int chosen[4];
+    TRY(CHOICE(op, "mode", modes, &chosen[0]));
+    TRY(CHOICE(op, "coordinate_transformation_mode", coordinates, &chosen[1]));
+    TRY(CHOICE(op, "nearest_mode", roundings, &chosen[2]));
+    TRY(CHOICE(op, "keep_aspect_ratio_policy", policies, &chosen[3]));
+    struct resample_options *options = &state->options;
+    options->mode = (enum resample_mode)chosen[0];
+    options->coordinates = (enum resample_coordinates)chosen[1];
+    options->rounding = (enum resample_rounding)chosen[2];
+    state->policy = (enum policy)chosen[3];
+    options->antialias = ir_attr_int(op, "antialias", 0) != 0 && options->mode != RESAMPLE_NEAREST;
+    options->exclude_outside = ir_attr_int(op, "exclude_outside", 0) != 0;
+    options->cubic_a = (double)ir_attr_float(op, "cubic_coeff_a", -0.75f);
+    state->extrapolation = (double)ir_attr_float(op, "extrapolation_value", 0);
+    const int64_t *axes = ir_attr_ints(op, "axes", &state->n_axes);
+    if (state->n_axes > TSSA_MAX_RANK)
+        return ERROR(TSSA_MALFORMED, "axes has %zu entries", state->n_axes);
+    state->has_axes = axes != NULL;
+    for (size_t i = 0; axes && i < state->n_axes; i++)
+        state->axes[i] = axes[i];
+    return NULL;
+}
+
+/* ---- Sizes ---------------------------------------------------------------------------------------- */
+
+struct axes {
+    size_t count;
+    int axis[TSSA_MAX_RANK];
+};
+
+static tssa_status *resolve_axes(const struct resize *state, int rank, struct axes *axes)
+{
+    axes->count = state->has_axes ? state->n_axes : (size_t)rank;
+    for (size_t i = 0; i < axes->count; i++) {
+        axes->axis[i] = (int)i;
+        if (state->has_axes)
+            TRY(kernel_axis(state->axes[i], rank, &axes->axis[i]));
+    }
+    return NULL;
+}
+
+/* A float operand with `count` elements; *values stays untouched when it is absent or empty. */
+static tssa_status *float_operand(const struct kernel_args *args, uint32_t index, size_t count,
+                                  double *values, bool *present)
+{
+    const struct tensor *tensor;
+    TRY(kernel_optional_tensor(args, index, &tensor));
+    size_t n = tensor ? tensor_count(tensor) : 0;
+    *present = n > 0;
+    if (n == 0)
+        return NULL;
+    if (!dtype_is_float(tensor->dtype) || n != count)
+        return ERROR(TSSA_RUNTIME,
+                     "operand %" PRIu32 " has %zu elements of type %s, not %zu floats", index, n,
+                     dtype_info(tensor->dtype)->ir_name, count);
+    load_doubles(tensor, 0, 1, (int64_t)n, values);
+    return NULL;
+}
+
+static tssa_status *sizes_from_scales(const struct axes *axes, const double *scales,
+                                      struct resample_axis *all)
+{
+    for (size_t i = 0; i < axes->count; i++) {
+        struct resample_axis *axis = &all[axes->axis[i]];
+        float size = floorf((float)axis->in * (float)scales[i]);
+        if (!(scales[i] > 0) || !(size < 0x1p31f))
+            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
+                         scales[i], axis->in);
+        axis->scale = scales[i];
+        axis->out = (int64_t)size;
+    }
+    return NULL;
+}
+
+static tssa_status *keep_aspect(const struct axes *axes, enum policy policy,
+                                struct resample_axis *all)
+{
+    double scale = NAN;
+    for (size_t i = 0; i < axes->count; i++) {
+        double own = all[axes->axis[i]].scale;
+        scale =
+            isnan(scale) || (policy == POLICY_NOT_LARGER ? own < scale : own > scale) ? own : scale;
+    }
+    for (size_t i = 0; i < axes->count; i++) {
+        struct resample_axis *axis = &all[axes->axis[i]];
+        double size = floor(scale * (double)axis->in + 0.5);
+        if (!(size < 0x1p31))
+            return ERROR(TSSA_RUNTIME, "axis %d: scale %g of %" PRId64 " elements", axes->axis[i],
+                         scale, axis->in);
+        axis->scale = scale;
+        axis->out = (int64_t)size;
+    }
+    return NULL;
+}
+
+static tssa_status *sizes_from_operand(struct kernel_args *args, const struct axes *axes,
+                                       enum policy policy, struct resample_axis *all)
+{
+    int64_t sizes[TSSA_MAX_RANK];
+    size_t count = 0;
+    const struct tensor *tensor;
+    TRY(kernel_optional_tensor(args, 3, &tensor));
+    if (tensor)
+        TRY(kernel_ints(args, 3, sizes, TSSA_MAX_RANK, &count));
+    if (count != axes->count)
+        return ERROR(TSSA_RUNTIME, "%zu sizes for %zu axes", count, axes->count);
+    for (size_t i = 0; i < count; i++) {
+        struct resample_axis *axis = &all[axes->axis[i]];
+        if (sizes[i] < 0 || sizes[i] >= INT64_C(1) << 31 || (axis->in == 0 && sizes[i] > 0))
+            return ERROR(TSSA_RUNTIME, "axis %d: %" PRId64 " elements cannot become %" PRId64,
+                         axes->axis[i], axis->in, sizes[i]);
+        axis->out = sizes[i];
+        axis->scale = axis->in ? (double)sizes[i] / (double)axis->in : 1;
+    }
+    return policy == POLICY_STRETCH ? NULL : keep_aspect(axes, policy, all);
+}
+
+/* All axes of the tensor: sizes, scales, regions of interest. */
+static tssa_status *resolve(struct kernel_args *args, const struct tensor *in,
+                            struct resample_axis *all)
+{
+    const struct resize *state = args->state;
+    struct axes axes;
+    double scales[TSSA_MAX_RANK], roi[2 * TSSA_MAX_RANK];
+    bool has_scales, has_roi = false;
+    TRY(resolve_axes(state, in->rank, &axes));
+    for (int i = 0; i < in->rank; i++)
+        all[i] = (struct resample_axis){in->dims[i], in->dims[i], 1, 0, 1};
+    TRY(float_operand(args, 2, axes.count, scales, &has_scales));
+    if (has_scales)
+        TRY(sizes_from_scales(&axes, scales, all));
+    else
+        TRY(sizes_from_operand(args, &axes, state->policy, all));
+    if (state->options.coordinates != COORDINATES_TF_CROP_AND_RESIZE)
+        return NULL;
+    TRY(float_operand(args, 1, 2 * axes.count, roi, &has_roi));
+    if (!has_roi)
+        return ERROR(TSSA_RUNTIME, "tf_crop_and_resize needs operand 1, roi");
+    for (size_t i = 0; i < axes.count; i++) {
+        all[axes.axis[i]].roi_begin = roi[i];
+        all[axes.axis[i]].roi_end = roi[axes.count + i];
+    }
+    return NULL;
+}
+
+static bool changes(const struct resample_axis *axis)
+{
+    return axis->in != axis->out || axis->scale != 1 || axis->roi_begin != 0 || axis->roi_end != 1;
+}
+
+/* ---- Nearest -------------------------------------------------------------------------------------- */
+
+struct nearest {
+    const struct tensor *in, *out;
+    const struct resample_table *tables; /* per axis; index NULL: unchanged */
+    int64_t strides[TSSA_MAX_RANK];      /* of the input */
+    char fill[16];                       /* the extrapolation value as an element */
+};
+
+static void copy_row(const struct nearest *w, int64_t offset, char *to)
+{
+    int last = w->in->rank - 1;
+    size_t size = dtype_info(w->in->dtype)->size;
+    const int64_t *index = w->tables[last].index;
+    const char *from = element_at(w->in, offset);
+    int64_t n = w->out->dims[last];
+    if (!index) {
+        memcpy(to, from, (size_t)n * size);
+    } else if (size == 4) {
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + 4 * i, from + 4 * index[i], 4);
+    } else {
+        for (int64_t i = 0; i < n; i++)
+            memcpy(to + (size_t)i * size, from + (size_t)index[i] * size, size);
+    }
+    for (int64_t i = 0; index && i < n; i++)
+        if (w->tables[last].outside[i])
+            memcpy(to + (size_t)i * size, w->fill, size);
+}
+
+static void nearest_rows(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct nearest *w = context;
+    (void)scratch;
+    int last = w->in->rank - 1;
+    size_t size = dtype_info(w->in->dtype)->size;
+    int64_t n = w->out->dims[last];
+    for (int64_t row = begin; row < end; row++) {
+        int64_t rest = row, offset = 0;
+        bool outside = false;
+        for (int i = last - 1; i >= 0; rest /= w->out->dims[i], i--) {
+            int64_t at = rest % w->out->dims[i];
+            outside |= w->tables[i].index && w->tables[i].outside[at];
+            offset += (w->tables[i].index ? w->tables[i].index[at] : at) * w->strides[i];
+        }
+        char *to = element_at(w->out, row * n);
+        if (!outside)
+            copy_row(w, offset, to);
+        for (int64_t i = 0; outside && i < n; i++)
+            memcpy(to + (size_t)i * size, w->fill, size);
+    }
+}
+
+static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *in,
+                                const struct tensor *out, const struct resample_table *tables)
+{
+    const struct resize *state = args->state;
+    struct nearest work = {.in = in, .out = out, .tables = tables};
+    if (convert_supports(in->dtype))
+        convert_elements(1, TSSA_DOUBLE, &state->extrapolation, 1, in->dtype, work.fill, 1,
+                         &convert_default);
+    if (in->rank == 0) {
+        memcpy(out->data, in->data, dtype_info(in->dtype)->size);
+        return NULL;
+    }
+    tensor_strides(in->rank, in->dims, work.strides);
+    int64_t n = out->dims[in->rank - 1];
+    return parts_for(args, (int64_t)tensor_count(out) / n, n * 2, 0, nearest_rows, &work);
+}
+
+/* ---- Linear and cubic ----------------------------------------------------------------------------- */
+
+struct pass {
+    const struct resample_table *table;
+    const double *from;
+    double *to;
+    int64_t in, out, inner;
+    double extrapolation;
+};
+
+/* Rows of `inner` elements, [outer, out] of them. */
+static void pass_rows(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct pass *p = context;
+    const struct resample_table *t = p->table;
+    (void)scratch;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t outer = row / p->out, o = row % p->out;
+        double *to = p->to + row * p->inner;
+        const double *from = p->from + outer * p->in * p->inner;
+        for (int64_t i = 0; i < p->inner; i++)
+            to[i] = t->outside[o] ? p->extrapolation : 0;
+        for (int64_t k = 0; k < t->taps && !t->outside[o]; k++) {
+            double weight = t->weight[o * t->taps + k];
+            const double *x = from + t->index[o * t->taps + k] * p->inner;
+            for (int64_t i = 0; weight != 0 && i < p->inner; i++)
+                to[i] += weight * x[i];
+        }
+    }
+}
+
+/* The same along the last axis, where rows are single elements. */
+static void pass_elements(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct pass *p = context;
+    const struct resample_table *t = p->table;
+    (void)scratch;
+    int64_t outer = begin / p->out, o = begin % p->out;
+    for (int64_t i = begin; i < end; i++) {
+        const double *from = p->from + outer * p->in, *weight = t->weight + o * t->taps;
+        const int64_t *index = t->index + o * t->taps;
+        double sum = 0;
+        for (int64_t k = 0; k < t->taps; k++)
+            sum += weight[k] != 0 ? weight[k] * from[index[k]] : 0;
+        p->to[i] = t->outside[o] ? p->extrapolation : sum;
+        if (++o == p->out) {
+            o = 0;
+            outer++;
+        }
+    }
+}
+
+/* dims: the tensor's in *buffer; axis d becomes that of the table. */
+static tssa_status *run_pass(struct kernel_args *args, const struct resample_table *table, int rank,
+                             int64_t *dims, int d, int64_t out, struct buffer **buffer)
+{
+    const struct resize *state = args->state;
+    struct buffer *to;
+    int64_t outer = dims_product(dims, 0, d), inner = dims_product(dims, d + 1, rank), rows;
+    size_t bytes;
+    if (!i64_mul(outer, out, &rows) || !size_mul((size_t)rows, (size_t)inner, &bytes) ||
+        !size_mul(bytes, sizeof(double), &bytes))
+        return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
+    TRY(kernel_scratch(args, bytes, &to));
+    struct pass pass = {table, (*buffer)->data,     to->data, dims[d], out,
+                        inner, state->extrapolation};
+    parts_body body = inner == 1 ? pass_elements : pass_rows;
+    tssa_status *status = parts_for(args, rows, inner * table->taps * 2, 0, body, &pass);
+    buffer_release(*buffer);
+    *buffer = to;
+    dims[d] = out;
+    return status;
+}
+
+/* Integers are rounded, half to even, and stay within the type's range. */
+static void store_result(const struct tensor *out, double *values)
+{
+    int64_t count = (int64_t)tensor_count(out);
+    const struct dtype_info *info = dtype_info(out->dtype);
+    for (int64_t i = 0; dtype_is_integer(out->dtype) && i < count; i++)
+        values[i] = rint(values[i]);
+    if (dtype_is_integer(out->dtype) && info->size < 8) {
+        bool sign = info->cls == DTYPE_CLASS_SIGNED;
+        double high = (double)((INT64_C(1) << (info->file_bits - sign)) - 1),
+               low = sign ? -high - 1 : 0;
+        for (int64_t i = 0; i < count; i++)
+            values[i] = values[i] > high ? high : values[i] < low ? low : values[i];
+    }
+    store_doubles(out, 0, 1, count, values);
+}
+
+static tssa_status *interpolate(struct kernel_args *args, const struct tensor *in,
+                                const struct tensor *out, const struct resample_axis *axes,
+                                const struct resample_table *tables)
+{
+    struct buffer *buffer;
+    int64_t dims[TSSA_MAX_RANK];
+    memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
+    TRY(doubles_of(args, in, &buffer));
+    tssa_status *status = NULL;
+    for (int grow = 0; grow < 2; grow++)
+        for (int d = 0; d < in->rank && !status; d++)
+            if (tables[d].index && (axes[d].out > axes[d].in) == grow)
+                status = run_pass(args, &tables[d], in->rank, dims, d, axes[d].out, &buffer);
+    if (!status)
+        store_result(out, buffer->data);
+    buffer_release(buffer);
+    return status;
+}
+
+/* ---- The operator --------------------------------------------------------------------------------- */
+
+static tssa_status *run(struct kernel_args *args)
+{
+    const struct resize *state = args->state;
+    const struct tensor *in;
+    struct tensor *out;
+    struct resample_axis axes[TSSA_MAX_RANK];
+    struct resample_table tables[TSSA_MAX_RANK] = {{0}};
+    TRY(typed_tensor(args, 0, &in));
+    TRY(resolve(args, in, axes));
+    bool nearest = state->options.mode == RESAMPLE_NEAREST;
+    if (!nearest && !convert_supports(in->dtype))
+        return operand_error(0, in, "numbers to interpolate between");
+    int64_t dims[TSSA_MAX_RANK];
+    for (int i = 0; i < in->rank; i++)
+        dims[i] = axes[i].out;
+    TRY(kernel_output(args, 0, in->dtype, in->rank, dims, &out));
+    if (!out || tensor_count(out) == 0)
+        return NULL;
+    tssa_status *status = NULL;
+    for (int i = 0; i < in->rank && !status; i++)
+        if (changes(&axes[i]))
+            status = resample_table_make(args, &state->options, &axes[i], &tables[i]);
+    if (!status)
+        status =
+            nearest ? run_nearest(args, in, out, tables) : interpolate(args, in, out, axes, tables);
+    for (int i = 0; i < in->rank; i++)
+        buffer_release(tables[i].buffer);
+    return status;
+}
+
+extern const struct kernel cpu_kernel_resize;
+const struct kernel cpu_kernel_resize = {.prepare = prepare, .run = run};

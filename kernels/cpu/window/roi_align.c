@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RoiAlign (ai.onnx 10, 16, 22). Mode "max" is that of the ONNX reference: the largest of the weighted
+ * corners of all samples of a bin, not of the interpolated samples.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "kernels/cpu/lib/lines.h"
+
+struct roi_attrs {
+    bool half_pixel, max;
+    int64_t height, width, sampling;
+    double scale;
+};
+
+static tssa_status *roi_align_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                      const void **state)
+{
+    struct roi_attrs *attrs = ARENA_NEW(setup->arena, struct roi_attrs);
+    TRY_ALLOC(attrs);
+    const char *mode = ir_attr_str(op, "mode", "avg");
+    const char *transform = ir_attr_str(op, "coordinate_transformation_mode", "half_pixel");
+    attrs->max = strcmp(mode, "max") == 0;
+    attrs->half_pixel = strcmp(transform, "half_pixel") == 0;
+    if (!attrs->max && strcmp(mode, "avg") != 0)
+        return ERROR(TSSA_MALFORMED, "mode is \"%s\"", mode);
+    if (!attrs->half_pixel && strcmp(transform, "output_half_pixel") != 0)
+        return ERROR(TSSA_MALFORMED, "coordinate_transformation_mode is \"%s\"", transform);
+    attrs->height = ir_attr_int(op, "output_height", 1);
+    attrs->width = ir_attr_int(op, "output_width", 1);
+    attrs->sampling = ir_attr_int(op, "sampling_ratio", 0);
+    attrs->scale = (double)ir_attr_float(op, "spatial_scale", 1);
+    if (attrs->height < 1 || attrs->width < 1 || attrs->sampling < 0)
+        return ERROR(TSSA_MALFORMED,
+                     "an output of %" PRId64 " by %" PRId64 ", sampled %" PRId64 " times",
+                     attrs->height, attrs->width, attrs->sampling);
+    *state = attrs;
+    return NULL;
+}
+
+/* One axis of one region: `bins` bins of `samples` samples each. */
+struct roi_axis {
+    double start, bin;
+    int64_t samples, size;
+};
+
+struct roi_job {
+    const struct roi_attrs *attrs;
+    const struct tensor *x, *rois, *items;
+    const double *values; /* x as doubles */
+    struct tensor *y;
+    int64_t channels;
+};
+
+static double roi_corner(const struct roi_job *job, int64_t roi, int which)
+{
+    double corner = dtype_load_double(job->rois->dtype, element_at(job->rois, roi * 4 + which));
+    return corner * job->attrs->scale - (job->attrs->half_pixel ? 0.5 : 0);
+}
+
+/* Samples of more than this many positions along an axis are not meant seriously. */
+#define MAX_SAMPLES 65536
+
+/* vertical: corners 1 and 3. false: the region is not finite, or absurdly large. */
+static bool roi_axis_init(const struct roi_job *job, int64_t roi, bool vertical,
+                          struct roi_axis *axis)
+{
+    int64_t bins = vertical ? job->attrs->height : job->attrs->width;
+    axis->size = job->x->dims[vertical ? 2 : 3];
+    axis->start = roi_corner(job, roi, vertical ? 1 : 0);
+    double length = roi_corner(job, roi, vertical ? 3 : 2) - axis->start;
+    if (!job->attrs->half_pixel && length < 1)
+        length = 1;
+    axis->bin = length / (double)bins;
+    double samples = job->attrs->sampling ? (double)job->attrs->sampling : ceil(axis->bin);
+    if (!isfinite(axis->start) || !(samples <= MAX_SAMPLES))
+        return false;
+    axis->samples = samples > 0 ? (int64_t)samples : 0;
+    return true;
+}
+
+/* The two elements around sample s of a bin and the second one's weight; false: beyond the input. */
+static bool roi_sample(const struct roi_axis *axis, int64_t bin, int64_t s, int64_t at[2],
+                       double *weight)
+{
+    double last = (double)(axis->size - 1);
+    double x = axis->start + (double)bin * axis->bin +
+               ((double)s + 0.5) * axis->bin / (double)axis->samples;
+    if (!(x >= -1 && x <= (double)axis->size))
+        return false;
+    x = x > 0 ? x < last ? x : last : 0;
+    at[0] = (int64_t)x;
+    at[1] = at[0] < axis->size - 1 ? at[0] + 1 : at[0];
+    *weight = x - (double)at[0];
+    return true;
+}
+
+/* A sample of a plane: interpolated, or the largest weighted corner. */
+static double roi_value(const double *plane, int64_t row_length, const int64_t y[2],
+                        const int64_t x[2], double wy, double wx, bool max)
+{
+    double corners[4] = {(1 - wy) * (1 - wx) * plane[y[0] * row_length + x[0]],
+                         (1 - wy) * wx * plane[y[0] * row_length + x[1]],
+                         wy * (1 - wx) * plane[y[1] * row_length + x[0]],
+                         wy * wx * plane[y[1] * row_length + x[1]]};
+    double result = corners[0];
+    for (int i = 1; i < 4; i++)
+        result = max ? fmax(result, corners[i]) : result + corners[i];
+    return result;
+}
+
+static double pool_bin(const struct roi_job *job, const double *plane, const struct roi_axis *rows,
+                       const struct roi_axis *columns, int64_t bin_y, int64_t bin_x)
+{
+    double result = 0;
+    bool max = job->attrs->max;
+    for (int64_t i = 0; i < rows->samples * columns->samples; i++) {
+        int64_t y[2], x[2];
+        double wy, wx, value = 0;
+        if (roi_sample(rows, bin_y, i / columns->samples, y, &wy) &&
+            roi_sample(columns, bin_x, i % columns->samples, x, &wx))
+            value = roi_value(plane, columns->size, y, x, wy, wx, max);
+        if (max)
+            result = i == 0 || value > result ? value : result;
+        else
+            result += value;
+    }
+    int64_t count = rows->samples * columns->samples;
+    return max || count == 0 ? result : result / (double)count;
+}
+
+/* Indices are (region, channel) pairs; regions were checked. */
+static void pool_planes(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct roi_job *job = context;
+    int64_t bins = job->attrs->height * job->attrs->width, width = job->attrs->width;
+    double *out = scratch;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t roi = i / job->channels, channel = i % job->channels;
+        int64_t item = ((const int64_t *)job->items->data)[roi];
+        struct roi_axis rows, columns;
+        if (!roi_axis_init(job, roi, true, &rows) || !roi_axis_init(job, roi, false, &columns))
+            continue;
+        const double *plane =
+            job->values + (item * job->channels + channel) * rows.size * columns.size;
+        for (int64_t b = 0; b < bins; b++)
+            out[b] = pool_bin(job, plane, &rows, &columns, b / width, b % width);
+        store_doubles(job->y, i * bins, 1, bins, out);
+    }
+}
+
+static tssa_status *check_regions(const struct roi_job *job, int64_t *samples)
+{
+    *samples = 1;
+    for (int64_t i = 0; i < job->rois->dims[0]; i++) {
+        int64_t item = ((const int64_t *)job->items->data)[i];
+        struct roi_axis rows, columns;
+        if (item < 0 || item >= job->x->dims[0])
+            return ERROR(TSSA_RUNTIME, "region %" PRId64 " is of item %" PRId64 " of %" PRId64, i,
+                         item, job->x->dims[0]);
+        if (!roi_axis_init(job, i, true, &rows) || !roi_axis_init(job, i, false, &columns))
+            return ERROR(TSSA_RUNTIME, "region %" PRId64 " is not finite or too large", i);
+        int64_t count = rows.samples * columns.samples;
+        *samples = count > *samples ? count : *samples;
+    }
+    return NULL;
+}
+
+static tssa_status *open_job(struct kernel_args *args, struct roi_job *job)
+{
+    TRY(typed_tensor(args, 0, &job->x));
+    TRY(typed_tensor(args, 1, &job->rois));
+    TRY(kernel_tensor(args, 2, &job->items));
+    if (job->x->rank != 4)
+        return operand_error(0, job->x, "of rank 4");
+    if (job->rois->rank != 2 || job->rois->dims[1] != 4)
+        return operand_error(1, job->rois, "a list of 4 corners");
+    if (job->items->dtype != TSSA_INT64 || job->items->rank != 1 ||
+        job->items->dims[0] != job->rois->dims[0])
+        return operand_error(2, job->items, "an i64 per region");
+    job->channels = job->x->dims[1];
+    return NULL;
+}
+
+static tssa_status *run_RoiAlign(struct kernel_args *args)
+{
+    struct roi_job job = {.attrs = args->state};
+    struct buffer *values;
+    int64_t samples, bins;
+    TRY(open_job(args, &job));
+    int64_t dims[] = {job.rois->dims[0], job.channels, job.attrs->height, job.attrs->width};
+    TRY(kernel_output(args, 0, job.x->dtype, 4, dims, &job.y));
+    if (!job.y || tensor_count(job.y) == 0)
+        return NULL;
+    if (tensor_count(job.x) == 0)
+        return ERROR(TSSA_RUNTIME, "there is nothing to pool from");
+    TRY(check_regions(&job, &samples));
+    bins = dims[2] * dims[3]; /* of a tensor that is there */
+    TRY(doubles_of(args, job.x, &values));
+    job.values = values->data;
+    tssa_status *status =
+        parts_for(args, dims[0] * dims[1],
+                  bins < 65536 ? bins * (samples < 65536 ? samples : 65536) : INT64_C(1) << 32,
+                  (size_t)bins * sizeof(double), pool_planes, &job);
+    buffer_release(values);
+    return status;
+}
+
+const struct kernel cpu_kernel_RoiAlign = {.prepare = roi_align_prepare, .run = run_RoiAlign};

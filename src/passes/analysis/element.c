@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Element functions: a question about an element is moved from an op's result to its operands. */
+#include <string.h>
+
+#include "passes/analysis/element_reader.h"
+
+/* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
+#define BUDGET 128
+
+static const struct {
+    element_read_fn *read;
+    bool moves; /* the element is one of an operand, as it is */
+} readers[IR_OP_COUNT] = {
+    [IR_OP_Identity] = {element_read_same, true},
+    [IR_OP_Cast] = {element_read_cast, true},
+    [IR_OP_Expand] = {element_read_same, true},
+    [IR_OP_Add] = {element_read_add, false},
+    [IR_OP_Sub] = {element_read_sub, false},
+    [IR_OP_Mul] = {element_read_mul, false},
+    [IR_OP_Neg] = {element_read_neg, false},
+    [IR_OP_Where] = {element_read_where, false},
+    [IR_OP_Range] = {element_read_range, false},
+    [IR_OP_ConstantOfShape] = {element_read_constant_of_shape, false},
+    [IR_OP_Reshape] = {element_read_reshape, true},
+    [IR_OP_Flatten] = {element_read_reshape, true},
+    [IR_OP_Squeeze] = {element_read_reshape, true},
+    [IR_OP_Unsqueeze] = {element_read_reshape, true},
+    [IR_OP_Slice] = {element_read_slice, true},
+    [IR_OP_Transpose] = {element_read_transpose, true},
+    [IR_OP_Concat] = {element_read_concat, true},
+    [IR_OP_Split] = {element_read_split, true},
+    [IR_OP_access] = {element_read_access, true},
+    [IR_OP_Tile] = {element_read_tile, true},
+    [IR_OP_Gather] = {element_read_gather, false}, /* its indices are read as well */
+};
+
+static bool has_one_element(const struct ir_type *type)
+{
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is(type->dims[i], 1))
+            return false;
+    return type->rank >= 0;
+}
+
+/* What inference knows of an element; NULL: nothing. */
+static const struct dim *known_element(const struct ir_value *value, const struct element *at)
+{
+    const struct ir_known *known = value->known;
+    int64_t place = 0;
+    if (!known || value->type->rank > 1 ||
+        (value->type->rank == 1 && !element_is_number(&at[0], &place)) || place < 0 ||
+        (uint64_t)place >= known->count)
+        return NULL;
+    return known->elements[place];
+}
+
+static bool ask_op(struct reader *reader, struct ir_value *value, const struct element *at,
+                   struct element *out)
+{
+    const struct tensor *table = ir_value_constant(value);
+    if (table)
+        return table->rank == value->type->rank && element_read_table(reader, table, at, out);
+    enum ir_op_id id = value->op ? value->op->info->id : IR_OP_COUNT;
+    if (!value->op || !readers[id].read || (reader->traces && !readers[id].moves))
+        return false;
+    return reader->budget-- > 0 && readers[id].read(reader, value, at, out);
+}
+
+/* A known number is enough; of what else is known, the op can say which scalar holds it. */
+static bool ask(struct reader *reader, struct ir_value *value, const struct element *at,
+                struct element *out)
+{
+    const struct dim *known = known_element(value, at);
+    const struct ir_value *doubt = reader->doubt;
+    struct element asked = {0};
+    bool answered = !(known && known->kind == DIM_CONST) && ask_op(reader, value, at, &asked);
+    if (!known || (answered && asked.scalar)) {
+        *out = asked;
+        return answered;
+    }
+    reader->doubt = doubt;
+    *out = (struct element){.offset = known, .witness = asked.witness};
+    return true;
+}
+
+bool element_read_value(struct reader *reader, struct ir_value *value, const struct element *at,
+                        struct element *out)
+{
+    if (!value || value->type->kind != TYPE_TENSOR || value->type->rank < 0 ||
+        !dtype_is_integer(value->type->dtype))
+        return false;
+    if (reader->traces && value->op && ir_op_is(value->op, reader->id)) {
+        reader->origin = value;
+        memcpy(reader->origin_at, at, (size_t)value->type->rank * sizeof *at);
+        return element_set(reader, 0, out);
+    }
+    const struct ir_value *doubt = reader->doubt;
+    bool single = has_one_element(value->type);
+    if (ask(reader, value, at, out)) {
+        if (single && !out->witness)
+            out->witness = value;
+        return true;
+    }
+    if (reader->out_of_memory)
+        return false;
+    if (single) { /* known to a run only, but it is one number */
+        reader->doubt = doubt;
+        *out = (struct element){.scalar = value, .scale = 1, .witness = value};
+        out->offset = dim_const(&reader->graph->dims, 0);
+        return element_made(reader, out->offset);
+    }
+    if (!reader->doubt)
+        reader->doubt = value;
+    return false;
+}
+
+tssa_status *element_read(struct ir_graph *graph, const struct element_space *space,
+                          struct ir_value *value, const struct element *at, struct element *element,
+                          bool *proven, struct element_doubt *doubt)
+{
+    struct reader reader = {.graph = graph, .space = space, .budget = BUDGET};
+    *proven = element_read_value(&reader, value, at, element);
+    doubt->value = reader.doubt ? reader.doubt : value;
+    return reader.out_of_memory ? status_out_of_memory() : NULL;
+}
+
+tssa_status *element_trace(struct ir_graph *graph, const struct element_space *space,
+                           struct ir_value *value, const struct element *at, enum ir_op_id id,
+                           struct ir_value **origin, struct element *origin_at)
+{
+    struct element element;
+    struct reader reader = {.graph = graph,
+                            .space = space,
+                            .budget = BUDGET,
+                            .traces = true,
+                            .id = id,
+                            .origin_at = origin_at};
+    *origin = element_read_value(&reader, value, at, &element) ? reader.origin : NULL;
+    return reader.out_of_memory ? status_out_of_memory() : NULL;
+}

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "passes/loops/choice.h"
+
+#include "passes/analysis/recurrence.h"
+
+/* Seconds of an operation on an element, of one thread of an interpreter. */
+#define SECONDS_OPERATION 0.05e-9
+/* Of a byte: in a core's cache, in the one that cores share, and in memory. */
+#define SECONDS_BYTE_CACHE 0.04e-9
+#define SECONDS_BYTE_SHARED 0.1e-9
+#define SECONDS_BYTE_MEMORY 0.25e-9
+#define CACHE_BYTES ((double)CHOICE_BLOCK_BYTES)
+#define SHARED_BYTES ((double)(16 << 20))
+
+/*
+ * Sizes decide nothing where the loop is given and leaves more bytes, or takes more seconds: temporaries that
+ * grow faster than these exceed the budget at smaller sizes already, those that grow no faster take a share of
+ * them that is the same there, and a loop that nobody waits for is none to keep for the sake of its memory.
+ */
+#define LARGEST ((double)(1 << 30))
+#define LONGEST 60
+
+/* What blocks must win. */
+#define LEAST_GAIN 1.25
+/* What may be lost: a share, and seconds that no size changes. */
+#define MOST_LOSS 1.1
+#define SECONDS_ONCE 50e-6
+
+int64_t choice_budget(const struct pass_context *pass)
+{
+    return pass->batching.budget ? pass->batching.budget : CHOICE_BUDGET;
+}
+
+double choice_may(const struct pass_context *pass, double given, double left, double row)
+{
+    return 1.5 * (given + left + row) + (double)choice_budget(pass) - given;
+}
+
+double choice_seconds_byte(double live)
+{
+    return live <= CACHE_BYTES    ? SECONDS_BYTE_CACHE
+           : live <= SHARED_BYTES ? SECONDS_BYTE_SHARED
+                                  : SECONDS_BYTE_MEMORY;
+}
+
+const struct choice_rates *choice_rates(const struct pass_context *pass)
+{
+    /* Measured in ONNX Runtime 1.31, and in tssa. */
+    static const struct choice_rates others = {10e-6, 0.4e-6, 0.4e-6},
+                                     sessions = {1e-6, 0.1e-6, 0.1e-6};
+    return pass_is_for_session(pass) ? &sessions : &others;
+}
+
+double choice_seconds(const struct choice_rates *rates, const struct cost_work *work, double live)
+{
+    return work->calls * rates->call + work->bytes * choice_seconds_byte(live) +
+           work->operations * SECONDS_OPERATION;
+}
+
+/* ---- What a loop is given ------------------------------------------------------------------------- */
+
+static bool add_given(void *context, struct ir_value *value)
+{
+    struct choice_given *given = context;
+    if (loop_makes(given->loop, value))
+        return true;
+    for (size_t i = 0; i < given->values.count; i++)
+        if (given->values.data[i] == value)
+            return true;
+    return vec_push(&given->values, value);
+}
+
+tssa_status *choice_given_find(const struct loop *loop, struct choice_given *given)
+{
+    *given = (struct choice_given){loop, VEC_INIT(loop->body->graph->allocator)};
+    for (uint32_t k = 0; k < loop->n_carried; k++)
+        if (!add_given(given, loop_initial(loop, k)))
+            return status_out_of_memory();
+    for (const struct ir_op *op = loop->body->first; op; op = op->next)
+        if (!recurrence_visit_operands(op, add_given, given))
+            return status_out_of_memory();
+    return NULL;
+}
+
+void choice_given_free(struct choice_given *given)
+{
+    if (given->loop)
+        vec_free(&given->values);
+    *given = (struct choice_given){0};
+}
+
+double choice_given_bytes(const struct choice_given *given, const struct cost_sizes *sizes)
+{
+    double bytes = 0;
+    for (size_t i = 0; i < given->values.count; i++)
+        bytes += cost_bytes(given->values.data[i]->type, sizes);
+    return bytes;
+}
+
+/* ---- Sizes that are tried ------------------------------------------------------------------------- */
+
+void choice_try_dim(struct choice *choice, const struct dim *dim)
+{
+    if (dim->kind == DIM_SYMBOL && dim->low != dim->high &&
+        choice->n_symbols < CHOICE_MAX_SYMBOLS) {
+        for (int i = 0; i < choice->n_symbols; i++)
+            if (choice->symbols[i] == dim)
+                return;
+        choice->symbols[choice->n_symbols++] = dim;
+    }
+    for (uint32_t i = 0; i < dim->n_terms; i++)
+        choice_try_dim(choice, dim->terms[i]);
+}
+
+void choice_try_type(struct choice *choice, const struct ir_type *type)
+{
+    for (int d = 0; type->kind == TYPE_TENSOR && d < type->rank; d++)
+        choice_try_dim(choice, type->dims[d]);
+}
+
+/* ---- The choice ----------------------------------------------------------------------------------- */
+
+/* The figures that a remark tells: those of the sizes that speak most against all at once. */
+static void note(struct choice *choice, const struct choice_figures *f, bool fits)
+{
+    const struct choice_figures *told = &choice->told;
+    bool first = told->may == 0, worse = f->all / f->may > told->all / told->may;
+    if (!first && (fits ? told->all > told->may || f->batched <= MOST_LOSS * f->loop : !worse))
+        return;
+    choice->told = *f;
+}
+
+/* What holds at all points, and at some. */
+struct scales {
+    bool all_fits, all_wins, blocks_win, blocks_lose;
+};
+
+/* One point: may it be all at once, and would blocks win, or lose? */
+static void weigh(struct choice *choice, const struct cost_sizes *sizes, struct scales *scales)
+{
+    struct choice_figures f = {0};
+    bool possible = choice->figures(choice->context, sizes, &f);
+    if (choice->n_symbols && (!possible || f.fixed > LARGEST || f.loop > LONGEST))
+        return;
+    bool fits = f.all <= f.may;
+    note(choice, &f, fits);
+    double once = choice->n_symbols ? SECONDS_ONCE : 0;
+    scales->all_fits &= fits && f.batched <= MOST_LOSS * f.loop + once;
+    scales->all_wins |= f.loop >= LEAST_GAIN * f.batched;
+    scales->blocks_win |= f.loop >= LEAST_GAIN * f.blocks;
+    scales->blocks_lose |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
+}
+
+void choice_make(struct choice *choice)
+{
+    /* A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it does not.
+     * Larger sizes would put every loop over scalars into blocks, which cost most where there are few. */
+    static const int64_t sizes[] = {1, 32, 1024, 32768, 1 << 20};
+    size_t n = choice->n_symbols ? sizeof sizes / sizeof *sizes : 1;
+    struct scales scales = {.all_fits = true, .all_wins = !choice->must_win};
+    for (int s = 0; s < (choice->n_symbols ? choice->n_symbols : 1); s++)
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < (choice->n_symbols > 1 ? n : 1); k++) {
+                const struct cost_sizes point = {choice->symbols[s], sizes[i], sizes[k]};
+                weigh(choice, &point, &scales);
+            }
+    choice->known = choice->n_symbols == 0;
+    choice->way = scales.all_fits && scales.all_wins         ? CHOICE_ALL
+                  : scales.blocks_win && !scales.blocks_lose ? CHOICE_BLOCKS
+                                                             : CHOICE_LEAVE;
+}
+
+/* ---- What is said about it ------------------------------------------------------------------------ */
+
+#define MIB(bytes) ((bytes) / (1 << 20))
+
+tssa_status *choice_remark(const struct choice *choice, const struct pass_context *pass,
+                           const struct ir_op *loop, const char *const words[3])
+{
+    const struct choice_figures *told = &choice->told;
+    const char *way = words[choice->way];
+    tssa_remark_kind kind = choice->way == CHOICE_LEAVE ? TSSA_REMARK_MISSED : TSSA_REMARK_APPLIED;
+    if (choice->known)
+        return pass_remark(pass, kind, loop,
+                           "%s (about %.3g MiB and %.3g ms, of %.3g MiB that may be and %.3g ms "
+                           "that the loop takes)",
+                           way, MIB(told->all), told->batched * 1e3, MIB(told->may),
+                           told->loop * 1e3);
+    if (choice->way == CHOICE_ALL)
+        return pass_remark(pass, kind, loop, "%s", way);
+    return pass_remark(pass, kind, loop,
+                       "%s (sizes that only a run tells could make it %.2g times the memory that "
+                       "may be, and %.2g times the time of the loop)",
+                       way, told->all / told->may, told->batched / told->loop);
+}

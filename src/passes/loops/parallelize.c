@@ -1,0 +1,548 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loops whose iterations do not need each other: all iterations are computed at once, by the ops of the
+ * body with an axis more (batch.h), and the Loop goes. What a loop carries may be
+ *
+ *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself: rows
+ *                    i, say. After the loop one assign writes what all iterations wrote.
+ *     a result       of an operation on integers or truth values whose order does not matter
+ *     a sum          of integers, that the iteration uses: of those before it (CumSum)
+ *     nothing        scan outputs are what all iterations computed
+ *
+ * Ifs and Loops in the body may be among its ops (batch_control.c): an If that all iterations decide alike
+ * stays, outside; of one that each iteration decides both branches are computed, where they are cheap and
+ * cannot fail; a Loop that runs as often in all iterations stays, and takes a step of all of them at once.
+ *
+ * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
+ * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
+ *
+ * A loop that may make no iteration, in which something could fail that it then would not compute, is computed
+ * in a branch that asks first (guard.h).
+ *
+ * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
+ * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
+ * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
+ * calls cost little beside it, it stays. What blocks stack is copied once more: a loop that makes long rows stays
+ * where the model tells how long they are. Where only a run tells, it becomes blocks, which is tens of times as
+ * fast with short rows, and takes up to a fifth longer in ONNX Runtime, up to a half in tssa, with rows of 40 KB.
+ *
+ *   needs   forward_assigns, the loop's counter as a known element
+ *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
+ *           loops that it does not understand, which a remark explains
+ *   breaks  ops of the body that nothing uses were copied as well (dead_code)
+ *
+ * A trip count below zero is none. An index that is out of range is an error after the rewriting as
+ * before, though perhaps of another op; it is none where the loop has elements of no size only.
+ */
+#include "passes/loops/parallelize.h"
+
+#include "ir/infer.h"
+#include "ir/total.h"
+#include "passes/loops/guard.h"
+
+static const char *name_of(const struct ir_value *value)
+{
+    return value && value->name ? value->name : "?";
+}
+
+/* ---- Afterwards ----------------------------------------------------------------------------------- */
+
+/* A source that broadcasts needs axes behind the one in front. */
+static struct ir_value *stacked_source(struct batch *batch, const struct ir_op *assign)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    const struct ir_type *base = ir_operand(assign, 0)->type;
+    int rank;
+    bool batched;
+    tssa_status *status =
+        rule_region_shape((struct ir_op *)assign, base->rank, base->dims, &rank, dims);
+    bool known = !status && rank >= 0;
+    tssa_status_free(status);
+    struct ir_value *source = batch_get(batch, ir_operand(assign, 1), &batched);
+    if (!known || !source)
+        return NULL;
+    if (!batched)
+        return batch_stacked(batch, ir_operand(assign, 1), assign);
+    return batch_unsqueeze(batch, assign, source, 1, rank - ir_operand(assign, 1)->type->rank);
+}
+
+/* A constant bound, or one that depends on the number of iterations, as i64[1]. */
+static struct ir_value *slice_of(struct batch *batch, const struct ir_op *origin,
+                                 struct ir_value *base, int64_t axis, struct ir_value *start,
+                                 struct ir_value *end)
+{
+    struct ir_value *operands[] = {base, start, end, batch_ints(batch, 1, 1, &axis)};
+    struct ir_op *op = batch_make(batch, origin, IR_OP_Slice, 4, operands);
+    return op ? &op->results[0] : NULL;
+}
+
+/* Are `rows` rows of `base` as they are, with nothing to broadcast? */
+static bool are_rows_of(const struct ir_value *base, const struct ir_value *rows)
+{
+    bool same = base->type->rank >= 1 && rows->type->kind == TYPE_TENSOR &&
+                rows->type->rank == base->type->rank;
+    for (int i = 1; i < base->type->rank && same; i++)
+        same = base->type->dims[i] == rows->type->dims[i];
+    return same;
+}
+
+/* The same of the first axis: ScatterND fails by itself where there are not enough rows, and copies what
+ * stays at most once. */
+static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *assign,
+                                     struct ir_value *base, struct ir_value *rows, int64_t offset)
+{
+    struct ir_value *numbers = batch_range(batch);
+    if (offset > 0) {
+        struct ir_value *terms[] = {numbers, batch_ints(batch, 0, 1, &offset)};
+        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
+        numbers = sum ? &sum->results[0] : NULL;
+    }
+    struct ir_value *column = numbers ? batch_unsqueeze(batch, assign, numbers, 1, 1) : NULL;
+    struct ir_value *operands[] = {base, column, rows};
+    struct ir_op *op = column ? batch_make(batch, assign, IR_OP_ScatterND, 3, operands) : NULL;
+    return op ? &op->results[0] : NULL;
+}
+
+/* Rows as large as those of the base without `axis`; NULL where a smaller one cannot be widened. */
+static struct ir_value *fit_rows(struct batch *batch, const struct ir_op *assign,
+                                 const struct ir_value *base, int64_t axis, struct ir_value *rows)
+{
+    int64_t dims[TSSA_MAX_RANK];
+    const struct ir_type *type = base->type;
+    bool same = true, known = true;
+    if (rows->type->kind != TYPE_TENSOR || rows->type->rank != type->rank)
+        return NULL;
+    for (int i = 0, k = 0; i < type->rank; i++) {
+        if (i == axis)
+            continue;
+        same &= rows->type->dims[k + 1] == type->dims[i];
+        known &= dim_is_const(type->dims[i], &dims[k]) && dims[k] > 0;
+        k++;
+    }
+    if (same || !known)
+        return same ? rows : NULL;
+    struct ir_value *operands[] = {rows, batch_shape(batch, (size_t)type->rank - 1, dims)};
+    struct ir_op *op = batch_make(batch, assign, IR_OP_Expand, 2, operands);
+    return op ? &op->results[0] : NULL;
+}
+
+/*
+ * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows, what is
+ * after, and a Reshape to the shape that it should have, which fails when it has not.
+ */
+static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *assign,
+                                    struct ir_value *base, struct ir_value *rows)
+{
+    static const int64_t end = INT64_MAX, zero = 0;
+    const struct rule *rule = rule_of(assign);
+    const struct dim *index = rule_param_dim(assign, &rule->steps[0].params[1]);
+    int64_t factor, offset, axis = rule->steps[0].params[0].value;
+    if (rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
+        !batch_affine(batch, index, &factor, &offset) || factor != 1 || offset < 0)
+        return NULL;
+    rows = fit_rows(batch, assign, base, axis, rows);
+    if (!rows)
+        return NULL;
+    if (axis == 0 && are_rows_of(base, rows))
+        return scatter_rows(batch, assign, base, rows, offset);
+    struct ir_value *parts[3], *behind = batch_trips_1d(batch);
+    struct ir_value *first =
+        batch_unsqueeze(batch, assign, batch_start(batch, assign, 1, offset), 0, 1);
+    uint32_t n = 0;
+    if (offset > 0 || batch->first) {
+        struct ir_value *terms[] = {behind, first};
+        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
+        behind = sum ? &sum->results[0] : NULL;
+        parts[n++] = slice_of(batch, assign, base, axis, batch_ints(batch, 1, 1, &zero), first);
+    }
+    parts[n++] = batch_move_axis(batch, assign, rows, 0, (int)axis);
+    parts[n++] = slice_of(batch, assign, base, axis, behind, batch_ints(batch, 1, 1, &end));
+    struct ir_value *all = batch_concat(batch, assign, axis, n, parts);
+    struct ir_op *shape = batch_make(batch, assign, IR_OP_Shape, 1, &base);
+    struct ir_value *operands[] = {all, shape ? &shape->results[0] : NULL};
+    struct ir_op *checked = batch_make(batch, assign, IR_OP_Reshape, 2, operands);
+    return checked ? &checked->results[0] : NULL;
+}
+
+/* What the iterations are given: by the loop, or by the one over blocks of them. */
+static struct ir_value *given(const struct parallel *s, uint32_t k)
+{
+    return s->block ? s->block->params[k + 2] : loop_initial(&s->loop, k);
+}
+
+static struct ir_value *final_tensor(struct parallel *s, struct batch *batch, uint32_t k)
+{
+    struct carried *c = &s->carried[k];
+    struct ir_value *value = given(s, k);
+    struct batch_region *region = batch_new_region(batch);
+    for (uint32_t i = c->n_assigns; region && value && i-- > 0;) {
+        struct ir_op *assign = c->assigns[i];
+        struct ir_value *source = stacked_source(batch, assign);
+        if (!source || !batch_region(batch, assign, false, ir_operand(assign, 0)->type, region))
+            return NULL;
+        if (!region->in_range) {
+            value = assign_rows(batch, assign, value, source);
+            continue;
+        }
+        struct ir_op *made = rule_assign_create(s->pass->graph, value, source, region->rule,
+                                                region->n_params, region->params);
+        if (!batch_put(batch, made))
+            return NULL;
+        made->name = assign->name;
+        value = &made->results[0];
+    }
+    return region ? value : NULL;
+}
+
+static struct ir_value *cast_to(struct batch *batch, const struct ir_op *origin,
+                                struct ir_value *value, tssa_dtype dtype)
+{
+    struct ir_op *op = batch_new(batch, origin, IR_OP_Cast, 1, &value);
+    if (!op)
+        return NULL;
+    return batch_set_int(batch, op, "to", dtype) && batch_put(batch, op) ? &op->results[0] : NULL;
+}
+
+/* What was there before is one more of what is reduced, so that there is always one; of a block, in which
+ * there is one, it joins the result. */
+static struct ir_value *final_reduction(struct parallel *s, struct batch *batch, uint32_t k)
+{
+    static const int64_t zero = 0;
+    const struct carried *c = &s->carried[k];
+    const struct reduction *how = reduction_of(c->combine);
+    struct ir_value *all = batch_stacked(batch, c->term, c->combine);
+    if (!s->block) {
+        struct ir_value *parts[] = {batch_unsqueeze(batch, c->combine, given(s, k), 0, 1), all};
+        all = batch_concat(batch, c->combine, 0, 2, parts);
+    }
+    if (how->truth)
+        all = cast_to(batch, c->combine, all, TSSA_INT32);
+    struct ir_value *operands[] = {all, batch_ints(batch, 1, 1, &zero)};
+    struct ir_op *op = batch_new(batch, c->combine, how->reduce, 2, operands);
+    if (!op)
+        return NULL;
+    op->exact = true;
+    if (!batch_set_int(batch, op, "keepdims", 0) || !batch_put(batch, op))
+        return NULL;
+    struct ir_value *reduced =
+        how->truth ? cast_to(batch, c->combine, &op->results[0], TSSA_BOOL) : &op->results[0];
+    if (!s->block)
+        return reduced;
+    struct ir_value *terms[] = {given(s, k), reduced};
+    op = batch_make(batch, c->combine, c->combine->info->id, 2, terms);
+    return op ? &op->results[0] : NULL;
+}
+
+static struct ir_value *final_carried(struct parallel *s, struct batch *batch, uint32_t k)
+{
+    switch (s->carried[k].kind) {
+    case CARRIED_TENSOR:
+        return final_tensor(s, batch, k);
+    case CARRIED_REDUCED:
+    case CARRIED_SUMMED:
+        return final_reduction(s, batch, k);
+    default:
+        return given(s, k);
+    }
+}
+
+/* All results of the loop; false when one has no form. */
+static bool make_results(struct parallel *s, struct batch *batch, struct ir_value **results)
+{
+    for (uint32_t i = 0; i < s->loop.op->n_results; i++) {
+        if (i < s->loop.n_carried)
+            results[i] = final_carried(s, batch, i);
+        else
+            results[i] = batch_stacked(batch, ir_operand(s->loop.ret, i + 1), s->loop.ret);
+        if (!results[i]) {
+            if (!batch->reason)
+                batch->reason = "what it leaves has no form for all iterations at once";
+            if (!batch->blamed)
+                batch->blamed = s->loop.op;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- One loop ------------------------------------------------------------------------------------- */
+
+/* Parameters of the body that are known before the ops are. */
+static tssa_status *set_params(struct parallel *s, struct batch *batch)
+{
+    struct ir_value *truth, *range = batch_range(batch);
+    TRY(batch->status);
+    TRY_ALLOC(range);
+    TRY(loop_make_bool(batch->before, true, &truth));
+    TRY(batch_stack(batch, s->loop.body->params[0], range));
+    TRY(batch_share(batch, s->loop.body->params[1], truth));
+    for (uint32_t k = 0; k < s->loop.n_carried; k++) {
+        const struct carried *c = &s->carried[k];
+        if (c->kind == CARRIED_REDUCED && !vec_push(&s->skipped, c->combine))
+            return status_out_of_memory();
+        for (uint32_t i = 0; i < c->n_assigns; i++)
+            if (!vec_push(&s->skipped, c->assigns[i]))
+                return status_out_of_memory();
+        if (c->kind == CARRIED_SAME || c->kind == CARRIED_TENSOR)
+            TRY(batch_share(batch, loop_param(&s->loop, k), given(s, k)));
+    }
+    return NULL;
+}
+
+/* Of a sum, what the iterations find there: the initial value and the terms before each. */
+static tssa_status *set_sum(struct parallel *s, struct batch *batch, uint32_t k, bool *done)
+{
+    static const int64_t zero = 0;
+    const struct carried *c = &s->carried[k];
+    struct ir_value *initial = given(s, k);
+    TRY(batch_slice(batch, c->term, done));
+    if (!*done)
+        return NULL;
+    struct ir_value *operands[] = {batch_stacked(batch, c->term, c->combine),
+                                   batch_ints(batch, 0, 1, &zero)};
+    struct ir_op *sums = batch_new(batch, c->combine, IR_OP_CumSum, 2, operands);
+    *done = sums && batch_set_int(batch, sums, "exclusive", 1) && batch_put(batch, sums);
+    if (!*done)
+        return batch->status;
+    struct ir_value *terms[] = {&sums->results[0], initial};
+    struct ir_op *all = batch_make(batch, c->combine, IR_OP_Add, 2, terms);
+    *done = all != NULL;
+    return all ? batch_stack(batch, loop_param(&s->loop, k), &all->results[0]) : batch->status;
+}
+
+static tssa_status *set_sums(struct parallel *s, struct batch *batch, bool *done)
+{
+    *done = true;
+    for (uint32_t k = 0; *done && k < s->loop.n_carried; k++)
+        if (s->carried[k].kind == CARRIED_SUMMED)
+            TRY(set_sum(s, batch, k, done));
+    return NULL;
+}
+
+static tssa_status *replace_loop(struct parallel *s, struct ir_value **results)
+{
+    struct ir_op *op = s->loop.op;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        loop_replace(&op->results[i], results[i]);
+    ir_release_blocks(op);
+    ir_op_remove(op);
+    s->pass->changed = true;
+    return NULL;
+}
+
+/* What was made goes into the branch, behind the number of iterations. */
+static tssa_status *move_into(struct parallel *s, struct ir_op *branch, struct ir_value **results,
+                              const uint32_t *kept, const struct ir_op *end)
+{
+    struct ir_op *next, *ret = ir_block_return(branch->blocks[0]);
+    for (struct ir_op *op = s->begun ? s->begun->next : branch->parent->first; op != end;
+         op = next) {
+        next = op->next;
+        ir_op_move_before(op, ret);
+    }
+    for (uint32_t j = 0; j < branch->n_results; j++)
+        ir_op_set_operand(ret, j, results[kept[j]]);
+    return ir_infer_op_lenient(branch);
+}
+
+/* Where the loop makes an iteration; else it leaves what it was given. */
+static tssa_status *replace_under_guard(struct parallel *s, const struct batch *batch,
+                                        struct ir_value **results)
+{
+    struct ir_op *op = s->loop.op, *branch, *last = op->prev;
+    uint32_t *kept = ARENA_ARRAY(&s->pass->graph->arena, uint32_t, op->n_results);
+    TRY_ALLOC(kept);
+    TRY(guard_create(&s->loop, batch->trips, &branch, kept));
+    TRY(move_into(s, branch, results, kept, last ? last->next : branch->parent->first));
+    ir_release_blocks(op);
+    ir_op_remove(op);
+    s->pass->changed = true;
+    return pass_remark(s->pass, TSSA_REMARK_APPLIED, branch,
+                       "asks first whether there is an iteration: what could fail without one is "
+                       "computed only then");
+}
+
+static tssa_status *remark_missed(struct parallel *s, const struct batch *batch)
+{
+    char description[128] = "";
+    if (s->reason) {
+        if (s->at)
+            ir_op_describe(s->at, description, sizeof description);
+        return pass_remark(s->pass, TSSA_REMARK_MISSED, s->loop.op,
+                           "iterations depend on each other through %%%s: %s%s%s",
+                           name_of(s->blamed), s->reason, s->at ? ", in " : "", description);
+    }
+    if (batch->blamed)
+        ir_op_describe(batch->blamed, description, sizeof description);
+    return pass_remark(s->pass, TSSA_REMARK_MISSED, s->loop.op,
+                       "iterations are independent but stay a loop because of %s%s%s: %s",
+                       description, batch->blamed_value ? ", %" : "",
+                       batch->blamed_value ? name_of(batch->blamed_value) : "",
+                       batch->reason ? batch->reason : "it has no form for all iterations");
+}
+
+tssa_status *parallel_compute(struct parallel *s, struct batch *batch, struct ir_value **results,
+                              bool *done)
+{
+    batch->nested = s->nested;
+    s->skipped.count = 0;
+    TRY(set_params(s, batch));
+    TRY(set_sums(s, batch, done));
+    if (*done)
+        TRY(batch_body(batch, s->skipped.data, s->skipped.count, done));
+    *done = *done && make_results(s, batch, results);
+    s->nested = batch->nested;
+    return batch->status;
+}
+
+/* The batch before the loop. */
+static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op *mark)
+{
+    struct ir_value *trips;
+    TRY(loop_make_trips(&s->loop, &trips));
+    s->begun = s->loop.op->prev;
+    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+    batch->mark = mark;
+    batch->may_be_empty &= !s->guarded && !ir_loop_runs(s->loop.op);
+    return NULL;
+}
+
+static const char *const ways[] = {
+    [CHOICE_ALL] = "all iterations are computed at once: none needs what another one computes",
+    [CHOICE_BLOCKS] = "computed in blocks of iterations: none needs what another one computes, "
+                      "but all at once would be too much",
+    [CHOICE_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
+                     "is won by fewer calls"};
+
+static tssa_status *compute_block(void *user, struct ir_block *block, struct batch *batch,
+                                  struct ir_value **results, bool *done)
+{
+    struct parallel *s = user;
+    s->block = block;
+    tssa_status *status = parallel_compute(s, batch, results, done);
+    s->block = NULL;
+    return status;
+}
+
+static tssa_status *compute_blocks(struct parallel *s, struct batch *batch,
+                                   const struct block_size *size, struct ir_value **results,
+                                   bool *done)
+{
+    const struct strip strip = {.pass = s->pass,
+                                .loop = s->loop,
+                                .shared = &s->shared,
+                                .stacked = &s->stacked,
+                                .compute = compute_block,
+                                .user = s};
+    struct ir_value *trips = batch->trips;
+    bool may_be_empty = batch->may_be_empty;
+    TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
+    batch->may_be_empty = may_be_empty;
+    return strip_mine(&strip, batch, size, results, done);
+}
+
+/* All at once, in blocks, or not: as it costs. */
+static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op *mark,
+                           struct ir_value **results, bool *done)
+{
+    struct batch_cost cost;
+    TRY(batch_cost_find(batch, &s->loop, results, &cost));
+    enum choice_way way = cost.choice.way;
+    if (way == CHOICE_ALL)
+        return choice_remark(&cost.choice, s->pass, s->loop.op, ways);
+    batch->mark = s->begun; /* the number of iterations stays: the costs are told by it */
+    batch_undo(batch);
+    *done = false;
+    if (way == CHOICE_BLOCKS)
+        TRY(compute_blocks(s, batch, &cost.size, results, done));
+    batch->mark = mark;
+    s->loop.op->kept = way == CHOICE_LEAVE;
+    s->explained = *done || s->loop.op->kept;
+    return s->explained ? choice_remark(&cost.choice, s->pass, s->loop.op, ways) : batch->status;
+}
+
+/* Everything that is made stands before the loop and goes again when it comes to nothing. */
+static tssa_status *attempt(struct parallel *s, struct batch *batch, struct ir_op *mark,
+                            struct ir_value **results, bool *done)
+{
+    TRY(begin(s, batch, mark));
+    for (uint32_t k = 0; k < s->loop.n_carried; k++) {
+        bool ok;
+        TRY(parallel_check_carried(s, batch, k, &ok));
+        if (!ok)
+            return NULL;
+    }
+    TRY(parallel_compute(s, batch, results, done));
+    return *done ? decide(s, batch, mark, results, done) : NULL;
+}
+
+static bool is_counted(const struct loop *loop)
+{
+    const struct ir_value *trips = ir_operand(loop->op, 0);
+    return trips && trips->type->kind == TYPE_TENSOR &&
+           (trips->type->rank == 0 || trips->type->rank == 1) && loop_enters(loop) == LOOP_TRUE &&
+           loop_stays(loop) == LOOP_TRUE;
+}
+
+static void undo(struct parallel *s, struct batch *batch, struct ir_op *mark)
+{
+    batch->before = s->loop.op;
+    batch->mark = mark;
+    batch_undo(batch);
+}
+
+static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
+{
+    struct batch batch = {0};
+    bool done = false;
+    struct ir_op *mark = op->prev;
+    s->loop = loop_of(op);
+    s->reason = NULL;
+    s->at = NULL;
+    s->block = NULL;
+    s->explained = false;
+    if (op->in_blocks || !s->loop.ret || op->n_results < s->loop.n_carried)
+        return NULL;
+    if (!is_counted(&s->loop))
+        return pass_remark(s->pass, TSSA_REMARK_MISSED, op,
+                           "how many iterations there are depends on what they compute");
+    struct arena *arena = &s->pass->graph->arena;
+    struct ir_value **results = ARENA_ARRAY(arena, struct ir_value *, op->n_results);
+    s->carried = ARENA_ARRAY(arena, struct carried, s->loop.n_carried);
+    if (!results || !s->carried)
+        return status_out_of_memory();
+    s->guarded = false;
+    TRY(attempt(s, &batch, mark, results, &done));
+    if (done)
+        return replace_loop(s, results);
+    undo(s, &batch, mark);
+    if (batch.empty_matters && !s->explained && guard_has_form(&s->loop)) {
+        struct batch guarded = {0};
+        s->guarded = true;
+        TRY(attempt(s, &guarded, mark, results, &done));
+        if (done)
+            return replace_under_guard(s, &guarded, results);
+        undo(s, &guarded, mark);
+    }
+    return s->explained ? NULL : remark_missed(s, &batch);
+}
+
+static tssa_status *visit(void *context, struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Loop) && op->n_blocks == 1 ? visit_loop(context, op) : NULL;
+}
+
+tssa_status *pass_parallelize(struct pass_context *pass)
+{
+    struct parallel state = {.pass = pass, .nested = BATCH_MAX_NESTED};
+    vec_init(&state.skipped, pass->graph->allocator);
+    ir_cloner_init(&state.shared, pass->graph);
+    ir_cloner_init(&state.stacked, pass->graph);
+    region_space_init(&state.space, pass->graph);
+    tssa_status *status = ir_block_walk(pass->graph->body, visit, &state);
+    region_space_free(&state.space);
+    ir_cloner_free(&state.stacked);
+    ir_cloner_free(&state.shared);
+    vec_free(&state.skipped);
+    return status;
+}

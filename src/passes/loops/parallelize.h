@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A loop whose iterations do not need each other (parallelize.c): what it carries (parallelize_carried.c), and
+ * the loop over blocks of its iterations that may be made of it (strip_mine.c).
+ */
+#ifndef TSSA_PASSES_LOOPS_PARALLELIZE_H
+#define TSSA_PASSES_LOOPS_PARALLELIZE_H
+
+#include "base/vec.h"
+#include "ir/region.h"
+#include "passes/analysis/loops.h"
+#include "passes/loops/batch.h"
+#include "passes/loops/batch_cost.h"
+
+/* Assigns to one carried tensor in one iteration. */
+#define MAX_ASSIGNS 64
+
+enum carried_kind { CARRIED_SAME, CARRIED_TENSOR, CARRIED_REDUCED, CARRIED_SUMMED };
+
+struct carried {
+    enum carried_kind kind;
+    struct ir_op *assigns[MAX_ASSIGNS]; /* last one first */
+    uint32_t n_assigns;
+    struct ir_op *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED */
+    struct ir_value *term; /* what it adds */
+};
+
+struct parallel {
+    struct pass_context *pass;
+    struct ir_cloner shared, stacked;
+    struct region_space space;
+    struct loop loop;
+    struct carried *carried;
+    struct ir_block *block;            /* the body of a loop over blocks of iterations, or NULL */
+    uint32_t nested;                   /* ops in blocks that may still be made */
+    VEC(const struct ir_op *) skipped; /* ops that are not computed as they stand */
+    const struct ir_value *blamed;     /* the carried value that keeps the loop */
+    const struct ir_op *at;
+    const char *reason;
+    struct ir_op *begun; /* the last op that was made before what the iterations compute, or NULL */
+    bool explained;      /* a remark has said why it stays */
+    bool guarded; /* it is computed in a branch that asks first whether it makes an iteration */
+};
+
+/* What makes one value of all: exact whatever the order, and a Reduce operator that does the same. */
+struct reduction {
+    enum ir_op_id id, reduce;
+    bool truth; /* of bools: reduced as i32 */
+};
+
+/* NULL: it is none. */
+const struct reduction *reduction_of(const struct ir_op *op);
+
+/* Sets carried[k]; *ok is false, with a reason, when iterations depend on each other through it. */
+tssa_status *parallel_check_carried(struct parallel *s, const struct batch *facts, uint32_t k,
+                                    bool *ok);
+
+/* Computes all iterations before batch->before: *done, and what stands for the results of the loop; else
+ * something has no form, as the batch tells. */
+tssa_status *parallel_compute(struct parallel *s, struct batch *batch, struct ir_value **results,
+                              bool *done);
+
+#endif

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Raises ops that only move elements to `access`, and what exporters made of writes (scatters with
+ * generated indices, concatenations of slices around a value, selections by a mask of positions) to
+ * `assign`, by proving where every element goes. What cannot be proven stays as it is, with a remark that
+ * names the missing fact.
+ *
+ *     ScatterElements(x, Expand(k), v), ScatterND(x, [row, k] pairs, v),
+ *     Transpose(ScatterND(Transpose(x), [[k]], v))                         x[.., k, ..] := v
+ *     ScatterND(x, [[i]], v)                                               x[i] := v
+ *     scatters with ranges in any of these ways,
+ *     Concat(x[:a], v, x[b:]), TensorScatter                               x[.., a:b:step, ..] := v
+ *     Where(positions, v, x) for positions that are a box                  x[box] := v[box]
+ *     Add(x, Pad(v))                                                       x[box] := x[box] + v
+ *     ScatterND(x, Unsqueeze(list), v)                                     x[list] := v
+ *     ScatterND(x, [i, NonZero(mask)], Expand(v))                          x[i] := Where(mask, v, x[i])
+ *     a write into a slice that is scattered back                          x[slice, rest] := v
+ *     a scatter or Concat of everything                                    v, or x itself
+ *
+ * The indices may come from constants, Range, Expand, Concat, shape arithmetic, a loop's counter and what
+ * exporters put between (element.h). Scatters that add or multiply (reduction) are no writes.
+ * Adding the 0.0 of a Pad makes 0.0 of -0.0: floats must be proven to be none (zero_sign.h).
+ *
+ *   needs   types, known elements; dead code and shape arithmetic that is folded help
+ *   keeps   types, known elements, results' bits; the arithmetic of shapes stays in ONNX's operators
+ *   breaks  nothing, but a model with these ops must be lowered before it can be written as ONNX
+ */
+#include "passes/recover/recover.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ir/infer.h"
+
+/* ---- Drafts --------------------------------------------------------------------------------------- */
+
+static struct rule_param *draft_params(struct rule_draft *draft, enum rule_kind kind, uint32_t n)
+{
+    if (draft->n_steps == RULE_MAX_STEPS ||
+        draft->n_params + n > sizeof draft->params / sizeof *draft->params) {
+        draft->full = true;
+        return NULL;
+    }
+    struct rule_param *params = draft->params + draft->n_params;
+    draft->steps[draft->n_steps++] =
+        (struct rule_step){.kind = kind, .n_params = n, .params = params};
+    draft->n_params += n;
+    return params;
+}
+
+void draft_step(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const int64_t *params)
+{
+    struct rule_param *to = draft_params(draft, kind, n);
+    for (uint32_t i = 0; to && i < n; i++)
+        to[i] = rule_constant(params[i]);
+}
+
+static struct rule_param draft_operand(struct rule_draft *draft, struct ir_value *value)
+{
+    if (draft->n_operands == RULE_MAX_STEPS) {
+        draft->full = true;
+        return rule_constant(0);
+    }
+    draft->operands[draft->n_operands] = value;
+    return rule_operand(draft->n_operands++);
+}
+
+void draft_step_value(struct rule_draft *draft, enum rule_kind kind, int64_t axis,
+                      struct ir_value *value)
+{
+    struct rule_param *to = draft_params(draft, kind, 2);
+    if (!to)
+        return;
+    to[0] = rule_constant(axis);
+    to[1] = draft_operand(draft, value);
+}
+
+void draft_select(struct rule_draft *draft, int64_t axis, int64_t index)
+{
+    draft_step(draft, RULE_SELECT, 2, (const int64_t[]){axis, index});
+}
+
+void draft_slice(struct rule_draft *draft, int64_t axis, int64_t start, int64_t end, int64_t step)
+{
+    draft_step(draft, RULE_SLICE, 4, (const int64_t[]){axis, start, end, step});
+}
+
+void draft_permute(struct rule_draft *draft, int rank, const int64_t *perm)
+{
+    for (int i = 0; i < rank; i++)
+        if (perm[i] != i) {
+            draft_step(draft, RULE_PERMUTE, (uint32_t)rank, perm);
+            return;
+        }
+}
+
+void draft_rule(struct rule_draft *draft, const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const struct rule_step *step = &rule->steps[i];
+        struct rule_param *to = draft_params(draft, step->kind, step->n_params);
+        for (uint32_t p = 0; to && p < step->n_params; p++)
+            to[p] = step->params[p].is_operand
+                        ? draft_operand(draft, rule_param_value(op, &step->params[p]))
+                        : step->params[p];
+    }
+}
+
+/* ---- Ops ------------------------------------------------------------------------------------------ */
+
+static void take_name(struct ir_value *from, struct ir_value *to)
+{
+    to->name = from->name;
+    from->name = NULL;
+}
+
+/* Puts `fresh` where result `index` of `op` was. */
+static tssa_status *put(struct pass_context *pass, struct ir_op *op, uint32_t index,
+                        struct ir_op *fresh)
+{
+    struct ir_value *old = &op->results[index], *new = &fresh->results[0];
+    fresh->name = op->name;
+    ir_op_insert_before(fresh, op);
+    TRY(ir_infer_op_lenient(fresh));
+    /* The same sizes, under the symbols that other types already use. */
+    if (recover_is_ranked(old))
+        new->type = old->type;
+    ir_value_replace(old, new);
+    take_name(old, new);
+    pass->changed = true;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].uses)
+            return NULL;
+    ir_op_remove(op);
+    return NULL;
+}
+
+tssa_status *recover_access(struct pass_context *pass, struct ir_op *op, uint32_t index,
+                            struct ir_value *base, const struct rule_draft *draft)
+{
+    const struct rule *rule = rule_create(pass->graph, draft->n_steps, draft->steps);
+    TRY_ALLOC(rule);
+    struct ir_op *access =
+        rule_access_create(pass->graph, base, rule, draft->n_operands, draft->operands);
+    TRY_ALLOC(access);
+    return put(pass, op, index, access);
+}
+
+tssa_status *recover_assign(struct pass_context *pass, struct ir_op *op, struct ir_value *base,
+                            struct ir_value *source, const struct rule_draft *draft)
+{
+    const struct rule *rule = rule_create(pass->graph, draft->n_steps, draft->steps);
+    struct text text;
+    TRY_ALLOC(rule);
+    struct ir_op *assign =
+        rule_assign_create(pass->graph, base, source, rule, draft->n_operands, draft->operands);
+    TRY_ALLOC(assign);
+    text_init(&text, pass->graph->allocator);
+    rule_print(rule, &text);
+    const char *string = text_string(&text);
+    tssa_status *status =
+        string ? pass_remark(pass, TSSA_REMARK_APPLIED, op, "is a write to %s", string)
+               : status_out_of_memory();
+    text_free(&text);
+    TRY(status);
+    return put(pass, op, 0, assign);
+}
+
+tssa_status *recover_insert_access(struct pass_context *pass, struct ir_op *op,
+                                   struct ir_value *base, const struct rule_draft *draft,
+                                   struct ir_value **result)
+{
+    *result = base;
+    if (draft->n_steps == 0)
+        return NULL;
+    const struct rule *rule = rule_create(pass->graph, draft->n_steps, draft->steps);
+    TRY_ALLOC(rule);
+    struct ir_op *access =
+        rule_access_create(pass->graph, base, rule, draft->n_operands, draft->operands);
+    TRY_ALLOC(access);
+    access->name = op->name;
+    ir_op_insert_before(access, op);
+    *result = &access->results[0];
+    return ir_infer_op_lenient(access);
+}
+
+void recover_replace(struct pass_context *pass, struct ir_op *op, struct ir_value *value)
+{
+    ir_value_replace(&op->results[0], value);
+    ir_op_remove(op);
+    pass->changed = true;
+}
+
+const char *recover_name(const struct ir_value *value, char *text, size_t size)
+{
+    char op[128];
+    if (value->name) {
+        snprintf(text, size, "%%%s", value->name);
+    } else if (value->op) {
+        ir_op_describe(value->op, op, sizeof op);
+        snprintf(text, size, "%s", op);
+    } else {
+        snprintf(text, size, "parameter %" PRIu32 " of its block", value->index);
+    }
+    return text;
+}
+
+/* ---- The pass ------------------------------------------------------------------------------------- */
+
+/* Writes go first: they are recognised by the ops that moved their parts. */
+static const recover_fn writes[IR_OP_COUNT] = {
+    [IR_OP_Gather] = recover_gather,
+    [IR_OP_ScatterND] = recover_scatter_nd,
+    [IR_OP_ScatterElements] = recover_scatter_elements,
+    [IR_OP_GatherND] = recover_gather_nd,
+    [IR_OP_GatherElements] = recover_gather_elements,
+    [IR_OP_Transpose] = recover_transpose,
+    [IR_OP_Concat] = recover_concat,
+    [IR_OP_Where] = recover_where,
+    [IR_OP_Add] = recover_add,
+    [IR_OP_TensorScatter] = recover_tensor_scatter,
+};
+
+static bool is_single_integer(const struct ir_type *type)
+{
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || !dtype_is_integer(type->dtype))
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (type->dims[i]->kind != DIM_CONST || type->dims[i]->value != 1)
+            return false;
+    return true;
+}
+
+/* Shapes, indices and what they are computed from are left to the ops that inference understands. */
+static bool is_shape_arithmetic(const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].known || is_single_integer(op->results[i].type))
+            return true;
+    return false;
+}
+
+static tssa_status *recover_split(struct pass_context *pass, struct ir_op *op)
+{
+    int64_t axis = ir_attr_int(op, "axis", 0), start = 0, size = 0, dim;
+    struct ir_value *base = ir_operand(op, 0);
+    if (!recover_is_ranked(base))
+        return NULL;
+    axis += axis < 0 ? base->type->rank : 0;
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        if (!recover_is_ranked(&op->results[i]) ||
+            !dim_is_const(op->results[i].type->dims[axis], &size))
+            return NULL;
+        start += size;
+    }
+    if (!dim_is_const(base->type->dims[axis], &dim) || dim != start)
+        return NULL;
+    start = 0;
+    for (uint32_t i = 0, n = op->n_results; i < n; i++) {
+        struct rule_draft draft = {0};
+        bool used = op->results[i].uses != NULL;
+        dim_is_const(op->results[i].type->dims[axis], &size);
+        draft_slice(&draft, axis, start, start + size, 1);
+        start += size;
+        if (used)
+            TRY(recover_access(pass, op, i, base, &draft));
+        if (!op->parent)
+            break;
+    }
+    return NULL;
+}
+
+static tssa_status *visit_write(void *context, struct ir_op *op)
+{
+    recover_fn raise = writes[op->info->id];
+    return raise && !is_shape_arithmetic(op) && !pass_is_pinned(context, op) ? raise(context, op)
+                                                                             : NULL;
+}
+
+static tssa_status *visit_read(void *context, struct ir_op *op)
+{
+    struct rule_draft draft = {0};
+    if (is_shape_arithmetic(op) || pass_is_pinned(context, op))
+        return NULL;
+    if (ir_op_is(op, IR_OP_Split))
+        return recover_split(context, op);
+    if (op->n_results != 1 || !op->results[0].uses || !recover_movement(op, &draft) || draft.full)
+        return NULL;
+    if (draft.n_steps == 0) {
+        if (op->results[0].type == ir_operand(op, 0)->type)
+            recover_replace(context, op, ir_operand(op, 0));
+        return NULL;
+    }
+    return recover_access(context, op, 0, ir_operand(op, 0), &draft);
+}
+
+/* After the reads, which it compares writes with. */
+static tssa_status *visit_assign(void *context, struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_assign) ? recover_assign_chain(context, op) : NULL;
+}
+
+tssa_status *pass_recover(struct pass_context *pass)
+{
+    TRY(ir_block_walk(pass->graph->body, visit_write, pass));
+    TRY(ir_block_walk(pass->graph->body, visit_read, pass));
+    return ir_block_walk(pass->graph->body, visit_assign, pass);
+}
