@@ -152,6 +152,14 @@ struct export_draft {
  * error is TSSA_UNSUPPORTED when that cannot say what the op means. */
 tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
                           struct export_draft *draft);
+/* Is the value, its input or output `index`, of one of the types in `legal`, bits of schema.h? */
+tssa_status *export_check_type(const struct export_draft *draft, const char *what, size_t index,
+                               const struct ir_value *value, uint32_t legal);
+
+/* ---- export_opset.c ------------------------------------------------------------------------------- */
+
+/* The version of ai.onnx that the model imports; 0: it does not. */
+int64_t export_model_opset(const struct ir_graph *graph);
 /* Decides on the opset, and which values are needed at it. */
 tssa_status *export_choose_opset(struct export *export);
 

@@ -115,6 +115,17 @@ struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operan
     return op;
 }
 
+tssa_status *loop_make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b, struct ir_value **result)
+{
+    struct ir_op *op = loop_make_op(at, id, 2);
+    TRY_ALLOC(op);
+    ir_op_set_operand(op, 0, a);
+    ir_op_set_operand(op, 1, b);
+    *result = &op->results[0];
+    return ir_infer_op_lenient(op);
+}
+
 static tssa_status *insert_constant(struct ir_op *at, struct ir_op *op, struct ir_value **result)
 {
     TRY_ALLOC(op);
@@ -146,38 +157,22 @@ tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64
 {
     struct ir_value *axes;
     TRY(loop_make_int(at, 1, axis, &axes));
-    struct ir_op *op = loop_make_op(at, IR_OP_Unsqueeze, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, value);
-    ir_op_set_operand(op, 1, axes);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
+    return loop_make_binary(at, IR_OP_Unsqueeze, value, axes, result);
 }
 
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
 {
     struct ir_graph *graph = loop->body->graph;
     struct ir_value *value = ir_operand(loop->op, 0), *zero, *axis;
-    struct ir_op *op;
     if (value->type->rank != 0) {
         TRY(loop_make_int(loop->op, 1, 0, &axis));
-        op = loop_make_op(loop->op, IR_OP_Squeeze, 2);
-        TRY_ALLOC(op);
-        ir_op_set_operand(op, 0, value);
-        ir_op_set_operand(op, 1, axis);
-        TRY(ir_infer_op_lenient(op));
-        value = &op->results[0];
+        TRY(loop_make_binary(loop->op, IR_OP_Squeeze, value, axis, &value));
     }
     const struct dim *number =
         value->known && value->known->count == 1 ? value->known->elements[0] : NULL;
     if (!number || number->low < 0) {
         TRY(loop_make_int(loop->op, 0, 0, &zero));
-        op = loop_make_op(loop->op, IR_OP_Max, 2);
-        TRY_ALLOC(op);
-        ir_op_set_operand(op, 0, value);
-        ir_op_set_operand(op, 1, zero);
-        TRY(ir_infer_op_lenient(op));
-        value = &op->results[0];
+        TRY(loop_make_binary(loop->op, IR_OP_Max, value, zero, &value));
     }
     if (!value->known || value->known->count != 1 || !value->known->elements[0]) {
         const struct dim *fresh = dim_fresh(&graph->dims, "trips");

@@ -75,6 +75,9 @@ tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
 
 /* An op of the newest version before `at`, under its node's name; NULL when memory runs out. */
 struct ir_op *loop_make_op(struct ir_op *at, enum ir_op_id id, uint32_t n_operands);
+/* One of two operands, with its type. */
+tssa_status *loop_make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b, struct ir_value **result);
 /* A Constant of int64 or bool before `at`, with its type. */
 tssa_status *loop_make_int(struct ir_op *at, int rank, int64_t number, struct ir_value **result);
 tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **result);

@@ -37,17 +37,6 @@ bool guard_has_form(const struct loop *loop)
 
 /* ---- The question --------------------------------------------------------------------------------- */
 
-static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
-                                struct ir_value *b, struct ir_value **result)
-{
-    struct ir_op *op = loop_make_op(at, id, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, a);
-    ir_op_set_operand(op, 1, b);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
 /* Does it make an iteration? */
 static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct ir_value **question)
 {
@@ -55,7 +44,7 @@ static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct 
     *question = NULL;
     if (trips) {
         TRY(loop_make_int(loop->op, 0, 0, &zero));
-        TRY(make_binary(loop->op, IR_OP_Greater, trips, zero, question));
+        TRY(loop_make_binary(loop->op, IR_OP_Greater, trips, zero, question));
     }
     if (loop_enters(loop) == LOOP_TRUE && *question)
         return NULL;
@@ -65,7 +54,7 @@ static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct 
     if (!*question)
         *question = condition;
     else
-        TRY(make_binary(loop->op, IR_OP_And, *question, condition, question));
+        TRY(loop_make_binary(loop->op, IR_OP_And, *question, condition, question));
     return NULL;
 }
 

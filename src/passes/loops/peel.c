@@ -289,17 +289,12 @@ static tssa_status *set_flags(const struct loop *loop)
 
 /* ---- The rewriting -------------------------------------------------------------------------------- */
 
-static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a, int64_t b,
-                                struct ir_value **result)
+static tssa_status *combine(struct ir_op *at, enum ir_op_id id, struct ir_value *a, int64_t b,
+                            struct ir_value **result)
 {
     struct ir_value *number;
     TRY(loop_make_int(at, 0, b, &number));
-    struct ir_op *op = loop_make_op(at, id, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, a);
-    ir_op_set_operand(op, 1, number);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
+    return loop_make_binary(at, id, a, number, result);
 }
 
 /* One iteration less; NULL for a loop without a limit. */
@@ -311,7 +306,7 @@ static tssa_status *count_others(const struct loop *loop, struct ir_value **coun
         return NULL;
     if (loop_known_int(*count, &trips))
         return loop_make_int(loop->op, 0, trips - 1, count);
-    return make_binary(loop->op, IR_OP_Sub, *count, 1, count);
+    return combine(loop->op, IR_OP_Sub, *count, 1, count);
 }
 
 static bool remember_uses(struct peel *peel, const struct ir_value *value)
@@ -369,7 +364,7 @@ static tssa_status *follow_first(struct peel *peel, struct ir_value *const *carr
         return status_out_of_memory();
     if (!counter->uses)
         return NULL;
-    TRY(make_binary(loop->body->first, IR_OP_Add, counter, 1, &number));
+    TRY(combine(loop->body->first, IR_OP_Add, counter, 1, &number));
     replace_remembered(peel, counter, number);
     return NULL;
 }

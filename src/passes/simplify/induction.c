@@ -59,17 +59,6 @@ static bool read_variable(const struct loop *loop, uint32_t k, struct variable *
 
 /* ---- init + step * count -------------------------------------------------------------------------- */
 
-static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
-                                struct ir_value *b, struct ir_value **result)
-{
-    struct ir_op *op = loop_make_op(at, id, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, a);
-    ir_op_set_operand(op, 1, b);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
 static tssa_status *make_cast(struct ir_op *at, tssa_dtype dtype, struct ir_value **value)
 {
     struct ir_graph *graph = at->parent->graph;
@@ -96,11 +85,12 @@ static tssa_status *value_after(struct ir_op *at, const struct variable *variabl
     if (type->dtype != TSSA_INT64)
         TRY(make_cast(at, type->dtype, &offset));
     if (!unit)
-        TRY(make_binary(at, IR_OP_Mul, offset, variable->step, &offset));
+        TRY(loop_make_binary(at, IR_OP_Mul, offset, variable->step, &offset));
     *result = offset;
     if (from_zero && !variable->minus && offset->type == type)
         return NULL;
-    return make_binary(at, variable->minus ? IR_OP_Sub : IR_OP_Add, variable->init, offset, result);
+    return loop_make_binary(at, variable->minus ? IR_OP_Sub : IR_OP_Add, variable->init, offset,
+                            result);
 }
 
 /* A constant step in the body must be there before its first use, and again behind the loop. */
@@ -131,7 +121,7 @@ static tssa_status *trip_count(const struct loop *loop, struct ir_value **count)
         limit->type->kind != TYPE_TENSOR || limit->type->rank != 0)
         return NULL;
     TRY(loop_make_int(loop->op, 0, 0, &zero));
-    return make_binary(loop->op, IR_OP_Max, limit, zero, count);
+    return loop_make_binary(loop->op, IR_OP_Max, limit, zero, count);
 }
 
 static tssa_status *replace_final(const struct loop *loop, uint32_t k, struct variable variable)

@@ -86,17 +86,6 @@ static bool read_bound(const struct loop *loop, struct ir_value *term, struct bo
 
 /* ---- The new trip count --------------------------------------------------------------------------- */
 
-static tssa_status *make_binary(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
-                                struct ir_value *b, struct ir_value **result)
-{
-    struct ir_op *op = loop_make_op(at, id, 2);
-    TRY_ALLOC(op);
-    ir_op_set_operand(op, 0, a);
-    ir_op_set_operand(op, 1, b);
-    *result = &op->results[0];
-    return ir_infer_op_lenient(op);
-}
-
 /* A constant of the body, or a list of one element, as a scalar in front of the loop. */
 static tssa_status *scalar_outside(const struct loop *loop, struct ir_value *limit,
                                    struct ir_value **scalar)
@@ -135,14 +124,14 @@ static tssa_status *limit_trips(const struct loop *loop, const struct bound *bou
     TRY(scalar_outside(loop, bound->limit, &count));
     if (bound->offset > 1) {
         TRY(loop_make_int(at, 0, 0, &number));
-        TRY(make_binary(at, IR_OP_Max, count, number, &count));
+        TRY(loop_make_binary(at, IR_OP_Max, count, number, &count));
         TRY(loop_make_int(at, 0, bound->offset - 1, &number));
-        TRY(make_binary(at, IR_OP_Sub, count, number, &count));
+        TRY(loop_make_binary(at, IR_OP_Sub, count, number, &count));
     }
     TRY(loop_make_int(at, 0, 1, &number));
-    TRY(make_binary(at, IR_OP_Max, count, number, &count));
+    TRY(loop_make_binary(at, IR_OP_Max, count, number, &count));
     if (has_limit(loop))
-        TRY(make_binary(at, IR_OP_Min, ir_operand(at, 0), count, &count));
+        TRY(loop_make_binary(at, IR_OP_Min, ir_operand(at, 0), count, &count));
     ir_op_set_operand(at, 0, count);
     return NULL;
 }
@@ -180,7 +169,7 @@ static tssa_status *strip(const struct loop *loop, struct ir_value *condition,
         if (rest_a == a && rest_b == b)
             return NULL;
         if (rest_a && rest_b) {
-            TRY(make_binary(loop->ret, IR_OP_And, rest_a, rest_b, rest));
+            TRY(loop_make_binary(loop->ret, IR_OP_And, rest_a, rest_b, rest));
             return NULL;
         }
         *rest = rest_a ? rest_a : rest_b;
@@ -213,7 +202,7 @@ static tssa_status *one_iteration(struct pass_context *pass, const struct loop *
     if (limit && !(loop_known_int(limit, &trips) && trips >= 1)) {
         if (limit->type->kind != TYPE_TENSOR || limit->type->rank != 0)
             return NULL;
-        TRY(make_binary(loop->op, IR_OP_Min, limit, count, &count));
+        TRY(loop_make_binary(loop->op, IR_OP_Min, limit, count, &count));
     }
     ir_op_set_operand(loop->op, 0, count);
     ir_op_set_operand(loop->ret, 0, loop->body->params[1]);
