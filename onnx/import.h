@@ -90,7 +90,7 @@ struct import {
     VEC(struct ir_annotation) annotations;
 };
 
-/* ---- graph.c: scopes, nodes, blocks --------------------------------------------------------------- */
+/* ---- scope.c -------------------------------------------------------------------------------------- */
 
 tssa_status *scope_init(struct scope *scope, struct import *import, struct scope *parent,
                         struct frame *frame, struct ir_block *block, unsigned depth);
@@ -107,7 +107,8 @@ tssa_status *scope_note(const struct scope *scope, const char *name, const struc
 tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *const *infos,
                                  size_t count);
 
-tssa_status *import_main_graph(struct import *import, struct frame *frame);
+/* ---- node.c --------------------------------------------------------------------------------------- */
+
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count);
 /* Appends an op to the scope's block, and infers it when types are needed at once. */
 tssa_status *import_append(struct scope *scope, struct ir_op *op);
@@ -119,6 +120,13 @@ int64_t import_opset(const struct import *import, const struct opset_list *opset
                      const char *domain);
 /* Takes `amount` from the budget of inlining. */
 tssa_status *import_spend(const struct scope *scope, uint64_t amount);
+
+/* ---- graph.c -------------------------------------------------------------------------------------- */
+
+tssa_status *import_main_graph(struct import *import, struct frame *frame);
+/* A subgraph of an op that stands in the scope `outside`; outer names are looked up in `names`. */
+tssa_status *import_block(struct scope *outside, struct scope *names, const Onnx__GraphProto *graph,
+                          struct ir_op *op, struct ir_block **block);
 
 /* ---- order.c -------------------------------------------------------------------------------------- */
 
