@@ -26,6 +26,7 @@ part survive build/venv/bin/python tests/survive_check.py build/release/tssa-opt
 part adversarial build/venv/bin/python tests/rewritten/adversarial.py build/adversarial
 part quantized build/venv/bin/python tests/rewritten/quantized.py build/release/tssa-opt
 part exporters build/venv/bin/python tests/rewritten/exporters.py build/release/tssa-opt
+part functions build/venv/bin/python tests/rewritten/functions.py build/release/tssa-opt
 part rewritten build/venv/bin/python tests/rewritten/check.py build/release/tssa-opt "${models[@]}" build/adversarial
 part differential build/venv/bin/python tests/differential.py build/release/libtssa.so --seed 1
 parts_end

@@ -9,7 +9,8 @@
  *   needs   nothing
  *   keeps   the ops of the body, moved into the SequenceMap; models of an opset without SequenceMap; loops in
  *           a SequenceMap and around one: ONNX Runtime writes maps out as functions, and gives what the inner
- *           one takes from the outer one another name
+ *           one takes from the outer one another name; in files, those with an operator that it writes out as
+ *           a function as well (functions.c)
  *   breaks  nothing
  *
  * A sequence that is shorter than the first one is an error in both, one that is longer in none.
@@ -20,6 +21,7 @@
 #include "ir/infer.h"
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
+#include "passes/sequences/functions.h"
 
 #define MAX_INPUTS 64
 #define FIRST_OPSET 17
@@ -222,6 +224,24 @@ static bool check_nesting(struct plan *plan)
     return true;
 }
 
+static const struct ir_op *find_written_out(const struct ir_block *block)
+{
+    const struct ir_op *found = NULL;
+    for (const struct ir_op *op = block->first; op && !found; op = op->next) {
+        found = is_written_out(op) ? op : NULL;
+        for (uint32_t b = 0; !found && b < op->n_blocks; b++)
+            found = find_written_out(op->blocks[b]);
+    }
+    return found;
+}
+
+static bool check_functions(struct plan *plan)
+{
+    const struct ir_op *found =
+        pass_is_for_session(plan->pass) ? NULL : find_written_out(plan->loop.body);
+    return !found || refuse(plan, found, "a runtime may not have this operator in one");
+}
+
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct plan plan = {.pass = context};
@@ -232,7 +252,8 @@ static tssa_status *visit(void *context, struct ir_op *op)
     if (op->n_results != plan.loop.n_carried || loop_enters(&plan.loop) != LOOP_TRUE ||
         loop_stays(&plan.loop) != LOOP_TRUE || !has_opset(plan.pass->graph))
         return NULL;
-    if (check_carried(&plan) && check_counter(&plan) && check_nesting(&plan))
+    if (check_carried(&plan) && check_counter(&plan) && check_nesting(&plan) &&
+        check_functions(&plan))
         return rewrite(&plan);
     if (plan.n_outputs == 0 || !plan.reason)
         return NULL;
