@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/device.h"
+#include "device/devices.h"
 
 #include <string.h>
 
-#include "device/cpu/kernels.h"
+static const struct device *const devices[] = {
+#define DEVICE(name) &name##_device,
+#include "device/devices.def"
+#undef DEVICE
+};
 
-static const struct device *const devices[] = {&cpu_device};
+const struct device *device_at(size_t index)
+{
+    return index < sizeof devices / sizeof *devices ? devices[index] : NULL;
+}
 
 const struct device *device_find(const char *name)
 {
-    for (size_t i = 0; name && i < sizeof devices / sizeof *devices; i++)
-        if (strcmp(devices[i]->name, name) == 0)
-            return devices[i];
-    return name ? NULL : devices[0];
+    const struct device *device = devices[0];
+    for (size_t i = 0; name && (device = device_at(i)) && strcmp(device->name, name) != 0;)
+        i++;
+    return device;
 }
 
 void device_context_open(struct device_context *context, const struct device *device,

@@ -1,8 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A device is a table of functions, and nobody outside of src/device/NAME knows more of it. A context of a
- * device is what its sessions share: memory, threads, and the library that the device may have, which is
- * opened when a kernel first needs it.
+ * device is what its sessions share: threads, and the library that the device may have, which is opened when
+ * a kernel first needs it.
+ *
+ * Work is done in streams: each run has one. What is asked of a stream is done in the order in which it was
+ * asked for, but perhaps later: stream_wait waits for all of it, and an event tells another stream how far
+ * this one has come. Memory belongs to the stream that it was asked of. Values lie in spaces: the host's, and
+ * that of a device that has memory of its own (`is_host` false).
+ *
+ * Memory is a handle, and bytes in it are a handle and an offset (struct device_place): nobody above a device
+ * adds to a handle or looks behind it, since not every device has pointers. The one exception is memory of
+ * the host, which is a pointer for everybody.
+ *
+ * Errors: TSSA_OUT_OF_MEMORY, TSSA_RUNTIME when the device fails. Work that fails late fails what waits for it.
+ * Threads: contexts are shared, what a stream does is called by one thread at a time.
  */
 #ifndef TSSA_DEVICE_DEVICE_H
 #define TSSA_DEVICE_DEVICE_H
@@ -12,28 +24,83 @@
 
 #include "device/kernel.h"
 
+struct device_context;
+struct device_stream;
+struct device_event; /* the device's own */
+
+/* `offset` bytes into what `allocate` gave, or in memory of the host `memory` plus `offset`. */
+struct device_place {
+    void *memory;
+    size_t offset;
+};
+
+enum device_copy {
+    DEVICE_COPY_IN,    /* from the host's memory into the device's */
+    DEVICE_COPY_OUT,   /* the other way: the bytes are there when the call returns */
+    DEVICE_COPY_WITHIN /* both places are the device's, and do not overlap */
+};
+
 struct device {
     const char *name; /* as in tssa_session_options */
-    /* NULL for control flow, which the executor runs, and for opaque ops. */
+    bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
+    bool counts_only; /* it computes nothing, its memory holds nothing: device/null */
+    size_t alignment; /* of what `allocate` gives, and of all offsets that the runtime makes */
+
+    /* ---- Kernels --------------------------------------------------------------------------------- */
+
+    /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none anywhere. */
     const struct kernel *(*find_kernel)(const struct ir_op *op);
     /* The plugin that computes some ops faster, what it is for, and which ops ask it. */
     const char *library_plugin, *library_missed;
     bool (*asks_library)(const struct ir_op *op);
     bool (*has_library)(void);
     void (*close)(struct device_context *context);
+
+    /* ---- Streams --------------------------------------------------------------------------------- */
+
+    tssa_status *(*stream_open)(struct device_context *context, struct device_stream **stream);
+    /* Waits for it; its memory and its events are gone before. NULL is accepted. */
+    void (*stream_close)(struct device_stream *stream);
+    tssa_status *(*stream_wait)(struct device_stream *stream);
+    /* An event that has come when everything asked of the stream so far is done. */
+    tssa_status *(*event_record)(struct device_stream *stream, struct device_event **event);
+    /* What is asked of this stream from now on is done after the event. */
+    tssa_status *(*event_await)(struct device_stream *stream, struct device_event *event);
+    void (*event_free)(struct device_stream *recorded, struct device_event *event);
+
+    /* ---- Memory ---------------------------------------------------------------------------------- */
+
+    /* Not filled; NULL: there is not so much. Of 0 bytes it is a handle as well. */
+    void *(*allocate)(struct device_stream *stream, size_t size);
+    /* After what was asked of the stream; `size` as it was asked for. NULL is accepted. */
+    void (*release)(struct device_stream *stream, void *memory, size_t size);
+    tssa_status *(*copy)(struct device_stream *stream, enum device_copy kind,
+                         struct device_place to, struct device_place from, size_t size);
+    tssa_status *(*fill)(struct device_stream *stream, struct device_place to, unsigned char byte,
+                         size_t size);
+    /* One integer or bool, which is there when the call returns. */
+    tssa_status *(*read_scalar)(struct device_stream *stream, struct device_place from,
+                                tssa_dtype dtype, int64_t *value);
 };
 
 /* Shared by all threads and immutable but for what the lock guards. */
 struct device_context {
     const struct device *device;
-    const tssa_allocator *allocator;
-    const struct team *team; /* NULL: one thread */
-    pthread_mutex_t lock;    /* held while the library is opened */
-    _Atomic(void *) library; /* the device's own; NULL until a kernel needs it */
+    const tssa_allocator *allocator; /* of the host's memory */
+    const struct team *team;         /* NULL: one thread */
+    pthread_mutex_t lock;            /* held while the library is opened */
+    _Atomic(void *) library;         /* the device's own; NULL until a kernel needs it */
+};
+
+/* What a stream of any device begins with. */
+struct device_stream {
+    struct device_context *context;
 };
 
 /* The device of this name, NULL: the default one. NULL when there is none. */
 const struct device *device_find(const char *name);
+/* By number, from 0 on, the default one first; NULL after the last. */
+const struct device *device_at(size_t index);
 
 /* What is given outlives the context, which may not be moved. */
 void device_context_open(struct device_context *context, const struct device *device,

@@ -49,9 +49,12 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     pool_init(&run->pool, allocator);
     arena_init(&run->strings, &run->pool.cached);
     run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->strings, .team = team};
-    if (!run_allocate(run, plan, profile)) {
+    tssa_status *status = plan->device->device->stream_open(plan->device, &run->stream);
+    if (!status && !run_allocate(run, plan, profile))
+        status = status_out_of_memory();
+    if (status) {
         run_free(run);
-        return status_out_of_memory();
+        return status;
     }
     for (uint32_t i = 0; i < plan->n_inputs; i++)
         run->inputs[i] = plan->inputs[i] == SLOT_NONE ? NULL : &run->slots[plan->inputs[i]];
@@ -94,7 +97,8 @@ void run_free(struct run *run)
     allocator_free(a, run->argument_wanted);
     allocator_free(a, run->bound);
     allocator_free(a, run->given);
-    slab_free(&run->slab, a);
+    slab_free(&run->slab, run->stream, a);
+    run->plan->device->device->stream_close(run->stream);
     allocator_free(a, run->wanted);
     allocator_free(a, run->needed);
     allocator_free(a, run);

@@ -28,6 +28,7 @@ struct run {
     struct value **outputs;      /* per plan->outputs */
     struct kernel_place *places; /* per plan->outputs */
     int64_t *symbols;            /* per plan->symbols, as far as they were told */
+    struct device_stream *stream;
     struct slab slab;
     struct pool pool;
     struct arena strings;

@@ -37,9 +37,17 @@ bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator 
     return true;
 }
 
-void slab_free(struct slab *slab, const tssa_allocator *allocator)
+static void free_memory(struct slab *slab, struct device_stream *stream)
 {
-    allocator_free(allocator, slab->memory);
+    if (slab->memory)
+        stream->context->device->release(stream, slab->memory, slab->size);
+    slab->memory = NULL;
+    slab->size = 0;
+}
+
+void slab_free(struct slab *slab, struct device_stream *stream, const tssa_allocator *allocator)
+{
+    free_memory(slab, stream);
     allocator_free(allocator, slab->layout.offsets);
     allocator_free(allocator, slab->layout.sizes);
     allocator_free(allocator, slab->layout.live);
@@ -107,13 +115,11 @@ static tssa_status *resize(struct run *run, size_t size)
     struct slab *slab = &run->slab;
     if (size <= slab->size && size >= (slab->layout.thorough ? slab->size : slab->size / 2))
         return NULL;
-    allocator_free(run->allocator, slab->memory);
-    slab->memory = NULL;
-    slab->size = 0;
+    free_memory(slab, run->stream);
     pool_clear(&run->pool);
     if (size == 0)
         return NULL;
-    slab->memory = allocator_alloc_aligned(run->allocator, size, TENSOR_ALIGNMENT);
+    slab->memory = run->stream->context->device->allocate(run->stream, size);
     TRY_ALLOC(slab->memory);
     slab->size = size;
     return NULL;

@@ -30,7 +30,8 @@ struct slab {
 };
 
 bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator);
-void slab_free(struct slab *slab, const tssa_allocator *allocator);
+/* `stream`: that the memory was asked of; NULL where it was not opened. */
+void slab_free(struct slab *slab, struct device_stream *stream, const tssa_allocator *allocator);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
 /* Between iterations of a loop: results that it carries go to the other one of their two places. */

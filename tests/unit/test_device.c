@@ -61,19 +61,18 @@ static bool asks_library(const struct ir_op *op)
     return false;
 }
 
-static void close(struct device_context *context)
-{
-    (void)context;
-}
-
-static const struct device device = {
-    .name = "test", .find_kernel = find_kernel, .asks_library = asks_library, .close = close};
+/* The default device's memory, with kernels of the test's own. */
+static struct device device;
 
 /* A plan of `text` where at most so many kernels can be prepared. */
 static tssa_status *make(struct device_context *context, const char *text, int most,
                          struct ir_graph **graph, struct plan **plan)
 {
     counts = (struct counts){.most = most};
+    device = *device_find(NULL);
+    device.name = "test";
+    device.find_kernel = find_kernel;
+    device.asks_library = asks_library;
     device_context_open(context, &device, &allocator_default, NULL);
     no_error(ir_parse(&allocator_default, text, strlen(text), graph));
     no_error(ir_infer_graph(*graph));
@@ -145,6 +144,11 @@ static void test_names(void **state)
     assert_string_equal(device_find(NULL)->name, "cpu");
     assert_ptr_equal(device_find("cpu"), device_find(NULL));
     assert_null(device_find("abacus"));
+    assert_ptr_equal(device_at(0), device_find(NULL));
+    size_t n = 0;
+    for (const struct device *at; (at = device_at(n)); n++)
+        assert_ptr_equal(device_find(at->name), at);
+    assert_null(device_at(n + 1));
 }
 
 int main(void)

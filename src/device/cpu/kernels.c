@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/cpu/kernels.h"
-
+/* The CPU's row in the table of devices, and its kernel of every op. */
+#include "device/cpu/memory.h"
 #include "device/cpu/provider.h"
+#include "device/devices.h"
 
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
            compute)                                                                                \
@@ -44,6 +45,8 @@ static bool has_provider(void)
 
 const struct device cpu_device = {
     .name = "cpu",
+    .is_host = true,
+    .alignment = TENSOR_ALIGNMENT,
     .find_kernel = find_kernel,
     .library_plugin = CPU_PROVIDER_PLUGIN,
     .library_missed = "convolutions and matrix products run on built-in kernels, which are several "
@@ -51,4 +54,15 @@ const struct device cpu_device = {
     .asks_library = asks_provider,
     .has_library = has_provider,
     .close = cpu_engine_close,
+    .stream_open = cpu_stream_open,
+    .stream_close = cpu_stream_close,
+    .stream_wait = cpu_stream_wait,
+    .event_record = cpu_event_record,
+    .event_await = cpu_event_await,
+    .event_free = cpu_event_free,
+    .allocate = cpu_allocate,
+    .release = cpu_release,
+    .copy = cpu_copy,
+    .fill = cpu_fill,
+    .read_scalar = cpu_read_scalar,
 };
