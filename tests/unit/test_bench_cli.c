@@ -334,15 +334,21 @@ static void can_be_interrupted(void **state)
     free(path);
 }
 
+/* A machine that is busy may need longer for the first run alone: then there is nothing to say. */
 static void ends_at_the_timeout(void **state)
 {
     (void)state;
-    struct process_result result = RUN(ssd_folder, "-d", "1000", "--timeout", "1");
-    process_drop_announcements(&result);
-    assert_int_equal(result.status, 5);
-    assert_non_null(strstr(result.err, "--timeout"));
-    assert_non_null(strstr(result.out, "per second"));
-    process_result_free(&result);
+    static const char *const seconds[] = {"1", "5", "25"};
+    bool measured = false;
+    for (size_t i = 0; !measured && i < sizeof seconds / sizeof *seconds; i++) {
+        struct process_result result = RUN(ssd_folder, "-d", "1000", "--timeout", seconds[i]);
+        process_drop_announcements(&result);
+        assert_int_equal(result.status, 5);
+        assert_non_null(strstr(result.err, "--timeout"));
+        measured = strstr(result.out, "per second") != NULL;
+        process_result_free(&result);
+    }
+    assert_true(measured);
 }
 
 /* ---- Mistakes --------------------------------------------------------------------------------------- */
