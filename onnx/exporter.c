@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "ir/fuse.h"
 #include "onnx/export.h"
 #include "onnx/wire.h"
 
@@ -73,10 +74,11 @@ static tssa_status *put_model(struct export *export)
 
 /* ---- The export ----------------------------------------------------------------------------------- */
 
-static void export_init(struct export *export, const struct ir_graph *graph,
-                        const struct onnx_export_options *options)
+/* export_free in every case. */
+static tssa_status *export_init(struct export *export, const struct ir_graph *graph,
+                                const struct onnx_export_options *options)
 {
-    *export = (struct export){.graph = graph, .allocator = graph->allocator};
+    *export = (struct export){.allocator = graph->allocator};
     if (options)
         export->options = *options;
     arena_init(&export->scratch, graph->allocator);
@@ -93,9 +95,12 @@ static void export_init(struct export *export, const struct ir_graph *graph,
     export->external.threshold = export->options.external_threshold
                                      ? export->options.external_threshold
                                      : EXTERNAL_THRESHOLD;
+    TRY(ir_fuse_unfused(graph, &export->unfused, &export->graph));
+    graph = export->graph;
     export->empty =
         (struct ir_value){.id = graph->n_values, .type = graph->types.unknown, .wanted = true};
     export->n_values = (size_t)graph->n_values + 1;
+    return NULL;
 }
 
 static void export_free(struct export *export)
@@ -111,6 +116,7 @@ static void export_free(struct export *export)
     vec_free(&export->external.tensors);
     output_free(&export->out);
     arena_clear(&export->scratch);
+    ir_fuse_release(&export->unfused);
 }
 
 /* Fills in export->out. */
@@ -131,8 +137,9 @@ tssa_status *onnx_export(const struct ir_graph *graph, const struct onnx_export_
     struct export export;
     if (options && options->external_data)
         return ERROR(TSSA_INVALID_ARGUMENT, "a model in memory has no external data");
-    export_init(&export, graph, options);
-    tssa_status *status = build(&export);
+    tssa_status *status = export_init(&export, graph, options);
+    if (!status)
+        status = build(&export);
     if (!status && output_size(&export.out) > MESSAGE_LIMIT)
         status = ERROR(TSSA_LIMIT, "the model has %zu bytes: above 2 GiB it needs external data",
                        output_size(&export.out));
@@ -246,8 +253,9 @@ static tssa_status *export_file(const struct ir_graph *graph, const char *path,
                                 bool *too_large)
 {
     struct export export;
-    export_init(&export, graph, options);
-    tssa_status *status = external ? use_external(&export, path) : NULL;
+    tssa_status *status = export_init(&export, graph, options);
+    if (!status && external)
+        status = use_external(&export, path);
     if (!status)
         status = build(&export);
     *too_large = !status && output_size(&export.out) > MESSAGE_LIMIT;

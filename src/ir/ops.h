@@ -45,10 +45,11 @@ enum ir_op_class {
 };
 
 enum ir_op_flags {
-    IR_PURE = 1,  /* same operands, same results; no effects */
-    IR_ALIAS = 2, /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
-    IR_SHAPE = 4, /* reads its operand's shape only, never its elements */
-    IR_UPDATE = 8 /* result 0 is operand 0 with some elements changed: may be done in place */
+    IR_PURE = 1,     /* same operands, same results; no effects */
+    IR_ALIAS = 2,    /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
+    IR_SHAPE = 4,    /* reads its operand's shape only, never its elements */
+    IR_UPDATE = 8,   /* result 0 is operand 0 with some elements changed: may be done in place */
+    IR_ISOLATED = 16 /* its blocks read nothing but their parameters */
 };
 
 #define IR_VARIADIC 255

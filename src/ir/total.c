@@ -298,6 +298,15 @@ static bool is_elementwise_total(const struct ir_op *op)
     return dtype_in(op->info->types, infer_dtype(op, first)) && !may_divide_by_zero(op);
 }
 
+static bool are_blocks_total(const struct ir_op *op)
+{
+    for (uint32_t b = 0; b < op->n_blocks; b++)
+        for (const struct ir_op *inner = op->blocks[b]->first; inner->next; inner = inner->next)
+            if (!ir_op_is_total(inner))
+                return false;
+    return true;
+}
+
 /* A branch that is there to be taken, and what is in both. */
 static bool is_if_total(const struct ir_op *op)
 {
@@ -306,11 +315,7 @@ static bool is_if_total(const struct ir_op *op)
     if (!condition || condition->type->kind != TYPE_TENSOR || condition->type->dtype != TSSA_BOOL ||
         condition->type->rank < 0 || !count_elements(condition->type, &elements) || elements != 1)
         return false;
-    for (uint32_t b = 0; b < op->n_blocks; b++)
-        for (const struct ir_op *inner = op->blocks[b]->first; inner->next; inner = inner->next)
-            if (!ir_op_is_total(inner))
-                return false;
-    return true;
+    return are_blocks_total(op);
 }
 
 #define MAX_OPERANDS 16 /* of an op that is looked at in pairs */
@@ -320,7 +325,8 @@ bool ir_op_is_total(const struct ir_op *op)
     if (!(op->info->flags & IR_PURE))
         return false;
     if (op->n_blocks)
-        return ir_op_is(op, IR_OP_If) && is_if_total(op);
+        return (ir_op_is(op, IR_OP_If) && is_if_total(op)) ||
+               (ir_op_is(op, IR_OP_fuse) && are_blocks_total(op));
     if (op->info->ew)
         return op->n_operands <= MAX_OPERANDS && is_elementwise_total(op);
     return rules[op->info->id] && rules[op->info->id](op);

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "ir/fuse.h"
 #include "ir/printer.h"
 #include "ir/rule.h"
 
@@ -316,6 +317,50 @@ static tssa_status *check_scan(const struct ir_op *op)
     return check_block(op, "body", op->n_operands - lengths, op->n_results);
 }
 
+static bool captures(const struct ir_op *op, const struct ir_block *block)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = op->operands[i].value;
+        if (value && (value->op ? value->op->parent : value->block) != block)
+            return true;
+    }
+    return false;
+}
+
+static tssa_status *check_fused(const struct ir_op *op, const struct ir_block *block)
+{
+    if (ir_op_is(op, IR_OP_return))
+        return captures(op, block) ? FAIL(op, "the block of a fuse op captures a value") : NULL;
+    if (op->opaque || !(op->info->flags & IR_PURE))
+        return FAIL(op, "an op with effects is in the block of a fuse op");
+    if (op->n_blocks)
+        return FAIL(op, "an op with blocks is in the block of a fuse op");
+    return captures(op, block) ? FAIL(op, "the block of a fuse op captures a value") : NULL;
+}
+
+static tssa_status *check_fuse(const struct ir_op *op)
+{
+    const struct ir_graph *graph = op->parent->graph;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        if (!value)
+            return FAIL(op, "operand %u is missing", (unsigned)i);
+        if (ir_value_is_mutable(graph, value))
+            return FAIL(op, "operand %u may change", (unsigned)i);
+    }
+    TRY(check_block(op, IR_FUSE_BODY, op->n_operands, op->n_results));
+    const struct ir_block *block = ir_fuse_body(op);
+    for (const struct ir_op *inner = block->first; inner; inner = inner->next)
+        TRY(check_fused(inner, block));
+    const struct ir_op *ret = ir_block_return(block);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted &&
+            !type_compatible(ir_operand(ret, i)->type, op->results[i].type))
+            return FAIL(op, "block \"%s\" returns another type as result %u", IR_FUSE_BODY,
+                        (unsigned)i);
+    return NULL;
+}
+
 static tssa_status *check_control(const struct ir_op *op)
 {
     switch (op->info->id) {
@@ -331,6 +376,9 @@ static tssa_status *check_control(const struct ir_op *op)
     case IR_OP_SequenceMap:
         TRY(check_count(op, "blocks", op->n_blocks, 1, 1));
         return check_block(op, "body", op->n_operands, op->n_results);
+    case IR_OP_fuse:
+        TRY(check_count(op, "blocks", op->n_blocks, 1, 1));
+        return check_fuse(op);
     case IR_OP_opaque:
     case IR_OP_call:
         return NULL;

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ir/fuse.h"
 #include "runtime/executor.h"
 
 struct control {
@@ -19,6 +20,7 @@ static const struct control controls[] = {
     {IR_OP_Loop, control_run_loop, NULL, control_loop_passes, {"body", NULL}},
     {IR_OP_Scan, control_run_scan, control_prepare_scan, control_scan_passes, {"body", NULL}},
     {IR_OP_SequenceMap, control_run_sequence_map, NULL, NULL, {"body", NULL}},
+    {IR_OP_fuse, control_run_fuse, NULL, NULL, {IR_FUSE_BODY, NULL}},
 };
 
 static const struct control *find(const struct ir_op *op)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How the executor runs the ops that own blocks: If, Loop, Scan, SequenceMap. One table. */
+/* How the executor runs the ops that own blocks: If, Loop, Scan, SequenceMap, and fuse
+ * where no kernel does. One table. */
 #ifndef TSSA_RUNTIME_CONTROL_H
 #define TSSA_RUNTIME_CONTROL_H
 
@@ -40,6 +41,7 @@ tssa_status *control_run_if(struct run *run, const struct step *step);
 tssa_status *control_run_loop(struct run *run, const struct step *step);
 tssa_status *control_run_scan(struct run *run, const struct step *step);
 tssa_status *control_run_sequence_map(struct run *run, const struct step *step);
+tssa_status *control_run_fuse(struct run *run, const struct step *step);
 bool control_loop_passes(const struct step *step, struct control_passing *passing);
 bool control_scan_passes(const struct step *step, struct control_passing *passing);
 tssa_status *control_prepare_scan(const struct ir_op *op, struct arena *arena, const void **state);

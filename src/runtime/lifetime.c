@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runtime/lifetime.h"
 
+#include "ir/fuse.h"
 #include "ir/total.h"
 #include "runtime/control.h"
 
@@ -60,6 +61,30 @@ static void pass_on(const struct lifetimes *l, struct lifetime *own, const struc
     own->escapes |= other->taken;
 }
 
+/* The same of a name on the other side of a fuse op that is run: nothing is there between the two. */
+static void follow_fused(struct lifetime *own, const struct ir_block *home,
+                         const struct lifetime *other)
+{
+    share(own, home, other);
+    if (other->last_of_view > own->last_of_view)
+        own->last_of_view = other->last_of_view;
+}
+
+/* What its block returns is the result itself, or another handle to what it is. */
+static void follow_fused_return(const struct lifetimes *l, struct lifetime *own,
+                                const struct ir_block *home, const struct ir_use *use)
+{
+    const struct ir_op *fuse = use->user->parent->owner;
+    const uint32_t index = (uint32_t)(use - use->user->operands);
+    const struct ir_value *result = &fuse->results[index];
+    if (!result->wanted)
+        return;
+    if (ir_fuse_returned(fuse, index) != use->value)
+        pass_on(l, own, home, result);
+    else
+        follow_fused(own, home, &l->values[result->id]);
+}
+
 /* An operand of `return`. */
 static void follow_return(const struct lifetimes *l, struct lifetime *own,
                           const struct ir_block *home, const struct ir_use *use)
@@ -70,6 +95,10 @@ static void follow_return(const struct lifetimes *l, struct lifetime *own,
     struct control_passing passing;
     if (!owner) {
         own->escapes = true;
+        return;
+    }
+    if (ir_op_is(owner, IR_OP_fuse)) {
+        follow_fused_return(l, own, home, use);
         return;
     }
     const struct step *step = l->steps[l->step_of_op[owner->id]];
@@ -100,6 +129,11 @@ static void follow_operand(const struct lifetimes *l, struct lifetime *own,
     const uint32_t index = (uint32_t)(use - op->operands);
     const struct step *step = l->steps[l->step_of_op[op->id]];
     struct control_passing passing;
+    if (ir_op_is(op, IR_OP_fuse)) {
+        if (step->n_blocks)
+            follow_fused(own, home, &l->values[step->blocks[0]->block->params[index]->id]);
+        return;
+    }
     if (ir_op_is(op, IR_OP_If))
         return; /* the condition */
     if (!control_passes(step, &passing)) {
@@ -138,19 +172,21 @@ static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
            l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
 }
 
+/* A value of the block `home`, which step `first` makes. */
 static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
-                          const struct step *step)
+                          const struct ir_block *home, uint32_t first)
 {
     struct lifetime *own = &l->values[value->id];
-    const struct ir_block *home = step->op->parent;
-    own->last = step->index;
+    own->last = first;
     for (const struct ir_use *use = value->uses; use && !own->escapes; use = use->next) {
         const struct ir_op *user = use->user;
         if (ir_op_is(user, IR_OP_return)) {
             follow_return(l, own, home, use);
             continue;
         }
-        extend(own, step_in_block(l, user, home));
+        /* A fuse op reads as late as its ops do. */
+        if (user->parent != home || !plan_fused(l->plan, user))
+            extend(own, step_in_block(l, user, home));
         if (user->info->cls == IR_CLASS_SEQUENCE)
             own->escapes = true;
         else if (user->info->cls == IR_CLASS_CONTROL)
@@ -182,8 +218,11 @@ static void follow_param(const struct lifetimes *l, struct lifetime *own, const 
         extend(own, step_in_block(l, user, body));
         if (user->info->cls == IR_CLASS_SEQUENCE || is_taken(l, use))
             own->escapes = true;
+        else if (plan_fused(l->plan, user))
+            follow_param(l, own, loop, plan_fused(l->plan, user)->params[index], names);
         else if (user->info->cls == IR_CLASS_CONTROL)
-            own->escapes = !ir_op_is(user, IR_OP_If) && !(ir_op_is(user, IR_OP_Loop) && index < 2);
+            own->escapes = !ir_op_is(user, IR_OP_If) && !ir_op_is(user, IR_OP_fuse) &&
+                           !(ir_op_is(user, IR_OP_Loop) && index < 2);
         else if (is_view(use))
             follow_param(l, own, loop, &user->results[0], names);
     }
@@ -201,6 +240,13 @@ static void find_params(struct lifetimes *l, const struct step *loop)
     }
 }
 
+/* Those of a fuse op, once all is known of what its block holds. */
+static void find_fused_params(struct lifetimes *l, const struct ir_block *body)
+{
+    for (uint32_t i = 0; i < body->n_params; i++)
+        find_lifetime(l, body->params[i], body, 0);
+}
+
 /* ---- All ------------------------------------------------------------------------------------------ */
 
 static void index_steps(struct lifetimes *l, const struct block_plan *block)
@@ -209,7 +255,7 @@ static void index_steps(struct lifetimes *l, const struct block_plan *block)
         const struct step *step = &block->steps[i];
         l->step_of_op[step->op->id] = step->index;
         l->steps[step->index] = step;
-        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+        for (uint32_t b = 0; b < step->n_blocks; b++)
             index_steps(l, step->blocks[b]);
     }
 }
@@ -221,11 +267,13 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
         const struct step *step = &block->steps[i];
         for (uint32_t k = 0; k < step->n_outputs; k++)
             if (step->op->results[k].wanted)
-                find_lifetime(l, &step->op->results[k], step);
-        if (step->op->n_blocks)
+                find_lifetime(l, &step->op->results[k], step->op->parent, step->index);
+        if (step->n_blocks)
             find_params(l, step);
-        for (uint32_t b = step->op->n_blocks; b-- > 0;)
+        for (uint32_t b = step->n_blocks; b-- > 0;)
             find_in_block(l, step->blocks[b]);
+        if (step->n_blocks && ir_op_is(step->op, IR_OP_fuse))
+            find_fused_params(l, step->blocks[0]->block);
     }
 }
 
@@ -245,9 +293,9 @@ tssa_status *lifetimes_find(struct lifetimes *l, const struct plan *plan, struct
 uint32_t lifetime_first(const struct lifetime *lifetime, const struct step *step)
 {
     const struct step *first = lifetime->loop ? lifetime->loop : step;
-    while (lifetime->loop && first->op->n_blocks) {
+    while (lifetime->loop && first->n_blocks) {
         const struct block_plan *block = first->blocks[0];
-        for (uint32_t b = 1; !block->n_steps && b < first->op->n_blocks; b++)
+        for (uint32_t b = 1; !block->n_steps && b < first->n_blocks; b++)
             block = first->blocks[b];
         if (!block->n_steps)
             break;

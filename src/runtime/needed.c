@@ -10,7 +10,7 @@ static void mark_reads(const struct plan *plan, const struct step *step, bool *s
         if (slot != SLOT_NONE)
             slots[slot] = true;
     }
-    for (uint32_t i = 0; i < step->op->n_blocks; i++) {
+    for (uint32_t i = 0; i < step->n_blocks; i++) {
         const struct block_plan *block = step->blocks[i];
         for (uint32_t k = 0; k < block->n_steps; k++)
             mark_reads(plan, &block->steps[k], slots);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "ir/fuse.h"
 #include "runtime/lifetime.h"
 
 /* ---- Symbols -------------------------------------------------------------------------------------- */
@@ -62,7 +63,7 @@ static const struct lifetime *lifetime_of(const struct analysis *a, const struct
 static bool may_lie_on(const struct analysis *a, const struct step *step, uint32_t operand)
 {
     const struct ir_op *op = step->op;
-    const struct ir_value *value = ir_operand(op, operand);
+    const struct ir_value *value = plan_value(a->plan, ir_operand(op, operand));
     if (op->info->flags & IR_UPDATE)
         return operand == 0 && a->plan->last_uses[step->first_input];
     return op->info->ew && (op->info->max_operands != IR_VARIADIC || op->n_operands <= 2) &&
@@ -74,7 +75,9 @@ static void offer_place(struct analysis *a, const struct step *step, const struc
 {
     for (uint32_t i = 0; i < step->n_inputs; i++) {
         const struct ir_value *operand = ir_operand(step->op, i);
-        if (!operand || !operand->op || operand->op->parent != step->op->parent ||
+        operand = operand ? plan_value(a->plan, operand) : NULL;
+        if (!operand || !operand->op ||
+            plan_home(a->plan, operand->op) != plan_home(a->plan, step->op) ||
             operand->type != result->type || lifetime_of(a, result)->loop ||
             lifetime_of(a, operand)->escapes || lifetime_of(a, operand)->loop ||
             !may_lie_on(a, step, i))
@@ -181,24 +184,35 @@ static tssa_status *keep_turns(struct plan *plan)
 
 /* ---- Results that may be written where the caller wants them -------------------------------------- */
 
-static bool keeps_handles(const struct ir_op *user)
+static bool keeps_handles(const struct analysis *a, const struct ir_use *use)
 {
+    const struct ir_op *user = use->user;
+    const struct ir_block *fused = plan_fused(a->plan, user);
+    if (fused) {
+        const struct ir_value *param = fused->params[use - user->operands];
+        for (const struct ir_use *inner = param->uses; inner; inner = inner->next)
+            if (keeps_handles(a, inner))
+                return true;
+        return false;
+    }
     return ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
            user->info->cls == IR_CLASS_SEQUENCE;
 }
 
 /* May return i of a block be computed in memory that the caller may reuse? It must not live on elsewhere,
  * be it as another result of an If. */
-static bool goes_out(const struct block_plan *block, uint32_t i, const struct ir_value *value)
+static bool goes_out(const struct analysis *a, const struct block_plan *block, uint32_t i,
+                     const struct ir_value *value)
 {
     const struct ir_op *op = value->op;
     if (!block->returns[i].move || !op || op->parent != block->block ||
         value->type->dtype == TSSA_STRING || (op->info->flags & IR_ALIAS) ||
-        op->info->cls == IR_CLASS_SEQUENCE || (op->n_blocks && !ir_op_is(op, IR_OP_If)))
+        op->info->cls == IR_CLASS_SEQUENCE ||
+        (op->n_blocks && !ir_op_is(op, IR_OP_If) && !ir_op_is(op, IR_OP_fuse)))
         return false;
     uint32_t handles = 0;
     for (const struct ir_use *use = value->uses; use; use = use->next)
-        handles += keeps_handles(use->user);
+        handles += keeps_handles(a, use);
     return handles == 1; /* the return itself */
 }
 
@@ -216,14 +230,14 @@ static tssa_status *find_results(struct analysis *a, const struct block_plan *bl
                                  uint32_t result)
 {
     const struct ir_value *value = ir_operand(ir_block_return(block->block), i);
-    const struct step *step = goes_out(block, i, value) ? step_of(block, value->op) : NULL;
+    const struct step *step = goes_out(a, block, i, value) ? step_of(block, value->op) : NULL;
     if (!step)
         return NULL;
     uint32_t index = (uint32_t)(value - value->op->results);
-    for (uint32_t b = 0; b < value->op->n_blocks; b++)
+    for (uint32_t b = 0; b < step->n_blocks; b++)
         TRY(find_results(a, step->blocks[b], index, result));
     struct plan_result found = {result, step->first_output + index};
-    return value->op->n_blocks || vec_push(&a->results, found) ? NULL : status_out_of_memory();
+    return step->n_blocks || vec_push(&a->results, found) ? NULL : status_out_of_memory();
 }
 
 static tssa_status *find_all_results(struct analysis *a)

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ir/fuse.h"
 #include "runtime/control.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
@@ -73,6 +74,17 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     return NULL;
 }
 
+/* Is it the block of a fuse op that is run? Its parameters are the operands, and what it binds stays bound. */
+static bool is_fused(const struct compiler *c, const struct ir_block *block)
+{
+    return block->owner && plan_fused(c->plan, block->owner);
+}
+
+static uint32_t slot_of(const struct compiler *c, const struct ir_value *value)
+{
+    return plan_value(c->plan, value)->id;
+}
+
 /* ---- Lifetimes ------------------------------------------------------------------------------------ */
 
 /* The op of `block` in which `op` is nested, or `op` itself. */
@@ -83,6 +95,14 @@ static const struct ir_op *ancestor_in(const struct ir_op *op, const struct ir_b
     return op;
 }
 
+/* Does the value live on where it is returned? Not from a fuse op that is run, to where nobody wants it. */
+static bool is_taken_out(const struct compiler *c, const struct ir_use *use)
+{
+    const struct ir_op *owner = use->user->parent->owner;
+    uint32_t index = (uint32_t)(use - use->user->operands);
+    return !owner || !plan_fused(c->plan, owner) || owner->results[index].wanted;
+}
+
 /* Puts the value on the list of the last op of its block that uses it; what is returned stays. */
 static void record_death(struct compiler *c, const struct ir_value *value,
                          const struct ir_block *block, const struct ir_op *definer)
@@ -90,15 +110,18 @@ static void record_death(struct compiler *c, const struct ir_value *value,
     const struct ir_op *last = definer;
     for (const struct ir_use *use = value->uses; use; use = use->next) {
         const struct ir_op *user = ancestor_in(use->user, block);
-        if (ir_op_is(user, IR_OP_return))
+        if (ir_op_is(user, IR_OP_return) && is_taken_out(c, use))
             return;
+        if (ir_op_is(user, IR_OP_return))
+            continue;
         if (!last || c->position[user->id] > c->position[last->id])
             last = user;
     }
     if (!last)
         return;
-    c->next_dying[value->id] = c->last_user[last->id];
-    c->last_user[last->id] = value->id;
+    uint32_t slot = slot_of(c, value);
+    c->next_dying[slot] = c->last_user[last->id];
+    c->last_user[last->id] = slot;
 }
 
 static void record_deaths(struct compiler *c, const struct ir_block *block)
@@ -106,7 +129,7 @@ static void record_deaths(struct compiler *c, const struct ir_block *block)
     uint32_t position = 0;
     for (const struct ir_op *op = block->first; op; op = op->next)
         c->position[op->id] = position++;
-    for (uint32_t i = 0; i < block->n_params; i++)
+    for (uint32_t i = 0; i < block->n_params && !is_fused(c, block); i++)
         record_death(c, block->params[i], block, NULL);
     for (const struct ir_op *op = block->first; op; op = op->next)
         for (uint32_t i = 0; is_step(op) && i < op->n_results; i++)
@@ -159,16 +182,23 @@ static bool is_before(const struct compiler *c, const struct ir_op *user, const 
                 return c->position[a->id] < c->position[b->id];
 }
 
-static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32_t operand)
+/* What is said of a parameter of a fuse op that is run must hold of the operand. */
+static bool is_last(const struct compiler *c, const struct ir_op *op, uint32_t operand)
 {
     const struct ir_value *value = op->operands[operand].value;
-    if (!value || !wants_to_take(op, operand) || ir_value_constant(value) || !runs_once(op, value))
+    if (!value || ir_value_constant(value) || !runs_once(op, value))
         return false;
     int n = 0;
     for (const struct ir_use *use = value->uses; use; use = use->next, n++)
         if (n == MOST_USES || (use != &op->operands[operand] && !is_before(c, use->user, op)))
             return false;
-    return true;
+    return !value->block || !is_fused(c, value->block) ||
+           is_last(c, value->block->owner, value->index);
+}
+
+static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32_t operand)
+{
+    return wants_to_take(op, operand) && is_last(c, op, operand);
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------------- */
@@ -236,7 +266,7 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
         c->sized[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted)
-            TRY(symbols_bind(&c->symbols, &op->results[i]));
+            TRY(symbols_bind(&c->symbols, &op->results[i], slot_of(c, &op->results[i])));
     for (uint32_t i = 0; i < op->n_results; i++)
         c->told[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
     TRY(symbols_take(&c->symbols, &step->binds));
@@ -248,17 +278,16 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
 
 static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, struct step *step)
 {
-    step->run = control_find(op);
-    if (step->run)
-        return prefix_with_op(control_prepare(op, &c->plan->arena, &step->state), op);
     struct plan *plan = c->plan;
     const struct device *device = plan->device->device;
+    step->kernel = device->find_kernel(op);
+    step->run = step->kernel ? executor_run_kernel : control_find(op);
+    if (!step->run)
+        return refuse(op);
+    if (!step->kernel)
+        return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {
         .arena = &plan->arena, .context = plan->device, .tally = &plan->tally};
-    step->kernel = device->find_kernel(op);
-    if (!step->kernel)
-        return refuse(op);
-    step->run = executor_run_kernel;
     plan->asks_library |= device->asks_library(op);
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
@@ -274,15 +303,18 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     step->first_output = plan->n_outputs;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         c->last_uses[plan->n_inputs] = is_last_use(c, op, i);
-        c->inputs[plan->n_inputs++] = op->operands[i].value ? op->operands[i].value->id : SLOT_NONE;
+        c->inputs[plan->n_inputs++] =
+            op->operands[i].value ? slot_of(c, op->operands[i].value) : SLOT_NONE;
     }
     for (uint32_t i = 0; i < op->n_results; i++)
-        c->outputs[plan->n_outputs++] = op->results[i].wanted ? op->results[i].id : SLOT_NONE;
+        c->outputs[plan->n_outputs++] =
+            op->results[i].wanted ? slot_of(c, &op->results[i]) : SLOT_NONE;
     TRY(bind_kernel(c, op, step));
     TRY(take_deaths(c, op, step));
-    struct block_plan **blocks = ARENA_ARRAY(&plan->arena, struct block_plan *, op->n_blocks);
+    step->n_blocks = step->kernel ? 0 : op->n_blocks;
+    struct block_plan **blocks = ARENA_ARRAY(&plan->arena, struct block_plan *, step->n_blocks);
     TRY_ALLOC(blocks);
-    for (uint32_t i = 0; i < op->n_blocks; i++)
+    for (uint32_t i = 0; i < step->n_blocks; i++)
         TRY(compile_block(c, control_block(op, i), &blocks[i]));
     step->blocks = blocks;
     step->index = plan->n_steps++;
@@ -305,7 +337,9 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
                    (value->op && value->op->parent == block && is_step(value->op));
         for (uint32_t j = i + 1; own && j < op->n_operands; j++)
             own = op->operands[j].value != value;
-        returns[i] = (struct plan_return){.slot = value->id, .move = own};
+        if (is_fused(c, block)) /* it is there already, in the slot of the result */
+            own = ir_fuse_returned(block->owner, i) == value;
+        returns[i] = (struct plan_return){.slot = slot_of(c, value), .move = own};
     }
     out->returns = returns;
     out->n_returns = op->n_operands;
@@ -318,9 +352,9 @@ static tssa_status *bind_params(struct compiler *c, const struct ir_block *block
 {
     for (uint32_t i = 0; i < block->n_params; i++)
         if (!block->owner)
-            TRY(symbols_bind_shape(&c->symbols, block->params[i]));
+            TRY(symbols_bind_shape(&c->symbols, block->params[i], block->params[i]->id));
         else if (block->params[i]->uses)
-            TRY(symbols_bind(&c->symbols, block->params[i]));
+            TRY(symbols_bind(&c->symbols, block->params[i], block->params[i]->id));
     TRY(symbols_take(&c->symbols, &out->binds));
     if (block->owner)
         return NULL;
@@ -335,10 +369,10 @@ static tssa_status *compile_params(struct compiler *c, const struct ir_block *bl
     uint32_t *params = ARENA_ARRAY(&c->plan->arena, uint32_t, block->n_params);
     TRY_ALLOC(params);
     for (uint32_t i = 0; i < block->n_params; i++)
-        params[i] = block->params[i]->uses ? block->params[i]->id : SLOT_NONE;
+        params[i] = block->params[i]->uses ? slot_of(c, block->params[i]) : SLOT_NONE;
     out->params = params;
     out->n_params = block->n_params;
-    return bind_params(c, block, out);
+    return is_fused(c, block) ? NULL : bind_params(c, block, out);
 }
 
 /* Weights may lie at any offset of a file; kernels need natural alignment. */
@@ -405,7 +439,8 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
         else if (ir_op_is(op, IR_OP_Constant))
             TRY(compile_constant(c, op));
     }
-    symbols_leave(&c->symbols, mark);
+    if (!is_fused(c, block))
+        symbols_leave(&c->symbols, mark);
     *out = compiled;
     return compile_returns(c, block, compiled);
 }

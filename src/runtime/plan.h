@@ -4,7 +4,9 @@
  *
  * Every value of the graph has a slot, its id: blocks do not recurse, so one flat frame serves the
  * whole graph, and a captured value is simply read from its slot. A block is an array of steps; a step
- * is one kernel call, or one control-flow op with the plans of its blocks.
+ * is one kernel call, or one control-flow op with the plans of its blocks. A fuse op that no kernel takes is a step
+ * with a block, of which the values have the slots of those outside: a parameter that of its operand, a result that
+ * of what is returned as it (plan_value). Nothing is handed over.
  *
  * A step releases the slots whose last use it is. What a block returns is moved out of its slot where
  * the return is the last use, and shared otherwise. A step that updates a tensor whose last use it is
@@ -48,6 +50,7 @@ struct step {
     const uint32_t *release;            /* slots */
     uint32_t n_release;
     struct block_plan *const *blocks;  /* in control_block's order */
+    uint32_t n_blocks;                 /* 0 where a kernel does what the op's blocks say */
     const struct plan_bindings *binds; /* what the results tell; NULL: nothing */
     const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
     uint32_t n_turns;
@@ -131,6 +134,17 @@ struct plan {
 tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
                          struct plan **plan);
 void plan_free(struct plan *plan);
+
+/* ---- Fuse ops that no kernel takes: fused.c -------------------------------------------------------- */
+
+/* The block that is run of a fuse op; NULL: it has a kernel, or is no fuse op. */
+struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op);
+/* The value whose slot the value is in: itself, or what it is another name of. */
+const struct ir_value *plan_value(const struct plan *plan, const struct ir_value *value);
+/* The block that holds the op, or the fuse op that it is in. */
+const struct ir_block *plan_home(const struct plan *plan, const struct ir_op *op);
+
+/* ---- Questions ------------------------------------------------------------------------------------- */
 
 /* Which steps of the body the wanted outputs need: needed[i] for step i. */
 tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa_allocator *scratch,

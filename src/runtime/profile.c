@@ -48,10 +48,10 @@ static tssa_status *walk_block(const struct walk *walk, const struct block_plan 
                                       .step = step->index};
         if (!entry.time->count)
             continue;
-        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+        for (uint32_t b = 0; b < step->n_blocks; b++)
             entry.nested += block_nanoseconds(step->blocks[b], walk->profile);
         TRY(walk->visit(walk->user, &entry));
-        for (uint32_t b = 0; b < step->op->n_blocks; b++) {
+        for (uint32_t b = 0; b < step->n_blocks; b++) {
             TRY(walk_block(walk, step->blocks[b], &entry, start));
             start += block_nanoseconds(step->blocks[b], walk->profile);
         }

@@ -40,22 +40,21 @@ static tssa_status *bind(struct symbol_scope *scope, const struct dim *dim, stru
     return NULL;
 }
 
-tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_value *value)
+tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_value *value,
+                                uint32_t slot)
 {
     const struct ir_type *type = value->type;
     for (int i = 0; type->kind == TYPE_TENSOR && i < type->rank; i++)
-        TRY(bind(scope, type->dims[i],
-                 (struct plan_binding){.slot = value->id, .index = (uint32_t)i}));
+        TRY(bind(scope, type->dims[i], (struct plan_binding){.slot = slot, .index = (uint32_t)i}));
     return NULL;
 }
 
-tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value)
+tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value, uint32_t slot)
 {
-    TRY(symbols_bind_shape(scope, value));
+    TRY(symbols_bind_shape(scope, value, slot));
     for (size_t i = 0; value->known && i < value->known->count; i++)
-        TRY(bind(
-            scope, value->known->elements[i],
-            (struct plan_binding){.slot = value->id, .index = (uint32_t)i, .is_element = true}));
+        TRY(bind(scope, value->known->elements[i],
+                 (struct plan_binding){.slot = slot, .index = (uint32_t)i, .is_element = true}));
     return NULL;
 }
 

@@ -26,10 +26,11 @@ struct symbol_scope {
 tssa_status *symbols_init(struct symbol_scope *scope, struct plan *plan, struct arena *scratch);
 void symbols_free(struct symbol_scope *scope);
 
-/* Binds what the value is the first to have. */
-tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value);
+/* Binds what the value, which is in this slot, is the first to have. */
+tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value, uint32_t slot);
 /* Only what its shape has, as of an input, whose elements a run does not look at. */
-tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_value *value);
+tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_value *value,
+                                uint32_t slot);
 /* The bindings made since the last call; NULL: none. */
 tssa_status *symbols_take(struct symbol_scope *scope, const struct plan_bindings **bindings);
 /* Around a block: what was bound inside is no more. */

@@ -486,7 +486,7 @@ static tssa_status *discard(void *context, const void *data, size_t size)
 
 static const char *const everything =
     "graph @g opset(\"\": 11, \"com.acme\": 1) metadata(\"k\": \"v\") ir_version(10) "
-    "(%x: f32[N, 2*N, 2, 2], %c: bool[]) -> (%a as \"y\", %q as \"q\") {\n"
+    "(%x: f32[N, 2*N, 2, 2], %c: bool[]) -> (%a as \"y\", %f as \"q\") {\n"
     "%0 = Constant() {value = f32[4] [1, 1, 2, 2]}\n"
     "%1 = Constant() {value = i64[1] [1]}\n"
     "%a = Resize@11(%x, _, %0) {mode = \"nearest\"}\n"
@@ -494,7 +494,8 @@ static const char *const everything =
     "%q = If@11(%c) {\nthen_branch() {\n%3 = Neg(%x)\nreturn(%3)\n}\n"
     "else_branch() {\n%4 = opaque(\"other\", \"M\", 1)(%x, %2) {\"s\" = [\"a\"]}: "
     "f32[*]\nreturn(%4)\n}\n}\n"
-    "return(%a, %q)\n}\n";
+    "%f = fuse(%q) {\nbody(%p: f32[*]) {\n%e = Exp(%p)\nreturn(%e)\n}\n}\n"
+    "return(%a, %f)\n}\n";
 
 static tssa_status *export_once(const tssa_allocator *allocator)
 {

@@ -93,7 +93,7 @@ static void watch(const struct block_plan *block)
         assert_true(step->index < MOST_STEPS);
         plain[step->index] = step->run;
         step->run = run_watched;
-        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+        for (uint32_t b = 0; b < step->n_blocks; b++)
             watch(step->blocks[b]);
     }
 }

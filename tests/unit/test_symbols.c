@@ -135,7 +135,7 @@ static void check_block(const struct block_plan *block)
 {
     for (uint32_t i = 0; i < block->n_steps; i++) {
         struct step *step = (struct step *)&block->steps[i]; /* the plan is the test's */
-        for (uint32_t b = 0; b < step->op->n_blocks; b++)
+        for (uint32_t b = 0; b < step->n_blocks; b++)
             check_block(step->blocks[b]);
         if (!step->kernel)
             continue;

@@ -77,6 +77,37 @@ static const struct {
      "%x) "
      "} } return(%y) }",
      "block \"body\" has 2 parameters, not 3"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) return(%y) }",
+     "0 blocks, but at least 1 are needed, in: %y = fuse(%x)"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { a(%v: f32[]) { return(%v) } } return(%y) }",
+     "there is no block \"body\""},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(_) { body(%v: f32[]) { return(%v) } } return(%y) }",
+     "operand 0 is missing"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body() { return(%x) } } return(%y) }",
+     "block \"body\" has 0 parameters, not 1"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body(%v: f32[]) { return(%v, %v) } } return(%y) "
+     "}",
+     "block \"body\" returns 2 values, not 1"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body(%v: f32[]) { return(%x) } } return(%y) }",
+     "the block of a fuse op captures a value, in: return(%x)"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body(%v: f32[]) { %s = Add(%v, %x) return(%s) } "
+     "} "
+     "return(%y) }",
+     "the block of a fuse op captures a value, in: %s = Add@14(%v, %x)"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body(%v: f32[]) { %s = opaque(\"d\", \"M\", "
+     "1)(%v) "
+     "return(%s) } } return(%y) }",
+     "an op with effects is in the block of a fuse op, in: %s = opaque(\"d\", \"M\", 1)(%v)"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x) { body(%v: f32[]) { %s = fuse(%v) { body(%w: "
+     "f32[]) "
+     "{ return(%w) } } return(%s) } } return(%y) }",
+     "an op with blocks is in the block of a fuse op, in: %s = fuse(%v)"},
+    {"graph (%x: f32[]) -> (%y) { %y = fuse(%x): i64[] { body(%v: f32[]) { return(%v) } } "
+     "return(%y) }",
+     "block \"body\" returns another type as result 0"},
+    {"graph (%x: f32[2]) -> (%y) { %w = view(%x) {rule = [select(0, 0)]} %y = fuse(%x) { "
+     "body(%v: f32[2]) { %n = Neg(%v) return(%n) } } return(%y) }",
+     "operand 0 may change"},
     {"graph (%x: f32[]) -> (%y) { %y = Scan(%x) {num_scan_inputs = 2} { body(%v: f32[]) { "
      "return(%v) "
      "} } return(%y) }",

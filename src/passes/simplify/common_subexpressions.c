@@ -2,7 +2,7 @@
 /*
  * Ops that compute what an op before them has computed go: same operator, attributes and operands, in the
  * same block or in one around it. Constants are equal by element type, shape and bytes, and ops with
- * blocks by what is in them.
+ * blocks by what is in them. A block that reads its parameters alone (IR_ISOLATED) sees nothing of what is around it.
  *
  *   needs   nothing
  *   keeps   types, known elements, order; ops that are not pure
@@ -28,8 +28,8 @@ struct visible {
 struct table {
     struct pass_context *pass;
     struct ir_cloner map;
-    struct visible *visible; /* a stack */
-    uint32_t n_visible;
+    struct visible *visible;   /* a stack */
+    uint32_t n_visible, first; /* of them, the first that can be seen from here */
     uint32_t *slots;
     uint32_t n_slots;  /* a power of two */
     uint64_t *inside;  /* by op id: a hash of what is in an op's blocks */
@@ -86,8 +86,8 @@ static tssa_status *find(struct table *table, const struct ir_op *op, uint64_t h
 {
     int compared = 0;
     *found = NULL;
-    for (uint32_t i = *slot_of(table, hash); i != NONE && compared < MAX_COMPARED;
-         i = table->visible[i].next) {
+    for (uint32_t i = *slot_of(table, hash);
+         i != NONE && i >= table->first && compared < MAX_COMPARED; i = table->visible[i].next) {
         bool equal;
         if (table->visible[i].hash != hash)
             continue;
@@ -126,6 +126,9 @@ static tssa_status *visit_block(struct table *table, struct ir_block *block);
 static tssa_status *visit_blocks(struct table *table, struct ir_op *op)
 {
     uint64_t hash = 0;
+    const uint32_t first = table->first;
+    if (op->info->flags & IR_ISOLATED)
+        table->first = table->n_visible;
     for (uint32_t i = 0; i < op->n_blocks; i++) {
         TRY(visit_block(table, op->blocks[i]));
         for (const struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next) {
@@ -135,6 +138,7 @@ static tssa_status *visit_blocks(struct table *table, struct ir_op *op)
         }
     }
     table->inside[op->id] = hash;
+    table->first = first;
     return NULL;
 }
 

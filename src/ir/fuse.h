@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * `fuse`: ops that are meant to become one kernel.
+ *
+ *     %y = fuse(%x, %s): f32[N] {
+ *       body(%a: f32[N], %b: f32[]) {
+ *         %p = Mul@14(%a, %b): f32[N]
+ *         %q = Tanh@13(%p): f32[N]
+ *         return(%q)
+ *       }
+ *     }
+ *
+ * Its one block, `body`, is run once: parameter i is operand i, result i is what it returns as i. The block captures
+ * nothing, and holds pure ops without blocks of their own; it may hold constants. What a kernel is made of is
+ * therefore all there, in the op. Who has no kernel for it runs the block as if its ops stood in the op's place.
+ *
+ * It is a session's: a file has none (ir_fuse_unfused).
+ */
+#ifndef TSSA_IR_FUSE_H
+#define TSSA_IR_FUSE_H
+
+#include "ir/ir.h"
+
+#define IR_FUSE_BODY "body"
+
+/* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
+struct ir_block *ir_fuse_body(const struct ir_op *op);
+/* The operand that a parameter of a fuse op's block stands for; NULL: the value is no such parameter. */
+struct ir_value *ir_fuse_operand(const struct ir_value *value);
+
+/*
+ * The value of the block that the result is, computed there for this result: no other result of the op that anybody
+ * wants and that comes before returns it, and it is neither a parameter nor a constant. NULL: the result is another
+ * name of something, or nobody wants it.
+ */
+struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
+
+/* Puts the ops of the block in the place of the op. */
+void ir_fuse_inline(struct ir_op *op);
+/* The same for all of the graph; *changed is set when there are any. */
+void ir_fuse_inline_all(struct ir_graph *graph, bool *changed);
+
+/*
+ * A graph without fuse ops, for readers that know none: *unfused is `graph` itself where it has none, else `copy`,
+ * which shares all but its ops and blocks with the graph. It must not outlive the graph, and be read only; `copy` goes
+ * with ir_fuse_release in every case.
+ */
+tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph *copy,
+                             const struct ir_graph **unfused);
+void ir_fuse_release(struct ir_graph *copy);
+
+#endif

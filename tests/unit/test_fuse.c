@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Fuse ops that no kernel takes run as if the ops of their blocks stood in their place: the same bits, the same places
+ * in the slab, outputs in the caller's memory, writes in place. And a file has what they hold, not them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/no_error.h"
+#include "common/rewrite_check.h"
+#include "common/test_device.h"
+#include "ir/fuse.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+#include "onnx/exporter.h"
+#include "runtime/executor.h"
+
+#define GRAPH(outputs, ops)                                                                        \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N, 4], %s: f32[4], %i: i64[], %t: i64[], "   \
+    "%b: bool[N]) -> (" outputs ") {\n"                                                            \
+    "  %one = Constant() {value = f32[] 1}: f32[]\n"                                               \
+    "  %trips = Constant() {value = i64[] 3}: i64[]\n"                                             \
+    "  %a = Neg@13(%x)\n" ops "  return(" outputs ")\n}\n"
+
+static const struct {
+    const char *text;
+    bool exact; /* the plan is that of the ops in the place of the fuse op */
+} programs[] = {
+    /* A chain; operands that die in it, and that do not. */
+    {GRAPH("%y",
+           "%y = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) %e = Exp(%m) "
+           "%z = Add(%e, %p) return(%z) } }\n"),
+     true},
+    {GRAPH("%z",
+           "%y = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) %e = Exp(%m) "
+           "return(%e) } }\n %h = Add(%y, %a)\n %w = Abs(%h)\n %z = Mul(%w, %y)\n"),
+     true},
+    /* Several results, of which one is read inside, too, and one is a view. */
+    {GRAPH("%y, %z",
+           "%y, %z, %u = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) "
+           "%e = Exp(%m) %v = Identity(%m) %f = Sub(%e, %v) return(%m, %f, %v) } }\n"),
+     true},
+    {GRAPH("%z", "%y, %u = fuse(%a) { body(%p: f32[N, 4]) { %m = Abs(%p) %v = Identity(%m) "
+                 "return(%m, %v) } }\n %h = Sqrt(%y)\n %z = Add(%h, %u)\n"),
+     true},
+    /* A result that nobody wants, one that nobody uses, a constant inside. */
+    {GRAPH("%z",
+           "_, %z, %w = fuse(%a) { body(%p: f32[N, 4]) { %m = Abs(%p) %two = Constant() {value = "
+           "f32[] 2} %e = Mul(%m, %two) %f = Sub(%e, %m) return(%m, %f, %e) } }\n"),
+     true},
+    /* Other names: a parameter, a constant, a value twice, an operand twice. */
+    {GRAPH("%y, %z",
+           "%y, %k, %l = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) %c = "
+           "Constant() {value = f32[] 2} return(%p, %c, %m) } }\n %f = Mul(%y, %k)\n %z = "
+           "Add(%f, %l)\n"),
+     false},
+    {GRAPH("%y, %z", "%y, %z = fuse(%a) { body(%p: f32[N, 4]) { %m = Abs(%p) return(%m, %m) } }\n"),
+     false},
+    {GRAPH("%z, %w",
+           "%y, %u = fuse(%a, %a) { body(%p: f32[N, 4], %q: f32[N, 4]) { %m = Mul(%p, %q) "
+           "return(%m, %m) } }\n "
+           "%z = assign(%y, %one, %i) {rule = [select(0, $0), select(0, 0)]}\n %w = Abs(%u)\n"),
+     false},
+    /* Writes in place: to what was computed there, to an operand that dies in it, to one that does not. */
+    {GRAPH("%y",
+           "%y = fuse(%a, %s, %i) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { %m = Mul(%p, %q) "
+           "%n = assign(%m, %q, %j) {rule = [select(0, $0)]} return(%n) } }\n"),
+     true},
+    {GRAPH("%y",
+           "%y = fuse(%a, %s, %i) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { "
+           "%n = assign(%p, %q, %j) {rule = [select(0, $0)]} %m = Mul(%n, %q) return(%m) } }\n"),
+     true},
+    {GRAPH("%z",
+           "%y = fuse(%a, %s, %i) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { "
+           "%n = assign(%p, %q, %j) {rule = [select(0, $0)]} %m = Mul(%n, %p) return(%m) } }\n"
+           "%z = Add(%y, %a)\n"),
+     true},
+    {GRAPH("%z",
+           "%y = fuse(%x, %s, %i) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { "
+           "%n = assign(%p, %q, %j) {rule = [select(0, $0)]} return(%n) } }\n %z = Add(%y, %x)\n"),
+     true},
+    {GRAPH("%z",
+           "%y = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) return(%m) } }\n"
+           "%z = assign(%y, %s, %i) {rule = [select(0, $0)]}\n"),
+     true},
+    /* A size that the block makes is known behind it. */
+    {GRAPH("%y, %z", "%r, %y = fuse(%b, %s) { body(%p: bool[N], %q: f32[4]) { %n = NonZero(%p) "
+                     "%f = Cast(%n) {to = 1} %g = Abs(%f) return(%n, %g) } }\n"
+                     "%h = Mul(%y, %y)\n %z = Add(%h, %one)\n"),
+     true},
+    /* In loops and branches, carried and captured. */
+    {GRAPH("%y, %z",
+           "%y, %z = Loop(%trips, _, %a) { body(%k: i64[], %c: bool[], %v: f32[N, 4]) { %w = "
+           "fuse(%v, %s, %k) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { %m = Mul(%p, %q) "
+           "%n = assign(%m, %q, %j) {rule = [select(0, $0)]} return(%n) } }\n"
+           "%o = Abs(%w)\n return(%c, %w, %o) } }\n"),
+     true},
+    {GRAPH("%y", "%y = Loop(%trips, _, %a) { body(%k: i64[], %c: bool[], %v: f32[N, 4]) { %w = "
+                 "fuse(%v, %s, %k) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { "
+                 "%n = assign(%p, %q, %j) {rule = [select(0, $0)]} return(%n) } }\n"
+                 "return(%c, %w) } }\n"),
+     true},
+    {GRAPH("%z",
+           "%g = Equal(%t, %i)\n %y = If(%g) { then_branch() { %w = fuse(%a, %s) { body(%p: "
+           "f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) return(%m) } } return(%w) } else_branch() "
+           "{ return(%a) } }\n %h = Sqrt(%y)\n %z = Add(%h, %a)\n"),
+     true},
+    {GRAPH("%y",
+           "%l = SequenceEmpty() {dtype = 1}\n %w = fuse(%a) { body(%p: f32[N, 4]) { %m = Abs(%p) "
+           "return(%m) } }\n %q = SequenceInsert(%l, %w)\n %y = SequenceAt(%q, %i)\n"),
+     true},
+    /* One into the next. */
+    {GRAPH(
+         "%z",
+         "%y, %u = fuse(%a, %s) { body(%p: f32[N, 4], %q: f32[4]) { %m = Mul(%p, %q) %e = Exp(%m) "
+         "return(%m, %e) } }\n %z = fuse(%y, %u) { body(%p2: f32[N, 4], %q2: f32[N, 4]) { %m2 = "
+         "Sub(%p2, %q2) %e2 = Abs(%m2) return(%e2) } }\n"),
+     true},
+};
+
+static void same_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++)
+        for (int64_t size = 3; size < 40; size += 35) {
+            const struct rewrite_check check = {
+                .text = programs[i].text, .passes = "unfuse", .size = size, .scalar = 0, .seed = i};
+            assert_true(rewrite_check(&check));
+            const struct rewrite_check all = {
+                .text = programs[i].text, .size = size, .scalar = 0, .seed = i};
+            assert_true(rewrite_check(&all));
+        }
+}
+
+static struct ir_graph *parse(const char *text)
+{
+    struct ir_graph *graph;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(ir_verify(graph));
+    return graph;
+}
+
+static uint32_t count_taken(const struct plan *plan)
+{
+    uint32_t taken = 0;
+    for (uint32_t i = 0; i < plan->n_inputs; i++)
+        taken += plan->last_uses[i];
+    return taken;
+}
+
+static uint32_t count_shared(const struct plan *plan)
+{
+    uint32_t shared = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        shared += plan->placed[i].back != 0;
+    return shared;
+}
+
+static void same_plan(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct ir_graph *fused = parse(programs[i].text), *plain = parse(programs[i].text);
+        struct plan *a, *b;
+        bool changed = false;
+        ir_fuse_inline_all(plain, &changed);
+        assert_true(changed);
+        no_error(ir_verify(plain));
+        no_error(plan_create(fused, test_device(), &a));
+        no_error(plan_create(plain, test_device(), &b));
+        if (programs[i].exact &&
+            (a->n_placed != b->n_placed || a->n_results != b->n_results ||
+             count_taken(a) != count_taken(b) || count_shared(a) != count_shared(b) ||
+             a->n_symbols != b->n_symbols))
+            fail_msg("program %zu: %u places, %u of the caller's, %u taken, %u shared, where %u, "
+                     "%u, %u, %u "
+                     "were",
+                     i, a->n_placed, a->n_results, count_taken(a), count_shared(a), b->n_placed,
+                     b->n_results, count_taken(b), count_shared(b));
+        plan_free(a);
+        plan_free(b);
+        ir_graph_free(fused);
+        ir_graph_free(plain);
+    }
+}
+
+/* ---- Files ---------------------------------------------------------------------------------------- */
+
+static tssa_status *append(void *context, const void *data, size_t size)
+{
+    text_append(context, data, size);
+    return NULL;
+}
+
+static void file_has_none(void **state)
+{
+    (void)state;
+    const struct output_sink sink = {append, NULL};
+    static const char *const ops[] = {"Mul", "Exp", "Add"};
+    struct ir_graph *fused = parse(programs[0].text), *plain = parse(programs[0].text);
+    struct text files[2];
+    bool changed = false;
+    ir_fuse_inline_all(plain, &changed);
+    const struct ir_graph *graphs[] = {fused, plain};
+    for (int i = 0; i < 2; i++) {
+        struct output_sink to = sink;
+        text_init(&files[i], &allocator_default);
+        to.context = &files[i];
+        no_error(onnx_export(graphs[i], NULL, &to));
+    }
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        assert_non_null(memmem(text_string(&files[0]), files[0].size, ops[i], strlen(ops[i])));
+    assert_null(memmem(text_string(&files[0]), files[0].size, "fuse", 4));
+    assert_int_equal(files[0].size, files[1].size);
+    assert_memory_equal(text_string(&files[0]), text_string(&files[1]), files[0].size);
+    /* The graph is as it was. */
+    no_error(ir_verify(fused));
+    changed = false;
+    ir_fuse_inline_all(fused, &changed);
+    assert_true(changed);
+    for (int i = 0; i < 2; i++)
+        text_free(&files[i]);
+    ir_graph_free(fused);
+    ir_graph_free(plain);
+}
+
+/* A block does not see what is computed around it, though it computes the same. */
+static void isolated(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N]) -> (%y, %z) {\n"
+        "  %k = Constant() {value = f32[] 2}\n  %y = Mul(%x, %k)\n"
+        "  %z = fuse(%x) { body(%p: f32[N]) { %l = Constant() {value = f32[] 2} %m = Mul(%p, %l) "
+        "%l2 = Constant() {value = f32[] 2} %m2 = Mul(%p, %l2) %n = Add(%m, %m2) return(%n) } }\n"
+        "  return(%y, %z)\n}\n";
+    assert_int_equal(rewrite_count(text, "common_subexpressions", "Constant"), 2);
+    assert_int_equal(rewrite_count(text, "common_subexpressions", "Mul"), 2);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(same_plan),
+        cmocka_unit_test(file_has_none),
+        cmocka_unit_test(isolated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
