@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An op in the words of an opset: the actions of downgrade.def, and what its schema says of the outcome. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
