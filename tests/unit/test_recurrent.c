@@ -5,11 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
+#include "common/no_error.h"
 #include "common/op_run.h"
+#include "kernels/cpu/lib/convert.h"
 
 enum { STEPS = 4, BATCH = 3, INPUT = 5, HIDDEN = 2, DIRECTIONS = 2, MAX_WIDTH = 4 * HIDDEN };
 
@@ -228,6 +231,93 @@ static void test_lstm(void **state)
                                 .input_forget = i & 4});
 }
 
+/* ---- Sizes of any kind, against the same in double ------------------------------------------------ */
+
+struct sizes {
+    enum ir_op_id id;
+    int64_t gates, steps, batch, input, hidden;
+};
+
+/* A bidirectional layer of values that each type has. */
+static void open_layer(struct op_run *t, const struct sizes *s, tssa_dtype dtype)
+{
+    const int64_t width = s->gates * s->hidden;
+    const int64_t shapes[4][3] = {{s->steps, s->batch, s->input},
+                                  {DIRECTIONS, width, s->input},
+                                  {DIRECTIONS, width, s->hidden},
+                                  {DIRECTIONS, 2 * width, 0}};
+    op_begin(t, s->id, 0);
+    op_int(t, "hidden_size", s->hidden);
+    op_string(t, "direction", "bidirectional");
+    op_outputs(t, s->id == IR_OP_LSTM ? 3 : 2);
+    for (uint32_t i = 0; i < 4; i++) {
+        op_absent(t);
+        struct tensor *x = op_input(t, i, dtype, i < 3 ? 3 : 2, shapes[i]);
+        float *values = malloc(tensor_count(x) * sizeof *values);
+        assert_non_null(values);
+        random_floats(values, tensor_count(x), i + 1);
+        for (size_t k = 0; k < tensor_count(x); k++)
+            values[k] = rintf(values[k] * 256) / (i ? 2048 : 256); /* FLOAT16 has all of them */
+        convert_elements((int64_t)tensor_count(x), TSSA_FLOAT, values, 1, dtype, x->data, 1,
+                         &convert_default);
+        t->present[i] = true;
+        free(values);
+    }
+}
+
+static double element_of(const struct tensor *tensor, size_t i)
+{
+    double value;
+    convert_elements(1, tensor->dtype,
+                     (const char *)tensor->data + i * tssa_dtype_size(tensor->dtype), 1,
+                     TSSA_DOUBLE, &value, 1, &convert_default);
+    return value;
+}
+
+/* Constant weights, and weights of which nothing is known, give the same bits. */
+static void check_constants(struct op_run *t)
+{
+    no_error(op_try(t));
+    size_t bytes = tensor_bytes(&t->outputs[0].tensor);
+    void *y = malloc(bytes);
+    assert_non_null(y);
+    memcpy(y, t->outputs[0].tensor.data, bytes);
+    op_go(t);
+    assert_memory_equal(t->outputs[0].tensor.data, y, bytes);
+    free(y);
+}
+
+static void check_sizes(const struct sizes *s, tssa_dtype dtype, double tolerance)
+{
+    struct op_run narrow, wide;
+    open_layer(&narrow, s, dtype);
+    open_layer(&wide, s, TSSA_DOUBLE);
+    check_constants(&narrow);
+    check_constants(&wide);
+    for (uint32_t i = 0; i < narrow.n_outputs; i++) {
+        const struct tensor *x = &narrow.outputs[i].tensor, *y = &wide.outputs[i].tensor;
+        assert_int_equal(tensor_count(x), tensor_count(y));
+        for (size_t k = 0; k < tensor_count(x); k++)
+            expect_close(element_of(x, k), element_of(y, k), tolerance, "output", k);
+    }
+    op_close(&narrow);
+    op_close(&wide);
+}
+
+static void test_sizes(void **state)
+{
+    (void)state;
+    static const struct sizes cases[] = {
+        {IR_OP_RNN, 1, 5, 1, 3, 7},   {IR_OP_RNN, 1, 3, 2, 1, 1100}, {IR_OP_GRU, 3, 4, 5, 9, 17},
+        {IR_OP_GRU, 3, 1, 1, 4, 350}, {IR_OP_LSTM, 4, 6, 3, 2, 33},  {IR_OP_LSTM, 4, 2, 4, 31, 300},
+        {IR_OP_LSTM, 4, 0, 2, 3, 4},  {IR_OP_GRU, 3, 2, 0, 3, 4},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        check_sizes(&cases[i], TSSA_FLOAT, 4e-6);
+        check_sizes(&cases[i], TSSA_FLOAT16, 1e-3);
+    }
+}
+
 /* A one-step RNN with one unit, weight 1 and no state: its activation, seen alone. */
 static float activated(const char *name, float x)
 {
@@ -312,7 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rnn),     cmocka_unit_test(test_gru),
         cmocka_unit_test(test_lstm),    cmocka_unit_test(test_activations),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_refuses), cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

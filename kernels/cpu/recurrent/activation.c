@@ -4,44 +4,71 @@
 #include <math.h>
 #include <strings.h>
 
-#define ACTIVATION(name, expression)                                                               \
-    static double name(double x, double alpha, double beta)                                        \
+#include "base/clones.h"
+#include "ir/scalar/f32_exp.h"
+
+/* ---- Functions that no operator is ---------------------------------------------------------------- */
+
+#define OWN_PARAMS                                                                                 \
+    (const struct ew_uniform *uniform, int64_t n, void *out, int64_t out_step,                     \
+     const void *const *in, const int64_t *in_step)
+#define OWN_LOOP(T, expression)                                                                    \
+    const T alpha = (T)uniform->params[0], beta = (T)uniform->params[1], *from = in[0];            \
+    T *to = out;                                                                                   \
+    (void)beta;                                                                                    \
+    for (int64_t i = 0; i < n; i++) {                                                              \
+        const T x = from[i * in_step[0]];                                                          \
+        to[i * out_step] = expression;                                                             \
+    }
+#define OWN(name, narrow, wide)                                                                    \
+    VECTOR_PROCEDURE(name##_f32, OWN_PARAMS, (uniform, n, out, out_step, in, in_step))             \
     {                                                                                              \
-        (void)alpha;                                                                               \
-        (void)beta;                                                                                \
-        return expression;                                                                         \
+        OWN_LOOP(float, narrow)                                                                    \
+    }                                                                                              \
+    static void name##_f64 OWN_PARAMS                                                              \
+    {                                                                                              \
+        OWN_LOOP(double, wide)                                                                     \
     }
 
-ACTIVATION(affine, alpha *x + beta)
-ACTIVATION(elu, x >= 0 ? x : alpha * expm1(x))
-ACTIVATION(hard_sigmoid, fmin(fmax(alpha *x + beta, 0), 1))
-ACTIVATION(leaky_relu, x >= 0 ? x : alpha * x)
-ACTIVATION(relu, x > 0 ? x : 0)
-ACTIVATION(scaled_tanh, alpha *tanh(beta *x))
-ACTIVATION(sigmoid, 1 / (1 + exp(-x)))
-ACTIVATION(softplus, fmax(x, 0) + log1p(exp(-fabs(x))))
-ACTIVATION(softsign, x / (1 + fabs(x)))
-ACTIVATION(hyperbolic_tangent, tanh(x))
-ACTIVATION(thresholded_relu, x >= alpha ? x : 0)
+OWN(affine, alpha *x + beta, alpha *x + beta)
+OWN(scaled_tanh, alpha *f32_tanh(beta *x), alpha *tanh(beta *x))
+/* The operator of this name leaves x = alpha out. */
+OWN(thresholded_relu, x >= alpha ? x : 0, x >= alpha ? x : 0)
 
-static const struct {
+/* ---- All of them ---------------------------------------------------------------------------------- */
+
+struct function {
     const char *name;
-    double (*apply)(double x, double alpha, double beta);
+    enum ir_op_id row; /* of the element-wise operator that it is */
+    ew_loop own_f32, own_f64;
     bool has_alpha, has_beta;
     double alpha, beta;
-} functions[] = {
-    {"Affine", affine, true, true, 1, 0},
-    {"Elu", elu, true, false, 1, 0},
-    {"HardSigmoid", hard_sigmoid, true, true, 0.2, 0.5},
-    {"LeakyRelu", leaky_relu, true, false, 0.01, 0},
-    {"Relu", relu, false, false, 0, 0},
-    {"ScaledTanh", scaled_tanh, true, true, 1, 1},
-    {"Sigmoid", sigmoid, false, false, 0, 0},
-    {"Softplus", softplus, false, false, 0, 0},
-    {"Softsign", softsign, false, false, 0, 0},
-    {"Tanh", hyperbolic_tangent, false, false, 0, 0},
-    {"ThresholdedRelu", thresholded_relu, true, false, 1, 0},
 };
+
+#define SAME(name, ...)                                                                            \
+    {                                                                                              \
+#name, IR_OP_##name, NULL, NULL, __VA_ARGS__                                               \
+    }
+#define DIFFERENT(name, loop, ...)                                                                 \
+    {                                                                                              \
+#name, IR_OP_COUNT, loop##_f32, loop##_f64, __VA_ARGS__                                    \
+    }
+
+static const struct function functions[] = {
+    DIFFERENT(Affine, affine, true, true, 1, 0),
+    SAME(Elu, true, false, 1, 0),
+    SAME(HardSigmoid, true, true, 0.2f, 0.5),
+    SAME(LeakyRelu, true, false, 0.01f, 0),
+    SAME(Relu, false, false, 0, 0),
+    DIFFERENT(ScaledTanh, scaled_tanh, true, true, 1, 1),
+    SAME(Sigmoid, false, false, 0, 0),
+    SAME(Softplus, false, false, 0, 0),
+    SAME(Softsign, false, false, 0, 0),
+    SAME(Tanh, false, false, 0, 0),
+    DIFFERENT(ThresholdedRelu, thresholded_relu, true, false, 1, 0),
+};
+
+/* ---- Attributes ----------------------------------------------------------------------------------- */
 
 struct parameters {
     const float *values;
@@ -65,11 +92,15 @@ static tssa_status *activation_named(const char *name, struct parameters *alphas
                                      struct parameters *betas, struct activation *activation)
 {
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if (strcasecmp(name, functions[i].name) != 0)
+        const struct function *f = &functions[i];
+        if (strcasecmp(name, f->name) != 0)
             continue;
-        activation->apply = functions[i].apply;
-        activation->alpha = parameter(alphas, functions[i].has_alpha, functions[i].alpha);
-        activation->beta = parameter(betas, functions[i].has_beta, functions[i].beta);
+        *activation = (struct activation){
+            .loop_f32 = f->own_f32 ? f->own_f32 : ew_loops_f32[f->row],
+            .loop_f64 = f->own_f64 ? f->own_f64 : ew_loops_f64[f->row],
+            .uniform.params = {parameter(alphas, f->has_alpha, f->alpha),
+                               parameter(betas, f->has_beta, f->beta)},
+        };
         return NULL;
     }
     return ERROR(TSSA_UNSUPPORTED, "the activation \"%s\" is unknown", name);

@@ -3,11 +3,11 @@
 #ifndef TSSA_KERNELS_CPU_RECURRENT_ACTIVATION_H
 #define TSSA_KERNELS_CPU_RECURRENT_ACTIVATION_H
 
-#include "ir/ir.h"
+#include "kernels/cpu/elementwise/elementwise.h"
 
 struct activation {
-    double (*apply)(double x, double alpha, double beta);
-    double alpha, beta;
+    ew_loop loop_f32, loop_f64;
+    struct ew_uniform uniform; /* alpha and beta, where the function has them */
 };
 
 /*

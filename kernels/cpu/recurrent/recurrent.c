@@ -1,286 +1,107 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RNN, GRU and LSTM (ai.onnx 1 to 22). Everything is computed in double, states included, and rounded
- * once on output.
+ * RNN, GRU and LSTM (ai.onnx 1 to 22): their operands and results. DOUBLE is computed in double, all else in
+ * float, states included, and rounded once on output.
  *
  * A run goes through the sequence in chunks of steps. For each chunk the products of the inputs with W
- * are made at once, in parallel over rows; then every pair of a direction and a sequence of the batch
- * takes its steps on its own, in parallel too.
+ * are made at once, in parallel over rows; then the sequences of the batch take their steps, in each direction and a few
+ * at a time, in parallel too. Weights are transposed for that: once, where they are constants.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/clones.h"
+#include "base/clock.h"
 #include "device/kernel.h"
 #include "kernels/cpu/lib/convert.h"
-#include "kernels/cpu/recurrent/activation.h"
+#include "kernels/cpu/lib/strided.h"
+#include "kernels/cpu/recurrent/recurrent.h"
 
-#define MAX_DIRECTIONS 2
-#define MAX_FUNCTIONS 3
+static const struct cell rnn_cell = {CELL_RNN, 1, 1, {"Tanh"}};
+static const struct cell gru_cell = {CELL_GRU, 3, 2, {"Sigmoid", "Tanh"}};
+static const struct cell lstm_cell = {CELL_LSTM, 4, 3, {"Sigmoid", "Tanh", "Tanh"}};
 
-struct recurrent;
-struct lane;
+/* Operands. */
+enum { X, W, R, B, LENGTHS, H0, C0, P, OPERANDS };
 
-/* What tells the three apart. */
-struct cell {
-    int64_t gates;
-    size_t n_functions;
-    const char *functions[MAX_FUNCTIONS];
-    bool has_cell_state;
-    void (*step)(const struct recurrent *r, const struct lane *lane);
+/* What a step keeps. */
+struct recurrent_state {
+    struct recurrent_attrs attrs;
+    tssa_dtype dtype;      /* that constant weights were transposed for */
+    const void *packed[2]; /* W and R as in struct recurrent; NULL: no constants */
 };
 
-struct recurrent_attrs {
-    int64_t hidden; /* 0: not given */
-    int64_t directions;
-    bool reverse; /* of the first direction; the second is always reversed */
-    bool batch_first, input_forget, linear_before_reset;
-    double clip;
-    struct activation activations[MAX_DIRECTIONS * MAX_FUNCTIONS];
-};
+static tssa_dtype computed_in(tssa_dtype dtype)
+{
+    return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+}
 
-/* Of one direction's gates, [rows][columns]: float32 as it is, other types widened. */
-struct weights {
-    const float *narrow; /* or NULL */
-    double *wide;
-};
+/* ---- Weights -------------------------------------------------------------------------------------- */
 
-struct recurrent {
-    const struct cell *cell;
-    const struct recurrent_attrs *attrs;
-    int64_t steps, batch, input, hidden, directions;
-    int64_t width;          /* gates * hidden */
-    const int64_t *lengths; /* per sequence */
-    double *x, *b, *p;      /* operands; b and p may be NULL */
-    struct weights w, recurrence;
-    double *h, *c;        /* states: [direction][batch][hidden] */
-    double *projected;    /* [chunk][direction][batch][width] */
-    double *scratch;      /* [direction][batch][width + hidden] */
-    struct tensor *y;     /* may be NULL */
-    int64_t chunk, first; /* steps per chunk; the chunk's first step */
-};
-
-/* One sequence in one direction at one step. */
-struct lane {
-    const struct activation *activations;
-    const double *projected;          /* W * x, [gates][hidden] */
-    const double *wb, *rb, *peephole; /* biases and peepholes may be NULL */
-    int64_t direction;
-    double *gates; /* scratch [gates][hidden] */
-    double *reset; /* scratch [hidden] */
-    double *h, *c;
-};
-
-/* ---- Arithmetic ----------------------------------------------------------------------------------- */
-
-/* Sixteen running sums, in registers, and added up by halves; their order depends on n only. */
-#define LANES 4
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef float narrow_lanes __attribute__((vector_size(LANES * sizeof(float))));
-
-#define PRODUCT(vector, sum, at)                                                                   \
-    do {                                                                                           \
-        vector a_part;                                                                             \
-        lanes b_part;                                                                              \
-        memcpy(&a_part, a + (at), sizeof a_part);                                                  \
-        memcpy(&b_part, b + (at), sizeof b_part);                                                  \
-        sum += __builtin_convertvector(a_part, lanes) * b_part;                                    \
-    } while (0)
-#define DOT(name, T, vector)                                                                       \
-    VECTOR_FUNCTION(double, name, (const T *a, const double *b, int64_t n), (a, b, n))             \
-    {                                                                                              \
-        lanes sum_0 = {0}, sum_1 = {0}, sum_2 = {0}, sum_3 = {0};                                  \
-        int64_t i = 0;                                                                             \
-        for (; i + 4 * LANES <= n; i += 4 * LANES) {                                               \
-            PRODUCT(vector, sum_0, i);                                                             \
-            PRODUCT(vector, sum_1, i + LANES);                                                     \
-            PRODUCT(vector, sum_2, i + 2 * LANES);                                                 \
-            PRODUCT(vector, sum_3, i + 3 * LANES);                                                 \
-        }                                                                                          \
-        double sums[LANES], rest = 0;                                                              \
-        sum_0 = (sum_0 + sum_2) + (sum_1 + sum_3);                                                 \
-        memcpy(sums, &sum_0, sizeof sums);                                                         \
-        for (; i < n; i++)                                                                         \
-            rest += (double)a[i] * b[i];                                                           \
-        return rest + ((sums[0] + sums[2]) + (sums[1] + sums[3]));                                 \
+/* [direction][columns][depth] to [direction][depth][columns]. */
+static void transpose(const struct team *team, const struct tensor *tensor, tssa_dtype dtype,
+                      void *to)
+{
+    int64_t directions = tensor->dims[0], columns = tensor->dims[1], depth = tensor->dims[2];
+    size_t size = tssa_dtype_size(dtype), own = tssa_dtype_size(tensor->dtype);
+    if (tensor->dtype == dtype) {
+        struct strided_box box = {.rank = 0};
+        strided_push(&box, directions, columns * depth, columns * depth);
+        strided_push(&box, depth, columns, 1);
+        strided_push(&box, columns, 1, depth);
+        strided_copy(team, size, &box, to, tensor->data);
+        return;
     }
-
-DOT(dot_narrow, float, narrow_lanes)
-DOT(dot_wide, double, lanes)
-
-/* Row `row` of the weights, of n columns, times x. */
-static double dot(const struct weights *weights, int64_t row, int64_t n, const double *x)
-{
-    return weights->narrow ? dot_narrow(weights->narrow + row * n, x, n)
-                           : dot_wide(weights->wide + row * n, x, n);
+    for (int64_t d = 0; d < directions; d++)
+        for (int64_t i = 0; i < columns; i++)
+            convert_elements(depth, tensor->dtype,
+                             (const char *)tensor->data + (size_t)((d * columns + i) * depth) * own,
+                             1, dtype, (char *)to + (size_t)(d * depth * columns + i) * size,
+                             columns, &convert_default);
 }
 
-static double clipped(const struct recurrent *r, double x)
+static tssa_status *pack_constant(const struct kernel_setup *setup, const struct ir_op *op,
+                                  uint32_t operand, struct recurrent_state *state)
 {
-    double clip = r->attrs->clip;
-    return x > clip ? clip : x < -clip ? -clip : x;
-}
-
-static double activate(const struct recurrent *r, const struct lane *lane, int which, double x)
-{
-    const struct activation *f = &lane->activations[which];
-    return f->apply(clipped(r, x), f->alpha, f->beta);
-}
-
-static double bias(const double *b, int64_t i)
-{
-    return b ? b[i] : 0;
-}
-
-/* R's row i times `state`, with its bias. */
-static double recur(const struct recurrent *r, const struct lane *lane, int64_t i,
-                    const double *state)
-{
-    return dot(&r->recurrence, lane->direction * r->width + i, r->hidden, state) +
-           bias(lane->rb, i);
-}
-
-/* ---- Cells ---------------------------------------------------------------------------------------- */
-
-/* The sum that goes into a gate's activation, for all gates from `first` on. */
-static void sum_gates(const struct recurrent *r, const struct lane *lane, int64_t first,
-                      int64_t last)
-{
-    for (int64_t i = first * r->hidden; i < last * r->hidden; i++)
-        lane->gates[i] = lane->projected[i] + bias(lane->wb, i) + recur(r, lane, i, lane->h);
-}
-
-static void rnn_step(const struct recurrent *r, const struct lane *lane)
-{
-    sum_gates(r, lane, 0, 1);
-    for (int64_t i = 0; i < r->hidden; i++)
-        lane->h[i] = activate(r, lane, 0, lane->gates[i]);
-}
-
-/* Gates z, r, h. */
-static void gru_step(const struct recurrent *r, const struct lane *lane)
-{
-    int64_t n = r->hidden;
-    double *z = lane->gates, *reset = z + n, *candidate = z + 2 * n;
-    sum_gates(r, lane, 0, 2);
-    for (int64_t i = 0; i < 2 * n; i++)
-        z[i] = activate(r, lane, 0, z[i]);
-    for (int64_t i = 0; i < n; i++)
-        lane->reset[i] = reset[i] * lane->h[i];
-    for (int64_t i = 0; i < n; i++) {
-        int64_t row = 2 * n + i;
-        double past = r->attrs->linear_before_reset ? reset[i] * recur(r, lane, row, lane->h)
-                                                    : recur(r, lane, row, lane->reset);
-        candidate[i] = activate(r, lane, 1, lane->projected[row] + bias(lane->wb, row) + past);
+    const struct ir_value *value = op->n_operands > operand ? op->operands[operand].value : NULL;
+    const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
+    if (!tensor || tensor->rank != 3 || !dtype_in(op->info->types, tensor->dtype))
+        return NULL;
+    uint64_t start = clock_monotonic();
+    size_t bytes;
+    state->dtype = computed_in(tensor->dtype);
+    if (!size_mul(tensor_count(tensor), tssa_dtype_size(state->dtype), &bytes))
+        return status_out_of_memory();
+    void *packed = arena_alloc_aligned(setup->arena, bytes, 64);
+    TRY_ALLOC(packed);
+    transpose(NULL, tensor, state->dtype, packed);
+    state->packed[operand - W] = packed;
+    if (setup->tally) {
+        atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
+                                  memory_order_relaxed);
     }
-    for (int64_t i = 0; i < n; i++)
-        lane->h[i] = (1 - z[i]) * candidate[i] + z[i] * lane->h[i];
+    return NULL;
 }
 
-/* Gates i, o, f, c; peepholes i, o, f. */
-static void lstm_step(const struct recurrent *r, const struct lane *lane)
+/* ---- Steps ---------------------------------------------------------------------------------------- */
+
+void recurrent_store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time,
+                     const void *h)
 {
-    int64_t n = r->hidden;
-    const double *sums = lane->gates, *peephole = lane->peephole;
-    sum_gates(r, lane, 0, 4);
-    for (int64_t k = 0; k < n; k++) {
-        double c = lane->c[k];
-        double in = activate(r, lane, 0, sums[k] + (peephole ? peephole[k] * c : 0));
-        double forget = 1 - in;
-        if (!r->attrs->input_forget)
-            forget =
-                activate(r, lane, 0, sums[2 * n + k] + (peephole ? peephole[2 * n + k] * c : 0));
-        c = forget * c + in * activate(r, lane, 1, sums[3 * n + k]);
-        double out = activate(r, lane, 0, sums[n + k] + (peephole ? peephole[n + k] * c : 0));
-        lane->c[k] = c;
-        /* The spec's h(Ct) is not a gate: it is not clipped. */
-        const struct activation *h = &lane->activations[2];
-        lane->h[k] = out * h->apply(c, h->alpha, h->beta);
-    }
-}
-
-static const struct cell rnn_cell = {1, 1, {"Tanh"}, false, rnn_step};
-static const struct cell gru_cell = {3, 2, {"Sigmoid", "Tanh"}, false, gru_step};
-static const struct cell lstm_cell = {4, 3, {"Sigmoid", "Tanh", "Tanh"}, true, lstm_step};
-
-/* ---- The sequence --------------------------------------------------------------------------------- */
-
-static bool reversed(const struct recurrent *r, int64_t direction)
-{
-    return direction == 1 || r->attrs->reverse;
-}
-
-/* The time of a direction's `step`-th step; steps beyond the length are at their own time. */
-static int64_t time_of(const struct recurrent *r, int64_t direction, int64_t n, int64_t step)
-{
-    int64_t length = r->lengths[n];
-    return reversed(r, direction) && step < length ? length - 1 - step : step;
-}
-
-/* Row i of the chunk: a step, a direction, a sequence. */
-static void project_rows(void *context, int64_t begin, int64_t end)
-{
-    const struct recurrent *r = context;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t n = i % r->batch, direction = i / r->batch % r->directions;
-        int64_t step = r->first + i / r->batch / r->directions;
-        if (step >= r->lengths[n])
-            continue;
-        int64_t t = time_of(r, direction, n, step);
-        int64_t row = r->attrs->batch_first ? n * r->steps + t : t * r->batch + n;
-        for (int64_t k = 0; k < r->width; k++)
-            r->projected[i * r->width + k] =
-                dot(&r->w, direction * r->width + k, r->input, r->x + row * r->input);
-    }
-}
-
-static void store_step(const struct recurrent *r, int64_t direction, int64_t n, int64_t t,
-                       const double *h)
-{
-    int64_t row = r->attrs->batch_first ? (n * r->steps + t) * r->directions + direction
-                                        : (t * r->directions + direction) * r->batch + n;
+    int64_t row = r->attrs->batch_first ? (n * r->steps + time) * r->directions + direction
+                                        : (time * r->directions + direction) * r->batch + n;
     size_t size = tssa_dtype_size(r->y->dtype);
-    convert_elements(r->hidden, TSSA_DOUBLE, h, 1, r->y->dtype,
+    convert_elements(r->hidden, r->dtype, h, 1, r->y->dtype,
                      (char *)r->y->data + (size_t)(row * r->hidden) * size, 1, &convert_default);
 }
 
-static void run_lanes(void *context, int64_t begin, int64_t end)
+static void run_sequence(const struct kernel_args *args, struct recurrent *r)
 {
-    const struct recurrent *r = context;
-    int64_t hidden = r->hidden, width = r->width, last = r->first + r->chunk;
-    for (int64_t i = begin; i < end; i++) {
-        int64_t direction = i / r->batch, n = i % r->batch;
-        double *scratch = r->scratch + i * (width + hidden);
-        struct lane lane = {
-            .activations = r->attrs->activations + (size_t)direction * r->cell->n_functions,
-            .direction = direction,
-            .wb = r->b ? r->b + direction * 2 * width : NULL,
-            .rb = r->b ? r->b + direction * 2 * width + width : NULL,
-            .peephole = r->p ? r->p + direction * 3 * hidden : NULL,
-            .gates = scratch,
-            .reset = scratch + width,
-            .h = r->h + i * hidden,
-            .c = r->c ? r->c + i * hidden : NULL,
-        };
-        for (int64_t step = r->first; step < last && step < r->lengths[n]; step++) {
-            int64_t row = ((step - r->first) * r->directions + direction) * r->batch + n;
-            lane.projected = r->projected + row * width;
-            r->cell->step(r, &lane);
-            if (r->y)
-                store_step(r, direction, n, time_of(r, direction, n, step), lane.h);
-        }
-    }
-}
-
-static void run_sequence(struct kernel_args *args, struct recurrent *r)
-{
-    int64_t lanes = r->directions * r->batch, per_row = r->width * (r->input + r->hidden) + 1;
-    int64_t steps = r->steps, chunk = r->chunk;
-    for (r->first = 0; r->first < steps; r->first += chunk) {
-        r->chunk = steps - r->first < chunk ? steps - r->first : chunk;
-        team_for(args->env->team, r->chunk * lanes, 1 + 32768 / per_row, project_rows, r);
-        team_for(args->env->team, lanes, 1 + 32768 / per_row, run_lanes, r);
+    int64_t chunk = r->chunk;
+    for (r->first = 0; r->first < r->steps; r->first += chunk) {
+        r->chunk = r->steps - r->first < chunk ? r->steps - r->first : chunk;
+        (r->dtype == TSSA_DOUBLE ? recurrent_chunk_f64 : recurrent_chunk_f32)(r, args->env->team);
     }
 }
 
@@ -311,92 +132,94 @@ static tssa_status *check_operand(const struct kernel_args *args, uint32_t index
                  index, shape->dims[0], shape->dims[1], shape->dims[2], text);
 }
 
-/* Everything of a run that is doubles lies in one buffer; first measured, then placed. */
+/* Everything of a run that is T lies in one buffer; first measured, then placed and filled. */
 struct carver {
     char *memory; /* NULL while measuring */
-    size_t used;
+    size_t used, size;
+    bool fits;
 };
 
-static bool carve(struct carver *carver, size_t count, double **part)
+static void *carve(struct carver *carver, size_t count)
 {
-    size_t bytes;
-    *part = carver->memory ? (double *)(void *)(carver->memory + carver->used) : NULL;
-    return size_mul(count, sizeof **part, &bytes) && size_add(carver->used, bytes, &carver->used);
+    size_t bytes = 0;
+    void *part = carver->memory ? carver->memory + carver->used : NULL;
+    carver->fits = carver->fits && size_mul(count, carver->size, &bytes) &&
+                   size_add(bytes, 63, &bytes) &&
+                   size_add(carver->used, bytes & ~(size_t)63, &carver->used);
+    return part;
 }
 
-static size_t count_or_0(const struct tensor *tensor)
+/* The operand in T: as it is, where it is. */
+static const void *carve_operand(struct carver *carver, const struct recurrent *r,
+                                 const struct tensor *tensor)
 {
-    return tensor ? tensor_count(tensor) : 0;
+    if (!tensor || tensor->dtype == r->dtype)
+        return tensor ? tensor->data : NULL;
+    void *part = carve(carver, tensor_count(tensor));
+    if (part)
+        convert_elements((int64_t)tensor_count(tensor), tensor->dtype, tensor->data, 1, r->dtype,
+                         part, 1, &convert_default);
+    return part;
 }
 
-enum { X, W, R, B, LENGTHS, H0, C0, P, OPERANDS };
-
-static bool carve_all(struct recurrent *r, const struct tensor *const *operands,
-                      struct carver *carver)
+static const void *carve_weights(struct carver *carver, const struct recurrent *r,
+                                 const struct tensor *tensor, const void *packed)
 {
-    int64_t lanes, states, scratch, projected;
+    if (packed)
+        return packed;
+    void *part = carve(carver, tensor_count(tensor));
+    if (part)
+        transpose(NULL, tensor, r->dtype, part);
+    return part;
+}
+
+static void *carve_zeros(struct carver *carver, int64_t count)
+{
+    void *part = carve(carver, (size_t)count);
+    if (part)
+        memset(part, 0, (size_t)count * carver->size);
+    return part;
+}
+
+static bool carve_all(struct recurrent *r, const struct recurrent_state *state,
+                      const struct tensor *const *operands, struct carver *carver)
+{
+    const bool packs = state->dtype == r->dtype;
+    int64_t lanes, states, gates;
     if (!i64_mul(r->directions, r->batch, &lanes) || !i64_mul(lanes, r->hidden, &states) ||
-        !i64_mul(lanes, r->width + r->hidden, &scratch) || !i64_mul(lanes, r->width, &projected) ||
-        !i64_mul(projected, r->chunk, &projected))
+        !i64_mul(lanes, r->width, &gates) || !i64_mul(gates, r->chunk, &gates))
         return false;
     carver->used = 0;
-    return carve(carver, count_or_0(operands[X]), &r->x) &&
-           carve(carver, r->w.narrow ? 0 : count_or_0(operands[W]), &r->w.wide) &&
-           carve(carver, r->recurrence.narrow ? 0 : count_or_0(operands[R]), &r->recurrence.wide) &&
-           carve(carver, count_or_0(operands[B]), &r->b) &&
-           carve(carver, count_or_0(operands[P]), &r->p) && carve(carver, (size_t)states, &r->h) &&
-           carve(carver, (size_t)states, &r->c) &&
-           carve(carver, (size_t)projected, &r->projected) &&
-           carve(carver, (size_t)scratch, &r->scratch);
+    r->x = carve_operand(carver, r, operands[X]);
+    r->p = carve_operand(carver, r, operands[P]);
+    r->b = operands[B] ? carve_operand(carver, r, operands[B])
+                       : carve_zeros(carver, r->directions * 2 * r->width);
+    r->w = carve_weights(carver, r, operands[W], packs ? state->packed[0] : NULL);
+    r->recurrence = carve_weights(carver, r, operands[R], packs ? state->packed[1] : NULL);
+    r->h = carve_zeros(carver, states);
+    r->c = carve_zeros(carver, states);
+    r->past = carve(carver, (size_t)states);
+    r->gates = carve(carver, (size_t)gates);
+    return carver->fits;
 }
 
-static void load(const struct tensor *tensor, double *to)
-{
-    convert_elements((int64_t)tensor_count(tensor), tensor->dtype, tensor->data, 1, TSSA_DOUBLE, to,
-                     1, &convert_default);
-}
-
-/* Between [direction][batch][hidden] of doubles and a tensor that may be batch first. */
-static void move_state(const struct recurrent *r, const struct tensor *tensor, double *state,
+/* Between [direction][batch][hidden] of T and a tensor that may be batch first. */
+static void move_state(const struct recurrent *r, const struct tensor *tensor, void *state,
                        bool store)
 {
-    size_t size = tssa_dtype_size(tensor->dtype);
+    size_t size = tssa_dtype_size(tensor->dtype), own_size = tssa_dtype_size(r->dtype);
     for (int64_t d = 0; d < r->directions; d++)
         for (int64_t n = 0; n < r->batch; n++) {
             int64_t row = r->attrs->batch_first ? n * r->directions + d : d * r->batch + n;
             char *element = (char *)tensor->data + (size_t)(row * r->hidden) * size;
-            double *own = state + (d * r->batch + n) * r->hidden;
+            char *own = (char *)state + (size_t)((d * r->batch + n) * r->hidden) * own_size;
             if (store)
-                convert_elements(r->hidden, TSSA_DOUBLE, own, 1, tensor->dtype, element, 1,
+                convert_elements(r->hidden, r->dtype, own, 1, tensor->dtype, element, 1,
                                  &convert_default);
             else
-                convert_elements(r->hidden, tensor->dtype, element, 1, TSSA_DOUBLE, own, 1,
+                convert_elements(r->hidden, tensor->dtype, element, 1, r->dtype, own, 1,
                                  &convert_default);
         }
-}
-
-static void load_all(struct recurrent *r, const struct tensor *const *operands)
-{
-    size_t states = (size_t)(r->directions * r->batch * r->hidden);
-    load(operands[X], r->x);
-    if (!r->w.narrow)
-        load(operands[W], r->w.wide);
-    if (!r->recurrence.narrow)
-        load(operands[R], r->recurrence.wide);
-    if (operands[B])
-        load(operands[B], r->b);
-    else
-        r->b = NULL;
-    if (operands[P])
-        load(operands[P], r->p);
-    else
-        r->p = NULL;
-    memset(r->h, 0, states * sizeof *r->h);
-    memset(r->c, 0, states * sizeof *r->c);
-    if (operands[H0])
-        move_state(r, operands[H0], r->h, false);
-    if (operands[C0])
-        move_state(r, operands[C0], r->c, false);
 }
 
 /* Sizes from X, W and R; the shapes of the other operands follow. */
@@ -420,8 +243,7 @@ static tssa_status *open_operands(const struct kernel_args *args, struct recurre
     if (r->hidden > INT32_MAX || r->input > INT32_MAX)
         return ERROR(TSSA_RUNTIME, "the cell is too large");
     r->width = r->cell->gates * r->hidden;
-    r->w.narrow = w->dtype == TSSA_FLOAT ? w->data : NULL;
-    r->recurrence.narrow = recurrence->dtype == TSSA_FLOAT ? recurrence->data : NULL;
+    r->dtype = computed_in(x->dtype);
 
     int64_t d = r->directions, h = r->hidden, n = r->batch;
     struct operand_shape state = {3, {batch_first ? n : d, batch_first ? d : n, h}};
@@ -475,52 +297,59 @@ static tssa_status *open_results(struct kernel_args *args, struct recurrent *r, 
     return kernel_output(args, 2, dtype, 3, last, last_c);
 }
 
-/* As many steps as give about this many doubles of projections. */
-#define CHUNK_DOUBLES (1 << 19)
+/* As many steps as give about this many elements of gates. */
+#define CHUNK_ELEMENTS (1 << 19)
+
+static void choose_chunk(struct recurrent *r)
+{
+    int64_t per_step;
+    if (!i64_mul(r->directions * r->batch, r->width, &per_step) || per_step < 1)
+        per_step = 1;
+    r->chunk = 1 + CHUNK_ELEMENTS / per_step;
+    r->chunk = r->chunk < r->steps ? r->chunk : r->steps;
+}
 
 static tssa_status *recurrent_run(struct kernel_args *args, const struct cell *cell)
 {
-    struct recurrent r = {.cell = cell, .attrs = args->state};
+    const struct recurrent_state *state = args->state;
+    struct recurrent r = {.cell = cell, .attrs = &state->attrs};
     const struct tensor *operands[OPERANDS];
     struct tensor *last_h, *last_c;
-    struct buffer *lengths = NULL, *doubles = NULL;
-    struct carver carver = {NULL, 0};
+    struct buffer *lengths = NULL, *buffer = NULL;
     TRY(open_operands(args, &r, operands));
     TRY(open_results(args, &r, operands[X]->dtype, &last_h, &last_c));
-    int64_t per_step = 1;
-    if (!i64_mul(r.directions * r.batch, r.width, &per_step) || per_step < 1)
-        per_step = 1;
-    r.chunk = 1 + CHUNK_DOUBLES / per_step;
-    r.chunk = r.chunk < r.steps ? r.chunk : r.steps;
-    if (!carve_all(&r, operands, &carver))
+    choose_chunk(&r);
+    struct carver carver = {.size = tssa_dtype_size(r.dtype), .fits = true};
+    if (!carve_all(&r, state, operands, &carver))
         return ERROR(TSSA_RUNTIME, "the states are larger than memory can be");
 
     tssa_status *status;
-    TRY_GOTO(status, kernel_scratch(args, carver.used, &doubles), done);
+    TRY_GOTO(status, kernel_scratch(args, carver.used, &buffer), done);
     TRY_GOTO(status, kernel_scratch(args, (size_t)r.batch * sizeof(int64_t), &lengths), done);
     TRY_GOTO(status, read_lengths(&r, operands[LENGTHS], lengths->data), done);
     r.lengths = lengths->data;
-    carver.memory = doubles->data;
-    carve_all(&r, operands, &carver);
-    load_all(&r, operands);
+    carver.memory = buffer->data;
+    carve_all(&r, state, operands, &carver);
+    if (operands[H0])
+        move_state(&r, operands[H0], r.h, false);
+    if (operands[C0])
+        move_state(&r, operands[C0], r.c, false);
     run_sequence(args, &r);
     if (last_h)
         move_state(&r, last_h, r.h, true);
     if (last_c)
         move_state(&r, last_c, r.c, true);
 done:
-    buffer_release(doubles);
+    buffer_release(buffer);
     buffer_release(lengths);
     return status;
 }
 
 /* ---- The kernels ---------------------------------------------------------------------------------- */
 
-static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                                      const struct cell *cell, const void **state)
+static tssa_status *decode_attrs(const struct ir_op *op, const struct cell *cell,
+                                 struct recurrent_attrs *attrs)
 {
-    struct recurrent_attrs *attrs = ARENA_NEW(setup->arena, struct recurrent_attrs);
-    TRY_ALLOC(attrs);
     const char *direction = ir_attr_str(op, "direction", "forward");
     bool both = strcmp(direction, "bidirectional") == 0;
     attrs->reverse = strcmp(direction, "reverse") == 0;
@@ -534,9 +363,19 @@ static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kerne
     attrs->input_forget = ir_attr_int(op, "input_forget", 0) != 0;
     attrs->linear_before_reset = ir_attr_int(op, "linear_before_reset", 0) != 0;
     attrs->clip = (double)ir_attr_float(op, "clip", INFINITY);
-    *state = attrs;
     return activations_decode(op, cell->functions, cell->n_functions, (size_t)attrs->directions,
                               attrs->activations);
+}
+
+static tssa_status *recurrent_prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                                      const struct cell *cell, const void **state)
+{
+    struct recurrent_state *own = ARENA_NEW(setup->arena, struct recurrent_state);
+    TRY_ALLOC(own);
+    *state = own;
+    TRY(decode_attrs(op, cell, &own->attrs));
+    TRY(pack_constant(setup, op, W, own));
+    return pack_constant(setup, op, R, own);
 }
 
 #define RECURRENT(name, cell)                                                                      \

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Between the operands of RNN, GRU and LSTM (recurrent.c) and their steps, which are compiled for float and
+ * for double (recurrent_steps.h).
+ *
+ * In arrays, T is the type computed in: double for DOUBLE, else float, states included.
+ */
+#ifndef TSSA_KERNELS_CPU_RECURRENT_RECURRENT_H
+#define TSSA_KERNELS_CPU_RECURRENT_RECURRENT_H
+
+#include "kernels/cpu/recurrent/activation.h"
+
+#define MAX_DIRECTIONS 2
+#define MAX_FUNCTIONS 3
+
+enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM };
+
+/* What tells the three apart. */
+struct cell {
+    enum cell_kind kind;
+    int64_t gates;
+    size_t n_functions;
+    const char *functions[MAX_FUNCTIONS];
+};
+
+struct recurrent_attrs {
+    int64_t hidden; /* 0: not given */
+    int64_t directions;
+    bool reverse; /* of the first direction; the second is always reversed */
+    bool batch_first, input_forget, linear_before_reset;
+    double clip;
+    struct activation activations[MAX_DIRECTIONS * MAX_FUNCTIONS];
+};
+
+struct recurrent {
+    const struct cell *cell;
+    const struct recurrent_attrs *attrs;
+    tssa_dtype dtype; /* T's */
+    int64_t steps, batch, input, hidden, directions;
+    int64_t width;          /* gates * hidden */
+    const int64_t *lengths; /* per sequence */
+    const void *x;          /* T, in the order of the operand */
+    const void *w;          /* T [direction][input][width]: transposed */
+    const void *recurrence; /* T [direction][hidden][width] */
+    const void *b;          /* T [direction][2][width] */
+    const void *p;          /* T [direction][3][hidden]; NULL: none */
+    void *h, *c;            /* states: T [direction][batch][hidden] */
+    void *gates;            /* T [direction][step of the chunk][batch][width] */
+    void *past;             /* scratch: T [direction][batch][hidden] */
+    struct tensor *y;       /* may be NULL */
+    int64_t chunk, first;   /* steps per chunk; the chunk's first step */
+};
+
+/* Computes all steps of the chunk. */
+void recurrent_chunk_f32(struct recurrent *r, const struct team *team);
+void recurrent_chunk_f64(struct recurrent *r, const struct team *team);
+
+/* The time of a direction's `step`-th step; steps beyond the length are at their own time. */
+static inline int64_t recurrent_time(const struct recurrent *r, int64_t direction, int64_t n,
+                                     int64_t step)
+{
+    bool reversed = direction == 1 || r->attrs->reverse;
+    return reversed && step < r->lengths[n] ? r->lengths[n] - 1 - step : step;
+}
+
+/* Rounds what a sequence's step leaves in its state, and stores it in the result. */
+void recurrent_store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time,
+                     const void *h);
+
+#endif
