@@ -333,6 +333,27 @@ static uint64_t hash_op(uint64_t hash, enum ir_op_id id, const float *x, int64_t
     return hash;
 }
 
+/* Along lines, short and long, and across rows. */
+static uint64_t hash_reductions(uint64_t hash, const float *x, int64_t n)
+{
+    static const enum ir_op_id ops[] = {IR_OP_ReduceSum, IR_OP_ReduceProd, IR_OP_ReduceMax,
+                                        IR_OP_ReduceL1, IR_OP_ReduceLogSumExp};
+    for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
+        for (int64_t axis = 0; axis < 3; axis++) {
+            const int64_t dims[] = {5, n / 5 / 37, 37};
+            struct op_run run;
+            op_begin(&run, ops[i], 0);
+            op_int(&run, "keepdims", 0);
+            op_add(&run, TSSA_FLOAT, 3, dims, x);
+            op_add(&run, TSSA_INT64, 1, (const int64_t[]){1}, &axis);
+            op_go(&run);
+            struct tensor *y = &run.outputs[0].tensor;
+            hash = hash_floats(hash, y->data, tensor_count(y));
+            op_close(&run);
+        }
+    return hash;
+}
+
 /* Of functions and kernels, over numbers of all kinds. */
 static uint64_t hash_all(void)
 {
@@ -360,6 +381,7 @@ static uint64_t hash_all(void)
         hash = hash_floats(hash, y, N);
         for (size_t i = 0; i < sizeof ops / sizeof *ops; i++)
             hash = hash_op(hash, ops[i], x, N);
+        hash = hash_reductions(hash, x, N);
     }
     return hash;
 }

@@ -4,7 +4,7 @@
  * BFLOAT16 accumulate in double and round each element; integers wrap.
  */
 #include "device/kernel.h"
-#include "kernels/cpu/reduction/axes.h"
+#include "kernels/cpu/lib/axes.h"
 
 struct cumulate_attrs {
     bool exclusive, reverse;

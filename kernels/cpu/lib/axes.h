@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Splitting a tensor's axes in two groups: those that a kernel keeps and those that it walks along
- * (reduces, scans). Each group is a small loop nest with strides; neighbours merge where they can.
+ * (reduces, scans). Each group is a small loop nest with strides; neighbours merge where they can, and axes of
+ * one element are left out.
  */
-#ifndef TSSA_KERNELS_CPU_REDUCTION_AXES_H
-#define TSSA_KERNELS_CPU_REDUCTION_AXES_H
+#ifndef TSSA_KERNELS_CPU_LIB_AXES_H
+#define TSSA_KERNELS_CPU_LIB_AXES_H
 
 #include "base/value.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/cpu/reduction/axes.h"
+#include "kernels/cpu/lib/axes.h"
 
 void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const bool *marked,
                     bool which)
@@ -13,6 +13,8 @@ void axis_nest_init(struct axis_nest *nest, const struct tensor *tensor, const b
         if (marked[i] != which)
             continue;
         nest->count *= tensor->dims[i];
+        if (tensor->dims[i] == 1)
+            continue;
         if (last >= 0 && nest->strides[last] == strides[i] * tensor->dims[i]) {
             nest->sizes[last] *= tensor->dims[i];
             nest->strides[last] = strides[i];

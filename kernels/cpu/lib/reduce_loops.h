@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loops of every row of ir/reduction.def for one element type. A file reduce_TYPE.c defines what
+ * scalar_ops.h wants, and
+ *
+ *     T_TABLE      the table to fill, reduce_loops_f32
+ *
+ * and includes this file. A row is compiled for every type, also where its element types have no use for it.
+ */
+#include "base/clones.h"
+#include "kernels/cpu/lib/reduce.h"
+#include "kernels/cpu/lib/scalar_ops.h"
+
+#define LANES REDUCE_LANES
+
+/* Lines whose lanes are halved together: all of it in loops, in which compilers make vectors of choices. */
+#define GROUP 16
+#define HALVE(row, width)                                                                          \
+    INLINE void halve_##width##_##row(const T *restrict from, T *restrict to, int64_t lines)       \
+    {                                                                                              \
+        for (int64_t i = 0; i < lines; i++)                                                        \
+            for (int k = 0; k < (width) / 2; k++)                                                  \
+                to[i * (width) / 2 + k] =                                                          \
+                    combine_##row(from[i * (width) + k], from[i * (width) + (width) / 2 + k]);     \
+    }
+
+/*
+ * steps_: full steps, four at a time, so that a lane is loaded and stored once for four.
+ * tail_:  a step of less than LANES elements.
+ */
+#define LINE_LOOPS(row)                                                                            \
+    INLINE void steps_##row(T *restrict lanes, const T *restrict x, int64_t steps, T s)            \
+    {                                                                                              \
+        for (; steps >= 4; steps -= 4, x += (ptrdiff_t)4 * LANES)                                  \
+            for (int k = 0; k < LANES; k++) {                                                      \
+                T a = before_##row(x[k], s), b = before_##row(x[k + LANES], s);                    \
+                T c = before_##row(x[k + 2 * LANES], s), d = before_##row(x[k + 3 * LANES], s);    \
+                lanes[k] = four_##row(lanes[k], a, b, c, d);                                       \
+            }                                                                                      \
+        for (; steps > 0; steps--, x += LANES)                                                     \
+            for (int k = 0; k < LANES; k++)                                                        \
+                lanes[k] = combine_##row(lanes[k], before_##row(x[k], s));                         \
+    }                                                                                              \
+    INLINE void tail_##row(T *restrict lanes, const T *restrict x, int64_t n, T s)                 \
+    {                                                                                              \
+        for (int k = 0; k < LANES; k++)                                                            \
+            if (k < n)                                                                             \
+                lanes[k] = combine_##row(lanes[k], before_##row(x[k], s));                         \
+    }                                                                                              \
+    HALVE(row, 32)                                                                                 \
+    HALVE(row, 16)                                                                                 \
+    HALVE(row, 8)                                                                                  \
+    HALVE(row, 4)                                                                                  \
+    HALVE(row, 2)                                                                                  \
+    /* a: `lines` times LANES, at most GROUP; overwritten. */                                      \
+    INLINE void halve_group_##row(T *restrict a, T *restrict out, int64_t lines)                   \
+    {                                                                                              \
+        T b[GROUP * LANES / 2];                                                                    \
+        halve_32_##row(a, b, lines);                                                               \
+        halve_16_##row(b, a, lines);                                                               \
+        halve_8_##row(a, b, lines);                                                                \
+        halve_4_##row(b, a, lines);                                                                \
+        halve_2_##row(a, out, lines);                                                              \
+    }                                                                                              \
+    VECTOR_PROCEDURE(fold_##row, (void *to, const void *from, int64_t n, const void *shift),       \
+                     (to, from, n, shift))                                                         \
+    {                                                                                              \
+        T s = shift ? *(const T *)shift : 0;                                                       \
+        steps_##row(to, from, n / LANES, s);                                                       \
+        if (n % LANES)                                                                             \
+            tail_##row(to, (const T *)from + n / LANES * LANES, n % LANES, s);                     \
+    }                                                                                              \
+    INLINE void group_##row(T *restrict out, const T *restrict x, int64_t stride, int64_t lines,   \
+                            int64_t n, const T *restrict shifts)                                   \
+    {                                                                                              \
+        T lanes[GROUP * LANES];                                                                    \
+        for (int64_t k = 0; k < lines * LANES; k++)                                                \
+            lanes[k] = identity_##row();                                                           \
+        for (int64_t i = 0; i < lines; i++, x += stride) {                                         \
+            T s = shifts ? shifts[i] : 0;                                                          \
+            steps_##row(lanes + i * LANES, x, n / LANES, s);                                       \
+            if (n % LANES)                                                                         \
+                tail_##row(lanes + i * LANES, x + n / LANES * LANES, n % LANES, s);                \
+        }                                                                                          \
+        halve_group_##row(lanes, out, lines);                                                      \
+    }                                                                                              \
+    VECTOR_PROCEDURE(                                                                              \
+        lines_##row,                                                                               \
+        (void *to, const void *x, int64_t stride, int64_t lines, int64_t n, const void *shift),    \
+        (to, x, stride, lines, n, shift))                                                          \
+    {                                                                                              \
+        for (int64_t i = 0; i < lines; i += GROUP)                                                 \
+            group_##row((T *)to + i, (const T *)x + i * stride, stride,                            \
+                        lines - i < GROUP ? lines - i : GROUP, n,                                  \
+                        shift ? (const T *)shift + i : NULL);                                      \
+    }                                                                                              \
+    static void halve_lanes_##row(void *lanes)                                                     \
+    {                                                                                              \
+        T *a = lanes;                                                                              \
+        for (int half = LANES / 2; half > 0; half /= 2)                                            \
+            for (int k = 0; k < half; k++)                                                         \
+                a[k] = combine_##row(a[k], a[k + half]);                                           \
+    }
+
+/* Several rows at a time, so that a result is loaded and stored once for four. */
+#define ROW_LOOPS(row)                                                                             \
+    INLINE void rows_with_##row(T *restrict a, const T *restrict x, int64_t stride, int64_t rows,  \
+                                int64_t n, const T *restrict shifts)                               \
+    {                                                                                              \
+        for (; rows >= 4; rows -= 4, x += 4 * stride)                                              \
+            for (int64_t i = 0; i < n; i++) {                                                      \
+                T s = shifts ? shifts[i] : 0;                                                      \
+                T b = before_##row(x[i], s), c = before_##row(x[i + stride], s);                   \
+                T d = before_##row(x[i + 2 * stride], s), e = before_##row(x[i + 3 * stride], s);  \
+                a[i] = four_##row(a[i], b, c, d, e);                                               \
+            }                                                                                      \
+        for (; rows > 0; rows--, x += stride)                                                      \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                a[i] = combine_##row(a[i], before_##row(x[i], shifts ? shifts[i] : 0));            \
+    }                                                                                              \
+    VECTOR_PROCEDURE(                                                                              \
+        rows_##row,                                                                                \
+        (void *to, const void *from, int64_t stride, int64_t rows, int64_t n, const void *shift),  \
+        (to, from, stride, rows, n, shift))                                                        \
+    {                                                                                              \
+        if (is_shifted_##row())                                                                    \
+            rows_with_##row(to, from, stride, rows, n, shift);                                     \
+        else                                                                                       \
+            rows_with_##row(to, from, stride, rows, n, NULL);                                      \
+    }                                                                                              \
+    VECTOR_PROCEDURE(join_##row, (void *restrict to, const void *restrict from, int64_t n),        \
+                     (to, from, n))                                                                \
+    {                                                                                              \
+        T *restrict a = to;                                                                        \
+        const T *restrict b = from;                                                                \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            a[i] = combine_##row(a[i], b[i]);                                                      \
+    }
+
+#define END_LOOPS(row)                                                                             \
+    static void fill_##row(void *to, int64_t n)                                                    \
+    {                                                                                              \
+        T *a = to;                                                                                 \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            a[i] = identity_##row();                                                               \
+    }                                                                                              \
+    VECTOR_PROCEDURE(finish_##row, (void *to, int64_t n, int64_t count, const void *shift),        \
+                     (to, n, count, shift))                                                        \
+    {                                                                                              \
+        T *a = to;                                                                                 \
+        const T *s = shift;                                                                        \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            a[i] = after_##row(a[i], s ? s[i] : 0, (T)count);                                      \
+    }
+
+#define DEFINE(row, shift, identity, before, combine, after)                                       \
+    INLINE bool is_shifted_##row(void)                                                             \
+    {                                                                                              \
+        return #shift[0] != 'N';                                                                   \
+    }                                                                                              \
+    INLINE T identity_##row(void)                                                                  \
+    {                                                                                              \
+        return identity;                                                                           \
+    }                                                                                              \
+    INLINE T before_##row(T X, T S)                                                                \
+    {                                                                                              \
+        (void)S;                                                                                   \
+        return before;                                                                             \
+    }                                                                                              \
+    INLINE T combine_##row(T a, T b)                                                               \
+    {                                                                                              \
+        return combine(a, b);                                                                      \
+    }                                                                                              \
+    INLINE T four_##row(T a, T b, T c, T d, T e)                                                   \
+    {                                                                                              \
+        return combine(combine(combine(combine(a, b), c), d), e);                                  \
+    }                                                                                              \
+    INLINE T after_##row(T A, T S, T COUNT)                                                        \
+    {                                                                                              \
+        (void)S, (void)COUNT;                                                                      \
+        return after;                                                                              \
+    }                                                                                              \
+    LINE_LOOPS(row)                                                                                \
+    ROW_LOOPS(row)                                                                                 \
+    END_LOOPS(row)
+
+#define REDUCTION(row, types, shift, identity, before, combine, after)                             \
+    DEFINE(row, shift, identity, before, combine, after)
+#include "ir/reduction.def"
+#undef REDUCTION
+
+const struct reduce_loops T_TABLE[REDUCE_ROWS] = {
+#define REDUCTION(row, types, shift, identity, before, combine, after)                             \
+    [REDUCE_##row] = {lines_##row,       fold_##row, rows_##row,  join_##row,                      \
+                      halve_lanes_##row, fill_##row, finish_##row},
+#include "ir/reduction.def"
+#undef REDUCTION
+};
