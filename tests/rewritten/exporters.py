@@ -43,6 +43,15 @@ def split() -> tuple[onnx.ModelProto, dict]:
     return b.model([2, 16], [2, 16]), {"Split": 1, "Relu": 1, "Tanh": 1, "Concat": 1}
 
 
+def split_in_part() -> tuple[onnx.ModelProto, dict]:
+    """Nobody reads the middle: it is small, so that Slices of the others take longer."""
+    b = Builder()
+    sizes = b.constant(np.int64([4, 4, 8]))
+    b.nodes.append(helper.make_node("Split", ["x", sizes], ["p", "q", "r"], axis=1))
+    b.add("Concat", b.add("Relu", "p"), b.add("Tanh", "r"), axis=1, name="y")
+    return b.model([2, 16], [2, 12]), {"Split": 1, "Relu": 1, "Tanh": 1, "Concat": 1}
+
+
 def position_embedding() -> tuple[onnx.ModelProto, dict]:
     """A constant table that is turned around and resized for the size of the image."""
     b = Builder()
@@ -78,7 +87,7 @@ def linear() -> tuple[onnx.ModelProto, dict]:
     return b.model([4, 16], [4, 8]), {"Gemm": 1}
 
 
-MODELS = (split, position_embedding, convolution, linear)
+MODELS = (split, split_in_part, position_embedding, convolution, linear)
 
 
 def count(graph: onnx.GraphProto) -> Counter:
