@@ -161,6 +161,7 @@ struct reduce {
     const struct tensor *in;
     struct tensor *out;
     const struct axis_nest *kept, *reduced;
+    const char *shift;      /* given, per result */
     tssa_dtype dtype;       /* of accumulators */
     size_t width, in_width; /* bytes */
 };
@@ -259,7 +260,7 @@ static void reduce_range(void *context, int64_t begin, int64_t end)
     for (int64_t i = begin, n; i < end; i += n) {
         n = run - i % run < end - i ? run - i % run : end - i;
         n = n < BLOCK ? n : BLOCK;
-        const void *shift = NULL;
+        const void *shift = r->shift ? r->shift + (size_t)i * r->width : NULL;
         if (rows[r->row].shift >= 0) {
             fold_block(r, (enum reduce_row)rows[r->row].shift, i, n, NULL, shifts);
             shift = shifts;
@@ -278,7 +279,7 @@ static int64_t grain_of(int64_t reduced)
 }
 
 void reduce_tensor(const struct team *team, enum reduce_row row, const struct tensor *in,
-                   const struct axis_nest *kept, const struct axis_nest *reduced,
+                   const struct axis_nest *kept, const struct axis_nest *reduced, const void *shift,
                    struct tensor *out)
 {
     tssa_dtype dtype = reduce_type(row, in->dtype);
@@ -287,6 +288,7 @@ void reduce_tensor(const struct team *team, enum reduce_row row, const struct te
                        .out = out,
                        .kept = kept,
                        .reduced = reduced,
+                       .shift = shift,
                        .dtype = dtype,
                        .width = tssa_dtype_size(dtype),
                        .in_width = tssa_dtype_size(in->dtype)};

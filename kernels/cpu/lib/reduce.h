@@ -58,9 +58,12 @@ const struct reduce_loops *reduce_loops_of(enum reduce_row row, tssa_dtype dtype
 void reduce_lines(enum reduce_row row, tssa_dtype dtype, void *out, const void *x, int64_t stride,
                   int64_t lines, int64_t n, const void *shift);
 
-/* Reduces the axes of `reduced`, per element of `kept`, into `out`, whose type is in's, on a team (NULL: none). */
+/*
+ * Reduces the axes of `reduced`, per element of `kept`, into `out`, of any type that convert_elements knows, on a team
+ * (NULL: none). `shift` is S per result, of reduce_type(), for rows to which it is given; else NULL.
+ */
 void reduce_tensor(const struct team *team, enum reduce_row row, const struct tensor *in,
-                   const struct axis_nest *kept, const struct axis_nest *reduced,
+                   const struct axis_nest *kept, const struct axis_nest *reduced, const void *shift,
                    struct tensor *out);
 
 #endif

@@ -5,9 +5,14 @@
  * 1), then scaled and shifted. Statistics in double, in two passes.
  */
 #include <inttypes.h>
-#include <math.h>
+#include <string.h>
 
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce.h"
+#include "kernels/cpu/normalization/normalize.h"
+
+#define GROUP 16        /* blocks whose statistics are found together, at most */
+#define GROUP_SIZE 4096 /* elements of such */
 
 struct normalize {
     int64_t axis, groups; /* groups 0: one per channel */
@@ -46,6 +51,7 @@ struct operand {
 
 struct work {
     const struct tensor *in, *out, *mean, *inverse; /* results: NULL where not wanted */
+    const struct normalize_loops *loops;
     int64_t n;
     double epsilon;
     bool rms;
@@ -53,42 +59,86 @@ struct work {
     struct operand scale, bias;
     /* Blocks of channels: block b has `channels` of `size` elements, from channel b * channels % all. */
     int64_t channels, all, size;
-    const double *channel_scale, *channel_bias;
+    const char *channel_scale, *channel_bias;
 };
 
-/* ---- One block ------------------------------------------------------------------------------------ */
+/* ---- Elements of the type that is computed in ------------------------------------------------------ */
 
-static void statistics(const double *x, int64_t n, bool rms, double epsilon, double *mean,
-                       double *inverse)
+static void load(const struct work *w, const struct tensor *tensor, int64_t offset, int64_t step,
+                 int64_t n, void *values)
 {
-    double sum = 0, squares = 0;
-    for (int64_t i = 0; i < n && !rms; i++)
-        sum += x[i];
-    *mean = rms ? 0 : sum / (double)n;
-    for (int64_t i = 0; i < n; i++)
-        squares += (x[i] - *mean) * (x[i] - *mean);
-    *inverse = 1 / sqrt(squares / (double)n + epsilon);
+    convert_elements(n, tensor->dtype, element_at(tensor, offset), step, w->loops->dtype, values, 1,
+                     &convert_default);
 }
 
-/* The n elements of `operand` that belong to block b, as doubles. */
-static void gather(const struct work *w, const struct operand *operand, int64_t block,
-                   double *values)
+static void store(const struct work *w, const struct tensor *tensor, int64_t offset, int64_t n,
+                  const void *values)
+{
+    convert_elements(n, w->loops->dtype, values, 1, tensor->dtype, element_at(tensor, offset), 1,
+                     &convert_default);
+}
+
+/* The tensor's own elements where they are of that type, else values in scratch memory. */
+static const void *load_blocks(const struct work *w, int64_t first, int64_t blocks, void *scratch)
+{
+    if (w->in->dtype == w->loops->dtype)
+        return element_at(w->in, first * w->n);
+    load(w, w->in, first * w->n, 1, blocks * w->n, scratch);
+    return scratch;
+}
+
+static void *place_of_blocks(const struct work *w, int64_t first, void *scratch)
+{
+    return w->out->dtype == w->loops->dtype ? element_at(w->out, first * w->n) : scratch;
+}
+
+static void store_blocks(const struct work *w, int64_t first, int64_t blocks, const void *values)
+{
+    if (w->out->dtype != w->loops->dtype)
+        store(w, w->out, first * w->n, blocks * w->n, values);
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------------- */
+
+static int64_t group_of(int64_t n)
+{
+    int64_t group = GROUP_SIZE / (n > 0 ? n : 1);
+    return group < 1 ? 1 : group < GROUP ? group : GROUP;
+}
+
+/* Of each of the blocks. */
+struct statistics {
+    _Alignas(64) char mean[GROUP * sizeof(double)], inverse[GROUP * sizeof(double)];
+};
+
+static void measure(const struct work *w, const void *x, int64_t blocks, struct statistics *s)
+{
+    tssa_dtype dtype = w->loops->dtype;
+    if (w->rms) {
+        memset(s->mean, 0, sizeof s->mean);
+        reduce_lines(REDUCE_MeanSquare, dtype, s->inverse, x, w->n, blocks, w->n, NULL);
+    } else {
+        reduce_lines(REDUCE_Mean, dtype, s->mean, x, w->n, blocks, w->n, NULL);
+        reduce_lines(REDUCE_Variance, dtype, s->inverse, x, w->n, blocks, w->n, s->mean);
+    }
+    w->loops->invert(s->inverse, blocks, w->epsilon);
+}
+
+/* The n elements of `operand` that belong to block b. */
+static void gather(const struct work *w, const struct operand *operand, int64_t block, char *values)
 {
     const int64_t *dims = w->in->dims, *strides = operand->strides;
     int rank = w->in->rank;
     int64_t base = 0, at[TSSA_MAX_RANK] = {0};
     for (int i = w->axis - 1; i >= 0; block /= dims[i], i--)
         base += block % dims[i] * strides[i];
-    if (rank == w->axis) {
-        load_doubles(operand->tensor, base, 1, 1, values);
-        return;
-    }
     int64_t row = dims[rank - 1];
     for (int64_t done = 0; done < w->n; done += row) {
         int64_t offset = base;
         for (int i = w->axis; i < rank - 1; i++)
             offset += at[i] * strides[i];
-        load_doubles(operand->tensor, offset, strides[rank - 1], row, values + done);
+        load(w, operand->tensor, offset, strides[rank - 1], row,
+             values + (size_t)done * w->loops->width);
         for (int i = rank - 2; i >= w->axis && ++at[i] == dims[i]; i--)
             at[i] = 0;
     }
@@ -103,53 +153,67 @@ static bool varies(const struct work *w, const struct operand *operand)
     return false;
 }
 
-static void store_statistics(const struct work *w, int64_t block, double mean, double inverse)
-{
-    if (w->mean)
-        store_doubles(w->mean, block, 1, 1, &mean);
-    if (w->inverse)
-        store_doubles(w->inverse, block, 1, 1, &inverse);
-}
-
 static void run_axes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    double *x = scratch, *scale = x + w->n, *bias = scale + w->n;
-    for (int64_t block = begin; block < end; block++) {
-        double mean, inverse;
-        load_doubles(w->in, block * w->n, 1, w->n, x);
-        statistics(x, w->n, w->rms, w->epsilon, &mean, &inverse);
-        store_statistics(w, block, mean, inverse);
+    bool each = varies(w, &w->scale) || (w->bias.tensor && varies(w, &w->bias));
+    int64_t most = each ? 1 : group_of(w->n);
+    char *scale = scratch, *bias = scale + (size_t)w->n * w->loops->width;
+    char *blocks = bias + (size_t)w->n * w->loops->width;
+    for (int64_t first = begin, count; first < end; first += count) {
+        struct statistics s;
+        count = end - first < most ? end - first : most;
+        const void *x = load_blocks(w, first, count, blocks);
+        measure(w, x, count, &s);
+        if (w->mean)
+            store(w, w->mean, first, count, s.mean);
+        if (w->inverse)
+            store(w, w->inverse, first, count, s.inverse);
         if (!w->out)
             continue;
-        if (w->scale.tensor && (block == begin || varies(w, &w->scale)))
-            gather(w, &w->scale, block, scale);
-        if (w->bias.tensor && (block == begin || varies(w, &w->bias)))
-            gather(w, &w->bias, block, bias);
-        for (int64_t i = 0; i < w->n; i++)
-            x[i] = (x[i] - mean) * inverse * scale[i];
-        for (int64_t i = 0; w->bias.tensor && i < w->n; i++)
-            x[i] += bias[i];
-        store_doubles(w->out, block * w->n, 1, w->n, x);
+        if (each || first == begin) {
+            gather(w, &w->scale, first, scale);
+            if (w->bias.tensor)
+                gather(w, &w->bias, first, bias);
+        }
+        void *y = place_of_blocks(w, first, blocks);
+        w->loops->elements(&(struct normalize_lines){x, y, count, w->n, s.mean, s.inverse}, scale,
+                           w->bias.tensor ? bias : NULL);
+        store_blocks(w, first, count, y);
     }
 }
 
 static void run_channels(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    for (int64_t block = begin; block < end; block++) {
-        double mean, inverse, *x = scratch;
-        load_doubles(w->in, block * w->n, 1, w->n, x);
-        statistics(x, w->n, false, w->epsilon, &mean, &inverse);
-        for (int64_t c = 0; c < w->channels; c++) {
-            int64_t channel = (block * w->channels + c) % w->all;
-            double scale = inverse * w->channel_scale[channel], bias = w->channel_bias[channel];
-            double *y = x + c * w->size;
-            for (int64_t i = 0; i < w->size; i++)
-                y[i] = (y[i] - mean) * scale + bias;
+    size_t width = w->loops->width;
+    for (int64_t first = begin, most = group_of(w->n), count; first < end; first += count) {
+        struct statistics s;
+        count = end - first < most ? end - first : most;
+        const char *x = load_blocks(w, first, count, scratch);
+        char *y = place_of_blocks(w, first, scratch);
+        measure(w, x, count, &s);
+        for (int64_t i = 0; i < count * w->channels; i++) {
+            size_t at = (size_t)(i * w->size) * width, block = (size_t)(i / w->channels) * width;
+            size_t c = (size_t)((first * w->channels + i) % w->all) * width;
+            w->loops->channel(x + at, y + at, w->size, s.mean + block, s.inverse + block,
+                              w->channel_scale + c, w->channel_bias + c);
         }
-        store_doubles(w->out, block * w->n, 1, w->n, x);
+        store_blocks(w, first, count, y);
     }
+}
+
+static const struct normalize_loops *loops_of(tssa_dtype dtype)
+{
+    return dtype == TSSA_DOUBLE ? &normalize_loops_f64 : &normalize_loops_f32;
+}
+
+/* Scratch memory of a part for so many lines of n elements, and a group of blocks. */
+static tssa_status *scratch_of(const struct work *w, int64_t lines, size_t *bytes)
+{
+    if (!size_mul((size_t)w->n, (size_t)(lines + group_of(w->n)) * w->loops->width, bytes))
+        return ERROR(TSSA_LIMIT, "a block of %" PRId64 " elements is too large", w->n);
+    return NULL;
 }
 
 /* ---- LayerNormalization, RMSNormalization ---------------------------------------------------------- */
@@ -196,9 +260,9 @@ static tssa_status *run_trailing(struct kernel_args *args, bool rms)
     work.mean = mean;
     work.inverse = inverse;
     work.n = dims_product(in->dims, work.axis, in->rank);
+    work.loops = loops_of(in->dtype);
     size_t bytes;
-    if (!size_mul((size_t)work.n, 3 * sizeof(double), &bytes))
-        return ERROR(TSSA_LIMIT, "a block of %" PRId64 " elements is too large", work.n);
+    TRY(scratch_of(&work, 2, &bytes));
     return parts_for(args, dims_product(in->dims, 0, work.axis), work.n * 4, bytes, run_axes,
                      &work);
 }
@@ -215,29 +279,19 @@ static tssa_status *run_rms(struct kernel_args *args)
 
 /* ---- GroupNormalization, InstanceNormalization ---------------------------------------------------- */
 
-/* Element i of `per_group` operands goes to all channels of group i. */
-static void spread(double *values, int64_t channels, int64_t groups)
-{
-    for (int64_t c = channels - 1; c >= 0; c--)
-        values[c] = values[c / (channels / groups)];
-}
-
-static tssa_status *channel_operands(struct kernel_args *args, struct work *work, int64_t groups,
-                                     double *scale, double *bias)
+/* One element per channel; `per_group` operands have one for all channels of a group. */
+static tssa_status *channel_operand(struct kernel_args *args, const struct work *w, uint32_t index,
+                                    int64_t groups, char *values)
 {
     const struct normalize *normalize = args->state;
-    const struct tensor *tensors[2];
-    int64_t n = normalize->per_group ? groups : work->all;
-    TRY(typed_vector(args, 1, n, false, &tensors[0]));
-    TRY(typed_vector(args, 2, n, false, &tensors[1]));
-    load_doubles(tensors[0], 0, 1, n, scale);
-    load_doubles(tensors[1], 0, 1, n, bias);
-    if (normalize->per_group) {
-        spread(scale, work->all, groups);
-        spread(bias, work->all, groups);
-    }
-    work->channel_scale = scale;
-    work->channel_bias = bias;
+    const struct tensor *tensor;
+    size_t width = w->loops->width;
+    int64_t n = normalize->per_group ? groups : w->all;
+    TRY(typed_vector(args, index, n, false, &tensor));
+    load(w, tensor, 0, 1, n, values);
+    for (int64_t c = w->all - 1; normalize->per_group && c >= 0; c--)
+        memmove(values + (size_t)c * width, values + (size_t)(c / (w->all / groups)) * width,
+                width);
     return NULL;
 }
 
@@ -262,13 +316,19 @@ static tssa_status *run_groups(struct kernel_args *args)
     work.channels = work.all / groups;
     work.size = dims_product(in->dims, 2, in->rank);
     work.n = work.channels * work.size;
+    work.loops = loops_of(in->dtype);
+    size_t bytes, vector = (size_t)work.all * work.loops->width;
+    TRY(scratch_of(&work, 0, &bytes));
     struct buffer *buffer;
-    TRY(kernel_scratch(args, (size_t)work.all * 2 * sizeof(double), &buffer));
-    double *scale = buffer->data;
-    tssa_status *status = channel_operands(args, &work, groups, scale, scale + work.all);
+    TRY(kernel_scratch(args, 2 * vector, &buffer));
+    char *scale = buffer->data, *bias = scale + vector;
+    work.channel_scale = scale;
+    work.channel_bias = bias;
+    tssa_status *status = channel_operand(args, &work, 1, groups, scale);
     if (!status)
-        status = parts_for(args, in->dims[0] * groups, work.n * 4, (size_t)work.n * sizeof(double),
-                           run_channels, &work);
+        status = channel_operand(args, &work, 2, groups, bias);
+    if (!status)
+        status = parts_for(args, in->dims[0] * groups, work.n * 4, bytes, run_channels, &work);
     buffer_release(buffer);
     return status;
 }

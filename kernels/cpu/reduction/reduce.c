@@ -80,7 +80,7 @@ static tssa_status *reduce_run(struct kernel_args *args, enum reduce_row row)
         !dtype_is_float(in->dtype))
         fill_bounds(out, row == REDUCE_Max);
     else
-        reduce_tensor(args->env->team, row, in, &kept, &reduced, out);
+        reduce_tensor(args->env->team, row, in, &kept, &reduced, NULL, out);
     return NULL;
 }
 
