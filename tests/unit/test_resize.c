@@ -184,6 +184,51 @@ static void test_nearest_doubles(void **state)
     }
 }
 
+struct enlarged {
+    int rank;
+    int64_t in[4], out[4];
+    float scales[4];
+};
+
+static int64_t enlarged_source(const void *context, const int64_t *at)
+{
+    const struct enlarged *e = context;
+    int64_t from[4];
+    for (int i = 0; i < e->rank; i++)
+        from[i] =
+            (int64_t)fmin(floor((double)at[i] / (double)e->scales[i]), (double)(e->in[i] - 1));
+    return flat_index(e->rank, e->in, from);
+}
+
+/* Any axes, by whole and other factors: rows that repeat elements, rows that repeat, blocks that are copied. */
+static void test_nearest_axes(void **state)
+{
+    (void)state;
+    static const float factors[] = {1, 1, 2, 2, 3, 4, 5, 1.5f, 2.25f, 0.5f};
+    static const tssa_dtype dtypes[] = {TSSA_UINT8, TSSA_INT16, TSSA_FLOAT, TSSA_DOUBLE,
+                                        TSSA_STRING};
+    struct random random = {3};
+    for (int round = 0; round < 500; round++) {
+        struct enlarged e = {.rank = (int)random_int(&random, 1, 4)};
+        struct op_run t;
+        for (int i = 0; i < e.rank; i++) {
+            e.in[i] = random_int(&random, 2, round % 10 == 0 && i == e.rank - 1 ? 70 : 6);
+            e.scales[i] = factors[random_int(&random, 0, 9)];
+            e.out[i] = (int64_t)floorf((float)e.in[i] * e.scales[i]);
+        }
+        op_open(&t, IR_OP_Resize, 3, 1);
+        op_string(&t, "coordinate_transformation_mode", "asymmetric");
+        op_string(&t, "nearest_mode", "floor");
+        const struct tensor *x =
+            op_random(&t, 0, &random, dtypes[random_int(&random, 0, 4)], e.rank, e.in);
+        struct tensor *scales = op_input(&t, 2, TSSA_FLOAT, 1, (const int64_t[]){e.rank});
+        memcpy(scales->data, e.scales, (size_t)e.rank * sizeof *e.scales);
+        op_go(&t);
+        op_expect_moved(&t, 0, x, e.rank, e.out, enlarged_source, &e, NULL);
+        op_close(&t);
+    }
+}
+
 static void test_policies(void **state)
 {
     (void)state;
@@ -280,13 +325,10 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolation),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_nearest_doubles),
-        cmocka_unit_test(test_policies),
-        cmocka_unit_test(test_crop),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_interpolation),   cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_doubles), cmocka_unit_test(test_nearest_axes),
+        cmocka_unit_test(test_policies),        cmocka_unit_test(test_crop),
+        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/resample.h"
+#include "kernels/cpu/window/resize_nearest.h"
 
 enum policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER };
 
@@ -204,74 +205,15 @@ static bool changes(const struct resample_axis *axis)
     return axis->in != axis->out || axis->scale != 1 || axis->roi_begin != 0 || axis->roi_end != 1;
 }
 
-/* ---- Nearest -------------------------------------------------------------------------------------- */
-
-struct nearest {
-    const struct tensor *in, *out;
-    const struct resample_table *tables; /* per axis; index NULL: unchanged */
-    int64_t strides[TSSA_MAX_RANK];      /* of the input */
-    char fill[16];                       /* the extrapolation value as an element */
-};
-
-static void copy_row(const struct nearest *w, int64_t offset, char *to)
-{
-    int last = w->in->rank - 1;
-    size_t size = dtype_info(w->in->dtype)->size;
-    const int64_t *index = w->tables[last].index;
-    const char *from = element_at(w->in, offset);
-    int64_t n = w->out->dims[last];
-    if (!index) {
-        memcpy(to, from, (size_t)n * size);
-    } else if (size == 4) {
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + 4 * i, from + 4 * index[i], 4);
-    } else {
-        for (int64_t i = 0; i < n; i++)
-            memcpy(to + (size_t)i * size, from + (size_t)index[i] * size, size);
-    }
-    for (int64_t i = 0; index && i < n; i++)
-        if (w->tables[last].outside[i])
-            memcpy(to + (size_t)i * size, w->fill, size);
-}
-
-static void nearest_rows(void *context, void *scratch, int64_t begin, int64_t end)
-{
-    const struct nearest *w = context;
-    (void)scratch;
-    int last = w->in->rank - 1;
-    size_t size = dtype_info(w->in->dtype)->size;
-    int64_t n = w->out->dims[last];
-    for (int64_t row = begin; row < end; row++) {
-        int64_t rest = row, offset = 0;
-        bool outside = false;
-        for (int i = last - 1; i >= 0; rest /= w->out->dims[i], i--) {
-            int64_t at = rest % w->out->dims[i];
-            outside |= w->tables[i].index && w->tables[i].outside[at];
-            offset += (w->tables[i].index ? w->tables[i].index[at] : at) * w->strides[i];
-        }
-        char *to = element_at(w->out, row * n);
-        if (!outside)
-            copy_row(w, offset, to);
-        for (int64_t i = 0; outside && i < n; i++)
-            memcpy(to + (size_t)i * size, w->fill, size);
-    }
-}
-
 static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *in,
                                 const struct tensor *out, const struct resample_table *tables)
 {
     const struct resize *state = args->state;
-    struct nearest work = {.in = in, .out = out, .tables = tables};
+    char fill[16] = {0}; /* the extrapolation value as an element */
     if (convert_supports(in->dtype))
-        convert_elements(1, TSSA_DOUBLE, &state->extrapolation, 1, in->dtype, work.fill, 1,
+        convert_elements(1, TSSA_DOUBLE, &state->extrapolation, 1, in->dtype, fill, 1,
                          &convert_default);
-    if (in->rank == 0) {
-        memcpy(out->data, in->data, dtype_info(in->dtype)->size);
-        return NULL;
-    }
-    tensor_strides(in->rank, in->dims, work.strides);
-    int64_t n = out->dims[in->rank - 1];
-    return parts_for(args, (int64_t)tensor_count(out) / n, n * 2, 0, nearest_rows, &work);
+    return resize_nearest(args, in, out, tables, fill);
 }
 
 /* ---- Linear and cubic ----------------------------------------------------------------------------- */

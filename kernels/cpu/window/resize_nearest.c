@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row is what lies along the last axis that changes, or, where axes behind that do not, a block that is
+ * copied as it is. Neighbouring rows that have the same source are copies of one another.
+ */
+#include "kernels/cpu/window/resize_nearest.h"
+
+#include <string.h>
+
+#include "base/clones.h"
+#include "kernels/cpu/lib/lines.h"
+
+struct nearest {
+    const struct tensor *in, *out;
+    const struct resample_table *tables;
+    const void *fill;
+    size_t size;                        /* of an element */
+    int axes;                           /* how many number the rows */
+    int64_t strides[TSSA_MAX_RANK];     /* of the input */
+    int64_t length;                     /* elements of a row of the result */
+    const struct resample_table *along; /* NULL: rows are copied as they are */
+    /* So many elements of the source come so often each; behind them the row follows `along`. */
+    int64_t whole, repeats;
+    bool leaves; /* some element of a row lies outside */
+};
+
+/* ---- Rows ----------------------------------------------------------------------------------------- */
+
+/* n elements, each so many times in a row; whole factors that are usual have stores of their own. */
+#define REPEAT(type)                                                                               \
+    VECTOR_PROCEDURE(repeat_##type,                                                                \
+                     (const type *restrict x, int64_t n, int64_t times, type *restrict y),         \
+                     (x, n, times, y))                                                             \
+    {                                                                                              \
+        if (times == 2)                                                                            \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[2 * i] = y[2 * i + 1] = x[i];                                                    \
+        else if (times == 3)                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[3 * i] = y[3 * i + 1] = y[3 * i + 2] = x[i];                                     \
+        else if (times == 4)                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                y[4 * i] = y[4 * i + 1] = y[4 * i + 2] = y[4 * i + 3] = x[i];                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < n; i++)                                                        \
+                for (int64_t k = 0; k < times; k++)                                                \
+                    y[i * times + k] = x[i];                                                       \
+    }
+
+#define TAKE(type)                                                                                 \
+    static void take_##type(const type *restrict x, const int64_t *restrict index, int64_t n,      \
+                            type *restrict y)                                                      \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            y[i] = x[index[i]];                                                                    \
+    }
+
+#define ROWS(type) REPEAT(type) TAKE(type)
+ROWS(uint8_t)
+ROWS(uint16_t)
+ROWS(uint32_t)
+ROWS(uint64_t)
+
+#define MAKE_ROW(type)                                                                             \
+    do {                                                                                           \
+        if (done)                                                                                  \
+            repeat_##type((const type *)from, w->whole, w->repeats, (type *)to);                   \
+        if (done < w->length)                                                                      \
+            take_##type((const type *)from, index + done, w->length - done, (type *)to + done);    \
+    } while (0)
+
+/* Addresses of tensors' elements are aligned as those are. */
+static void make_row(const struct nearest *w, const void *from, void *to)
+{
+    const int64_t *index = w->along->index;
+    const int64_t done = w->whole * w->repeats;
+    switch (w->size) {
+    case 1:
+        MAKE_ROW(uint8_t);
+        break;
+    case 2:
+        MAKE_ROW(uint16_t);
+        break;
+    case 4:
+        MAKE_ROW(uint32_t);
+        break;
+    case 8:
+        MAKE_ROW(uint64_t);
+        break;
+    default:
+        for (int64_t i = 0; i < w->length; i++)
+            memcpy((char *)to + (size_t)i * w->size,
+                   (const char *)from + (size_t)index[i] * w->size, w->size);
+    }
+    for (int64_t i = 0; w->leaves && i < w->length; i++)
+        if (w->along->outside[i])
+            memcpy((char *)to + (size_t)i * w->size, w->fill, w->size);
+}
+
+/* The offset of the source at the first n coordinates; -1: outside. */
+static int64_t source_of(const struct nearest *w, int n, const int64_t *at)
+{
+    int64_t offset = 0;
+    for (int i = 0; i < n; i++) {
+        const struct resample_table *table = &w->tables[i];
+        if (table->index && table->outside[at[i]])
+            return -1;
+        offset += (table->index ? table->index[at[i]] : at[i]) * w->strides[i];
+    }
+    return offset;
+}
+
+/* Of the last of the axes that number the rows: rows [begin, end), from `offset` on; -1: they are outside. */
+static void make_rows(const struct nearest *w, int64_t offset, int64_t begin, int64_t end, char *to)
+{
+    static const struct resample_table same = {0};
+    const struct resample_table *table = w->axes ? &w->tables[w->axes - 1] : &same;
+    const int64_t stride = w->axes ? w->strides[w->axes - 1] : 0;
+    const size_t bytes = (size_t)w->length * w->size;
+    int64_t before = -1;
+    for (int64_t row = begin; row < end; row++, to += bytes) {
+        int64_t source = table->index ? table->index[row] : row;
+        if (offset < 0 || (table->index && table->outside[row])) {
+            for (int64_t i = 0; i < w->length; i++)
+                memcpy(to + (size_t)i * w->size, w->fill, w->size);
+            source = -1;
+        } else if (source == before) {
+            memcpy(to, to - bytes, bytes);
+        } else if (w->along) {
+            make_row(w, element_at(w->in, offset + source * stride), to);
+        } else {
+            memcpy(to, element_at(w->in, offset + source * stride), bytes);
+        }
+        before = source;
+    }
+}
+
+static void nearest_rows(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct nearest *w = context;
+    (void)scratch;
+    const int64_t rows = w->axes ? w->out->dims[w->axes - 1] : 1;
+    while (begin < end) {
+        int64_t at[TSSA_MAX_RANK], rest = begin / rows, first = begin % rows;
+        int64_t last = rows - first < end - begin ? rows : first + end - begin;
+        for (int i = w->axes - 2; i >= 0; rest /= w->out->dims[i], i--)
+            at[i] = rest % w->out->dims[i];
+        make_rows(w, source_of(w, w->axes - 1, at), first, last,
+                  element_at(w->out, begin * w->length));
+        begin += last - first;
+    }
+}
+
+/* ---- Plan ----------------------------------------------------------------------------------------- */
+
+/* How often each element comes, where all come equally often; the last one's may be cut short. */
+static int64_t repeats_of(const struct resample_table *table, int64_t n)
+{
+    int64_t times = 0;
+    while (times < n && table->index[times] == 0)
+        times++;
+    for (int64_t i = 0, source = 0, k = 0; i < n; i++) {
+        if (table->index[i] != source)
+            return 0;
+        if (++k == times) {
+            k = 0;
+            source++;
+        }
+    }
+    return times;
+}
+
+tssa_status *resize_nearest(struct kernel_args *args, const struct tensor *in,
+                            const struct tensor *out, const struct resample_table *tables,
+                            const void *fill)
+{
+    struct nearest work = {.in = in, .out = out, .tables = tables, .fill = fill};
+    work.size = dtype_info(in->dtype)->size;
+    int last = in->rank - 1;
+    while (last >= 0 && !tables[last].index)
+        last--;
+    work.axes = last + 1;
+    work.length = dims_product(out->dims, last + 1, out->rank);
+    tensor_strides(in->rank, in->dims, work.strides);
+    if (last >= 0 && work.length == 1) {
+        work.axes = last;
+        work.length = out->dims[last];
+        work.along = &tables[last];
+        work.repeats = repeats_of(work.along, work.length);
+        work.whole = work.repeats ? work.length / work.repeats : 0;
+        for (int64_t i = 0; i < work.length; i++)
+            work.leaves |= work.along->outside[i];
+    }
+    return parts_for(args, dims_product(out->dims, 0, work.axes), work.length * 2, 0, nearest_rows,
+                     &work);
+}
