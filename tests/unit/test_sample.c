@@ -100,6 +100,58 @@ static void test_grid(void **state)
     }
 }
 
+/* Planes of float32 have code of their own: the bits are those of the same in double, rounded. Points inside, at the
+ * edge, far away and nowhere; values that are no numbers, and zeros of both signs. */
+static void test_grid_float_is_double(void **state)
+{
+    (void)state;
+    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const paddings[] = {"zeros", "border", "reflection"};
+    struct random random = {5};
+    enum { MOST = 2 * 9 * 8 * 8, POINTS = 2 * 30 * 5 };
+    for (int round = 0; round < 300; round++) {
+        float x[MOST], grid[POINTS * 2];
+        double wide[MOST];
+        int64_t n = random_int(&random, 1, 2), h = random_int(&random, 1, 30);
+        int64_t sizes[4] = {n, random_int(&random, 1, 9), random_int(&random, 1, 8),
+                            random_int(&random, 1, 8)};
+        random_floats(x, MOST, (uint32_t)round);
+        random_floats(grid, POINTS * 2, (uint32_t)round + 1);
+        for (int i = 0; i < MOST; i++) {
+            int64_t special = random_int(&random, 0, 30);
+            x[i] = special == 0 ? NAN : special == 1 ? INFINITY : special < 12 ? -0.0f : x[i];
+            wide[i] = (double)x[i];
+        }
+        for (int i = 0; i < POINTS * 2; i++) {
+            int64_t special = random_int(&random, 0, 60);
+            grid[i] *= round % 2 ? 1.5f : 1;
+            grid[i] = special == 0   ? NAN
+                      : special == 1 ? 1e30f
+                      : special == 2 ? -INFINITY
+                                     : grid[i];
+        }
+        struct op_run narrow, all;
+        for (int i = 0; i < 2; i++) {
+            struct op_run *t = i ? &all : &narrow;
+            op_begin(t, IR_OP_GridSample, 0);
+            op_string(t, "mode", modes[round % 3]);
+            op_string(t, "padding_mode", paddings[round / 3 % 3]);
+            op_int(t, "align_corners", round % 2);
+            op_add(t, i ? TSSA_DOUBLE : TSSA_FLOAT, 4, sizes, i ? (const void *)wide : x);
+            op_add(t, TSSA_FLOAT, 4, (const int64_t[]){n, h, 5, 2}, grid);
+            op_go(t);
+        }
+        for (size_t i = 0; i < tensor_count(&narrow.outputs[0].tensor); i++) {
+            float actual = ((const float *)narrow.outputs[0].tensor.data)[i],
+                  expected = (float)((const double *)all.outputs[0].tensor.data)[i];
+            if (!(isnan(actual) && isnan(expected)))
+                assert_memory_equal(&actual, &expected, sizeof actual);
+        }
+        op_close(&narrow);
+        op_close(&all);
+    }
+}
+
 /* It says what is wanted, also where both operands are alike. */
 static void test_grid_explains(void **state)
 {
@@ -269,9 +321,13 @@ static void test_roi_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points),        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_grid_explains), cmocka_unit_test(test_grid_refuses),
-        cmocka_unit_test(test_deform),        cmocka_unit_test(test_roi),
+        cmocka_unit_test(test_points),
+        cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_float_is_double),
+        cmocka_unit_test(test_grid_explains),
+        cmocka_unit_test(test_grid_refuses),
+        cmocka_unit_test(test_deform),
+        cmocka_unit_test(test_roi),
         cmocka_unit_test(test_roi_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -3,6 +3,10 @@
 
 #include <math.h>
 
+#include "base/clones.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
 /* Turns x around at both ends as often as it takes. */
 static double reflect(double x, double low, double high)
 {
@@ -23,7 +27,7 @@ struct bounds {
     int64_t size;
 };
 
-static double into_bounds(const struct bounds *b, double x)
+INLINE double into_bounds(const struct bounds *b, double x)
 {
     if (b->padding == SAMPLE_ZEROS || (x >= b->low && x <= b->high))
         return x;
@@ -35,7 +39,7 @@ static double into_bounds(const struct bounds *b, double x)
 }
 
 /* The element at position i, -1: none. i is a whole number. */
-static int64_t element_of(const struct bounds *b, double i)
+INLINE int64_t element_of(const struct bounds *b, double i)
 {
     double last = (double)(b->size - 1);
     if (b->padding == SAMPLE_REFLECTION)
@@ -46,7 +50,7 @@ static int64_t element_of(const struct bounds *b, double i)
 }
 
 /* Keys' cubic convolution, a = -0.75. */
-static void cubic_weights(double t, double *weights)
+INLINE void cubic_weights(double t, double *weights)
 {
     const double a = -0.75;
     double s = 1 - t;
@@ -56,20 +60,19 @@ static void cubic_weights(double t, double *weights)
     weights[3] = ((a * (s + 1) - 5 * a) * (s + 1) + 8 * a) * (s + 1) - 4 * a;
 }
 
-void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
-                      bool align_corners, double x, int64_t size, int64_t stride)
+INLINE void init_axis(struct sample_axis *axis, const struct sample_line *line, double x)
 {
-    double margin = align_corners ? 0 : 0.5, first;
-    struct bounds bounds = {padding, -margin, (double)(size - 1) + margin, size};
-    if (mode == SAMPLE_NEAREST)
+    double margin = line->align_corners ? 0 : 0.5, first;
+    struct bounds bounds = {line->padding, -margin, (double)(line->size - 1) + margin, line->size};
+    if (line->mode == SAMPLE_NEAREST)
         x = nearbyint(x); /* to even, as PyTorch does */
     x = into_bounds(&bounds, x);
     first = floor(x);
-    if (mode == SAMPLE_NEAREST) {
+    if (line->mode == SAMPLE_NEAREST) {
         axis->count = 1;
         axis->weights[0] = 1;
         first = trunc(x);
-    } else if (mode == SAMPLE_LINEAR) {
+    } else if (line->mode == SAMPLE_LINEAR) {
         axis->count = 2;
         axis->weights[1] = x - first;
         axis->weights[0] = 1 - axis->weights[1];
@@ -80,8 +83,29 @@ void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum samp
     }
     for (int i = 0; i < axis->count; i++) {
         int64_t element = element_of(&bounds, first + i);
-        axis->offsets[i] = element < 0 ? -1 : element * stride;
+        axis->offsets[i] = element < 0 ? -1 : element * line->stride;
     }
+}
+
+VECTOR_PROCEDURE(init_axes,
+                 (const struct sample_line *line, const double *x, int64_t n,
+                  struct sample_axis *axes, int64_t step),
+                 (line, x, n, axes, step))
+{
+    for (int64_t i = 0; i < n; i++)
+        init_axis(&axes[i * step], line, x[i]);
+}
+
+void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
+                      struct sample_axis *axes, int64_t step)
+{
+    init_axes(line, x, n, axes, step);
+}
+
+void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
+                      bool align_corners, double x, int64_t size, int64_t stride)
+{
+    init_axes(&(struct sample_line){mode, padding, align_corners, size, stride}, &x, 1, axis, 1);
 }
 
 double sample_at(const double *grid, const struct sample_axis *axes, int rank)

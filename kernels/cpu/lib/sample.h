@@ -24,6 +24,16 @@ struct sample_axis {
 void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
                       bool align_corners, double x, int64_t size, int64_t stride);
 
+/* The same for n coordinates, which `step` entries of `axes` are apart from each other. */
+struct sample_line {
+    enum sample_mode mode;
+    enum sample_padding padding;
+    bool align_corners;
+    int64_t size, stride;
+};
+void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
+                      struct sample_axis *axes, int64_t step);
+
 /* The value at the point. */
 double sample_at(const double *grid, const struct sample_axis *axes, int rank);
 

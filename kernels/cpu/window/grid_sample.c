@@ -6,6 +6,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/sample.h"
+#include "kernels/cpu/window/grid_planes.h"
 
 struct grid_attrs {
     enum sample_mode mode;
@@ -45,7 +46,7 @@ static tssa_status *grid_sample_prepare(const struct ir_op *op, const struct ker
 struct grid_job {
     const struct grid_attrs *attrs;
     const struct tensor *x, *grid;
-    const double *values; /* x as doubles */
+    const double *values; /* x as doubles; NULL: float32 planes, which are read as they are */
     struct tensor *y;
     int rank; /* spatial axes */
     int64_t channels, in_count, out_count;
@@ -62,27 +63,57 @@ static double element_coordinate(const struct grid_job *job, double n, int64_t s
                                               : ((f + 1) * (float)size - 1) / 2);
 }
 
-/* Indices are (batch, output position) pairs; the grid's coordinates are x, y, z: last axis first. */
-static void sample_points(void *context, int64_t begin, int64_t end)
+/* The axes of points [first, first + n) of one batch; the grid's coordinates are x, y, z: last axis first. */
+static void make_points(const struct grid_job *job, int64_t first, int64_t n,
+                        struct sample_axis *axes)
 {
-    const struct grid_job *job = context;
     const int64_t *sizes = job->x->dims + 2;
     int64_t strides[TSSA_MAX_RANK];
     tensor_strides(job->rank, sizes, strides);
-    for (int64_t i = begin; i < end; i++) {
-        struct sample_axis axes[TSSA_MAX_RANK];
-        int64_t n = i / job->out_count, at = i % job->out_count;
-        for (int d = 0; d < job->rank; d++) {
-            double value = dtype_load_double(
-                job->grid->dtype, element_at(job->grid, i * job->rank + job->rank - 1 - d));
-            sample_axis_init(&axes[d], job->attrs->mode, job->attrs->padding,
-                             job->attrs->align_corners, element_coordinate(job, value, sizes[d]),
-                             sizes[d], strides[d]);
+    for (int d = 0; d < job->rank; d++) {
+        const struct sample_line line = {job->attrs->mode, job->attrs->padding,
+                                         job->attrs->align_corners, sizes[d], strides[d]};
+        double x[GRID_POINTS];
+        load_doubles(job->grid, first * job->rank + job->rank - 1 - d, job->rank, n, x);
+        for (int64_t i = 0; i < n; i++)
+            x[i] = element_coordinate(job, x[i], sizes[d]);
+        sample_axes_init(&line, x, n, axes + d, job->rank);
+    }
+}
+
+/* Points [at, at + n) of a batch, of any type and rank. */
+static void sample_values(const struct grid_job *job, int64_t batch, int64_t at, int64_t n,
+                          const struct sample_axis *axes)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t c = batch * job->channels; c < (batch + 1) * job->channels; c++) {
+            double value =
+                sample_at(job->values + c * job->in_count, axes + i * job->rank, job->rank);
+            dtype_store_double(job->y->dtype, element_at(job->y, c * job->out_count + at + i),
+                               value);
         }
-        for (int64_t c = n * job->channels; c < (n + 1) * job->channels; c++) {
-            double value = sample_at(job->values + c * job->in_count, axes, job->rank);
-            dtype_store_double(job->y->dtype, element_at(job->y, c * job->out_count + at), value);
+}
+
+/* Indices are (batch, output position) pairs. */
+static void sample_points(void *context, int64_t begin, int64_t end)
+{
+    const struct grid_job *job = context;
+    struct sample_axis axes[GRID_POINTS * (TSSA_MAX_RANK - 2)];
+    while (begin < end) {
+        int64_t batch = begin / job->out_count, at = begin % job->out_count;
+        int64_t n = job->out_count - at < end - begin ? job->out_count - at : end - begin;
+        n = n < GRID_POINTS ? n : GRID_POINTS;
+        make_points(job, begin, n, axes);
+        if (job->values) {
+            sample_values(job, batch, at, n, axes);
+        } else {
+            int64_t plane = batch * job->channels;
+            struct grid_planes planes = {(const float *)job->x->data + plane * job->in_count,
+                                         (float *)job->y->data + plane * job->out_count + at,
+                                         job->channels, job->in_count, job->out_count};
+            grid_planes_sample(&planes, axes, n);
         }
+        begin += n;
     }
 }
 
@@ -104,7 +135,7 @@ static tssa_status *check_operands(const struct tensor *x, const struct tensor *
 static tssa_status *run_GridSample(struct kernel_args *args)
 {
     struct grid_job job = {.attrs = args->state};
-    struct buffer *values;
+    struct buffer *values = NULL;
     int64_t dims[TSSA_MAX_RANK];
     TRY(typed_tensor(args, 0, &job.x));
     TRY(kernel_tensor(args, 1, &job.grid));
@@ -120,8 +151,10 @@ static tssa_status *run_GridSample(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "there is nothing to sample from");
     job.in_count = dims_product(job.x->dims, 2, job.x->rank);
     job.out_count = dims_product(dims, 2, job.x->rank);
-    TRY(doubles_of(args, job.x, &values));
-    job.values = values->data;
+    if (job.x->dtype != TSSA_FLOAT || job.rank != 2) {
+        TRY(doubles_of(args, job.x, &values));
+        job.values = values->data;
+    }
     team_for(args->env->team, dims[0] * job.out_count, 1 + 1024 / job.channels, sample_points,
              &job);
     buffer_release(values);
