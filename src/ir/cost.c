@@ -3,6 +3,7 @@
 
 #include "base/vec.h"
 #include "ir/rule.h"
+#include "ir/scalar.h"
 
 #define HUGE_SIZE 1e18
 
@@ -255,4 +256,27 @@ struct cost_work cost_work(const struct ir_op *first, const struct ir_op *end,
         }
     }
     return work;
+}
+
+double cost_element_work(const struct ir_op *op)
+{
+    double work = 0;
+    if (!op->info->ew)
+        return 1;
+    for (const struct scalar_code *code = op->info->ew->program; code->id != SCALAR_END; code++)
+        work += scalar_info(code->id)->work;
+    bool folds = op->info->max_operands == IR_VARIADIC && op->n_operands > 1;
+    return folds ? work * (op->n_operands - 1) : work;
+}
+
+/* ---- Machines ------------------------------------------------------------------------------------- */
+
+const struct cost_machine cost_cpu = {
+    .name = "cpu", .call = 0.2e-6, .byte = 0.1e-9, .operation = 0.05e-9};
+
+double cost_seconds(const struct cost_machine *machine, const struct cost_work *work)
+{
+    const double bytes = work->bytes * machine->byte,
+                 operations = work->operations * machine->operation;
+    return work->calls * machine->call + (bytes > operations ? bytes : operations);
 }

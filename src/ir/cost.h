@@ -67,4 +67,19 @@ struct cost_work {
 struct cost_work cost_work(const struct ir_op *first, const struct ir_op *end,
                            const struct cost_sizes *sizes);
 
+/* The same of one element of an element-wise op's result, by its program; 1 of other ops. */
+double cost_element_work(const struct ir_op *op);
+
+/* Seconds that a machine takes. Orders of magnitude: for comparing. */
+struct cost_machine {
+    const char *name;
+    double call;            /* of a kernel, however little it does */
+    double byte, operation; /* of large tensors, on one thread where there are several */
+};
+
+/* A core of a CPU that runs a session. */
+extern const struct cost_machine cost_cpu;
+/* Bytes and operations take their time at once. */
+double cost_seconds(const struct cost_machine *machine, const struct cost_work *work);
+
 #endif

@@ -107,8 +107,9 @@ const struct ew_info ew_table[EW_COUNT] = {
 
 static const struct scalar_info infos[SCALAR_COUNT_OF_IDS] = {
     [SCALAR_END] = {.name = "END"},
-#define SCALAR(name_, operands_, kind_, meaning_)                                                  \
-    [SCALAR_##name_] = {.name = #name_, .operands = (operands_), .kind = SCALAR_KIND_##kind_},
+#define SCALAR(name_, operands_, kind_, work_, meaning_)                                           \
+    [SCALAR_##name_] = {                                                                           \
+        .name = #name_, .operands = (operands_), .kind = SCALAR_KIND_##kind_, .work = (work_)},
 #include "ir/scalar.def"
 #undef SCALAR
 };

@@ -18,7 +18,7 @@
 
 enum scalar_id {
     SCALAR_END, /* of a program */
-#define SCALAR(name, operands, kind, meaning) SCALAR_##name,
+#define SCALAR(name, operands, kind, work, meaning) SCALAR_##name,
 #include "ir/scalar.def"
 #undef SCALAR
     SCALAR_COUNT_OF_IDS
@@ -36,6 +36,7 @@ struct scalar_info {
     const char *name;
     uint8_t operands;
     enum scalar_kind kind;
+    uint8_t work; /* multiplications that take as long */
 };
 
 const struct scalar_info *scalar_info(enum scalar_id id);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ir/cost.h"
 #include "ir/printer.h"
 #include "ir/verifier.h"
 
@@ -67,6 +68,8 @@ static const struct stage level_2[] = {
           "fold_lookups",
           CLEAN),
     STAGE(1, "explain_loops"),
+    /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are lent. */
+    STAGE(1, "fuse"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
     /* Passes that look beyond a loop would not see through the branch. */
@@ -168,11 +171,15 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* For who asks for the pass by name and lends nothing. */
+static const struct pass_fusion any_fusion = {.machine = &cost_cpu, .most_operands = 32};
+
 /* One optimization under way. */
 struct runner {
     struct ir_graph *graph;
     const struct pipeline *pipeline;
     const tssa_optimize_options *options;
+    const struct pass_fusion *fusion;
     bool imperative; /* no pass makes a graph so: looked at until it is not */
     size_t ops;      /* for pass_done */
     /* How often the graph has changed, and when each pass found nothing to do, counting from 1: it has
@@ -186,6 +193,7 @@ static struct runner start(struct ir_graph *graph, const struct pipeline *pipeli
     return (struct runner){.graph = graph,
                            .pipeline = pipeline,
                            .options = options,
+                           .fusion = pipeline ? pipeline->fusion : NULL,
                            .imperative = true,
                            .ops = options->pass_done ? count_ops(graph) : 0};
 }
@@ -239,7 +247,8 @@ static tssa_status *run_pass(struct runner *runner, const char *name, bool *chan
                                    .pass = pass,
                                    .options = options,
                                    .evaluate = pipeline ? pipeline->evaluate : NULL,
-                                   .evaluate_user = pipeline ? pipeline->evaluate_user : NULL};
+                                   .evaluate_user = pipeline ? pipeline->evaluate_user : NULL,
+                                   .fusion = runner->fusion};
     if (pipeline)
         context.batching = pipeline->batching;
     tssa_status *status = run_told(runner, &context);
@@ -275,6 +284,8 @@ tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *name
     TRY(check_options(options_of(pipeline)));
     TRY(check_names(names, count));
     struct runner runner = start(graph, pipeline);
+    if (!runner.fusion)
+        runner.fusion = &any_fusion;
     for (size_t i = 0; i < count; i++)
         TRY(run_pass(&runner, names[i], &changed));
     return NULL;

@@ -12,6 +12,7 @@ struct pipeline {
     pass_evaluate_fn evaluate;            /* for constant folding; NULL: none */
     void *evaluate_user;
     struct pass_batching batching;
+    const struct pass_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
 };
 
 /*

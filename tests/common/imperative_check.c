@@ -5,6 +5,7 @@
 
 #include "common/imperative.h"
 #include "common/test_device.h"
+#include "ir/cost.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -26,14 +27,18 @@ struct way {
     bool all; /* level 2, not conversion alone */
     tssa_target target;
     struct pass_batching batching;
+    const struct pass_fusion *fusion;
 };
 
+static const struct pass_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+
 static const struct way ways[] = {
-    {"conversion", false, TSSA_TARGET_ONNX, {0}},
-    {"level 2", true, TSSA_TARGET_ONNX, {0}},
-    {"level 2 for sessions", true, TSSA_TARGET_SESSION, {0}},
-    {"level 2 in blocks of 2", true, TSSA_TARGET_ONNX, {.block = 2}},
-    {"level 2 in blocks of 100 bytes", true, TSSA_TARGET_SESSION, {.block_bytes = 100}}};
+    {"conversion", false, TSSA_TARGET_ONNX, {0}, NULL},
+    {"level 2", true, TSSA_TARGET_ONNX, {0}, NULL},
+    {"level 2 for sessions", true, TSSA_TARGET_SESSION, {0}, NULL},
+    {"level 2 with ops fused", true, TSSA_TARGET_SESSION, {0}, &kernels},
+    {"level 2 in blocks of 2", true, TSSA_TARGET_ONNX, {.block = 2}, NULL},
+    {"level 2 in blocks of 100 bytes", true, TSSA_TARGET_SESSION, {.block_bytes = 100}, NULL}};
 
 static tssa_status *convert(struct ir_graph *graph, const struct way *way)
 {
@@ -45,7 +50,8 @@ static tssa_status *convert(struct ir_graph *graph, const struct way *way)
     const struct pipeline pipeline = {.options = &options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .batching = way->batching};
+                                      .batching = way->batching,
+                                      .fusion = way->fusion};
     tssa_status *status =
         way->all ? pipeline_run(graph, PIPELINE_MAX_LEVEL, &pipeline)
                  : pipeline_run_passes(graph, steps, sizeof steps / sizeof *steps, &pipeline);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 1 and `recover` change no bit: every committed model gives the same bytes with and without. */
+/* Level 1, `recover` and `fuse` change no bit: every committed model gives the same bytes with and without. */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -73,11 +73,17 @@ static void one_model(void **state)
 {
     static const char *const recover[] = {"identity",  "fold_shapes", "fold_constants",
                                           "dead_code", "recover",     "dead_code"};
+    static const char *const fuse[] = {"identity", "fold_shapes", "dead_code",
+                                       "recover",  "dead_code",   "fuse"};
     static const tssa_optimize_options ways[] = {
         {.struct_size = sizeof *ways, .level = 1, .verify_after_passes = 1},
         {.struct_size = sizeof *ways,
          .passes = recover,
          .n_passes = sizeof recover / sizeof *recover,
+         .verify_after_passes = 1},
+        {.struct_size = sizeof *ways,
+         .passes = fuse,
+         .n_passes = sizeof fuse / sizeof *fuse,
          .verify_after_passes = 1},
     };
     const char *path = *state;

@@ -22,6 +22,7 @@
 #include "common/random_graph.h"
 #include "common/random_programs.h"
 #include "common/test_device.h"
+#include "ir/cost.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -31,23 +32,30 @@
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
+static const struct pass_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+
 static const struct {
-    int level;
+    int level; /* 0: fuse alone */
     tssa_target target;
     struct pass_batching batching;
     const char *name;
-} ways[] = {{1, TSSA_TARGET_ONNX, {0}, "optimized at level 1"},
-            {2, TSSA_TARGET_ONNX, {0}, "optimized at level 2"},
-            {2, TSSA_TARGET_SESSION, {0}, "optimized at level 2 for sessions"},
-            {2, TSSA_TARGET_ONNX, {.block = 2}, "optimized at level 2, loops in blocks"},
-            {2, TSSA_TARGET_ONNX, {.block_bytes = 100}, "optimized at level 2, in small blocks"}};
+    const struct pass_fusion *fusion;
+} ways[] = {
+    {1, TSSA_TARGET_ONNX, {0}, "optimized at level 1", NULL},
+    {2, TSSA_TARGET_ONNX, {0}, "optimized at level 2", NULL},
+    {2, TSSA_TARGET_SESSION, {0}, "optimized at level 2 for sessions", NULL},
+    {2, TSSA_TARGET_ONNX, {.block = 2}, "optimized at level 2, loops in blocks", NULL},
+    {2, TSSA_TARGET_ONNX, {.block_bytes = 100}, "optimized at level 2, in small blocks", NULL},
+    {0, TSSA_TARGET_SESSION, {0}, "with ops fused", &kernels},
+    {2, TSSA_TARGET_SESSION, {0}, "optimized at level 2, with ops fused", &kernels}};
 
-#define N_WAYS 5
+#define N_WAYS 7
 
 struct program {
     const char *text;
     uint64_t seed;
     unsigned long batched; /* loops that level 2 computed at once */
+    unsigned long fused;   /* kernels that ops were put into */
     struct ir_graph *graph, *optimized_graph[N_WAYS];
     struct plan *plan, *pooled, *optimized_plan[N_WAYS];
     struct run *run, *reference, *optimized[N_WAYS]; /* [i]: in way i */
@@ -84,6 +92,7 @@ static void count_batched(void *user, const tssa_remark *remark)
 {
     struct program *p = user;
     p->batched += remark->kind == TSSA_REMARK_APPLIED && strcmp(remark->pass, "parallelize") == 0;
+    p->fused += remark->kind == TSSA_REMARK_APPLIED && strcmp(remark->pass, "fuse") == 0;
 }
 
 static void program_open(struct program *p)
@@ -105,7 +114,10 @@ static void program_open(struct program *p)
         p->optimized_graph[i] = parse(p);
         checked.target = ways[i].target;
         pipeline.batching = ways[i].batching;
-        no_error(p, pipeline_run(p->optimized_graph[i], ways[i].level, &pipeline));
+        pipeline.fusion = ways[i].fusion;
+        static const char *const fuse[] = {"fuse"};
+        no_error(p, ways[i].level ? pipeline_run(p->optimized_graph[i], ways[i].level, &pipeline)
+                                  : pipeline_run_passes(p->optimized_graph[i], fuse, 1, &pipeline));
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
     }
     evaluator_free(&evaluator);
@@ -262,8 +274,12 @@ static float number(int64_t i, int64_t set)
     return pick % 17 == 1 ? special[pick / 17 % (set == 3 ? 6 : 3)] : (float)pick / 8 - 6;
 }
 
-/* Returns how many loops were computed at once. */
-static unsigned long run_seed(uint64_t seed, bool print)
+/* How many loops were computed at once, and kernels made. */
+struct tally {
+    unsigned long batched, fused;
+};
+
+static void run_seed(uint64_t seed, bool print, struct tally *tally)
 {
     char *text = random_graph(seed);
     if (print)
@@ -286,23 +302,25 @@ static unsigned long run_seed(uint64_t seed, bool print)
     }
     program_close(&p);
     free(text);
-    return p.batched;
+    tally->batched += p.batched;
+    tally->fused += p.fused;
 }
 
 static void test_no_bit_changes(void **state)
 {
     (void)state;
     uint64_t seed;
+    struct tally tally = {0};
     if (programs_seed(&seed)) {
-        run_seed(seed, true);
+        run_seed(seed, true, &tally);
         return;
     }
     unsigned long count = programs_count(300);
-    unsigned long batched = 0;
     for (unsigned long i = 1; i <= count; i++)
-        batched += run_seed(i, false);
-    print_message("%lu loops were computed at once\n", batched);
-    assert_true(batched >= count / 10);
+        run_seed(i, false, &tally);
+    print_message("%lu loops were computed at once, %lu kernels made\n", tally.batched,
+                  tally.fused);
+    assert_true(tally.batched >= count / 10 && tally.fused >= count);
 }
 
 int main(void)

@@ -9,14 +9,22 @@
  *   breaks  nothing; shape arithmetic that it makes may be folded, constants may be there twice
  *
  * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
- * for it, and, in what is for a session, assigns to boxes: in ONNX they would be copies.
+ * for it, and, in what is for a session, assigns to boxes: in ONNX they would be copies. What fuse ops hold is
+ * left as it is.
  */
 #include "base/vec.h"
+#include "ir/fuse.h"
 #include "passes/lower/lower.h"
 
 static bool is_read(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_access);
+}
+
+/* What is in a fuse op, a kernel reads and writes where it is. */
+static bool is_fused(const struct ir_op *op)
+{
+    return op->parent->owner && ir_fuse_body(op->parent->owner);
 }
 
 /* The same sizes, under the symbols that other types already use. */
@@ -78,7 +86,7 @@ static tssa_status *join_slices(void *context, struct ir_op *op)
     struct pass_context *pass = context;
     struct ir_value *between = op->n_operands && is_read(op) ? ir_operand(op, 0) : NULL;
     struct ir_op *joined;
-    if (!between || !between->op || !is_only_sliced(between))
+    if (is_fused(op) || !between || !between->op || !is_only_sliced(between))
         return NULL;
     struct ir_op *first = between->op;
     const struct ir_type *type = op->results[0].type;
@@ -174,7 +182,8 @@ static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
-    return is_read(op) || ir_op_is(op, IR_OP_assign) ? lower(context, op) : NULL;
+    bool lowered = (is_read(op) || ir_op_is(op, IR_OP_assign)) && !is_fused(op);
+    return lowered ? lower(context, op) : NULL;
 }
 
 tssa_status *pass_lower_rules(struct pass_context *pass)

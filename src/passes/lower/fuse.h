@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ops of a block become one kernel, for the pass `fuse`.
+ *
+ * A part is a set of ops over one iteration space, the dims of its results; values of fewer dims, or of dims of size
+ * one, are broadcast into it. Ops begin as parts of their own and join, in the order of the block, where
+ *
+ *   - no path leads out of what would be one part and back: parts, and the ops in none, stay without cycles;
+ *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is computed there;
+ *   - it is not slower by the model of ir/cost.h.
+ *
+ * What an access reads, what an assign writes into the region, and the numbers in rules come from outside of the part:
+ * they are needed at other places than where they are computed.
+ */
+#ifndef TSSA_PASSES_LOWER_FUSE_H
+#define TSSA_PASSES_LOWER_FUSE_H
+
+#include "base/vec.h"
+#include "ir/cost.h"
+#include "passes/pass.h"
+
+/* So many parts are open at a time: those before take nothing any more. A limit, so that time is linear. */
+#define FUSE_OPEN 256
+
+#define FUSE_NO_PART UINT32_MAX
+
+/* Of open parts, numbered from the oldest one. */
+struct fuse_set {
+    uint64_t words[FUSE_OPEN / 64];
+};
+
+struct fuse_part {
+    uint32_t joined;            /* the part that it belongs to now: its own number where to none */
+    const struct ir_type *like; /* whose dims are the iteration space */
+    struct cost_work work, apart; /* in one kernel, and as it is without */
+    uint32_t n_ops, n_operands;
+    uint64_t uses;          /* of what it computes, by others */
+    struct fuse_set direct; /* parts of which it reads results where they are computed */
+    struct fuse_set
+        behind; /* parts on which it depends through something else, as far as it was known */
+    struct fuse_set before;     /* all parts on which it depends */
+    bool is_used;               /* something that it computes */
+    struct ir_op *first, *last; /* when all are made: its ops, linked by fuse_op.next */
+};
+
+struct fuse_op {
+    uint32_t part;   /* FUSE_NO_PART: none takes it */
+    uint32_t window; /* in which `past` was told */
+    struct fuse_set
+        past; /* of what is in no part: parts on which it depends, as far as it was known */
+    const char
+        *why; /* it is in no part, or not in that of `other`; NULL: nothing speaks against it */
+    const struct ir_op *other;
+    struct ir_op *next;
+    uint8_t order; /* how far it is put into order */
+};
+
+struct fuse_plan {
+    struct pass_context *pass;
+    const struct pass_fusion *fusion;
+    struct cost_sizes sizes;
+    uint32_t n_ops, n_values; /* before anything is made */
+    struct fuse_op *ops;      /* per op id */
+    uint32_t *readers;        /* per value id: 1 + the last part that read it from outside */
+    uint32_t *uses;           /* per value id: by others than the part that computes it */
+    VEC(struct fuse_part) parts;
+    uint32_t oldest, window;             /* the first part that is open; how often it has moved */
+    const struct ir_op *open[FUSE_OPEN]; /* whose parts these were at first */
+};
+
+tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass);
+void fuse_plan_free(struct fuse_plan *plan);
+/* Finds the parts of a block, from parts->count on; what is in its ops' blocks is not looked at. */
+tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *block);
+/* The part that the op is in; FUSE_NO_PART: none, or it is alone there. */
+uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op);
+/* Makes fuse ops of the block's parts, and puts the others around them. */
+tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
+
+/* The op of `block` that makes the value, or NULL. */
+static inline struct ir_op *fuse_maker(const struct ir_value *value, const struct ir_block *block)
+{
+    return value && value->op && value->op->parent == block ? value->op : NULL;
+}
+
+#endif

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ops become one kernel; see fuse.h. */
+#include "passes/lower/fuse.h"
+
+#include "ir/rule.h"
+
+/* Less is an error of rounding. */
+#define LEAST_LOSS (1 + 1e-9)
+
+tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass)
+{
+    const struct ir_graph *graph = pass->graph;
+    *plan = (struct fuse_plan){.pass = pass,
+                               .fusion = pass->fusion,
+                               .sizes = {.size = 1024},
+                               .n_ops = graph->n_ops,
+                               .n_values = graph->n_values};
+    vec_init(&plan->parts, graph->allocator);
+    plan->ops = allocator_calloc(graph->allocator, graph->n_ops + 1u, sizeof *plan->ops);
+    plan->readers = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->readers);
+    plan->uses = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->uses);
+    TRY_ALLOC(plan->ops);
+    TRY_ALLOC(plan->readers);
+    TRY_ALLOC(plan->uses);
+    for (uint32_t i = 0; i < graph->n_ops; i++)
+        plan->ops[i].part = FUSE_NO_PART;
+    return NULL;
+}
+
+void fuse_plan_free(struct fuse_plan *plan)
+{
+    const tssa_allocator *allocator = plan->pass->graph->allocator;
+    vec_free(&plan->parts);
+    allocator_free(allocator, plan->ops);
+    allocator_free(allocator, plan->readers);
+    allocator_free(allocator, plan->uses);
+}
+
+/* ---- Sets of parts -------------------------------------------------------------------------------- */
+
+static uint32_t root_of(struct fuse_plan *plan, uint32_t part)
+{
+    struct fuse_part *parts = plan->parts.data;
+    while (parts[part].joined != part) {
+        parts[part].joined = parts[parts[part].joined].joined;
+        part = parts[part].joined;
+    }
+    return part;
+}
+
+static bool is_open(const struct fuse_plan *plan, uint32_t part)
+{
+    return part != FUSE_NO_PART && part >= plan->oldest;
+}
+
+static void add(const struct fuse_plan *plan, struct fuse_set *set, uint32_t part)
+{
+    const uint32_t bit = part - plan->oldest;
+    set->words[bit / 64] |= UINT64_C(1) << (bit % 64);
+}
+
+static bool has(const struct fuse_plan *plan, const struct fuse_set *set, uint32_t part)
+{
+    const uint32_t bit = part - plan->oldest;
+    return set->words[bit / 64] >> (bit % 64) & 1;
+}
+
+static void add_all(struct fuse_set *set, const struct fuse_set *more)
+{
+    for (size_t i = 0; i < sizeof set->words / sizeof *set->words; i++)
+        set->words[i] |= more->words[i];
+}
+
+/* What the parts belong to, but for parts `one` and `two`, and what that depends on, as it is known by now. */
+static struct fuse_set reached(struct fuse_plan *plan, const struct fuse_set *from, uint32_t one,
+                               uint32_t two)
+{
+    struct fuse_set all = {{0}};
+    for (uint32_t i = 0; i < FUSE_OPEN; i++) {
+        if (!(from->words[i / 64] >> (i % 64) & 1))
+            continue;
+        const uint32_t root = root_of(plan, plan->oldest + i);
+        if (root == one || root == two)
+            continue;
+        add(plan, &all, root);
+        add_all(&all, &plan->parts.data[root].before);
+    }
+    return all;
+}
+
+/* ---- What may be in a part ------------------------------------------------------------------------ */
+
+static bool is_candidate(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_ELEMENTWISE || ir_op_is(op, IR_OP_access) ||
+           ir_op_is(op, IR_OP_assign);
+}
+
+/* Conditions, numbers of iterations, indices and shapes are told before anything is launched. */
+static bool is_told(const struct ir_value *value)
+{
+    return value->known || (value->type->rank == 0 && (dtype_is_integer(value->type->dtype) ||
+                                                       value->type->dtype == TSSA_BOOL));
+}
+
+/* Why the op, a candidate, is in no part; NULL: it may be in one. */
+static const char *refusal(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    const struct ir_value *result = &op->results[0];
+    const struct ir_type *type = result->type;
+    const struct rule *rule = rule_of(op);
+    if (!result->wanted || type->kind != TYPE_TENSOR || type->rank < 0 ||
+        type->dtype == TSSA_UNDEFINED)
+        return "the shape of what it computes is not known";
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && ir_operand(op, i)->type->kind == TYPE_TENSOR &&
+            ir_operand(op, i)->type->dtype == TSSA_STRING)
+            return "it is about strings";
+    if (type->dtype == TSSA_STRING)
+        return "it is about strings";
+    if (op->n_operands > plan->fusion->most_operands)
+        return "it has too many operands";
+    if (is_told(result))
+        return "it computes what is told before a launch: a shape, an index, a condition";
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+        if (rule->steps[i].kind == RULE_MASK)
+            return "how much it moves depends on data";
+    if (plan->fusion->takes && !plan->fusion->takes(plan->fusion->user, op))
+        return "no kernel has code for it";
+    return NULL;
+}
+
+/* Is the operand needed at other places than where it is computed? The number of a rule, what is read by one, what is
+ * written by one. */
+static bool is_moved(const struct ir_op *op, uint32_t operand)
+{
+    return ir_op_is(op, IR_OP_access) || (ir_op_is(op, IR_OP_assign) && operand > 0);
+}
+
+/* Only its type is read. */
+static bool is_read(const struct ir_op *op, uint32_t operand)
+{
+    return !ir_op_is(op, IR_OP_CastLike) || operand == 0;
+}
+
+static bool is_number(const struct ir_value *value)
+{
+    const struct tensor *tensor = ir_value_constant(value);
+    return tensor && tensor_count(tensor) == 1;
+}
+
+/* ---- Spaces --------------------------------------------------------------------------------------- */
+
+/* Is every element of `from` broadcast to some of `to`? */
+static bool broadcasts(const struct ir_type *from, const struct ir_type *to)
+{
+    if (from->rank > to->rank)
+        return false;
+    for (int i = 0; i < from->rank; i++) {
+        const struct dim *dim = from->dims[i];
+        if (dim != to->dims[to->rank - from->rank + i] && !dim_is(dim, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_space(const struct ir_type *a, const struct ir_type *b)
+{
+    return a->rank == b->rank && broadcasts(a, b) && broadcasts(b, a);
+}
+
+/* ---- Parts of one op ------------------------------------------------------------------------------ */
+
+static bool is_repeated(const struct ir_op *op, uint32_t operand)
+{
+    for (uint32_t i = 0; i < operand; i++)
+        if (ir_operand(op, i) == ir_operand(op, operand))
+            return true;
+    return false;
+}
+
+static uint32_t count_uses(const struct ir_value *value)
+{
+    uint32_t n = 0;
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        n++;
+    return n;
+}
+
+/* Bytes of an operand that a kernel reads: of what an access reads, its region. */
+static double read_bytes(const struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_type *type = ir_operand(op, operand)->type;
+    if (!is_read(op, operand) || is_repeated(op, operand))
+        return 0;
+    if (ir_op_is(op, IR_OP_access) && operand == 0)
+        type = op->results[0].type;
+    return cost_bytes(type, &plan->sizes);
+}
+
+/* What the op takes in a kernel of its own. */
+static struct cost_work own_work(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    const struct ir_value *result = &op->results[0];
+    struct cost_work work = {.calls = 1};
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i))
+            work.bytes += read_bytes(plan, op, i);
+    work.bytes += cost_bytes(result->type, &plan->sizes);
+    work.operations = cost_elements(result->type, &plan->sizes) * cost_element_work(op);
+    return work;
+}
+
+/* An access that is lowered to a view. */
+static bool is_view(const struct ir_op *op)
+{
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+        if (rule->steps[i].kind != RULE_RESHAPE && rule->steps[i].kind != RULE_SQUEEZE &&
+            rule->steps[i].kind != RULE_UNSQUEEZE)
+            return false;
+    return rule != NULL;
+}
+
+/* A session moves nothing for a view, and writes into what nobody else reads. */
+static struct cost_work work_alone(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    if (is_view(op))
+        return (struct cost_work){0};
+    struct cost_work work = own_work(plan, op);
+    if (ir_op_is(op, IR_OP_assign) && plan->uses[ir_operand(op, 0)->id] == 1)
+        work.bytes = 2 * read_bytes(plan, op, 1);
+    return work;
+}
+
+/* What is behind an operand: the part that makes it, or what its maker depends on. */
+static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand,
+                        struct fuse_part *part)
+{
+    const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
+    const struct fuse_op *from = maker ? &plan->ops[maker->id] : NULL;
+    if (!from)
+        return;
+    if (is_open(plan, from->part))
+        add(plan, is_moved(op, operand) ? &part->behind : &part->direct, root_of(plan, from->part));
+    else if (from->part == FUSE_NO_PART && from->window == plan->window)
+        add_all(&part->behind, &from->past);
+}
+
+static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
+{
+    const uint32_t number = (uint32_t)plan->parts.count;
+    struct fuse_part part = {.joined = number, .like = op->results[0].type, .n_ops = 1};
+    part.work = own_work(plan, op);
+    part.apart = work_alone(plan, op);
+    part.uses = plan->uses[op->results[0].id];
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        if (!value)
+            continue;
+        add_operand(plan, op, i, &part);
+        part.n_operands += !is_number(value) && !is_repeated(op, i);
+    }
+    struct fuse_set both = part.behind;
+    add_all(&both, &part.direct);
+    part.before = reached(plan, &both, FUSE_NO_PART, FUSE_NO_PART);
+    plan->ops[op->id].part = number;
+    return vec_push(&plan->parts, part) ? NULL : status_out_of_memory();
+}
+
+/* ---- Joining -------------------------------------------------------------------------------------- */
+
+/* What an op and a part have to do with each other. */
+struct edges {
+    uint64_t uses;     /* of what the part computes, by the op */
+    uint32_t operands; /* that are no longer any, or no longer two */
+    double bytes;      /* that are no longer moved */
+};
+
+static void find_edge(struct fuse_plan *plan, const struct ir_op *op, uint32_t i, uint32_t part,
+                      struct edges *edges)
+{
+    const struct ir_value *value = ir_operand(op, i);
+    const struct ir_op *maker = fuse_maker(value, op->parent);
+    const bool inside = maker && is_open(plan, plan->ops[maker->id].part) && !is_moved(op, i) &&
+                        root_of(plan, plan->ops[maker->id].part) == part;
+    uint32_t uses = 0;
+    if (inside)
+        for (uint32_t k = 0; k < op->n_operands; k++)
+            uses += ir_operand(op, k) == value && !is_moved(op, k);
+    const uint32_t reader = plan->readers[value->id];
+    const bool shared = !inside && reader && is_open(plan, reader - 1) &&
+                        root_of(plan, reader - 1) == part && !ir_op_is(op, IR_OP_access);
+    if (is_repeated(op, i) || (!inside && !shared))
+        return;
+    edges->uses += uses;
+    edges->operands += !is_number(value);
+    edges->bytes += read_bytes(plan, op, i);
+    if (inside && plan->uses[value->id] == uses)
+        edges->bytes += cost_bytes(value->type, &plan->sizes);
+}
+
+/* Once the part has joined: the uses of its values by the op are no more those of others. */
+static void take_edges(struct fuse_plan *plan, const struct ir_op *op, uint32_t part)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_op *maker = fuse_maker(ir_operand(op, i), op->parent);
+        if (maker && is_open(plan, plan->ops[maker->id].part) && !is_moved(op, i) &&
+            root_of(plan, plan->ops[maker->id].part) == part)
+            plan->uses[ir_operand(op, i)->id]--;
+    }
+}
+
+/* Is there a way from `from` to `to` that leads through something else? */
+static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to)
+{
+    const struct fuse_part *part = &plan->parts.data[to];
+    const struct fuse_set direct = reached(plan, &part->direct, from, to),
+                          behind = reached(plan, &part->behind, FUSE_NO_PART, FUSE_NO_PART);
+    return has(plan, &direct, from) || has(plan, &behind, from);
+}
+
+/* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would be. */
+static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint32_t own,
+                            uint32_t other, struct fuse_part *joined)
+{
+    const struct fuse_part *a = &plan->parts.data[own], *b = &plan->parts.data[other];
+    struct edges edges = {0};
+    if (leads_around(plan, own, other) || leads_around(plan, other, own))
+        return "something else is computed between the two";
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i))
+            find_edge(plan, op, i, other, &edges);
+    const bool same = is_same_space(a->like, b->like);
+    if (!same && !broadcasts(b->like, a->like))
+        return "the shapes are not the same";
+    if (!same && b->uses > edges.uses)
+        return "what is broadcast there is used by others, too";
+    if (a->n_operands + b->n_operands > plan->fusion->most_operands + edges.operands)
+        return "the kernel would have too many operands";
+    *joined = *a;
+    const double times = cost_elements(a->like, &plan->sizes) /
+                         (1 + cost_elements(b->like, &plan->sizes)); /* never by nothing */
+    joined->work.calls = 1;
+    joined->work.bytes += b->work.bytes - edges.bytes;
+    joined->work.operations += b->work.operations * (same || times < 1 ? 1 : times);
+    const struct cost_machine *machine = plan->fusion->machine;
+    const double before = cost_seconds(machine, &a->apart) + cost_seconds(machine, &b->apart);
+    if (cost_seconds(machine, &joined->work) > before * LEAST_LOSS)
+        return "it would take longer";
+    joined->apart = joined->work;
+    joined->n_ops += b->n_ops;
+    joined->n_operands += b->n_operands - edges.operands;
+    joined->uses += b->uses - edges.uses;
+    add_all(&joined->direct, &b->direct);
+    add_all(&joined->behind, &b->behind);
+    add_all(&joined->before, &b->before);
+    return NULL;
+}
+
+/* Part `own` takes in `other`, and who depends on one of them depends on both. */
+static void join(struct fuse_plan *plan, uint32_t own, uint32_t other,
+                 const struct fuse_part *joined)
+{
+    struct fuse_part *parts = plan->parts.data;
+    parts[own] = *joined;
+    parts[other].joined = own;
+    for (uint32_t i = plan->oldest; i < plan->parts.count; i++) {
+        if (i == own || (!has(plan, &parts[i].before, own) && !has(plan, &parts[i].before, other)))
+            continue;
+        add_all(&parts[i].before, &joined->before);
+        add(plan, &parts[i].before, own);
+    }
+}
+
+/* The part that makes the operand. */
+static uint32_t maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
+    const uint32_t part = maker ? plan->ops[maker->id].part : FUSE_NO_PART;
+    return is_open(plan, part) ? root_of(plan, part) : FUSE_NO_PART;
+}
+
+static const char *join_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t other)
+{
+    struct fuse_part joined;
+    const uint32_t own = root_of(plan, plan->ops[op->id].part);
+    const char *why = own == other ? NULL : try_join(plan, op, own, other, &joined);
+    if (own == other || why)
+        return why;
+    take_edges(plan, op, other);
+    join(plan, own, other, &joined);
+    return NULL;
+}
+
+static void join_maker(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    struct fuse_op *own = &plan->ops[op->id];
+    const uint32_t part = maker_part(plan, op, operand);
+    if (part == FUSE_NO_PART)
+        return;
+    const char *why =
+        is_moved(op, operand) ? "it needs what that computes elsewhere" : join_part(plan, op, part);
+    if (!why || own->why)
+        return;
+    own->why = why;
+    own->other = ir_operand(op, operand)->op;
+}
+
+/* The last part that read the operand reads it once for both, if it takes the op in. */
+static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    uint32_t *reader = &plan->readers[ir_operand(op, operand)->id];
+    if (*reader && is_open(plan, *reader - 1) && !is_number(ir_operand(op, operand)))
+        (void)join_part(plan, op, root_of(plan, *reader - 1));
+    *reader = plan->ops[op->id].part + 1;
+}
+
+/* Nothing before takes anything any more. Only now do parts join that read the same: what computes something for
+ * another goes first. */
+static void close_parts(struct fuse_plan *plan)
+{
+    const uint32_t n = (uint32_t)plan->parts.count - plan->oldest;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < plan->open[i]->n_operands; k++)
+            if (ir_operand(plan->open[i], k) && is_read(plan->open[i], k))
+                join_reader(plan, plan->open[i], k);
+    plan->oldest = (uint32_t)plan->parts.count;
+    plan->window++;
+}
+
+/* ---- Blocks --------------------------------------------------------------------------------------- */
+
+/* What an op in no part depends on, in its blocks too. */
+static void find_past(struct fuse_plan *plan, const struct ir_op *op, const struct ir_block *block,
+                      struct fuse_set *past)
+{
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_op *maker = fuse_maker(ir_operand(op, i), block);
+        const struct fuse_op *from = maker ? &plan->ops[maker->id] : NULL;
+        if (from && is_open(plan, from->part))
+            add(plan, past, root_of(plan, from->part));
+        else if (from && from->part == FUSE_NO_PART && from->window == plan->window)
+            add_all(past, &from->past);
+    }
+    for (uint32_t b = 0; b < op->n_blocks; b++)
+        for (const struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
+            find_past(plan, inner, block, past);
+}
+
+static tssa_status *plan_op(struct fuse_plan *plan, const struct ir_op *op)
+{
+    struct fuse_op *own = &plan->ops[op->id];
+    const bool candidate = is_candidate(op);
+    own->why = candidate ? refusal(plan, op) : NULL;
+    if (!candidate || own->why) {
+        if (!ir_op_is_pure(op)) /* nothing is moved across effects */
+            close_parts(plan);
+        own->window = plan->window;
+        find_past(plan, op, op->parent, &own->past);
+        return NULL;
+    }
+    if (plan->parts.count - plan->oldest == FUSE_OPEN)
+        close_parts(plan);
+    plan->open[plan->parts.count - plan->oldest] = op;
+    TRY(add_part(plan, op));
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && is_read(op, i))
+            join_maker(plan, op, i);
+    return NULL;
+}
+
+tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *block)
+{
+    for (uint32_t i = 0; i < block->n_params; i++)
+        plan->uses[block->params[i]->id] = count_uses(block->params[i]);
+    for (const struct ir_op *op = block->first; op && !ir_op_is(op, IR_OP_return); op = op->next) {
+        for (uint32_t i = 0; i < op->n_results; i++)
+            plan->uses[op->results[i].id] = count_uses(&op->results[i]);
+        TRY(plan_op(plan, op));
+    }
+    close_parts(plan);
+    return NULL;
+}
+
+uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op)
+{
+    uint32_t part = op->id < plan->n_ops ? plan->ops[op->id].part : FUSE_NO_PART;
+    if (part == FUSE_NO_PART)
+        return part;
+    part = root_of(plan, part);
+    return plan->parts.data[part].n_ops > 1 ? part : FUSE_NO_PART;
+}
