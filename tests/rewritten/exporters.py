@@ -25,6 +25,7 @@ from onnx import helper
 from quantized import Builder
 
 RTOL, ATOL = 1e-4, 1e-5
+HALF_RTOL, HALF_ATOL = 1e-2, 1e-2  # where there are weights of two bytes
 
 
 def numbers(b: Builder, *shape: int) -> str:
@@ -77,6 +78,30 @@ def convolution() -> tuple[onnx.ModelProto, dict]:
     return b.model([1, 3, 8, 8], [1, 8, 8, 8]), {"Conv": 1, "Relu": 1}
 
 
+def transposed_convolution() -> tuple[onnx.ModelProto, dict]:
+    """In groups, with factors before, and a BatchNormalization behind."""
+    b = Builder()
+    a = b.add("Mul", "x", numbers(b, 4, 1, 1))
+    a = b.add("ConvTranspose", a, numbers(b, 4, 3, 2, 2), group=2, strides=[2, 2])
+    b.add("BatchNormalization", a, *(numbers(b, 6) for _ in range(4)), name="y")
+    return b.model([1, 4, 8, 8], [1, 6, 16, 16]), {"ConvTranspose": 1}
+
+
+def half_convolution() -> tuple[onnx.ModelProto, dict]:
+    """With weights of two bytes: only a factor that rounds nothing goes."""
+    b = Builder()
+
+    def halves(*shape: int) -> str:
+        return b.constant(b.random.uniform(0.5, 1.5, shape).astype(np.float16))
+
+    a = b.add("Cast", "x", to=onnx.TensorProto.FLOAT16)
+    a = b.add("Conv", a, halves(8, 3, 3, 3), halves(8))
+    a = b.add("Mul", a, b.constant(np.float16(0.125)))
+    a = b.add("Relu", b.add("Mul", b.add("Relu", a), halves(8, 1, 1)))
+    b.add("Cast", b.add("Conv", a, halves(8, 8, 1, 1)), to=onnx.TensorProto.FLOAT, name="y")
+    return b.model([1, 3, 8, 8], [1, 8, 6, 6]), {"Cast": 2, "Conv": 2, "Relu": 2, "Mul": 1}
+
+
 def linear() -> tuple[onnx.ModelProto, dict]:
     """A layer that normalises its input, as MatMul and Add."""
     b = Builder()
@@ -87,7 +112,15 @@ def linear() -> tuple[onnx.ModelProto, dict]:
     return b.model([4, 16], [4, 8]), {"Gemm": 1}
 
 
-MODELS = (split, split_in_part, position_embedding, convolution, linear)
+MODELS = (
+    split,
+    split_in_part,
+    position_embedding,
+    convolution,
+    transposed_convolution,
+    half_convolution,
+    linear,
+)
 
 
 def count(graph: onnx.GraphProto) -> Counter:
@@ -119,10 +152,12 @@ def check(tool: str, model: onnx.ModelProto, left: dict, folder: Path) -> str | 
         return f"{dict(after)} are left, not {left}"
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     inputs = {"x": np.random.default_rng(1).standard_normal(shape).astype(np.float32)}
+    half = any(t.data_type == onnx.TensorProto.FLOAT16 for t in model.graph.initializer)
+    tolerance = (HALF_RTOL, HALF_ATOL) if half else (RTOL, ATOL)
     expected = run(path, inputs, optimized=False)
     for optimized in (False, True):
         for a, b in zip(expected, run(target, inputs, optimized)):
-            if not np.allclose(a, b, RTOL, ATOL):
+            if not np.allclose(a, b, *tolerance):
                 return f"results differ by up to {np.abs(a - b).max()}"
     return None
 

@@ -24,18 +24,37 @@ struct program {
     struct text text, body;
     int at, n_constants;
     int channels, rank; /* of the last value */
+    const char *dtype;
 };
+
+static bool is_half(const char *dtype)
+{
+    return strcmp(dtype, "f16") == 0;
+}
 
 static void put_numbers(struct program *p, const char *shape, int count, int low)
 {
-    text_printf(&p->text, "  %%c%d = Constant() {value = f32[%s] [", p->n_constants++, shape);
-    for (int i = 0; i < count; i++)
-        text_printf(&p->text, "%s%g", i ? ", " : "", (double)random_int(&p->random, low, 24) / 8);
+    text_printf(&p->text, "  %%c%d = Constant() {value = %s[%s] [", p->n_constants++, p->dtype,
+                shape);
+    for (int i = 0; i < count; i++) {
+        double number = (double)random_int(&p->random, low, 24) / 8;
+        text_printf(&p->text, "%s%g", i ? ", " : "", number);
+    }
     text_puts(&p->text, "]}\n");
 }
 
-/* A constant per channel, or one for all; its number. */
-static int put_channel_constant(struct program *p, int low)
+static void put_powers(struct program *p, const char *shape, int count)
+{
+    static const char *const powers[] = {"0.25", "0.5", "1", "2", "4"};
+    text_printf(&p->text, "  %%c%d = Constant() {value = %s[%s] [", p->n_constants++, p->dtype,
+                shape);
+    for (int i = 0; i < count; i++)
+        text_printf(&p->text, "%s%s", i ? ", " : "", powers[random_int(&p->random, 0, 4)]);
+    text_puts(&p->text, "]}\n");
+}
+
+/* A constant per channel, or one for all; its number. Of halves, powers of two for what multiplies. */
+static int put_channel_constant(struct program *p, int low, bool multiplies)
 {
     char shape[64];
     bool one = random_int(&p->random, 0, 3) == 0;
@@ -43,7 +62,10 @@ static int put_channel_constant(struct program *p, int low)
         size = snprintf(shape, sizeof shape, "%d", one ? 1 : p->channels);
     for (int i = 0; i < behind; i++)
         size += snprintf(shape + size, sizeof shape - (size_t)size, ", 1");
-    put_numbers(p, shape, one ? 1 : p->channels, low);
+    if (multiplies && is_half(p->dtype))
+        put_powers(p, shape, one ? 1 : p->channels);
+    else
+        put_numbers(p, shape, one ? 1 : p->channels, low);
     return p->n_constants - 1;
 }
 
@@ -61,7 +83,7 @@ static void put_affine(struct program *p)
                     p->at, x, first, first + 1, first + 2, first + 3);
         return;
     }
-    int c = put_channel_constant(p, row == 3 ? 4 : -16);
+    int c = put_channel_constant(p, row == 3 ? 4 : -16, row == 0 || row == 3);
     bool turned = row < 2 && random_int(&p->random, 0, 1);
     if (turned)
         text_printf(&p->body, "  %%v%d = %s(%%c%d, %%v%d)\n", p->at, ops[row], c, x);
@@ -98,6 +120,25 @@ static void put_conv(struct program *p)
     p->channels = out;
 }
 
+static void put_transposed_conv(struct program *p)
+{
+    int groups = p->channels % 2 == 0 ? (int)random_int(&p->random, 1, 2) : 1;
+    int out = (int)random_int(&p->random, 1, 3), stride = (int)random_int(&p->random, 1, 2);
+    char shape[64];
+    snprintf(shape, sizeof shape, "%d, %d, 2", p->channels, out);
+    int w = p->n_constants;
+    put_numbers(p, shape, p->channels * out * 2, -16);
+    snprintf(shape, sizeof shape, "%d", out * groups);
+    put_numbers(p, shape, out * groups, -16);
+    text_printf(&p->body, "  %%v%d = ConvTranspose(%%v%d, %%c%d", p->at + 1, p->at, w);
+    if (random_int(&p->random, 0, 1))
+        text_printf(&p->body, ", %%c%d", w + 1);
+    text_printf(&p->body, ") {group = %d, strides = [%d], output_padding = [%d], pads = [%d, 0]}\n",
+                groups, stride, stride - 1, (int)random_int(&p->random, 0, 1));
+    p->at++;
+    p->channels = out * groups;
+}
+
 static void put_matrix(struct program *p)
 {
     int out = (int)random_int(&p->random, 1, 4), row = (int)random_int(&p->random, 0, 2);
@@ -119,24 +160,26 @@ static void put_matrix(struct program *p)
     }
 }
 
-static char *make_program(uint64_t seed)
+static char *make_program(uint64_t seed, const char *dtype)
 {
-    struct program p = {.random = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1}};
+    struct program p = {.random = {seed * UINT64_C(0x9e3779b97f4a7c15) + 1}, .dtype = dtype};
     p.rank = random_int(&p.random, 0, 1) ? 3 : 2;
     p.channels = (int)random_int(&p.random, 1, 4);
     text_init(&p.text, &allocator_default);
     text_init(&p.body, &allocator_default);
-    text_printf(&p.text, "graph (%%v0: f32[2, %d%s]) -> (%%y as \"y\") {\n", p.channels,
+    text_printf(&p.text, "graph (%%v0: %s[2, %d%s]) -> (%%y as \"y\") {\n", dtype, p.channels,
                 p.rank == 3 ? ", 5" : "");
     for (int n = (int)random_int(&p.random, 1, 3); n > 0; n--) {
         for (int k = (int)random_int(&p.random, 0, 3); k > 0; k--)
             put_affine(&p);
         if (p.rank == 3 && random_int(&p.random, 0, 1))
             put_pad(&p);
-        if (p.rank == 3)
-            put_conv(&p);
-        else
+        if (p.rank != 3)
             put_matrix(&p);
+        else if (random_int(&p.random, 0, 2) == 0)
+            put_transposed_conv(&p);
+        else
+            put_conv(&p);
         for (int k = (int)random_int(&p.random, 0, 3); k > 0; k--)
             put_affine(&p);
     }
@@ -148,21 +191,38 @@ static char *make_program(uint64_t seed)
     return copy;
 }
 
-static void test_random_rows(void **state)
+/* How many of the products have taken in what is beside them must be worth a test. */
+static void check_rows(const char *dtype, double tolerance)
 {
-    (void)state;
+    static const char *const products[] = {"Conv@", "ConvTranspose@", "Gemm@"};
     unsigned long count = programs_count(500);
-    int folded = 0, ran = 0;
+    const char *word = is_half(dtype) ? " = Mul@" : "BatchNormalization@";
+    int folded[3] = {0}, ran = 0;
     for (unsigned long i = 1; i <= count; i++) {
-        char *text = make_program(i);
+        char *text = make_program(i, dtype);
         ran += rewrite_check(&(const struct rewrite_check){
-            .text = text, .passes = PASSES, .size = 3, .seed = i, .tolerance = 1e-4});
-        folded += rewrite_count(text, PASSES, "BatchNormalization") <
-                  rewrite_count(text, "dead_code", "BatchNormalization");
+            .text = text, .passes = PASSES, .size = 3, .seed = i, .tolerance = tolerance});
+        bool fewer = rewrite_count(text, PASSES, word) < rewrite_count(text, "dead_code", word);
+        for (int k = 0; k < 3; k++)
+            folded[k] += fewer && rewrite_count(text, PASSES, products[k]) > 0;
         free(text);
     }
     assert_true(ran > (int)count / 2);
-    assert_true(folded > (int)count / 5);
+    for (int k = 0; k < 3; k++)
+        assert_true(folded[k] > (int)count / 100);
+}
+
+static void test_random_rows(void **state)
+{
+    (void)state;
+    check_rows("f32", 1e-4);
+}
+
+/* Every bit stays. */
+static void test_random_half_rows(void **state)
+{
+    (void)state;
+    check_rows("f16", 0);
 }
 
 /* Weights that others read are not made again where the file would grow too much. */
@@ -191,6 +251,7 @@ static void test_shared_weights(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_random_rows),
+                                       cmocka_unit_test(test_random_half_rows),
                                        cmocka_unit_test(test_shared_weights)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

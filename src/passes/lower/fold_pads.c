@@ -22,8 +22,8 @@ static bool is_zero(const struct ir_value *value)
     const struct tensor *c = value ? ir_value_constant(value) : NULL;
     if (!value)
         return true;
-    return c && (c->dtype == TSSA_FLOAT || c->dtype == TSSA_DOUBLE) && tensor_count(c) == 1 &&
-           product_number(c, 0) == 0;
+    return c && (c->dtype == TSSA_FLOAT || c->dtype == TSSA_DOUBLE || c->dtype == TSSA_FLOAT16) &&
+           tensor_count(c) == 1 && product_number(c, 0) == 0;
 }
 
 /* By how much each axis is padded, in ONNX's order; false: not by constants, or by something else. */

@@ -17,8 +17,8 @@
 static bool is_bias(const struct ir_value *value, const struct product *p)
 {
     const struct ir_type *type = value ? value->type : NULL;
-    if (!type || type->kind != TYPE_TENSOR || type->dtype != p->w->dtype || type->rank < 1 ||
-        type->rank > 2)
+    if (p->w->dtype == TSSA_FLOAT16 || !type || type->kind != TYPE_TENSOR ||
+        type->dtype != p->w->dtype || type->rank < 1 || type->rank > 2)
         return false;
     return dim_is(type->dims[type->rank - 1], p->out) &&
            (type->rank == 1 || dim_is(type->dims[0], 1));
