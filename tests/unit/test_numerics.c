@@ -231,6 +231,30 @@ static void special_values(void **state)
     }
 }
 
+/* Near 0, exp has a shorter form of the same bits. */
+VECTOR_PROCEDURE(apply_exp_near, (const float *x, float *y, int n), (x, y, n))
+{
+    for (int i = 0; i < n; i++)
+        y[i] = f32_exp_near(x[i]);
+}
+
+static void exp_near_zero(void **state)
+{
+    (void)state;
+    float x[BLOCK], y[BLOCK], z[BLOCK];
+    uint64_t step = stride() > 1 ? 97 : 1;
+    for (uint64_t bits = 0; bits <= F32_EXP_NEAR;) {
+        int n = 0;
+        for (; n < BLOCK; bits += step, n += 2) {
+            x[n] = f32_of(bits < F32_EXP_NEAR ? (uint32_t)bits : F32_EXP_NEAR);
+            x[n + 1] = -x[n];
+        }
+        apply_exp(x, y, BLOCK);
+        apply_exp_near(x, z, BLOCK);
+        assert_memory_equal(y, z, sizeof y);
+    }
+}
+
 /* ---- Powers ------------------------------------------------------------------------------------------ */
 
 VECTOR_PROCEDURE(apply_pow, (const float *x, const float *y, float *z, int n), (x, y, z, n))
@@ -420,8 +444,8 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors),       cmocka_unit_test(special_values), cmocka_unit_test(powers),
-        cmocka_unit_test(narrow_types), cmocka_unit_test(same_bits),
+        cmocka_unit_test(errors), cmocka_unit_test(special_values), cmocka_unit_test(exp_near_zero),
+        cmocka_unit_test(powers), cmocka_unit_test(narrow_types),   cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

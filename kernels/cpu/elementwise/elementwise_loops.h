@@ -56,6 +56,43 @@
         }                                                                                          \
     } while (0)
 
+/*
+ * exp of X or -|X| alone is computed with fewer operations, and the same bits, in parts all of whose elements
+ * are near 0.
+ */
+#if defined(T_IS_FLOAT32)
+#define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))
+#define OF_EXP(id) is_of_exp_##id()
+#define EXP_PART 1024
+INLINE bool are_near(const float *x, int64_t n)
+{
+    uint32_t farthest = 0;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = f32_bits(x[i]) & 0x7fffffff;
+        farthest = bits > farthest ? bits : farthest;
+    }
+    return farthest <= F32_EXP_NEAR;
+}
+#define LOOP_OF_EXP(id)                                                                            \
+    do {                                                                                           \
+        for (int64_t begin = 0, end; begin < n; begin = end) {                                     \
+            end = n - begin < EXP_PART ? n : begin + EXP_PART;                                     \
+            if (are_near(x + begin, end - begin)) {                                                \
+                INDEPENDENT                                                                        \
+                for (int64_t i = begin; i < end; i++)                                              \
+                    o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, true);                    \
+            } else {                                                                               \
+                INDEPENDENT                                                                        \
+                for (int64_t i = begin; i < end; i++)                                              \
+                    o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, false);                   \
+            }                                                                                      \
+        }                                                                                          \
+    } while (0)
+#else
+#define OF_EXP(id) false
+#define LOOP_OF_EXP(id) (void)0
+#endif
+
 #define LOOP_PARAMS                                                                                \
     (const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step,                      \
      const void *const *in, const int64_t *in_step)
@@ -77,7 +114,9 @@
 
 #define LOOPS_1(id, R)                                                                             \
     LOOP_BEGIN(id, R)                                                                              \
-    if (so == 1 && sx == 1)                                                                        \
+    if (so == 1 && sx == 1 && OF_EXP(id))                                                          \
+        LOOP_OF_EXP(id);                                                                           \
+    else if (so == 1 && sx == 1)                                                                   \
         LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform, when));                           \
     else                                                                                           \
         LOOP(id, o[i * so] = evaluate_##id(LOAD(x[i * sx]), 0, 0, uniform, when));                 \
@@ -122,10 +161,19 @@ _Static_assert(IR_VARIADIC == 255, "the macro above is named after the number");
     {                                                                                              \
         return __builtin_strstr(text, "WHEN(") != NULL;                                            \
     }                                                                                              \
+    INLINE bool is_of_exp_##id(void)                                                               \
+    {                                                                                              \
+        return __builtin_strstr(text, "EXP(X)") || __builtin_strstr(text, "EXP(NEG(ABS(X)))");     \
+    }                                                                                              \
+    INLINE R evaluate_exp_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when,         \
+                               bool near)                                                          \
+    {                                                                                              \
+        (void)X, (void)Y, (void)Z, (void)uniform, (void)when, (void)near;                          \
+        return (R)(expression);                                                                    \
+    }                                                                                              \
     INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when)             \
     {                                                                                              \
-        (void)X, (void)Y, (void)Z, (void)uniform, (void)when;                                      \
-        return (R)(expression);                                                                    \
+        return evaluate_exp_##id(X, Y, Z, uniform, when, false);                                   \
     }                                                                                              \
     LOOPS_##operands(id, R)
 #define DEFINE_EW_SAME(id, operands, expression, text) DEFINE(id, operands, T, expression, text)

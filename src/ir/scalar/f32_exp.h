@@ -70,6 +70,16 @@ SCALAR_FN float f32_exp(float x)
     return x < -104.0f ? 0.0f : y;
 }
 
+/* The bits of 87: between it and its negative n is an exponent that normal numbers have, with every fraction. */
+#define F32_EXP_NEAR 0x42ae0000
+
+/* The bits of f32_exp for -87 <= x <= 87. */
+SCALAR_FN float f32_exp_near(float x)
+{
+    float shifted, p = f32_exp_reduced(f32_exp_argument(x, &shifted));
+    return f32_of(f32_bits(p) + (f32_bits(shifted) << 23));
+}
+
 /*
  * Computed as half of it, whose power of two always exists. Near 0, where the half could be denormal: x. From
  * 2^-26 down the power does not count any more.
