@@ -46,12 +46,14 @@ static tssa_status *fuse_block(struct fuse_plan *plan, struct ir_block *block)
 
 tssa_status *pass_fuse(struct pass_context *pass)
 {
-    struct fuse_plan plan;
     if (!pass->fusion)
         return NULL;
-    tssa_status *status = fuse_plan_init(&plan, pass);
+    struct fuse_plan *plan = allocator_calloc(pass->graph->allocator, 1, sizeof *plan);
+    TRY_ALLOC(plan);
+    tssa_status *status = fuse_plan_init(plan, pass);
     if (!status)
-        status = fuse_block(&plan, pass->graph->body);
-    fuse_plan_free(&plan);
+        status = fuse_block(plan, pass->graph->body);
+    fuse_plan_free(plan);
+    allocator_free(pass->graph->allocator, plan);
     return status;
 }

@@ -16,6 +16,7 @@
 #define TSSA_PASSES_LOWER_FUSE_H
 
 #include "base/vec.h"
+#include "ir/clone.h"
 #include "ir/cost.h"
 #include "passes/pass.h"
 
@@ -30,17 +31,23 @@ struct fuse_set {
 };
 
 struct fuse_part {
-    uint32_t joined;            /* the part that it belongs to now: its own number where to none */
-    const struct ir_type *like; /* whose dims are the iteration space */
+    uint32_t joined; /* the part that it belongs to now: its own number where to none */
+    uint32_t n_ops;
+    bool is_used;               /* something that it computes */
+    struct ir_op *first, *last; /* when all are made: its ops, linked by fuse_op.next */
+};
+
+/* What is known of a part as long as it is open. */
+struct fuse_open {
+    const struct ir_op *op;       /* that it was at first */
+    const struct ir_type *like;   /* whose dims are the iteration space */
     struct cost_work work, apart; /* in one kernel, and as it is without */
-    uint32_t n_ops, n_operands;
+    uint32_t n_operands;
     uint64_t uses;          /* of what it computes, by others */
     struct fuse_set direct; /* parts of which it reads results where they are computed */
     struct fuse_set
         behind; /* parts on which it depends through something else, as far as it was known */
-    struct fuse_set before;     /* all parts on which it depends */
-    bool is_used;               /* something that it computes */
-    struct ir_op *first, *last; /* when all are made: its ops, linked by fuse_op.next */
+    struct fuse_set before; /* all parts on which it depends */
 };
 
 struct fuse_op {
@@ -52,22 +59,32 @@ struct fuse_op {
         *why; /* it is in no part, or not in that of `other`; NULL: nothing speaks against it */
     const struct ir_op *other;
     struct ir_op *next;
-    uint8_t order; /* how far it is put into order */
+    uint32_t captures; /* 1 + the first in plan->captures; 0: none */
+    uint8_t order;     /* how far it is put into order */
+};
+
+/* An op of the block of which the blocks of another read a result. */
+struct fuse_capture {
+    struct ir_op *maker;
+    uint32_t next;
 };
 
 struct fuse_plan {
     struct pass_context *pass;
     const struct pass_fusion *fusion;
     struct cost_sizes sizes;
-    uint32_t n_ops, n_values; /* before anything is made */
-    struct fuse_op *ops;      /* per op id */
-    uint32_t *readers;        /* per value id: 1 + the last part that read it from outside */
-    uint32_t *uses;           /* per value id: by others than the part that computes it */
+    uint32_t n_ops;      /* before anything is made */
+    struct fuse_op *ops; /* per op id */
+    uint32_t *readers;   /* per value id: 1 + the last part that read it from outside */
+    uint32_t *uses;      /* per value id: by others than the part that computes it */
     VEC(struct fuse_part) parts;
-    uint32_t oldest, window;             /* the first part that is open; how often it has moved */
-    const struct ir_op *open[FUSE_OPEN]; /* whose parts these were at first */
+    VEC(struct fuse_capture) captures;
+    uint32_t oldest, window; /* the first part that is open; how often it has moved */
+    struct fuse_open open[FUSE_OPEN];
+    struct ir_cloner cloner; /* of constants */
 };
 
+/* The plan is all zeros. */
 tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass);
 void fuse_plan_free(struct fuse_plan *plan);
 /* Finds the parts of a block, from parts->count on; what is in its ops' blocks is not looked at. */
@@ -76,6 +93,9 @@ tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *bloc
 uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op);
 /* Makes fuse ops of the block's parts, and puts the others around them. */
 tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
+
+/* What the blocks of the op capture of its own block, one after the other; NULL behind the last. *at is 0 at first. */
+struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at);
 
 /* The op of `block` that makes the value, or NULL. */
 static inline struct ir_op *fuse_maker(const struct ir_value *value, const struct ir_block *block)

@@ -2,7 +2,6 @@
 /* Fuse ops of parts of a block; see fuse.h. */
 #include <string.h>
 
-#include "ir/clone.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "passes/lower/fuse.h"
@@ -29,19 +28,22 @@ static uint8_t *state_of(const struct order *order, const struct ir_op *leader)
     return &order->plan->ops[leader->id].order;
 }
 
+static bool open_maker(struct order *order, struct ir_op *maker)
+{
+    struct ir_op *leader = leader_of(order, maker);
+    return *state_of(order, leader) || vec_push(&order->open, leader);
+}
+
 /* What the op needs goes first, what is needed in its blocks too. */
 static bool open_needed(struct order *order, const struct ir_op *op)
 {
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        struct ir_op *maker = fuse_maker(ir_operand(op, i), order->block);
-        struct ir_op *leader = maker ? leader_of(order, maker) : NULL;
-        if (leader && !*state_of(order, leader) && !vec_push(&order->open, leader))
+    struct ir_op *maker;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if ((maker = fuse_maker(ir_operand(op, i), order->block)) && !open_maker(order, maker))
             return false;
-    }
-    for (uint32_t b = 0; b < op->n_blocks; b++)
-        for (const struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
-            if (!open_needed(order, inner))
-                return false;
+    for (uint32_t at = 0; (maker = fuse_captured(order->plan, op, &at));)
+        if (!open_maker(order, maker))
+            return false;
     return true;
 }
 
@@ -105,10 +107,13 @@ static bool link_parts(struct fuse_plan *plan, const struct ir_block *block)
     return found;
 }
 
-/* In the order of the block, parts where their last op is, but for what is needed earlier. */
+/* Constants, then the order of the block, parts where their last op is, but for what is needed earlier. */
 static tssa_status *find_order(struct order *order)
 {
     struct fuse_plan *plan = order->plan;
+    for (struct ir_op *op = order->block->first; op; op = op->next)
+        if (ir_op_is(op, IR_OP_Constant))
+            TRY(put_in_order(order, op));
     for (struct ir_op *op = order->block->first; op && !ir_op_is(op, IR_OP_return); op = op->next) {
         const uint32_t part = fuse_part_of(plan, op);
         if (part == FUSE_NO_PART || plan->parts.data[part].last == op)
@@ -122,7 +127,7 @@ static tssa_status *find_order(struct order *order)
 struct making {
     struct pass_context *pass;
     struct ir_block *body;
-    struct ir_cloner cloner;
+    struct ir_cloner *cloner;
     VEC(struct ir_value *) operands, params; /* outside and inside; numbers stand for themselves */
     VEC(struct ir_value *) results;          /* inside */
 };
@@ -136,7 +141,7 @@ static bool is_number(const struct ir_value *value)
 /* A constant of one element, again in the block. */
 static struct ir_value *copy_number(struct making *making, const struct ir_value *value)
 {
-    struct ir_op *copy = ir_clone_op(&making->cloner, value->op);
+    struct ir_op *copy = ir_clone_op(making->cloner, value->op);
     if (!copy)
         return NULL;
     copy->results[0].type = value->type;
@@ -278,8 +283,7 @@ static tssa_status *fill(struct making *making, struct fuse_plan *plan,
 
 static tssa_status *make(struct fuse_plan *plan, uint32_t number, struct ir_op *before)
 {
-    struct making making = {.pass = plan->pass};
-    ir_cloner_init(&making.cloner, plan->pass->graph);
+    struct making making = {.pass = plan->pass, .cloner = &plan->cloner};
     vec_init(&making.operands, plan->pass->graph->allocator);
     vec_init(&making.params, plan->pass->graph->allocator);
     vec_init(&making.results, plan->pass->graph->allocator);
@@ -287,7 +291,6 @@ static tssa_status *make(struct fuse_plan *plan, uint32_t number, struct ir_op *
     vec_free(&making.results);
     vec_free(&making.params);
     vec_free(&making.operands);
-    ir_cloner_free(&making.cloner);
     return status;
 }
 

@@ -10,12 +10,13 @@
 tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass)
 {
     const struct ir_graph *graph = pass->graph;
-    *plan = (struct fuse_plan){.pass = pass,
-                               .fusion = pass->fusion,
-                               .sizes = {.size = 1024},
-                               .n_ops = graph->n_ops,
-                               .n_values = graph->n_values};
+    plan->pass = pass;
+    plan->fusion = pass->fusion;
+    plan->sizes.size = 1024;
+    plan->n_ops = graph->n_ops;
     vec_init(&plan->parts, graph->allocator);
+    vec_init(&plan->captures, graph->allocator);
+    ir_cloner_init(&plan->cloner, pass->graph);
     plan->ops = allocator_calloc(graph->allocator, graph->n_ops + 1u, sizeof *plan->ops);
     plan->readers = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->readers);
     plan->uses = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->uses);
@@ -31,6 +32,8 @@ void fuse_plan_free(struct fuse_plan *plan)
 {
     const tssa_allocator *allocator = plan->pass->graph->allocator;
     vec_free(&plan->parts);
+    vec_free(&plan->captures);
+    ir_cloner_free(&plan->cloner);
     allocator_free(allocator, plan->ops);
     allocator_free(allocator, plan->readers);
     allocator_free(allocator, plan->uses);
@@ -51,6 +54,11 @@ static uint32_t root_of(struct fuse_plan *plan, uint32_t part)
 static bool is_open(const struct fuse_plan *plan, uint32_t part)
 {
     return part != FUSE_NO_PART && part >= plan->oldest;
+}
+
+static struct fuse_open *open_part(struct fuse_plan *plan, uint32_t part)
+{
+    return &plan->open[part - plan->oldest];
 }
 
 static void add(const struct fuse_plan *plan, struct fuse_set *set, uint32_t part)
@@ -83,7 +91,7 @@ static struct fuse_set reached(struct fuse_plan *plan, const struct fuse_set *fr
         if (root == one || root == two)
             continue;
         add(plan, &all, root);
-        add_all(&all, &plan->parts.data[root].before);
+        add_all(&all, &open_part(plan, root)->before);
     }
     return all;
 }
@@ -235,7 +243,7 @@ static struct cost_work work_alone(const struct fuse_plan *plan, const struct ir
 
 /* What is behind an operand: the part that makes it, or what its maker depends on. */
 static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand,
-                        struct fuse_part *part)
+                        struct fuse_open *part)
 {
     const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
     const struct fuse_op *from = maker ? &plan->ops[maker->id] : NULL;
@@ -250,20 +258,23 @@ static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t
 static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
 {
     const uint32_t number = (uint32_t)plan->parts.count;
-    struct fuse_part part = {.joined = number, .like = op->results[0].type, .n_ops = 1};
-    part.work = own_work(plan, op);
-    part.apart = work_alone(plan, op);
-    part.uses = plan->uses[op->results[0].id];
+    const struct fuse_part part = {.joined = number, .n_ops = 1};
+    struct fuse_open *open = open_part(plan, number);
+    *open = (struct fuse_open){.op = op,
+                               .like = op->results[0].type,
+                               .work = own_work(plan, op),
+                               .apart = work_alone(plan, op),
+                               .uses = plan->uses[op->results[0].id]};
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
         if (!value)
             continue;
-        add_operand(plan, op, i, &part);
-        part.n_operands += !is_number(value) && !is_repeated(op, i);
+        add_operand(plan, op, i, open);
+        open->n_operands += !is_number(value) && !is_repeated(op, i);
     }
-    struct fuse_set both = part.behind;
-    add_all(&both, &part.direct);
-    part.before = reached(plan, &both, FUSE_NO_PART, FUSE_NO_PART);
+    struct fuse_set both = open->behind;
+    add_all(&both, &open->direct);
+    open->before = reached(plan, &both, FUSE_NO_PART, FUSE_NO_PART);
     plan->ops[op->id].part = number;
     return vec_push(&plan->parts, part) ? NULL : status_out_of_memory();
 }
@@ -314,7 +325,7 @@ static void take_edges(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
 /* Is there a way from `from` to `to` that leads through something else? */
 static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to)
 {
-    const struct fuse_part *part = &plan->parts.data[to];
+    const struct fuse_open *part = open_part(plan, to);
     const struct fuse_set direct = reached(plan, &part->direct, from, to),
                           behind = reached(plan, &part->behind, FUSE_NO_PART, FUSE_NO_PART);
     return has(plan, &direct, from) || has(plan, &behind, from);
@@ -322,9 +333,9 @@ static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to)
 
 /* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would be. */
 static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint32_t own,
-                            uint32_t other, struct fuse_part *joined)
+                            uint32_t other, struct fuse_open *joined)
 {
-    const struct fuse_part *a = &plan->parts.data[own], *b = &plan->parts.data[other];
+    const struct fuse_open *a = open_part(plan, own), *b = open_part(plan, other);
     struct edges edges = {0};
     if (leads_around(plan, own, other) || leads_around(plan, other, own))
         return "something else is computed between the two";
@@ -349,7 +360,6 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     if (cost_seconds(machine, &joined->work) > before * LEAST_LOSS)
         return "it would take longer";
     joined->apart = joined->work;
-    joined->n_ops += b->n_ops;
     joined->n_operands += b->n_operands - edges.operands;
     joined->uses += b->uses - edges.uses;
     add_all(&joined->direct, &b->direct);
@@ -360,16 +370,18 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
 
 /* Part `own` takes in `other`, and who depends on one of them depends on both. */
 static void join(struct fuse_plan *plan, uint32_t own, uint32_t other,
-                 const struct fuse_part *joined)
+                 const struct fuse_open *joined)
 {
-    struct fuse_part *parts = plan->parts.data;
-    parts[own] = *joined;
-    parts[other].joined = own;
-    for (uint32_t i = plan->oldest; i < plan->parts.count; i++) {
-        if (i == own || (!has(plan, &parts[i].before, own) && !has(plan, &parts[i].before, other)))
+    const uint32_t n = (uint32_t)plan->parts.count - plan->oldest;
+    *open_part(plan, own) = *joined;
+    plan->parts.data[own].n_ops += plan->parts.data[other].n_ops;
+    plan->parts.data[other].joined = own;
+    for (uint32_t i = 0; i < n; i++) {
+        struct fuse_set *before = &plan->open[i].before;
+        if (plan->oldest + i == own || (!has(plan, before, own) && !has(plan, before, other)))
             continue;
-        add_all(&parts[i].before, &joined->before);
-        add(plan, &parts[i].before, own);
+        add_all(before, &joined->before);
+        add(plan, before, own);
     }
 }
 
@@ -383,7 +395,7 @@ static uint32_t maker_part(struct fuse_plan *plan, const struct ir_op *op, uint3
 
 static const char *join_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t other)
 {
-    struct fuse_part joined;
+    struct fuse_open joined;
     const uint32_t own = root_of(plan, plan->ops[op->id].part);
     const char *why = own == other ? NULL : try_join(plan, op, own, other, &joined);
     if (own == other || why)
@@ -422,30 +434,62 @@ static void close_parts(struct fuse_plan *plan)
 {
     const uint32_t n = (uint32_t)plan->parts.count - plan->oldest;
     for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < plan->open[i]->n_operands; k++)
-            if (ir_operand(plan->open[i], k) && is_read(plan->open[i], k))
-                join_reader(plan, plan->open[i], k);
+        for (uint32_t k = 0; k < plan->open[i].op->n_operands; k++)
+            if (ir_operand(plan->open[i].op, k) && is_read(plan->open[i].op, k))
+                join_reader(plan, plan->open[i].op, k);
     plan->oldest = (uint32_t)plan->parts.count;
     plan->window++;
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------------- */
 
-/* What an op in no part depends on, in its blocks too. */
-static void find_past(struct fuse_plan *plan, const struct ir_op *op, const struct ir_block *block,
+struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at)
+{
+    *at = *at ? plan->captures.data[*at - 1].next : plan->ops[op->id].captures;
+    return *at ? plan->captures.data[*at - 1].maker : NULL;
+}
+
+/* Notes with each op of the block in whose blocks a result is read that it is. Constants, which depend on nothing, are
+ * many there, and come first in any order. */
+static tssa_status *note_captures(struct fuse_plan *plan, struct ir_op *maker)
+{
+    const struct ir_block *block = maker->parent;
+    if (ir_op_is(maker, IR_OP_Constant))
+        return NULL;
+    for (uint32_t i = 0; i < maker->n_results; i++)
+        for (const struct ir_use *use = maker->results[i].uses; use; use = use->next) {
+            const struct ir_op *user = use->user;
+            while (user->parent != block)
+                user = user->parent->owner;
+            uint32_t *first = &plan->ops[user->id].captures;
+            if (user == use->user)
+                continue;
+            if (!vec_push(&plan->captures, ((struct fuse_capture){maker, *first})))
+                return status_out_of_memory();
+            *first = (uint32_t)plan->captures.count;
+        }
+    return NULL;
+}
+
+static void add_maker(const struct fuse_plan *plan, const struct ir_op *maker,
                       struct fuse_set *past)
 {
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_op *maker = fuse_maker(ir_operand(op, i), block);
-        const struct fuse_op *from = maker ? &plan->ops[maker->id] : NULL;
-        if (from && is_open(plan, from->part))
-            add(plan, past, root_of(plan, from->part));
-        else if (from && from->part == FUSE_NO_PART && from->window == plan->window)
-            add_all(past, &from->past);
-    }
-    for (uint32_t b = 0; b < op->n_blocks; b++)
-        for (const struct ir_op *inner = op->blocks[b]->first; inner; inner = inner->next)
-            find_past(plan, inner, block, past);
+    const struct fuse_op *from = &plan->ops[maker->id];
+    if (is_open(plan, from->part))
+        add(plan, past, from->part);
+    else if (from->part == FUSE_NO_PART && from->window == plan->window)
+        add_all(past, &from->past);
+}
+
+/* What an op in no part depends on, in its blocks too. */
+static void find_past(const struct fuse_plan *plan, const struct ir_op *op, struct fuse_set *past)
+{
+    const struct ir_op *maker;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if ((maker = fuse_maker(ir_operand(op, i), op->parent)))
+            add_maker(plan, maker, past);
+    for (uint32_t at = 0; (maker = fuse_captured(plan, op, &at));)
+        add_maker(plan, maker, past);
 }
 
 static tssa_status *plan_op(struct fuse_plan *plan, const struct ir_op *op)
@@ -457,12 +501,11 @@ static tssa_status *plan_op(struct fuse_plan *plan, const struct ir_op *op)
         if (!ir_op_is_pure(op)) /* nothing is moved across effects */
             close_parts(plan);
         own->window = plan->window;
-        find_past(plan, op, op->parent, &own->past);
+        find_past(plan, op, &own->past);
         return NULL;
     }
     if (plan->parts.count - plan->oldest == FUSE_OPEN)
         close_parts(plan);
-    plan->open[plan->parts.count - plan->oldest] = op;
     TRY(add_part(plan, op));
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && is_read(op, i))
@@ -474,10 +517,11 @@ tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *bloc
 {
     for (uint32_t i = 0; i < block->n_params; i++)
         plan->uses[block->params[i]->id] = count_uses(block->params[i]);
-    for (const struct ir_op *op = block->first; op && !ir_op_is(op, IR_OP_return); op = op->next) {
+    for (struct ir_op *op = block->first; op && !ir_op_is(op, IR_OP_return); op = op->next) {
         for (uint32_t i = 0; i < op->n_results; i++)
             plan->uses[op->results[i].id] = count_uses(&op->results[i]);
         TRY(plan_op(plan, op));
+        TRY(note_captures(plan, op));
     }
     close_parts(plan);
     return NULL;
