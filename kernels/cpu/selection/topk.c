@@ -5,6 +5,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/selection/rank.h"
+#include "kernels/cpu/selection/topk_floats.h"
 
 struct topk {
     int64_t axis;
@@ -55,6 +56,28 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
+static void run_floats(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    const int64_t step = w->lines.inner;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t from = i / step * w->lines.n * step + i % step,
+                to = i / step * w->k * step + i % step;
+        const float *x = (const float *)w->in->data + from;
+        const struct float_line line = {x, w->lines.n, step, w->topk->largest};
+        const uint64_t *chosen = topk_floats(&line, w->k, scratch);
+        float *values = w->values ? (float *)w->values->data + to : NULL;
+        int64_t *indices = w->indices ? (int64_t *)w->indices->data + to : NULL;
+        for (int64_t k = 0; k < w->k; k++) {
+            int64_t index = (int64_t)(uint32_t)chosen[k];
+            if (values)
+                values[k * step] = x[index * step];
+            if (indices)
+                indices[k * step] = index;
+        }
+    }
+}
+
 static tssa_status *run(struct kernel_args *args)
 {
     const struct topk *topk = args->state;
@@ -76,8 +99,12 @@ static tssa_status *run(struct kernel_args *args)
     struct work work = {topk, lines_along(in, axis), k, in, values, indices};
     if (k == 0)
         return NULL;
-    return parts_for(args, work.lines.outer * work.lines.inner, work.lines.n * 8,
-                     (size_t)work.lines.n * sizeof(struct ranked), run_lines, &work);
+    int64_t lines = work.lines.outer * work.lines.inner;
+    size_t bytes;
+    if (in->dtype == TSSA_FLOAT && topk_floats_scratch(work.lines.n, k, &bytes))
+        return parts_for(args, lines, work.lines.n * 2, bytes, run_floats, &work);
+    return parts_for(args, lines, work.lines.n * 8, (size_t)work.lines.n * sizeof(struct ranked),
+                     run_lines, &work);
 }
 
 extern const struct kernel cpu_kernel_topk;
