@@ -11,6 +11,7 @@
 #include "kernels/cpu/lib/window.h"
 #include "kernels/cpu/window/pool.h"
 #include "kernels/cpu/window/pool_rows.h"
+#include "kernels/cpu/window/pool_taps.h"
 
 struct pool_state {
     struct window_attrs attrs;
@@ -132,10 +133,13 @@ struct work {
     const struct pool_state *state;
     const struct window *window;
     const struct tensor *in, *out;
-    int64_t *indices;             /* MaxPool's second result; NULL where not wanted */
-    double lowest;                /* what an empty window has as its maximum */
-    double *counts;               /* AveragePool: elements per window */
-    const struct pool_rows *rows; /* how float32 is computed; NULL: as all types are */
+    int64_t *indices; /* MaxPool's second result; NULL where not wanted */
+    double lowest;    /* what an empty window has as its maximum */
+    double *counts;   /* AveragePool: elements per window */
+    float *divisors;  /* the same in float32, infinity for none: the sum over it is 0 */
+    /* How float32 is computed; both NULL: as all types are. */
+    const struct pool_taps *taps;
+    const struct pool_rows *rows;
 };
 
 static void max_planes(void *context, void *scratch, int64_t begin, int64_t end)
@@ -197,6 +201,21 @@ static void average_rows(void *context, void *scratch, int64_t begin, int64_t en
 {
     const struct work *w = context;
     pool_rows_average(w->rows, w->counts, (const float *)w->in->data + begin * w->window->in_count,
+                      (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
+}
+
+static void max_taps(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    pool_taps_max(w->taps, (const float *)w->in->data + begin * w->window->in_count,
+                  (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
+}
+
+static void average_taps(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    pool_taps_average(w->taps, w->divisors,
+                      (const float *)w->in->data + begin * w->window->in_count,
                       (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
 }
 
@@ -274,7 +293,9 @@ static tssa_status *run_planes(struct kernel_args *args, struct work *work, part
     if (!size_add((size_t)w->in_count, (size_t)w->out_count, &elements) ||
         !size_mul(elements, sizeof(double), &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %zu elements is too large", (size_t)w->in_count);
-    if (work->rows)
+    if (work->taps)
+        bytes = work->taps->scratch;
+    else if (work->rows)
         bytes = work->rows->scratch;
     int64_t planes = dims_product(work->in->dims, 0, 2), cost;
     if (!i64_mul(w->out_count, w->kernel_count, &cost))
@@ -312,10 +333,18 @@ static tssa_status *run_max(struct kernel_args *args)
     work.lowest = work.in->dtype == TSSA_UINT8  ? 0
                   : work.in->dtype == TSSA_INT8 ? INT8_MIN
                                                 : -INFINITY;
+    struct pool_taps taps;
     struct pool_rows rows;
-    if (work.in->dtype == TSSA_FLOAT && !work.indices && pool_rows_plan(&window, &rows))
+    parts_body body = max_planes;
+    bool narrow = work.in->dtype == TSSA_FLOAT && !work.indices;
+    if (narrow && pool_taps_plan(&window, &taps)) {
+        work.taps = &taps;
+        body = max_taps;
+    } else if (narrow && pool_rows_plan(&window, &rows)) {
         work.rows = &rows;
-    return run_planes(args, &work, work.rows ? max_rows : max_planes);
+        body = max_rows;
+    }
+    return run_planes(args, &work, body);
 }
 
 static bool is_whole(const struct window *w)
@@ -335,16 +364,23 @@ static tssa_status *run_average(struct kernel_args *args)
     if (window.out_count == 0 || !work.out)
         return NULL;
     size_t bytes;
-    if (!size_mul((size_t)window.out_count, sizeof(double), &bytes))
+    if (!size_mul((size_t)window.out_count, sizeof(double) + sizeof(float), &bytes))
         return ERROR(TSSA_LIMIT, "too many windows");
     struct buffer *counts;
     TRY(kernel_scratch(args, bytes, &counts));
     work.counts = counts->data;
+    work.divisors = (float *)(void *)(work.counts + window.out_count);
     count_windows(&window, work.state->include_pad, work.counts);
     parts_body body = average_planes;
+    struct pool_taps taps;
     struct pool_rows rows;
     if (work.in->dtype == TSSA_FLOAT && is_whole(&window)) {
         body = average_whole;
+    } else if (work.in->dtype == TSSA_FLOAT && pool_taps_plan(&window, &taps)) {
+        for (int64_t i = 0; i < window.out_count; i++)
+            work.divisors[i] = work.counts[i] > 0 ? (float)work.counts[i] : INFINITY;
+        work.taps = &taps;
+        body = average_taps;
     } else if (work.in->dtype == TSSA_FLOAT && pool_rows_plan(&window, &rows)) {
         work.rows = &rows;
         body = average_rows;

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * With strides, neighbouring windows read columns that are not neighbours: those of one remainder by the stride
+ * are copied one behind the other, so that vectors are loaded as they lie.
+ */
+#include "kernels/cpu/window/pool_taps.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clones.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Results are computed so many at a time; what is behind a row's end is overwritten by the next one. */
+#define BLOCK 16
+/* Rows that are copied and folded while they are in the cache. */
+#define STRIP 8
+
+/* ---- Plan ----------------------------------------------------------------------------------------- */
+
+static void make_taps(struct pool_taps *taps)
+{
+    const struct window *w = taps->window;
+    const int last = w->rank - 1;
+    int64_t tap[WINDOW_MAX_RANK] = {0};
+    taps->n_columns = w->kernel[last];
+    taps->n_rows = w->kernel_count / w->kernel[last];
+    for (int64_t c = 0; c < taps->n_columns; c++) {
+        int64_t at = c * w->dilation[last];
+        taps->columns[c] = at % w->stride[last] * taps->pitch + at / w->stride[last];
+    }
+    for (int64_t r = 0; r < taps->n_rows; r++) {
+        int64_t row = 0;
+        for (int i = 0; i < last; i++)
+            row = row * taps->plane[i] + tap[i] * w->dilation[i];
+        taps->window_rows[r] = row * taps->blocks * BLOCK;
+        for (int i = last - 1; i >= 0 && ++tap[i] == w->kernel[i]; i--)
+            tap[i] = 0;
+    }
+}
+
+bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
+{
+    const int last = w->rank - 1;
+    *taps = (struct pool_taps){.window = w, .rows = 1};
+    if (w->kernel_count > POOL_TAPS)
+        return false;
+    for (int i = 0; i < w->rank; i++) {
+        taps->plane[i] = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
+        if (i < last && !i64_mul(taps->rows, taps->plane[i], &taps->rows))
+            return false;
+    }
+    taps->pitch = (taps->plane[last] + w->stride[last] - 1) / w->stride[last];
+    taps->row_length = taps->pitch * w->stride[last];
+    taps->blocks = (w->out[last] + BLOCK - 1) / BLOCK;
+    int64_t folded;
+    if (!i64_mul(taps->rows, taps->blocks * BLOCK, &folded) || folded > 4 * w->in_count + 65536 ||
+        taps->row_length > 4 * w->in_count + 65536)
+        return false;
+    /* The rows of a strip, what vectors reach behind them, all rows folded, and a row of results. */
+    taps->scratch =
+        (size_t)(STRIP * taps->row_length + BLOCK + folded + taps->blocks * BLOCK) * sizeof(float);
+    make_taps(taps);
+    return true;
+}
+
+/* ---- Copies --------------------------------------------------------------------------------------- */
+
+#define LANES 8
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+/* Sums of all that was copied: NaN where something was, or, of no consequence but for time, infinities of both signs
+ * or numbers as large. */
+struct seen {
+    lanes a, b;
+};
+
+INLINE void copy_block(const float *x, struct seen *seen, float *to)
+{
+    lanes a, b;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + LANES, sizeof b);
+    memcpy(to, &a, sizeof a);
+    memcpy(to + LANES, &b, sizeof b);
+    seen->a += a;
+    seen->b += b;
+}
+
+/* The same, columns of even numbers and of odd ones. */
+INLINE void split_block(const float *x, struct seen *seen, float *even, float *odd)
+{
+    lanes a, b, result;
+    memcpy(&a, x, sizeof a);
+    memcpy(&b, x + LANES, sizeof b);
+    result = __builtin_shufflevector(a, b, 0, 2, 4, 6, 8, 10, 12, 14);
+    memcpy(even, &result, sizeof result);
+    result = __builtin_shufflevector(a, b, 1, 3, 5, 7, 9, 11, 13, 15);
+    memcpy(odd, &result, sizeof result);
+    seen->a += a;
+    seen->b += b;
+}
+
+/* n columns of a row, of which the first is column `at` of the padded row. What does not fill a block is copied
+ * together with what comes before it. */
+INLINE void copy_columns(const float *restrict x, int64_t n, int64_t step, int64_t pitch,
+                         int64_t at, struct seen *seen, float *restrict row)
+{
+    if (step == 1 && n >= BLOCK) {
+        for (int64_t i = 0; i + BLOCK < n; i += BLOCK)
+            copy_block(x + i, seen, row + at + i);
+        copy_block(x + n - BLOCK, seen, row + at + n - BLOCK);
+    } else if (step == 2 && n >= 2 * LANES) {
+        float *even = row + at % 2 * pitch + at / 2;
+        float *odd = row + (at + 1) % 2 * pitch + (at + 1) / 2;
+        int64_t last = n / 2 - LANES;
+        for (int64_t i = 0; i < last; i += LANES)
+            split_block(x + 2 * i, seen, even + i, odd + i);
+        split_block(x + 2 * last, seen, even + last, odd + last);
+        if (n % 2) {
+            even[n / 2] = x[n - 1];
+            seen->a += x[n - 1];
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            row[(at + i) % step * pitch + (at + i) / step] = x[i];
+            seen->a += x[i];
+        }
+    }
+}
+
+/* The row of the input that row number `row` of the padded plane is; -1: none. */
+INLINE int64_t source_row(const struct pool_taps *taps, int64_t row)
+{
+    const struct window *w = taps->window;
+    int64_t source = 0, scale = 1;
+    for (int d = w->rank - 2; d >= 0; d--) {
+        int64_t at = row - w->pad_begin[d];
+        if (d > 0) {
+            at = row % taps->plane[d] - w->pad_begin[d];
+            row /= taps->plane[d];
+        }
+        if (at < 0 || at >= w->in[d])
+            return -1;
+        source += at * scale;
+        scale *= w->in[d];
+    }
+    return source;
+}
+
+/* Rows [first, first + n) of a padded plane, whose columns beyond the input's stay as they are. False: none has a
+ * NaN. */
+VECTOR_FUNCTION(bool, copy_rows,
+                (const struct pool_taps *taps, const float *in, int64_t first, int64_t n,
+                 float neutral, float *to),
+                (taps, in, first, n, neutral, to))
+{
+    const struct window *w = taps->window;
+    const int last = w->rank - 1;
+    const int64_t begin = w->pad_begin[last], room = taps->plane[last] - begin;
+    const int64_t inside = room < w->in[last] ? room : w->in[last];
+    struct seen seen = {{0}, {0}};
+    for (int64_t r = first; r < first + n; r++, to += taps->row_length) {
+        int64_t source = inside > 0 ? source_row(taps, r) : -1;
+        if (source >= 0)
+            copy_columns(in + source * w->in[last], inside, w->stride[last], taps->pitch, begin,
+                         &seen, to);
+        for (int64_t i = 0; source < 0 && i < taps->row_length; i++)
+            to[i] = neutral;
+    }
+    float sums[LANES], sum = 0;
+    seen.a += seen.b;
+    memcpy(sums, &seen.a, sizeof sums);
+    for (int l = 0; l < LANES; l++)
+        sum += sums[l];
+    return sum != sum;
+}
+
+/* ---- Folds ---------------------------------------------------------------------------------------- */
+
+INLINE float max_of(float y, float x)
+{
+    return x > y ? x : y;
+}
+
+INLINE float max_or_nan(float y, float x)
+{
+    return x > y || x != x ? x : y;
+}
+
+INLINE float sum_of(float y, float x)
+{
+    return y + x;
+}
+
+/* Rows of `n` numbers, `pitch` apart, folded at these offsets; results are rows too. */
+struct rows {
+    int64_t n, count, pitch, to_pitch;
+    int64_t n_offsets;
+    const int64_t *offsets;
+    float neutral;
+};
+
+/* Three at a time, of which the first are the odd ones. */
+#define FOLD_ROWS(name, fold)                                                                      \
+    VECTOR_PROCEDURE(name, (const struct rows *rows, const float *restrict x, float *restrict y),  \
+                     (rows, x, y))                                                                 \
+    {                                                                                              \
+        const int64_t n = rows->n / BLOCK * BLOCK, odd = (rows->n_offsets + 2) % 3 + 1;            \
+        const float neutral = rows->neutral;                                                       \
+        for (int64_t r = 0; r < rows->count; r++, x += rows->pitch, y += rows->to_pitch) {         \
+            const int64_t *at = rows->offsets;                                                     \
+            const float *a = x + at[0], *b = x + at[odd > 1], *c = x + at[odd - 1];                \
+            if (odd == 3)                                                                          \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = fold(fold(fold(neutral, a[i]), b[i]), c[i]);                            \
+            else if (odd == 2)                                                                     \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = fold(fold(neutral, a[i]), b[i]);                                        \
+            else                                                                                   \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = fold(neutral, a[i]);                                                    \
+            for (int64_t k = odd; k < rows->n_offsets; k += 3) {                                   \
+                a = x + at[k];                                                                     \
+                b = x + at[k + 1];                                                                 \
+                c = x + at[k + 2];                                                                 \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = fold(fold(fold(y[i], a[i]), b[i]), c[i]);                               \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
+FOLD_ROWS(max_rows, max_of) /* one instruction, but loses what is no number */
+FOLD_ROWS(max_or_nan_rows, max_or_nan)
+FOLD_ROWS(sum_rows, sum_of)
+
+typedef void (*fold_fn)(const struct rows *rows, const float *x, float *y);
+
+/* Rows of results along the last axis but one, `rows->count` of them. `room`: elements that may be written. */
+static void fold_results(struct rows *rows, fold_fn fold, const float *x, float *y, int64_t room,
+                         float *spare)
+{
+    const int64_t count = rows->count, n = rows->to_pitch;
+    int64_t fit = room < rows->n ? 0 : (room - rows->n) / n + 1;
+    fit = fit < count ? fit : count;
+    rows->count = fit;
+    fold(rows, x, y);
+    rows->count = 1;
+    for (int64_t r = fit; r < count; r++) {
+        fold(rows, x + r * rows->pitch, spare);
+        memcpy(y + r * n, spare, (size_t)n * sizeof *y);
+    }
+    rows->count = count;
+}
+
+/* The two folds: of what has no NaN, and of everything; they may be the same. */
+struct folds {
+    fold_fn numbers, all;
+    float neutral;
+};
+
+/* strip: rows that are neutral, but for what an earlier plane has left. */
+static void fold_plane(const struct pool_taps *taps, const struct folds *folds, const float *in,
+                       float *strip, float *y)
+{
+    const struct window *w = taps->window;
+    const int last = w->rank - 1;
+    const int64_t n = taps->blocks * BLOCK;
+    float *folded = strip + STRIP * taps->row_length + BLOCK, *spare = folded + taps->rows * n;
+    bool any = false;
+    struct rows columns = {
+        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral};
+    for (int64_t r = 0; r < taps->rows; r += STRIP) {
+        columns.count = taps->rows - r < STRIP ? taps->rows - r : STRIP;
+        bool nan = copy_rows(taps, in, r, columns.count, folds->neutral, strip);
+        (nan ? folds->all : folds->numbers)(&columns, strip, folded + r * n);
+        any |= nan;
+    }
+    int64_t at[WINDOW_MAX_RANK] = {0}, count = last ? w->out[last - 1] : 1;
+    struct rows rows = {n,
+                        count,
+                        (last ? w->stride[last - 1] : 0) * n,
+                        w->out[last],
+                        taps->n_rows,
+                        taps->window_rows,
+                        folds->neutral};
+    for (int64_t done = 0; done < w->out_count; done += count * w->out[last]) {
+        int64_t first = 0;
+        for (int i = 0; i < last; i++)
+            first = first * taps->plane[i] + at[i] * w->stride[i];
+        fold_results(&rows, any ? folds->all : folds->numbers, folded + first * n, y + done,
+                     w->out_count - done, spare);
+        for (int i = last - 2; i >= 0 && ++at[i] == w->out[i]; i--)
+            at[i] = 0;
+    }
+}
+
+/* ---- Planes --------------------------------------------------------------------------------------- */
+
+VECTOR_PROCEDURE(divide, (float *restrict y, const float *restrict divisors, int64_t n),
+                 (y, divisors, n))
+{
+    for (int64_t i = 0; i < n; i++)
+        y[i] /= divisors[i];
+}
+
+static void fold_planes(const struct pool_taps *taps, const struct folds *folds,
+                        const float *divisors, const float *in, float *out, int64_t planes,
+                        float *strip)
+{
+    const struct window *w = taps->window;
+    for (int64_t i = 0; i < STRIP * taps->row_length + BLOCK; i++)
+        strip[i] = folds->neutral;
+    for (; planes > 0; planes--, in += w->in_count, out += w->out_count) {
+        fold_plane(taps, folds, in, strip, out);
+        if (divisors)
+            divide(out, divisors, w->out_count);
+    }
+}
+
+void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, int64_t planes,
+                   void *scratch)
+{
+    const struct folds folds = {max_rows, max_or_nan_rows, -INFINITY};
+    fold_planes(taps, &folds, NULL, in, out, planes, scratch);
+}
+
+void pool_taps_average(const struct pool_taps *taps, const float *divisors, const float *in,
+                       float *out, int64_t planes, void *scratch)
+{
+    const struct folds folds = {sum_rows, sum_rows, 0};
+    fold_planes(taps, &folds, divisors, in, out, planes, scratch);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Windows of few elements over float32 planes, many neighbouring ones at a time: the elements of each row of
+ * a window are folded from left to right, then its rows.
+ */
+#ifndef TSSA_KERNELS_CPU_WINDOW_POOL_TAPS_H
+#define TSSA_KERNELS_CPU_WINDOW_POOL_TAPS_H
+
+#include <stddef.h>
+
+#include "kernels/cpu/lib/window.h"
+
+#define POOL_TAPS 64 /* elements of a window, at most */
+
+/* Rows are copied into the middle of neutral elements, columns sorted by their remainder by the stride. */
+struct pool_taps {
+    const struct window *window;
+    int64_t plane[WINDOW_MAX_RANK]; /* sizes of what windows read, padding included */
+    int64_t pitch;      /* between a row's columns of one remainder and those of the next one */
+    int64_t row_length; /* between rows of the copy */
+    int64_t rows;       /* of the copy */
+    int64_t blocks;     /* of results, that a row of them takes */
+    size_t scratch;     /* bytes that planes need */
+    /* Where a window's columns lie in a row, and its rows among the rows. */
+    int64_t n_columns, columns[POOL_TAPS], n_rows, window_rows[POOL_TAPS];
+};
+
+/* False: windows of another kind, or a copy that is too large. There are windows. */
+bool pool_taps_plan(const struct window *window, struct pool_taps *taps);
+
+/* The maximum of each window of so many planes; a NaN is one. -INFINITY where a window is empty. */
+void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, int64_t planes,
+                   void *scratch);
+/* The sum of each window, taken in float32, over divisors[...] of the plane. */
+void pool_taps_average(const struct pool_taps *taps, const float *divisors, const float *in,
+                       float *out, int64_t planes, void *scratch);
+
+#endif
