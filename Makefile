@@ -33,6 +33,7 @@ test-real: build ## run real exported models and compare (DIR=folder)
 
 nightly: build venv ## what takes too long for every change: 150,000 random programs, functions of all floats
 	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics
+	TSSA_FLOAT_STRIDE=1 $(BUILD)/tests/test_numerics_f64
 	TSSA_PROGRAMS=100000 $(BUILD)/tests/test_random_imperative
 	build/venv/bin/python tests/differential.py $(BUILD)/libtssa.so --programs 50000 --progress
 

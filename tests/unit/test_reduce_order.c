@@ -15,6 +15,7 @@
 #include "common/op_run.h"
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
+#include "ir/scalar/f64_log.h"
 
 #define ROUNDS 500
 #define LANES 32
@@ -61,7 +62,7 @@ static double before(const struct sum *s, double x)
 
 static double log_of(const struct sum *s, double x)
 {
-    return s->is_double ? log(x) : (double)f32_log((float)x);
+    return s->is_double ? f64_log(x) : (double)f32_log((float)x);
 }
 
 static double after(const struct sum *s, double a, double count)

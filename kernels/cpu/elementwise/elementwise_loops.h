@@ -6,11 +6,12 @@
  *     T_DTYPE      its number, TSSA_FLOAT
  *     T_TABLE      the table to fill, ew_loops_f32
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
- *     T_IS_FLOAT32 for float: functions of our own (ir/scalar), compiled once per instruction set
+ *     T_IS_FLOAT32 for float, whose functions are of their own
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  *
  * and includes this file. The scalar operations of ir/scalar.def are functions with the names that the
- * rows use. A row is compiled for every type; the table drops what the row's element types exclude.
+ * rows use. A row is compiled for every type, those of floats once per instruction set; the table drops what the
+ * row's element types exclude.
  */
 #include "base/clones.h"
 #include "kernels/cpu/elementwise/elementwise.h"
@@ -96,7 +97,7 @@ INLINE bool are_near(const float *x, int64_t n)
 #define LOOP_PARAMS                                                                                \
     (const struct ew_uniform *shared, int64_t n, void *out, int64_t out_step,                      \
      const void *const *in, const int64_t *in_step)
-#if defined(T_IS_FLOAT32)
+#if defined(T_IS_FLOAT)
 #define LOOP_FUNCTION(name)                                                                        \
     VECTOR_PROCEDURE(name, LOOP_PARAMS, (shared, n, out, out_step, in, in_step))
 #else

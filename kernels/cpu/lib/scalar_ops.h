@@ -5,7 +5,7 @@
  *
  *     T            the C type of an element
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
- *     T_IS_FLOAT32 for float: functions of our own (ir/scalar)
+ *     T_IS_FLOAT32 for float: its own functions of ir/scalar; other types take those of double
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  */
 #include <math.h>
@@ -15,6 +15,11 @@
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f32_trig.h"
 #include "ir/scalar/f32_wide.h"
+#include "ir/scalar/f64_exp.h"
+#include "ir/scalar/f64_inverse.h"
+#include "ir/scalar/f64_log.h"
+#include "ir/scalar/f64_pow.h"
+#include "ir/scalar/f64_trig.h"
 
 #define INLINE static inline __attribute__((always_inline, unused))
 #define UNARY(NAME, expression)                                                                    \
@@ -198,24 +203,24 @@ FUNCTION(SQRT, sqrt)
 /* ---- Functions ------------------------------------------------------------------------------------ */
 
 #if defined(T_IS_FLOAT32)
-#define C_OR_OWN(NAME, name) UNARY(NAME, f32_##name(a))
+#define OWN(NAME, name) UNARY(NAME, f32_##name(a))
 #else
-#define C_OR_OWN(NAME, name) FUNCTION(NAME, name)
+#define OWN(NAME, name) FUNCTION(NAME, f64_##name)
 #endif
-C_OR_OWN(EXP, exp)
-C_OR_OWN(EXPM1, expm1)
-C_OR_OWN(LOG, log)
-C_OR_OWN(LOG1P, log1p)
-C_OR_OWN(ERF, erf)
-C_OR_OWN(SIN, sin)
-C_OR_OWN(COS, cos)
-C_OR_OWN(TAN, tan)
-C_OR_OWN(ASIN, asin)
-C_OR_OWN(ACOS, acos)
-C_OR_OWN(ATAN, atan)
-C_OR_OWN(SINH, sinh)
-C_OR_OWN(COSH, cosh)
-C_OR_OWN(TANH, tanh)
-C_OR_OWN(ASINH, asinh)
-C_OR_OWN(ACOSH, acosh)
-C_OR_OWN(ATANH, atanh)
+OWN(EXP, exp)
+OWN(EXPM1, expm1)
+OWN(LOG, log)
+OWN(LOG1P, log1p)
+OWN(ERF, erf)
+OWN(SIN, sin)
+OWN(COS, cos)
+OWN(TAN, tan)
+OWN(ASIN, asin)
+OWN(ACOS, acos)
+OWN(ATAN, atan)
+OWN(SINH, sinh)
+OWN(COSH, cosh)
+OWN(TANH, tanh)
+OWN(ASINH, asinh)
+OWN(ACOSH, acosh)
+OWN(ATANH, atanh)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/recurrent/activation.h"
 
-#include <math.h>
 #include <strings.h>
 
 #include "base/clones.h"
 #include "ir/scalar/f32_exp.h"
+#include "ir/scalar/f64_exp.h"
 
 /* ---- Functions that no operator is ---------------------------------------------------------------- */
 
@@ -21,17 +21,15 @@
         to[i * out_step] = expression;                                                             \
     }
 #define OWN(name, narrow, wide)                                                                    \
-    VECTOR_PROCEDURE(name##_f32, OWN_PARAMS, (uniform, n, out, out_step, in, in_step))             \
-    {                                                                                              \
-        OWN_LOOP(float, narrow)                                                                    \
-    }                                                                                              \
-    static void name##_f64 OWN_PARAMS                                                              \
+    VECTOR_PROCEDURE(name##_f32, OWN_PARAMS, (uniform, n, out, out_step, in, in_step)){            \
+        OWN_LOOP(float, narrow)} VECTOR_PROCEDURE(name##_f64, OWN_PARAMS,                          \
+                                                  (uniform, n, out, out_step, in, in_step))        \
     {                                                                                              \
         OWN_LOOP(double, wide)                                                                     \
     }
 
 OWN(affine, alpha *x + beta, alpha *x + beta)
-OWN(scaled_tanh, alpha *f32_tanh(beta *x), alpha *tanh(beta *x))
+OWN(scaled_tanh, alpha *f32_tanh(beta *x), alpha *f64_tanh(beta *x))
 /* The operator of this name leaves x = alpha out. */
 OWN(thresholded_relu, x >= alpha ? x : 0, x >= alpha ? x : 0)
 

@@ -52,6 +52,11 @@ SCALAR_FN float f32_fma(float a, float b, float c)
     return __builtin_fmaf(a, b, c);
 }
 
+SCALAR_FN double f64_fma(double a, double b, double c)
+{
+    return __builtin_fma(a, b, c);
+}
+
 SCALAR_FN float f32_abs(float x)
 {
     return f32_of(f32_bits(x) & 0x7fffffff);

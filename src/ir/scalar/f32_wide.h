@@ -108,14 +108,4 @@ SCALAR_FN float f32_pow(float x, float y)
     return f32_of(f32_choose(f32_mask(y == 0.5f), f32_bits(root), bits));
 }
 
-/* The same in double, for what is no such product by the C library. */
-SCALAR_FN double f64_pow(double x, double y)
-{
-    return y == 2     ? x * x
-           : y == 3   ? x * x * x
-           : y == -1  ? 1 / x
-           : y == 0.5 ? (x == -(double)INFINITY ? (double)INFINITY : sqrt(x) + 0)
-                      : pow(x, y);
-}
-
 #endif
