@@ -74,11 +74,12 @@ static bool find_range(struct ir_op *op, int64_t size, struct slice *slice)
     return slice->start < slice->end;
 }
 
-/* Shapes are left to the operators that all runtimes follow when they infer shapes. */
+/* Shapes are left to the operators that all runtimes follow when they infer shapes. What only a write read that
+ * was just put together is no slice any more. */
 static bool find_slice(struct ir_op *op, int64_t *axis, struct slice *slice)
 {
     int64_t size;
-    if (!ir_op_is(op, IR_OP_Slice) && !ir_op_is(op, IR_OP_Gather))
+    if ((!ir_op_is(op, IR_OP_Slice) && !ir_op_is(op, IR_OP_Gather)) || !op->results[0].uses)
         return false;
     const struct ir_value *base = ir_operand(op, 0);
     if (lower_rank(base) < 1 || base->known || op->results[0].known ||
