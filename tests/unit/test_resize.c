@@ -112,6 +112,51 @@ static void test_interpolation(void **state)
             }
 }
 
+/* Float32 is read and stored as it lies: the bits are those of the same in double, rounded, for any axes. */
+static void test_float_is_double(void **state)
+{
+    (void)state;
+    enum { MOST = 3 * 9 * 9 * 200 };
+    static float x[MOST];
+    static double wide[MOST];
+    struct random random = {17};
+    for (int round = 0; round < 300; round++) {
+        int rank = (int)random_int(&random, 1, 4);
+        int64_t dims[4], sizes[4], count = 1;
+        for (int i = 0; i < rank; i++) {
+            dims[i] = random_int(&random, 1, i == 0 ? 3 : i < 3 ? 9 : round % 9 ? 9 : 200);
+            sizes[i] = random_int(&random, 0, 1) ? dims[i] : random_int(&random, 1, 17);
+            count *= dims[i];
+        }
+        random_floats(x, (size_t)count, (uint32_t)round);
+        for (int64_t i = 0; i < count; i++) {
+            int64_t special = random_int(&random, 0, 50);
+            x[i] = special == 0 ? NAN : special == 1 ? INFINITY : special < 9 ? -0.0f : x[i];
+            wide[i] = (double)x[i];
+        }
+        struct op_run runs[2];
+        for (int i = 0; i < 2; i++) {
+            op_begin(&runs[i], IR_OP_Resize, 19);
+            op_string(&runs[i], "mode", round % 2 ? "cubic" : "linear");
+            op_string(&runs[i], "coordinate_transformation_mode", coordinate_names[round % 6]);
+            op_int(&runs[i], "antialias", round / 6 % 2);
+            op_add(&runs[i], i ? TSSA_DOUBLE : TSSA_FLOAT, rank, dims, i ? (const void *)wide : x);
+            op_absent(&runs[i]);
+            op_absent(&runs[i]);
+            op_add(&runs[i], TSSA_INT64, 1, (const int64_t[]){rank}, sizes);
+            op_go(&runs[i]);
+        }
+        for (size_t i = 0; i < tensor_count(&runs[0].outputs[0].tensor); i++) {
+            float actual = ((const float *)runs[0].outputs[0].tensor.data)[i],
+                  expected = (float)((const double *)runs[1].outputs[0].tensor.data)[i];
+            if (!(isnan(actual) && isnan(expected)))
+                assert_memory_equal(&actual, &expected, sizeof actual);
+        }
+        op_close(&runs[0]);
+        op_close(&runs[1]);
+    }
+}
+
 static double naive_round(const char *mode, double x)
 {
     double low = floor(x);
@@ -325,10 +370,11 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolation),   cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_nearest_doubles), cmocka_unit_test(test_nearest_axes),
-        cmocka_unit_test(test_policies),        cmocka_unit_test(test_crop),
-        cmocka_unit_test(test_bytes),           cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_interpolation), cmocka_unit_test(test_float_is_double),
+        cmocka_unit_test(test_nearest),       cmocka_unit_test(test_nearest_doubles),
+        cmocka_unit_test(test_nearest_axes),  cmocka_unit_test(test_policies),
+        cmocka_unit_test(test_crop),          cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of many elements (pool_taps.h has those of few) over float32 planes, many neighbouring ones at a time: the operations of pool.c, which computes in
- * double and for all types, on each element in the same order, and so the same bits.
+ * Windows of many elements over float32 planes (pool_taps.h has those of few), many neighbouring ones at a
+ * time: the operations of pool.c, which computes in double and for all types, on each element in the same order,
+ * and so the same bits.
  */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H

@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/window/resample.h"
+#include "kernels/cpu/window/resample_pass.h"
 #include "kernels/cpu/window/resize_nearest.h"
 
 enum policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER };
@@ -218,78 +219,6 @@ static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *i
 
 /* ---- Linear and cubic ----------------------------------------------------------------------------- */
 
-struct pass {
-    const struct resample_table *table;
-    const double *from;
-    double *to;
-    int64_t in, out, inner;
-    double extrapolation;
-};
-
-/* Rows of `inner` elements, [outer, out] of them. */
-static void pass_rows(void *context, void *scratch, int64_t begin, int64_t end)
-{
-    const struct pass *p = context;
-    const struct resample_table *t = p->table;
-    (void)scratch;
-    for (int64_t row = begin; row < end; row++) {
-        int64_t outer = row / p->out, o = row % p->out;
-        double *to = p->to + row * p->inner;
-        const double *from = p->from + outer * p->in * p->inner;
-        for (int64_t i = 0; i < p->inner; i++)
-            to[i] = t->outside[o] ? p->extrapolation : 0;
-        for (int64_t k = 0; k < t->taps && !t->outside[o]; k++) {
-            double weight = t->weight[o * t->taps + k];
-            const double *x = from + t->index[o * t->taps + k] * p->inner;
-            for (int64_t i = 0; weight != 0 && i < p->inner; i++)
-                to[i] += weight * x[i];
-        }
-    }
-}
-
-/* The same along the last axis, where rows are single elements. */
-static void pass_elements(void *context, void *scratch, int64_t begin, int64_t end)
-{
-    const struct pass *p = context;
-    const struct resample_table *t = p->table;
-    (void)scratch;
-    int64_t outer = begin / p->out, o = begin % p->out;
-    for (int64_t i = begin; i < end; i++) {
-        const double *from = p->from + outer * p->in, *weight = t->weight + o * t->taps;
-        const int64_t *index = t->index + o * t->taps;
-        double sum = 0;
-        for (int64_t k = 0; k < t->taps; k++)
-            sum += weight[k] != 0 ? weight[k] * from[index[k]] : 0;
-        p->to[i] = t->outside[o] ? p->extrapolation : sum;
-        if (++o == p->out) {
-            o = 0;
-            outer++;
-        }
-    }
-}
-
-/* dims: the tensor's in *buffer; axis d becomes that of the table. */
-static tssa_status *run_pass(struct kernel_args *args, const struct resample_table *table, int rank,
-                             int64_t *dims, int d, int64_t out, struct buffer **buffer)
-{
-    const struct resize *state = args->state;
-    struct buffer *to;
-    int64_t outer = dims_product(dims, 0, d), inner = dims_product(dims, d + 1, rank), rows;
-    size_t bytes;
-    if (!i64_mul(outer, out, &rows) || !size_mul((size_t)rows, (size_t)inner, &bytes) ||
-        !size_mul(bytes, sizeof(double), &bytes))
-        return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
-    TRY(kernel_scratch(args, bytes, &to));
-    struct pass pass = {table, (*buffer)->data,     to->data, dims[d], out,
-                        inner, state->extrapolation};
-    parts_body body = inner == 1 ? pass_elements : pass_rows;
-    tssa_status *status = parts_for(args, rows, inner * table->taps * 2, 0, body, &pass);
-    buffer_release(*buffer);
-    *buffer = to;
-    dims[d] = out;
-    return status;
-}
-
 /* Integers are rounded, half to even, and stay within the type's range. */
 static void store_result(const struct tensor *out, double *values)
 {
@@ -307,22 +236,81 @@ static void store_result(const struct tensor *out, double *values)
     store_doubles(out, 0, 1, count, values);
 }
 
+/* Scratch memory for `pass`'s result in double. */
+static tssa_status *pass_buffer(struct kernel_args *args, const struct resample_pass *pass,
+                                struct buffer **buffer)
+{
+    int64_t rows;
+    size_t bytes;
+    if (!i64_mul(pass->outer, pass->out, &rows) ||
+        !size_mul((size_t)rows, (size_t)pass->inner, &bytes) ||
+        !size_mul(bytes, sizeof(double), &bytes))
+        return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
+    return kernel_scratch(args, bytes, buffer);
+}
+
+/* The axes in the order of their passes: those that shrink first. */
+static int order_passes(int rank, const struct resample_axis *axes,
+                        const struct resample_table *tables, int *order)
+{
+    int count = 0;
+    for (int grow = 0; grow < 2; grow++)
+        for (int d = 0; d < rank; d++)
+            if (tables[d].index && (axes[d].out > axes[d].in) == grow)
+                order[count++] = d;
+    return count;
+}
+
+/* From `values`, doubles, or where there are none from the input itself to the result itself, which are float32 or
+ * double; between two passes values are doubles. */
+static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in,
+                               const struct tensor *out, const struct resample_axis *axes,
+                               const struct resample_table *tables, struct buffer **values)
+{
+    const struct resize *state = args->state;
+    const bool direct = *values == NULL, narrow = direct && in->dtype == TSSA_FLOAT;
+    int64_t dims[TSSA_MAX_RANK];
+    int order[TSSA_MAX_RANK], count = order_passes(in->rank, axes, tables, order);
+    memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
+    tssa_status *status = NULL;
+    for (int i = 0; i < count && !status; i++) {
+        const int d = order[i];
+        struct buffer *to = NULL;
+        struct resample_pass pass = {.table = &tables[d],
+                                     .from = *values ? (*values)->data : in->data,
+                                     .from_float = narrow && i == 0,
+                                     .to_float = narrow && i == count - 1,
+                                     .outer = dims_product(dims, 0, d),
+                                     .in = dims[d],
+                                     .out = axes[d].out,
+                                     .inner = dims_product(dims, d + 1, in->rank),
+                                     .extrapolation = state->extrapolation};
+        if (!direct || i < count - 1)
+            status = pass_buffer(args, &pass, &to);
+        pass.to = to ? to->data : out->data;
+        if (!status)
+            status = resample_pass_run(args, &pass);
+        buffer_release(*values);
+        *values = to;
+        dims[d] = axes[d].out;
+    }
+    return status;
+}
+
 static tssa_status *interpolate(struct kernel_args *args, const struct tensor *in,
                                 const struct tensor *out, const struct resample_axis *axes,
                                 const struct resample_table *tables)
 {
-    struct buffer *buffer;
-    int64_t dims[TSSA_MAX_RANK];
-    memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
-    TRY(doubles_of(args, in, &buffer));
-    tssa_status *status = NULL;
-    for (int grow = 0; grow < 2; grow++)
-        for (int d = 0; d < in->rank && !status; d++)
-            if (tables[d].index && (axes[d].out > axes[d].in) == grow)
-                status = run_pass(args, &tables[d], in->rank, dims, d, axes[d].out, &buffer);
-    if (!status)
-        store_result(out, buffer->data);
-    buffer_release(buffer);
+    struct buffer *values = NULL;
+    int order[TSSA_MAX_RANK];
+    bool direct = (in->dtype == TSSA_FLOAT || in->dtype == TSSA_DOUBLE) &&
+                  order_passes(in->rank, axes, tables, order) > 0;
+    if (!direct)
+        TRY(doubles_of(args, in, &values));
+    tssa_status *status = run_passes(args, in, out, axes, tables, &values);
+    if (!status && !direct)
+        store_result(out, values->data);
+    buffer_release(values);
     return status;
 }
 
