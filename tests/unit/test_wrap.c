@@ -24,9 +24,9 @@
 #include "common/random_programs.h"
 #include "common/rewrite_check.h"
 #include "common/test_device.h"
+#include "ir/element.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
-#include "passes/analysis/element.h"
 #include "runtime/executor.h"
 
 /* ---- A program that has run ----------------------------------------------------------------------- */

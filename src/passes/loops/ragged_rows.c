@@ -17,9 +17,9 @@
  *
  * A source that is shorter than the part it is written to is no error any more: its last row is repeated.
  */
+#include "ir/element.h"
 #include "ir/infer.h"
 #include "ir/rule.h"
-#include "passes/analysis/element.h"
 #include "passes/analysis/loops.h"
 #include "passes/lower/lower.h"
 

@@ -3,8 +3,8 @@
 #ifndef TSSA_PASSES_RECOVER_RECOVER_H
 #define TSSA_PASSES_RECOVER_RECOVER_H
 
+#include "ir/element.h"
 #include "ir/rule.h"
-#include "passes/analysis/element.h"
 #include "passes/pass.h"
 
 /* A rule that is being put together. */

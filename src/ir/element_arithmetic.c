@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of what arithmetic computes and generators make. */
+#include "ir/element_reader.h"
 #include "ir/infer.h"
 #include "ir/wrap.h"
-#include "passes/analysis/element_reader.h"
 
 /* ---- Elementwise ops ------------------------------------------------------------------------------ */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements of constant tensors: grids are affine in the place. */
-#include "passes/analysis/element_reader.h"
+#include "ir/element_reader.h"
 
 /* Where a place is in a constant, as numbers: offset + sum of steps[i] * coordinate i. */
 struct path {

@@ -2,8 +2,8 @@
 /* Elements of what is moved: each is one of an operand, at another place. */
 #include <string.h>
 
+#include "ir/element_reader.h"
 #include "ir/infer.h"
-#include "passes/analysis/element_reader.h"
 
 /* ---- Movement ops --------------------------------------------------------------------------------- */
 

@@ -13,8 +13,8 @@
  *
  * Nothing here changes the graph. What is proven holds in every run that gets this far.
  */
-#ifndef TSSA_PASSES_ANALYSIS_ELEMENT_H
-#define TSSA_PASSES_ANALYSIS_ELEMENT_H
+#ifndef TSSA_IR_ELEMENT_H
+#define TSSA_IR_ELEMENT_H
 
 #include "ir/ir.h"
 

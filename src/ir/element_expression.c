@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Expressions of coordinates, and how small and large they get. */
+#include "ir/element_reader.h"
 #include "ir/infer.h"
 #include "ir/wrap.h"
-#include "passes/analysis/element_reader.h"
 
 /* ---- Expressions ---------------------------------------------------------------------------------- */
 

@@ -4,10 +4,10 @@
  *
  * A function returns false when there is no answer, or when memory ran out (reader->out_of_memory).
  */
-#ifndef TSSA_PASSES_ANALYSIS_ELEMENT_READER_H
-#define TSSA_PASSES_ANALYSIS_ELEMENT_READER_H
+#ifndef TSSA_IR_ELEMENT_READER_H
+#define TSSA_IR_ELEMENT_READER_H
 
-#include "passes/analysis/element.h"
+#include "ir/element.h"
 
 struct reader {
     struct ir_graph *graph;

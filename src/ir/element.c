@@ -2,7 +2,7 @@
 /* Element functions: a question about an element is moved from an op's result to its operands. */
 #include <string.h>
 
-#include "passes/analysis/element_reader.h"
+#include "ir/element_reader.h"
 
 /* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
 #define BUDGET 128

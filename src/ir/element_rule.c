@@ -2,9 +2,9 @@
 /* Elements of accesses: the place goes back through the steps of the rule. */
 #include <string.h>
 
+#include "ir/element_reader.h"
 #include "ir/infer.h"
 #include "ir/rule.h"
-#include "passes/analysis/element_reader.h"
 
 /* A place in a region, on its way back through the steps of a rule. */
 struct place {
