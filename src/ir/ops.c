@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/rule_draft.h"
 
 #define ONNX ""
 #define ONNX_ML "ai.onnx.ml"
@@ -13,7 +14,7 @@
 
 static const struct ir_op_info op_table[IR_OP_COUNT] = {
 #define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,      \
-            types_, rule_, ew_)                                                                    \
+            types_, inference_, ew_, rule_)                                                        \
     [IR_OP_##id_] = {.id = IR_OP_##id_,                                                            \
                      .domain = domain_,                                                            \
                      .name = name_,                                                                \
@@ -25,17 +26,23 @@ static const struct ir_op_info op_table[IR_OP_COUNT] = {
                      .cls = IR_CLASS_##class_,                                                     \
                      .flags = flags_,                                                              \
                      .types = types_,                                                              \
-                     .infer = infer_##rule_,                                                       \
-                     .ew = ew_},
+                     .infer = infer_##inference_,                                                  \
+                     .ew = ew_,                                                                    \
+                     .rule = rule_},
 #define OP(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,       \
-           types_, rule_, kernel_)                                                                 \
+           types_, inference_, kernel_)                                                            \
     ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
-        rule_, NULL)
+        inference_, NULL, NULL)
+#define MOVE(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,     \
+             types_, inference_, kernel_, rule_)                                                   \
+    ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
+        inference_, NULL, movement_##rule_)
 #define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
     ROW(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,            \
-        elementwise_##result_, &ew_table[EW_INDEX_##id_])
+        elementwise_##result_, &ew_table[EW_INDEX_##id_], NULL)
 #include "ir/ops.def"
 #undef OP
+#undef MOVE
 #undef EW
 };
 

@@ -4,29 +4,8 @@
 #define TSSA_PASSES_RECOVER_RECOVER_H
 
 #include "ir/element.h"
-#include "ir/rule.h"
+#include "ir/rule_draft.h"
 #include "passes/pass.h"
-
-/* A rule that is being put together. */
-struct rule_draft {
-    uint32_t n_steps, n_params, n_operands;
-    bool full; /* something did not fit: no rule */
-    struct rule_step steps[RULE_MAX_STEPS];
-    struct rule_param params[4 * RULE_MAX_STEPS];
-    struct ir_value *operands[RULE_MAX_STEPS];
-};
-
-/* Adds a step whose params are numbers. */
-void draft_step(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const int64_t *params);
-/* Adds a step with an axis and one more param, which is `value`: select, gather, mask. */
-void draft_step_value(struct rule_draft *draft, enum rule_kind kind, int64_t axis,
-                      struct ir_value *value);
-void draft_select(struct rule_draft *draft, int64_t axis, int64_t index);
-void draft_slice(struct rule_draft *draft, int64_t axis, int64_t start, int64_t end, int64_t step);
-/* Adds the steps of another op's rule, and its operands. */
-void draft_rule(struct rule_draft *draft, const struct ir_op *op);
-/* A permutation; none when it changes nothing. */
-void draft_permute(struct rule_draft *draft, int rank, const int64_t *perm);
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
 
@@ -73,10 +52,6 @@ tssa_status *recover_write_listed(struct pass_context *pass, struct ir_op *op,
 
 /* Each raises one op, if it can. */
 typedef tssa_status *(*recover_fn)(struct pass_context *pass, struct ir_op *op);
-
-/* The steps that an op which only rearranges its first operand stands for; false: it is none, or they
- * are not known. */
-bool recover_movement(const struct ir_op *op, struct rule_draft *draft);
 
 tssa_status *recover_scatter_nd(struct pass_context *pass, struct ir_op *op);
 tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *op);

@@ -22,7 +22,7 @@ static bool read_permutation(const struct ir_value *value, int64_t *perm, struct
         return false;
     if (ir_op_is(op, IR_OP_access))
         draft_rule(&draft, op);
-    else if (!recover_movement(op, &draft))
+    else if (!rule_of_movement(op, &draft))
         return false;
     if (draft.full || draft.n_steps != 1 || draft.steps[0].kind != RULE_PERMUTE)
         return false;
@@ -143,7 +143,7 @@ static const struct dim *slice_place(struct ir_graph *graph, const struct ir_op 
     struct rule_draft draft = {0};
     if (ir_op_is(op, IR_OP_access))
         draft_rule(&draft, op);
-    else if (!recover_movement(op, &draft))
+    else if (!rule_of_movement(op, &draft))
         return NULL;
     const struct rule_param *params = draft.params;
     if (draft.full || draft.n_steps != 1 || draft.steps[0].kind != RULE_SLICE ||

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which steps an op that only moves elements stands for. One op gives one step, where that is possible:
- * lowering gives the same op back. */
+/* The `rule` column of the op table; see rule_draft.h. */
 #include <string.h>
 
 #include "ir/infer.h"
-#include "passes/recover/recover.h"
+#include "ir/rule_draft.h"
 
-typedef bool (*movement_fn)(const struct ir_op *op, struct rule_draft *draft);
+#define MOVEMENT(name) bool movement_##name(const struct ir_op *op, struct rule_draft *draft)
+
+static bool is_ranked(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_TENSOR && value->type->rank >= 0;
+}
 
 static const struct ir_type *base_type(const struct ir_op *op)
 {
@@ -61,13 +65,13 @@ static bool gather_one(const struct ir_op *op, int axis, struct rule_draft *draf
     return true;
 }
 
-static bool move_gather(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(gather)
 {
     int axis;
     int64_t given = ir_attr_int(op, "axis", 0);
     struct ir_value *index = ir_operand(op, 1);
     int rank = base_type(op)->rank;
-    if (!recover_is_ranked(index) || given < -rank || given >= rank)
+    if (!is_ranked(index) || given < -rank || given >= rank)
         return false;
     axis = (int)(given < 0 ? given + rank : given);
     if (has_one_element(index))
@@ -77,7 +81,7 @@ static bool move_gather(const struct ir_op *op, struct rule_draft *draft)
 }
 
 /* Only a condition as long as the axis is a mask: a shorter one is allowed. */
-static bool move_compress(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(compress)
 {
     const struct ir_attr *attr = ir_attr(op, "axis");
     const struct ir_type *base = base_type(op);
@@ -86,7 +90,7 @@ static bool move_compress(const struct ir_op *op, struct rule_draft *draft)
     if ((!attr && base->rank != 1) || axis < -base->rank || axis >= base->rank)
         return false;
     axis += axis < 0 ? base->rank : 0;
-    if (!recover_is_ranked(condition) || condition->type->rank != 1 ||
+    if (!is_ranked(condition) || condition->type->rank != 1 ||
         condition->type->dtype != TSSA_BOOL || condition->type->dims[0] != base->dims[axis])
         return false;
     draft_step_value(draft, RULE_MASK, axis, condition);
@@ -107,7 +111,7 @@ static bool read_slice(const struct ir_op *op, struct slice *slice)
     size_t n;
     int rank = base_type(op)->rank;
     const struct ir_value *starts = ir_operand(op, 1);
-    if (!recover_is_ranked(starts) || starts->type->rank != 1 ||
+    if (!is_ranked(starts) || starts->type->rank != 1 ||
         !dim_is_const(starts->type->dims[0], &length) || length > rank)
         return false;
     slice->count = (size_t)length;
@@ -197,10 +201,10 @@ static bool slice_axis(const struct ir_op *op, const struct slice *slice, size_t
     return true;
 }
 
-static bool move_slice(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(slice)
 {
     struct slice slice;
-    if (!ir_operand(op, 1) || !ir_operand(op, 2) || !recover_is_ranked(ir_operand(op, 2)) ||
+    if (!ir_operand(op, 1) || !ir_operand(op, 2) || !is_ranked(ir_operand(op, 2)) ||
         !read_slice(op, &slice))
         return false;
     for (size_t i = 0; i < slice.count; i++)
@@ -211,7 +215,7 @@ static bool move_slice(const struct ir_op *op, struct rule_draft *draft)
 
 /* ---- Axes ----------------------------------------------------------------------------------------- */
 
-static bool move_transpose(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(transpose)
 {
     int64_t perm[TSSA_MAX_RANK];
     size_t n;
@@ -253,7 +257,7 @@ static bool step_of_axes(const struct ir_op *op, enum rule_kind kind, int rank,
     return true;
 }
 
-static bool move_squeeze(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(squeeze)
 {
     const struct ir_type *type = base_type(op);
     int64_t axes[TSSA_MAX_RANK];
@@ -270,7 +274,7 @@ static bool move_squeeze(const struct ir_op *op, struct rule_draft *draft)
     return true;
 }
 
-static bool move_unsqueeze(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(unsqueeze)
 {
     int rank = op->results[0].type->rank;
     return rank >= 0 && step_of_axes(op, RULE_UNSQUEEZE, rank, draft);
@@ -279,7 +283,7 @@ static bool move_unsqueeze(const struct ir_op *op, struct rule_draft *draft)
 /* ---- Shapes --------------------------------------------------------------------------------------- */
 
 /* A reshape to the result's dims: numbers, but for one that is the rest. */
-static bool to_result_shape(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(result_shape)
 {
     const struct ir_type *type = op->results[0].type;
     int64_t dims[TSSA_MAX_RANK];
@@ -309,7 +313,7 @@ static const struct dim *count_elements(struct dim_table *dims, const struct ir_
 
 /* The one dim that is not a number must be what is left in every run: the model says so with -1, or the
  * numbers of elements do. Else a shape that does not fit would no longer be refused. */
-static bool move_reshape(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(reshape)
 {
     struct dim_table *dims = &op->parent->graph->dims;
     const struct ir_known *shape = infer_known(op, 1);
@@ -321,11 +325,11 @@ static bool move_reshape(const struct ir_op *op, struct rule_draft *draft)
     if (!has_rest &&
         count_elements(dims, base_type(op)) != count_elements(dims, op->results[0].type))
         return false;
-    return to_result_shape(op, draft);
+    return movement_result_shape(op, draft);
 }
 
 /* Dims that stay as they are need not be numbers. */
-static bool move_expand(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(expand)
 {
     const struct ir_type *from = base_type(op), *type = op->results[0].type;
     const struct ir_known *shape = infer_known(op, 1);
@@ -347,13 +351,13 @@ static bool move_expand(const struct ir_op *op, struct rule_draft *draft)
 }
 
 /* A list may be repeated as often as only a run can tell. */
-static bool move_tile(const struct ir_op *op, struct rule_draft *draft)
+MOVEMENT(tile)
 {
     int64_t counts[IR_KNOWN_MAX];
     size_t n;
     if (!infer_const_ints(op, 1, counts, &n)) {
         struct ir_value *repeats = ir_operand(op, 1);
-        if (base_type(op)->rank != 1 || !recover_is_ranked(repeats) || !has_one_element(repeats))
+        if (base_type(op)->rank != 1 || !is_ranked(repeats) || !has_one_element(repeats))
             return false;
         draft_step(draft, RULE_TILE, 1, (const int64_t[]){0});
         if (draft->full)
@@ -368,16 +372,8 @@ static bool move_tile(const struct ir_op *op, struct rule_draft *draft)
     return true;
 }
 
-static const movement_fn movements[IR_OP_COUNT] = {
-    [IR_OP_Gather] = move_gather,   [IR_OP_Compress] = move_compress,
-    [IR_OP_Slice] = move_slice,     [IR_OP_Transpose] = move_transpose,
-    [IR_OP_Squeeze] = move_squeeze, [IR_OP_Unsqueeze] = move_unsqueeze,
-    [IR_OP_Reshape] = move_reshape, [IR_OP_Flatten] = to_result_shape,
-    [IR_OP_Expand] = move_expand,   [IR_OP_Tile] = move_tile,
-};
-
-bool recover_movement(const struct ir_op *op, struct rule_draft *draft)
+bool rule_of_movement(const struct ir_op *op, struct rule_draft *draft)
 {
-    movement_fn move = movements[op->info->id];
-    return move && recover_is_ranked(ir_operand(op, 0)) && move(op, draft) && !draft->full;
+    ir_rule_fn rule = op->info->rule;
+    return rule && is_ranked(ir_operand(op, 0)) && rule(op, draft) && !draft->full;
 }
