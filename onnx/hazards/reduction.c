@@ -55,3 +55,18 @@ bool reduction_read(const struct ir_op *op, struct reduction *reduction)
     }
     return true;
 }
+
+void reduction_write_sum(struct hazard_rewrite *rewrite, const struct ir_op *op,
+                         const struct reduction *reduction)
+{
+    const struct ir_value *value = ir_operand(op, 0);
+    for (int i = reduction->n_axes;
+         i-- > 0;) { /* the last one first: the others stay where they are */
+        const struct ir_value *const sums[] = {value, hazard_int(rewrite, 0, reduction->axes[i])};
+        value = hazard_emit(rewrite, IR_OP_CumSum, reduction->dtype, 2, sums);
+        const struct ir_value *const last[] = {
+            value, hazard_int(rewrite, reduction->keepdims ? 1 : 0, -1)};
+        value = hazard_emit(rewrite, IR_OP_Gather, reduction->dtype, 2, last);
+        hazard_set_int(rewrite, "axis", reduction->axes[i]);
+    }
+}

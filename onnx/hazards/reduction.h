@@ -3,7 +3,7 @@
 #ifndef TSSA_ONNX_HAZARDS_REDUCTION_H
 #define TSSA_ONNX_HAZARDS_REDUCTION_H
 
-#include "ir/ir.h"
+#include "onnx/hazard.h"
 
 struct reduction {
     tssa_dtype dtype;
@@ -17,5 +17,8 @@ struct reduction {
 
 /* Of int32 and int64 alone, over axes that are known; of an exact op (ir.h), whose axes are never empty. */
 bool reduction_read(const struct ir_op *op, struct reduction *reduction);
+/* Writes a ReduceSum, of which there is one element at least, as the last element of a CumSum. */
+void reduction_write_sum(struct hazard_rewrite *rewrite, const struct ir_op *op,
+                         const struct reduction *reduction);
 
 #endif

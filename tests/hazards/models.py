@@ -7,7 +7,7 @@ Each function gives a model that ONNX Runtime computes as the standard says, and
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto, helper
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
 
 Example = tuple[ModelProto, dict[str, np.ndarray]]
 
@@ -288,8 +288,35 @@ def gather_elements() -> Example:
     }
 
 
+def count() -> Example:
+    """How many numbers of a list are positive."""
+    body = graph(
+        "body",
+        [
+            node("Identity", ["c"], ["more"]),
+            node("Gather", ["x", "i"], ["e"]),
+            node("Greater", ["e", "zero"], ["positive"]),
+            node("Cast", ["positive"], ["one"], to=TensorProto.INT64),
+            node("Add", ["s", "one"], ["next"]),
+        ],
+        [value("i", np.int64, []), value("c", np.bool_, []), value("s", np.int64, [])],
+        [value("more", np.bool_, []), value("next", np.int64, [])],
+    )
+    return model(
+        [
+            number("none", 0),
+            node("Constant", [], ["zero"], value_float=0.0),
+            node("Shape", ["x"], ["shape"]),
+            node("Squeeze", ["shape"], ["m"]),
+            node("Loop", ["m", "", "none"], ["y"], body=body),
+        ],
+        [value("x", np.float32, ["M"])],
+        [value("y", np.int64, [])],
+    ), {"x": np.sin(np.arange(100_000, dtype=np.float32))}
+
+
 # What takes too long: the operators of the file with the way around, and without.
-SLOW = {"gather_elements": ("GatherElements", "Gather")}
+SLOW = {"gather_elements": ("GatherElements", "Gather"), "count": ("CumSum", "ReduceSum")}
 
 MODELS: dict[str, Callable[[], Example]] = {
     f.__name__: f
@@ -305,5 +332,6 @@ MODELS: dict[str, Callable[[], Example]] = {
         integer_reduced_extreme,
         where_zero_sign,
         gather_elements,
+        count,
     )
 }
