@@ -497,10 +497,15 @@ TSSA_API tssa_status *tssa_model_print(const tssa_model *model,
 
 typedef struct tssa_session tssa_session;
 
+/* The names of the devices that sessions may run on, by number, the default one first; NULL after the last. */
+TSSA_API const char *tssa_device_name(size_t index);
+
 typedef struct tssa_session_options {
     size_t struct_size;
-    const char *device; /* NULL or "cpu" */
-    int profile;        /* record a duration and a count per step; see tssa_session_profile */
+    /* NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data does not
+     * tell them, and hold zeros; see tssa_session_counts. */
+    const char *device;
+    int profile; /* record a duration and a count per step; see tssa_session_profile */
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */
@@ -598,6 +603,19 @@ typedef struct tssa_library_info {
 } tssa_library_info;
 
 TSSA_API tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info);
+
+/* What the latest run asked of a device that counts instead of computing ("null"). */
+typedef struct tssa_session_work {
+    uint64_t launches;      /* of kernels */
+    uint64_t library_calls; /* products, convolutions and the like */
+    uint64_t bytes;         /* that these read and wrote in the device's memory */
+    uint64_t allocations;   /* of the device's memory; of a run like the one before none */
+    uint64_t copies;        /* between the host's memory and the device's */
+    uint64_t copied_bytes;
+} tssa_session_work;
+
+/* TSSA_UNSUPPORTED where the session's device computes. Before the first run all are 0. */
+TSSA_API tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work);
 
 #ifdef __cplusplus
 }

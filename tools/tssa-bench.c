@@ -202,6 +202,8 @@ static enum exit_code measure(struct job *job)
         job->subjects[i].run_peak = tssa_context_memory_peak(job->subjects[i].context);
         if (!status)
             status = subject_read_memory(&job->subjects[i]);
+        if (!status)
+            status = subject_read_work(&job->subjects[i]);
     }
     if (!status)
         status = results_make(&job->lanes, &job->arguments, &job->results);

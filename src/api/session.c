@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tssa_session: a plan, and the run states that its concurrent runs take turns with. */
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "api/handles.h"
@@ -11,6 +12,8 @@
 
 struct tssa_session {
     struct tssa_model *model;
+    struct device_context own;     /* of a device other than the context's */
+    struct device_context *device; /* that or the context's */
     struct plan *plan;
     bool profiled;
     atomic_bool stop;
@@ -18,6 +21,7 @@ struct tssa_session {
     VEC(struct run *) idle;
     struct step_profile *profile; /* sums over finished runs; NULL: off */
     struct run_memory last;       /* of the run that ended last */
+    struct device_counts counts;  /* of the same */
     size_t peak;                  /* the most that one held */
 };
 
@@ -29,7 +33,7 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
 /* Once per context: its sessions all miss the same. */
 static void note_library(struct tssa_context *context, const struct plan *plan)
 {
-    const struct device *device = plan->device->device;
+    const struct device *device = plan->host->device;
     if (context->log && plan->asks_library && !device->has_library() &&
         !atomic_flag_test_and_set(&context->library_missed))
         context_miss_plugin(context, device->library_plugin, device->library_missed);
@@ -39,13 +43,54 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
                                  const tssa_session_options *options)
 {
     const tssa_allocator *allocator = &model->context->allocator;
-    TRY(plan_create(model->graph, &model->context->device, &session->plan));
+    TRY(plan_create(model->graph, session->device, &session->plan));
     if (!options->profile)
         return NULL;
     session->profile =
         allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
     TRY_ALLOC(session->profile);
     return NULL;
+}
+
+static void open_device(struct tssa_session *session, struct tssa_context *context,
+                        const struct device *device)
+{
+    session->device = &context->device;
+    if (device == context->device.device)
+        return;
+    device_context_open(&session->own, device, &context->allocator, &context->team);
+    session->own.host = &context->device;
+    session->device = &session->own;
+}
+
+static void close_device(struct tssa_session *session)
+{
+    if (session->device == &session->own)
+        device_context_close(&session->own);
+}
+
+static tssa_status *refuse_device(const char *name)
+{
+    char names[256];
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; device_at(i) && used < sizeof names; i++)
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                 device_at(i)->name);
+    return ERROR(TSSA_UNSUPPORTED, "there is no device \"%s\": this build has %s", name, names);
+}
+
+/* What runs elsewhere than was asked for. */
+static void note_lacked(struct tssa_context *context, const struct plan *plan)
+{
+    char text[256];
+    if (!plan->spaces.n_lacked)
+        return;
+    ir_op_describe(plan->spaces.lacked, text, sizeof text);
+    context_log(context, TSSA_LOG_INFO,
+                "session: device %s lacks %u operators, which run on %s: the first is %s",
+                plan->device->device->name, (unsigned)plan->spaces.n_lacked,
+                plan->host->device->name, text);
 }
 
 tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *given,
@@ -55,15 +100,17 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
     TRY(OPTIONS_READ(tssa_session_options, given, &options));
-    if (!device_find(options.device))
-        return ERROR(TSSA_UNSUPPORTED, "device \"%s\": this build runs models on \"%s\" only",
-                     options.device, device_find(NULL)->name);
+    const struct device *device = device_find(options.device);
+    if (!device)
+        return refuse_device(options.device);
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
+    open_device(session, model->context, device);
     tssa_status *status = fill_session(session, model, &options);
     if (status) {
         plan_free(session->plan);
+        close_device(session);
         allocator_free(allocator, session);
         return status;
     }
@@ -73,6 +120,7 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     vec_init(&session->idle, allocator);
     pthread_mutex_init(&session->lock, NULL);
     note_library(model->context, session->plan);
+    note_lacked(model->context, session->plan);
     context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
                 (unsigned)session->plan->n_steps);
     *out = session;
@@ -90,6 +138,7 @@ void tssa_session_free(tssa_session *session)
     vec_free(&session->idle);
     pthread_mutex_destroy(&session->lock);
     plan_free(session->plan);
+    close_device(session);
     allocator_free(allocator, session->profile);
     allocator_free(allocator, session);
     model_release(model);
@@ -118,6 +167,7 @@ static void give_run(struct tssa_session *session, struct run *run)
     if (session->profile)
         profile_add(session->plan, session->profile, run->profile);
     session->last = run->memory;
+    session->counts = run->counts;
     if (run->memory.held > session->peak)
         session->peak = run->memory.held;
     bool kept = vec_push(&session->idle, run);
@@ -305,6 +355,32 @@ tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use)
         use->kept += run_kept(session->idle.data[i]);
     pthread_mutex_unlock(&session->lock);
     return NULL;
+}
+
+tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
+{
+    if (!session || !work)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_counts: an argument is NULL");
+    const struct device *device = session->device->device;
+    if (!device->counts_only)
+        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, computes and does not count",
+                     device->name);
+    pthread_mutex_lock(&session->lock);
+    const struct device_counts counts = session->counts;
+    pthread_mutex_unlock(&session->lock);
+    *work = (tssa_session_work){.launches = counts.launches,
+                                .library_calls = counts.library_calls,
+                                .bytes = counts.bytes,
+                                .allocations = counts.allocations,
+                                .copies = counts.copies,
+                                .copied_bytes = counts.copied_bytes};
+    return NULL;
+}
+
+const char *tssa_device_name(size_t index)
+{
+    const struct device *device = device_at(index);
+    return device ? device->name : NULL;
 }
 
 /* ---- Profiles ------------------------------------------------------------------------------------- */

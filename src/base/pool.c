@@ -5,7 +5,7 @@
 #define SMALLEST ((size_t)256)
 #define SMALLEST_LOG2 8
 
-/* A pooled buffer, in the first cache line of its memory. */
+/* A pooled buffer, in the first cache line of its memory, or beside that of a source. */
 struct pool_block {
     struct buffer buffer; /* first: the pool gets it back as a buffer */
     struct pool_block *next;
@@ -47,6 +47,19 @@ void pool_init(struct pool *pool, const tssa_allocator *allocator)
         (struct pool){.allocator = allocator, .cached = {pool, cached_allocate, cached_release}};
 }
 
+void pool_init_from(struct pool *pool, const tssa_allocator *allocator,
+                    const struct pool_source *source)
+{
+    *pool = (struct pool){.allocator = allocator, .source = *source};
+}
+
+static void free_block(struct pool *pool, struct pool_block *block)
+{
+    if (pool->source.release)
+        pool->source.release(pool->source.user, block->buffer.data, block->buffer.size);
+    allocator_free(pool->allocator, block);
+}
+
 /* Gives back all but the first `keep` blocks of a class. */
 static void shrink(struct pool *pool, int bin, uint32_t keep)
 {
@@ -60,7 +73,7 @@ static void shrink(struct pool *pool, int bin, uint32_t keep)
     while (block) {
         struct pool_block *next = block->next;
         pool->free_bytes -= block->buffer.size;
-        allocator_free(pool->allocator, block);
+        free_block(pool, block);
         block = next;
     }
 }
@@ -74,24 +87,52 @@ static void shrink_all(struct pool *pool)
 void pool_clear(struct pool *pool)
 {
     shrink_all(pool);
-    pool_init(pool, pool->allocator);
+    if (pool->source.allocate) {
+        const struct pool_source source = pool->source;
+        pool_init_from(pool, pool->allocator, &source);
+    } else {
+        pool_init(pool, pool->allocator);
+    }
 }
 
-/* From the allocator; the second try is without anything cached. */
-static struct pool_block *new_block(struct pool *pool, size_t size)
+static struct pool_block *block_from_source(struct pool *pool, size_t size)
+{
+    struct pool_block *block = allocator_alloc(pool->allocator, sizeof *block);
+    void *memory = block ? pool->source.allocate(pool->source.user, size) : NULL;
+    if (!memory) {
+        allocator_free(pool->allocator, block);
+        return NULL;
+    }
+    block->buffer.data = memory;
+    return block;
+}
+
+static struct pool_block *block_from_allocator(struct pool *pool, size_t size)
 {
     size_t bytes;
     if (!size_add(size, TENSOR_ALIGNMENT, &bytes))
         return NULL;
-    void *memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
-    if (!memory && pool->free_bytes) {
+    struct pool_block *block = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
+    if (block)
+        block->buffer.data = (char *)block + TENSOR_ALIGNMENT;
+    return block;
+}
+
+static struct pool_block *take_block(struct pool *pool, size_t size)
+{
+    return pool->source.allocate ? block_from_source(pool, size) : block_from_allocator(pool, size);
+}
+
+/* A new one; the second try is without anything cached. */
+static struct pool_block *new_block(struct pool *pool, size_t size)
+{
+    struct pool_block *block = take_block(pool, size);
+    if (!block && pool->free_bytes) {
         shrink_all(pool);
-        memory = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
+        block = take_block(pool, size);
     }
-    if (!memory)
+    if (!block)
         return NULL;
-    struct pool_block *block = memory;
-    block->buffer.data = (char *)memory + TENSOR_ALIGNMENT;
     block->buffer.size = size;
     block->buffer.allocator = pool->allocator;
     return block;
@@ -127,11 +168,11 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
     size_t size = buffer->size;
     int bin = size_class(&size);
     pool->used_bytes -= buffer->size;
+    struct pool_block *block = (struct pool_block *)buffer;
     if (bin == POOL_CLASSES) {
-        allocator_free(pool->allocator, buffer);
+        free_block(pool, block);
         return;
     }
-    struct pool_block *block = (struct pool_block *)buffer;
     pool->used[bin]--;
     block->next = pool->free[bin];
     pool->free[bin] = block;

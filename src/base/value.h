@@ -40,6 +40,7 @@ struct tensor {
     int rank;
     int64_t dims[TSSA_MAX_RANK];
     void *data;
+    size_t offset; /* of the elements, where `data` is a device's handle; 0 in the host's memory */
     struct buffer *owner;
 };
 

@@ -43,8 +43,11 @@ enum device_copy {
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
-    bool counts_only; /* it computes nothing, its memory holds nothing: device/null */
-    size_t alignment; /* of what `allocate` gives, and of all offsets that the runtime makes */
+    bool counts_only; /* it computes nothing, its memory holds nothing (device/null) */
+    /* How often a Loop runs that has no trip count, where the device computes when it ends, and computes
+     * nothing; 0: until it ends. */
+    int64_t endless_trips;
+    size_t alignment; /* of what `allocate` gives, and of where results are placed in it */
 
     /* ---- Kernels --------------------------------------------------------------------------------- */
 
@@ -86,15 +89,25 @@ struct device {
 /* Shared by all threads and immutable but for what the lock guards. */
 struct device_context {
     const struct device *device;
+    struct device_context
+        *host; /* where what the device lacks runs; NULL: the device is the host */
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
     pthread_mutex_t lock;            /* held while the library is opened */
     _Atomic(void *) library;         /* the device's own; NULL until a kernel needs it */
 };
 
+/* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes: read and
+ * written by launches and library calls. */
+struct device_counts {
+    uint64_t launches, library_calls, bytes;
+    uint64_t allocations, copies, copied_bytes; /* copies: between host and device */
+};
+
 /* What a stream of any device begins with. */
 struct device_stream {
     struct device_context *context;
+    struct device_counts counts;
 };
 
 /* The device of this name, NULL: the default one. NULL when there is none. */
@@ -102,7 +115,7 @@ const struct device *device_find(const char *name);
 /* By number, from 0 on, the default one first; NULL after the last. */
 const struct device *device_at(size_t index);
 
-/* What is given outlives the context, which may not be moved. */
+/* What is given outlives the context, which may not be moved. One that is not the host's is told its host. */
 void device_context_open(struct device_context *context, const struct device *device,
                          const tssa_allocator *allocator, const struct team *team);
 /* When nothing made in it is left. */

@@ -23,6 +23,7 @@ static tssa_status *place_in_pool(struct kernel_args *args, size_t bytes, struct
     struct buffer *buffer = pool_alloc(args->env->pool, bytes);
     TRY_ALLOC(buffer);
     tensor->data = buffer->data;
+    tensor->offset = 0;
     tensor->owner = buffer;
     return NULL;
 }
@@ -52,6 +53,7 @@ tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype 
     const struct kernel_place *place = args->places ? &args->places[index] : NULL;
     if (place && place->data && bytes <= place->size) {
         out->data = place->data;
+        out->offset = place->offset;
         out->owner = NULL;
     } else {
         TRY(place_in_pool(args, bytes, out));
@@ -93,12 +95,13 @@ static bool is_own_memory(const struct tensor *tensor, const struct kernel_place
 {
     if (tensor->owner)
         return atomic_load_explicit(&tensor->owner->references, memory_order_acquire) == 1;
-    return place && place->data && place->data == tensor->data;
+    return place && place->data && place->data == tensor->data && place->offset == tensor->offset;
 }
 
 bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor)
 {
-    if (!args->last_uses || !args->last_uses[from] || !args->outputs[index])
+    if (!args->last_uses || !args->last_uses[from] || !args->outputs[index] ||
+        (args->on_host && args->on_host[from]))
         return false;
     struct value *input = (struct value *)args->inputs[from]; /* a slot of the run */
     if (input->kind != TSSA_KIND_TENSOR ||

@@ -25,11 +25,19 @@
 #include "ir/ir.h"
 
 struct device_context;
+struct device_stream;
 
 /* Where an output may be placed by the memory plan; data NULL: not planned. */
 struct kernel_place {
     void *data;
+    size_t offset; /* as in struct tensor */
     size_t size;
+};
+
+/* What a run knows of sizes, lent to kernels of devices that have memory of their own. */
+struct kernel_sizes {
+    /* False: this dim is told by what the step computes, or by nothing. */
+    bool (*dim)(const struct kernel_sizes *sizes, const struct dim *dim, int64_t *value);
 };
 
 /* What a run lends its kernels. */
@@ -38,6 +46,8 @@ struct kernel_env {
     struct arena
         *strings; /* bytes of STRING elements; lives until the run's outputs are detached */
     const struct team *team;
+    struct device_stream *stream;     /* where the device's own memory is worked on; else NULL */
+    const struct kernel_sizes *sizes; /* the same */
 };
 
 struct kernel_args {
@@ -49,6 +59,9 @@ struct kernel_args {
     struct value *const *outputs;      /* NULL: not wanted */
     const struct kernel_place *places; /* per output; NULL: none planned */
     const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
+    /* Per input of a device with memory of its own: it is small and in the host's, an argument of the launch;
+     * NULL: none is, as on the host itself. */
+    const bool *on_host;
 };
 
 /* What a plan's kernels have made with a library; grows as the plan runs. */

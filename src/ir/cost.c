@@ -204,8 +204,7 @@ static double operations_each(const struct ir_op *op, const struct cost_sizes *s
     return 2 * cost_dim(left->dims[left->rank - 1], sizes);
 }
 
-/* A read or a write of a region costs what it moves, not what it moves from. */
-static bool moves_region(const struct ir_op *op)
+bool cost_moves_region(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Slice) ||
            op->info->cls == IR_CLASS_GATHER || (op->info->flags & IR_UPDATE) != 0;
@@ -214,7 +213,7 @@ static bool moves_region(const struct ir_op *op)
 static void add_op(struct cost_work *work, const struct ir_op *op, const struct cost_sizes *sizes)
 {
     double moved = 0, elements = 0;
-    bool region = moves_region(op), update = (op->info->flags & IR_UPDATE) != 0;
+    bool region = cost_moves_region(op), update = (op->info->flags & IR_UPDATE) != 0;
     work->calls++;
     for (uint32_t i = region ? 1 : 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && !(op->info->flags & IR_SHAPE))

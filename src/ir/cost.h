@@ -33,6 +33,9 @@ double cost_bytes(const struct ir_type *type, const struct cost_sizes *sizes);
 /* The result shares its operand's memory. */
 bool cost_is_view(const struct ir_op *op);
 
+/* A read or a write of a region costs what it moves, not what it moves from: operand 0 as a whole. */
+bool cost_moves_region(const struct ir_op *op);
+
 struct cost_range {
     const struct ir_value *value;
     uint32_t from, to; /* positions, both inclusive */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/float_mode.h"
+#include "runtime/crossing.h"
 
 uint64_t executor_now(void)
 {
@@ -49,7 +50,9 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     pool_init(&run->pool, allocator);
     arena_init(&run->strings, &run->pool.cached);
     run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->strings, .team = team};
-    tssa_status *status = plan->device->device->stream_open(plan->device, &run->stream);
+    tssa_status *status = plan->host->device->stream_open(plan->host, &run->streams[SPACE_HOST]);
+    if (!status)
+        status = crossing_open(run);
     if (!status && !run_allocate(run, plan, profile))
         status = status_out_of_memory();
     if (status) {
@@ -70,10 +73,10 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     return NULL;
 }
 
-/* After a failed run: whatever is still in a slot, the constants (borrowed) included or not. */
-static void release_slots(struct run *run)
+/* After a failed run: whatever is still in a slot from `first` on, the constants (borrowed) included or not. */
+static void release_slots(struct run *run, uint32_t first)
 {
-    for (uint32_t i = 0; run->slots && i < run->plan->n_slots; i++)
+    for (uint32_t i = first; run->slots && i < run->plan->n_slots; i++)
         if (run->slots[i].kind != TSSA_KIND_TENSOR || run->slots[i].tensor.owner)
             value_release(&run->slots[i]);
 }
@@ -83,7 +86,7 @@ void run_free(struct run *run)
     if (!run)
         return;
     const tssa_allocator *a = run->allocator;
-    release_slots(run);
+    release_slots(run, 0);
     arena_clear(&run->strings);
     pool_clear(&run->pool);
     allocator_free(a, run->slots);
@@ -97,8 +100,9 @@ void run_free(struct run *run)
     allocator_free(a, run->argument_wanted);
     allocator_free(a, run->bound);
     allocator_free(a, run->given);
-    slab_free(&run->slab, run->stream, a);
-    run->plan->device->device->stream_close(run->stream);
+    slab_free(run);
+    crossing_close(run);
+    run->plan->host->device->stream_close(run->streams[SPACE_HOST]);
     allocator_free(a, run->wanted);
     allocator_free(a, run->needed);
     allocator_free(a, run);
@@ -106,7 +110,7 @@ void run_free(struct run *run)
 
 size_t run_kept(const struct run *run)
 {
-    return run->slab.size + run->pool.free_bytes;
+    return slab_size(&run->slab) + run->pool.free_bytes + run->device_pool.free_bytes;
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------------- */
@@ -143,7 +147,7 @@ static int64_t told(const struct value *value, const struct plan_binding *bindin
     return dtype_load_int64(tensor->dtype, (const char *)tensor->data + i * size);
 }
 
-static void bind_symbols(struct run *run, const struct plan_bindings *bindings)
+void executor_bind_symbols(struct run *run, const struct plan_bindings *bindings)
 {
     for (uint32_t i = 0; i < bindings->count; i++) {
         const struct plan_binding *binding = &bindings->items[i];
@@ -158,17 +162,19 @@ static void bind_symbols(struct run *run, const struct plan_bindings *bindings)
 tssa_status *executor_run_and_bind(struct run *run, const struct step *step)
 {
     TRY(step->compute(run, step));
-    bind_symbols(run, step->binds);
+    executor_bind_symbols(run, step->binds);
     return NULL;
 }
 
 /* What values need while the step runs, what its kernel needs on the way included. */
 static void note_memory(struct run *run, const struct step *step)
 {
-    const size_t live = run->slab.layout.live[step->index] + run->pool.peak_bytes;
+    const size_t live =
+        slab_live(&run->slab, step->index) + run->pool.peak_bytes + run->device_pool.peak_bytes;
     if (live > run->memory.live)
         run->memory.live = live;
     run->pool.peak_bytes = run->pool.used_bytes;
+    run->device_pool.peak_bytes = run->device_pool.used_bytes;
 }
 
 static tssa_status *run_profiled(struct run *run, const struct step *step)
@@ -225,13 +231,15 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
     const struct step *end = block->steps + block->n_steps;
     /* An endless loop may have no step in its body. */
     TRY(check_stop(run));
+    if (block->crossing)
+        TRY(crossing_enter(run, block->crossing));
     if (block->binds)
-        bind_symbols(run, block->binds);
+        executor_bind_symbols(run, block->binds);
     for (const struct step *step = block->steps; step < end; step++) {
         TRY(run_step(run, step));
         release_after(run, step);
     }
-    return NULL;
+    return block->crossing ? crossing_leave(run, block->crossing) : NULL;
 }
 
 static tssa_status *run_needed(struct run *run)
@@ -243,7 +251,7 @@ static tssa_status *run_needed(struct run *run)
             TRY(run_step(run, &body->steps[i]));
         release_after(run, &body->steps[i]);
     }
-    return NULL;
+    return body->crossing ? crossing_leave(run, body->crossing) : NULL;
 }
 
 void executor_bind(struct run *run, const struct block_plan *block, uint32_t param,
@@ -512,17 +520,20 @@ static tssa_status *execute(struct run *run, const struct value *const *inputs,
     if (!status)
         status = slab_prepare(run);
     run->memory.live = 0;
+    crossing_begin(run);
     if (!status) {
         offer_outputs(run, outputs);
         status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
     }
     if (!status)
         status = take_outputs(run, outputs, wanted);
-    if (status)
-        release_slots(run);
+    /* Mirrors have no last use of their own. */
+    if (status || run->plan->n_spaces > 1)
+        release_slots(run, status ? 0 : run->plan->n_values);
     arena_clear(&run->strings);
-    run->memory.held = run->slab.size + run->pool.peak_held;
+    run->memory.held = slab_size(&run->slab) + run->pool.peak_held + run->device_pool.peak_held;
     pool_trim(&run->pool);
+    crossing_end(run);
     return status;
 }
 

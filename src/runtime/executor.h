@@ -23,16 +23,20 @@ struct run_memory {
 struct run {
     const struct plan *plan;
     const tssa_allocator *allocator;
-    struct value *slots;         /* plan->n_slots */
-    const struct value **inputs; /* per plan->inputs: the slot's address or NULL */
-    struct value **outputs;      /* per plan->outputs */
-    struct kernel_place *places; /* per plan->outputs */
-    int64_t *symbols;            /* per plan->symbols, as far as they were told */
-    struct device_stream *stream;
+    struct value *slots;                        /* plan->n_slots */
+    const struct value **inputs;                /* per plan->inputs: the slot's address or NULL */
+    struct value **outputs;                     /* per plan->outputs */
+    struct kernel_place *places;                /* per plan->outputs */
+    int64_t *symbols;                           /* per plan->symbols, as far as they were told */
+    struct device_stream *streams[SPACE_COUNT]; /* plan->n_spaces of them */
     struct slab slab;
     struct pool pool;
     struct arena strings;
     struct kernel_env env;
+    struct pool device_pool; /* where there is a second space */
+    struct kernel_env device_env;
+    struct kernel_sizes sizes;    /* of this run, for kernels of a device */
+    struct device_counts counts;  /* of the latest run */
     struct step_profile *profile; /* per step; NULL: off */
     struct run_memory memory;     /* of the latest run */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
@@ -72,6 +76,7 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
 void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
                    struct value *value);
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);
+void executor_bind_symbols(struct run *run, const struct plan_bindings *bindings);
 /* A step whose results tell symbols. */
 tssa_status *executor_run_and_bind(struct run *run, const struct step *step);
 

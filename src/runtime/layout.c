@@ -15,7 +15,7 @@
 /* ---- Sizes ---------------------------------------------------------------------------------------- */
 
 static size_t placed_size(const struct plan *plan, const int64_t *symbols,
-                          const struct ir_type *type)
+                          const struct ir_type *type, size_t alignment)
 {
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
@@ -24,15 +24,16 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }
-    if (bytes > PTRDIFF_MAX / 2 - TENSOR_ALIGNMENT) /* there may be two of it */
+    if (bytes > PTRDIFF_MAX / 2 - alignment) /* there may be two of it */
         return SIZE_MAX;
-    return (bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
+    return (bytes + alignment - 1) / alignment * alignment;
 }
 
 /* An entry with memory of its own. */
 static bool needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
 {
-    return !plan->placed[i].back && layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0;
+    return !plan->placed[i].back && plan->placed[i].space == layout->space &&
+           layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0;
 }
 
 static size_t room_of(const struct plan *plan, const struct layout *layout, uint32_t i)
@@ -267,7 +268,8 @@ static void compute_sizes(const struct plan *plan, const int64_t *symbols,
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         const uint32_t back = plan->placed[i].back;
         layout->sizes[i] =
-            back ? layout->sizes[i - back] : placed_size(plan, symbols, plan->placed[i].type);
+            back ? layout->sizes[i - back]
+                 : placed_size(plan, symbols, plan->placed[i].type, layout->alignment);
         layout->offsets[i] = SIZE_MAX;
     }
 }

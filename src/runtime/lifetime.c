@@ -280,7 +280,7 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
 tssa_status *lifetimes_find(struct lifetimes *l, const struct plan *plan, struct arena *scratch)
 {
     *l = (struct lifetimes){.plan = plan};
-    l->values = ARENA_ARRAY(scratch, struct lifetime, plan->n_slots);
+    l->values = ARENA_ARRAY(scratch, struct lifetime, plan->n_values);
     l->step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
     l->steps = ARENA_ARRAY(scratch, const struct step *, plan->n_steps);
     if (!l->values || !l->step_of_op || !l->steps)

@@ -39,6 +39,23 @@ static void carry_in(struct loop *loop, uint32_t i)
         value_copy(&loop->carried[i], &loop->run->slots[slot]);
 }
 
+static const struct kernel_env *env_of(const struct loop *loop, uint32_t result)
+{
+    const struct ir_value *value = &loop->step->op->results[result];
+    const bool away = plan_space(loop->run->plan, value) != SPACE_HOST;
+    return away ? &loop->run->device_env : &loop->run->env;
+}
+
+/* Where a device that computes nothing should tell when the loop ends. */
+static void limit_trips(struct loop *loop)
+{
+    const struct plan *plan = loop->run->plan;
+    const int64_t most = plan->device->device->endless_trips;
+    const struct ir_value *condition = ir_operand(ir_block_return(loop->body->block), 0);
+    if (most && loop->trips >= INT32_MAX && !plan->spaces.known[plan_value(plan, condition)->id])
+        loop->trips = most;
+}
+
 static tssa_status *loop_open(struct loop *loop, bool *condition)
 {
     struct run *run = loop->run;
@@ -50,13 +67,14 @@ static tssa_status *loop_open(struct loop *loop, bool *condition)
         TRY(control_read_int(inputs[0], "the trip count", &loop->trips));
     if (step->n_inputs > 1 && inputs[1] && inputs[1]->kind != TSSA_KIND_NONE)
         TRY(control_read_bool(inputs[1], "the condition", condition));
+    limit_trips(loop);
     loop->carried =
         allocator_calloc(&run->pool.cached, loop->n_carried + 1u, sizeof *loop->carried);
     loop->stacks = allocator_calloc(&run->pool.cached, loop->n_stacked + 1u, sizeof *loop->stacks);
     TRY_ALLOC(loop->carried);
     TRY_ALLOC(loop->stacks);
     for (uint32_t i = 0; i < loop->n_stacked; i++)
-        stack_init(&loop->stacks[i], &run->pool);
+        stack_init(&loop->stacks[i], env_of(loop, loop->n_carried + i));
     for (uint32_t i = 0; i < loop->n_carried; i++)
         carry_in(loop, i);
     return NULL;

@@ -6,7 +6,7 @@
 static void mark_reads(const struct plan *plan, const struct step *step, bool *slots)
 {
     for (uint32_t i = 0; i < step->n_inputs; i++) {
-        uint32_t slot = plan->inputs[step->first_input + i];
+        uint32_t slot = plan_home_slot(plan, plan->inputs[step->first_input + i]);
         if (slot != SLOT_NONE)
             slots[slot] = true;
     }
@@ -15,7 +15,7 @@ static void mark_reads(const struct plan *plan, const struct step *step, bool *s
         for (uint32_t k = 0; k < block->n_steps; k++)
             mark_reads(plan, &block->steps[k], slots);
         for (uint32_t k = 0; k < block->n_returns; k++)
-            slots[block->returns[k].slot] = true;
+            slots[plan_home_slot(plan, block->returns[k].slot)] = true;
     }
 }
 
@@ -37,7 +37,7 @@ tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa
     TRY_ALLOC(slots);
     for (uint32_t i = 0; i < body->n_returns; i++)
         if (wanted[i])
-            slots[body->returns[i].slot] = true;
+            slots[plan_home_slot(plan, body->returns[i].slot)] = true;
     for (uint32_t i = body->n_steps; i-- > 0;) {
         needed[i] = makes_any(plan, &body->steps[i], slots);
         if (needed[i])

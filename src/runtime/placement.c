@@ -78,9 +78,10 @@ static void offer_place(struct analysis *a, const struct step *step, const struc
         operand = operand ? plan_value(a->plan, operand) : NULL;
         if (!operand || !operand->op ||
             plan_home(a->plan, operand->op) != plan_home(a->plan, step->op) ||
-            operand->type != result->type || lifetime_of(a, result)->loop ||
-            lifetime_of(a, operand)->escapes || lifetime_of(a, operand)->loop ||
-            !may_lie_on(a, step, i))
+            operand->type != result->type ||
+            plan_space(a->plan, operand) != plan_space(a->plan, result) ||
+            lifetime_of(a, result)->loop || lifetime_of(a, operand)->escapes ||
+            lifetime_of(a, operand)->loop || !may_lie_on(a, step, i))
             continue;
         a->offers[operand->id] = (uint32_t)a->placed.count;
         return;
@@ -112,6 +113,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
         .first = lifetime_first(life, step),
         .last = life->last,
         .type = value->type,
+        .space = plan_space(a->plan, value),
         .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
     };
     join_place(a, value, &placed);
@@ -231,7 +233,7 @@ static tssa_status *find_results(struct analysis *a, const struct block_plan *bl
 {
     const struct ir_value *value = ir_operand(ir_block_return(block->block), i);
     const struct step *step = goes_out(a, block, i, value) ? step_of(block, value->op) : NULL;
-    if (!step)
+    if (!step || plan_space(a->plan, value) != SPACE_HOST)
         return NULL;
     uint32_t index = (uint32_t)(value - value->op->results);
     for (uint32_t b = 0; b < step->n_blocks; b++)
@@ -261,7 +263,7 @@ static tssa_status *find_all_results(struct analysis *a)
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
-    a.offers = ARENA_ARRAY(scratch, uint32_t, plan->n_slots);
+    a.offers = ARENA_ARRAY(scratch, uint32_t, plan->n_values);
     a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
     if (!a.offers || !a.updates)
         return status_out_of_memory();

@@ -15,10 +15,12 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch);
 /* Where the entries of plan->placed lie. */
 struct layout {
     const tssa_allocator *allocator; /* for what is needed on the way */
-    size_t *offsets;                 /* per entry; SIZE_MAX: nowhere */
+    size_t *offsets;                 /* per entry; SIZE_MAX: nowhere, or in another space */
     size_t *sizes;                   /* per entry; SIZE_MAX: not known */
     size_t *live;                    /* per step and one more: bytes of all that is in use then */
     bool thorough;                   /* takes its time, and less memory */
+    enum space space;                /* of the entries that it is for */
+    size_t alignment;                /* of their places */
 };
 
 /*

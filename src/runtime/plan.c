@@ -7,6 +7,7 @@
 
 #include "ir/fuse.h"
 #include "runtime/control.h"
+#include "runtime/crossing.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
 #include "runtime/symbols.h"
@@ -48,14 +49,18 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
 {
     c->plan = plan;
     plan->graph = graph;
-    plan->n_slots = graph->n_values;
+    plan->n_values = graph->n_values;
+    plan->n_spaces = plan->device->device->is_host ? 1 : SPACE_COUNT;
+    plan->n_slots = plan->n_spaces * plan->n_values;
+    TRY(spaces_find(plan));
     TRY(ir_block_walk(graph->body, count_op, plan));
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
     c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
     c->sized = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->told = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
-    c->constants = ARENA_ARRAY(&plan->arena, struct plan_constant, plan->n_constants);
+    c->constants =
+        ARENA_ARRAY(&plan->arena, struct plan_constant, (size_t)plan->n_spaces * plan->n_constants);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
@@ -137,14 +142,18 @@ static void record_deaths(struct compiler *c, const struct ir_block *block)
                 record_death(c, &op->results[i], block, op);
 }
 
+/* The value, and with it its mirror: values that die are no constants. */
 static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, struct step *step)
 {
     for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot])
-        step->n_release++;
+        step->n_release += 1 + crossing_mirrored(c->plan, slot);
     uint32_t *release = ARENA_ARRAY(&c->plan->arena, uint32_t, step->n_release), n = 0;
     TRY_ALLOC(release);
-    for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot])
+    for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot]) {
         release[n++] = slot;
+        if (crossing_mirrored(c->plan, slot))
+            release[n++] = c->plan->n_values + slot;
+    }
     step->release = release;
     return NULL;
 }
@@ -201,7 +210,7 @@ static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32
     return wants_to_take(op, operand) && is_last(c, op, operand);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- What cannot be run ---------------------------------------------------------------------------- */
 
 static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
                                   struct block_plan **out);
@@ -259,6 +268,15 @@ static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa
     return NULL;
 }
 
+/* The slot of an operand: that of its mirror where it is wanted in the other space. */
+static uint32_t operand_slot(const struct compiler *c, const struct ir_op *op, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(op, index);
+    return spaces_crosses(c->plan, op, index) ? plan_mirror(c->plan, value) : slot_of(c, value);
+}
+
+/* ---- Steps ---------------------------------------------------------------------------------------- */
+
 /* Which results' sizes are known before they are computed, and which symbols they tell. */
 static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, struct step *step)
 {
@@ -271,6 +289,8 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
         c->told[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
     TRY(symbols_take(&c->symbols, &step->binds));
     step->compute = step->run;
+    if (c->plan->n_spaces > 1)
+        return crossing_plan_step(c->plan, op, step);
     if (step->binds)
         step->run = executor_run_and_bind;
     return NULL;
@@ -279,16 +299,19 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
 static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, struct step *step)
 {
     struct plan *plan = c->plan;
-    const struct device *device = plan->device->device;
+    const bool away = plan->n_spaces > 1 && plan->spaces.on_device[op->id];
+    struct device_context *context = away ? plan->device : plan->host;
+    const struct device *device = context->device;
+    const step_run run = away ? crossing_run_kernel : executor_run_kernel;
     step->kernel = device->find_kernel(op);
-    step->run = step->kernel ? executor_run_kernel : control_find(op);
+    step->run = step->kernel ? run : control_find(op);
     if (!step->run)
         return refuse(op);
     if (!step->kernel)
         return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {
-        .arena = &plan->arena, .context = plan->device, .tally = &plan->tally};
-    plan->asks_library |= device->asks_library(op);
+        .arena = &plan->arena, .context = context, .tally = &plan->tally};
+    plan->asks_library |= !away && device->asks_library(op);
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
@@ -303,8 +326,7 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     step->first_output = plan->n_outputs;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         c->last_uses[plan->n_inputs] = is_last_use(c, op, i);
-        c->inputs[plan->n_inputs++] =
-            op->operands[i].value ? slot_of(c, op->operands[i].value) : SLOT_NONE;
+        c->inputs[plan->n_inputs++] = op->operands[i].value ? operand_slot(c, op, i) : SLOT_NONE;
     }
     for (uint32_t i = 0; i < op->n_results; i++)
         c->outputs[plan->n_outputs++] =
@@ -339,7 +361,7 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
             own = op->operands[j].value != value;
         if (is_fused(c, block)) /* it is there already, in the slot of the result */
             own = ir_fuse_returned(block->owner, i) == value;
-        returns[i] = (struct plan_return){.slot = slot_of(c, value), .move = own};
+        returns[i] = (struct plan_return){.slot = operand_slot(c, op, i), .move = own};
     }
     out->returns = returns;
     out->n_returns = op->n_operands;
@@ -402,7 +424,11 @@ static tssa_status *compile_constant(struct compiler *c, const struct ir_op *op)
         return ERROR(TSSA_INTERNAL, "a Constant has no value");
     struct plan_constant *constant = &c->constants[c->plan->n_constants++];
     constant->slot = op->results[0].id;
-    return aligned_constant(c, tensor, &constant->tensor);
+    TRY(aligned_constant(c, tensor, &constant->tensor));
+    if (!crossing_mirrored(c->plan, constant->slot))
+        return NULL;
+    struct plan_constant *mirror = &c->constants[c->plan->n_constants++];
+    return crossing_plan_constant(c->plan, constant, mirror);
 }
 
 static tssa_status *compile_defaults(struct compiler *c)
@@ -442,7 +468,8 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
     if (!is_fused(c, block))
         symbols_leave(&c->symbols, mark);
     *out = compiled;
-    return compile_returns(c, block, compiled);
+    TRY(compile_returns(c, block, compiled));
+    return c->plan->n_spaces > 1 ? crossing_plan_block(c->plan, compiled) : NULL;
 }
 
 /* ---- Entry ---------------------------------------------------------------------------------------- */
@@ -466,6 +493,7 @@ tssa_status *plan_create(const struct ir_graph *graph, struct device_context *de
     struct plan *plan = allocator_calloc(allocator, 1, sizeof *plan);
     TRY_ALLOC(plan);
     plan->device = device;
+    plan->host = device->host ? device->host : device;
     arena_init(&plan->arena, allocator);
     struct compiler compiler = {0};
     arena_init(&compiler.scratch, allocator);
@@ -486,6 +514,7 @@ void plan_free(struct plan *plan)
     const tssa_allocator *allocator = plan->arena.allocator;
     for (const struct plan_held *held = plan->held; held; held = held->next)
         kernel_release(held->kernel, held->state);
+    crossing_plan_free(plan);
     arena_clear(&plan->arena);
     allocator_free(allocator, plan);
 }

@@ -8,6 +8,10 @@
  * with a block, of which the values have the slots of those outside: a parameter that of its operand, a result that
  * of what is returned as it (plan_value). Nothing is handed over.
  *
+ * A value that is used in two spaces (spaces.h) has a second slot, its mirror, behind those of all values.
+ * It is filled by a copy before the first step that needs it, and emptied where the value's slot is, and
+ * before the block that makes the value runs again.
+ *
  * A step releases the slots whose last use it is. What a block returns is moved out of its slot where
  * the return is the last use, and shared otherwise. A step that updates a tensor whose last use it is
  * takes it out of its slot, and so does a Loop with what it carries: then the memory is its own.
@@ -16,6 +20,7 @@
 #define TSSA_RUNTIME_PLAN_H
 
 #include "device/device.h"
+#include "runtime/spaces.h"
 
 #define SLOT_NONE UINT32_MAX
 
@@ -38,9 +43,30 @@ struct plan_bindings {
     uint32_t count;
 };
 
+/* A value that is copied into its mirror, if it is not there yet. */
+struct plan_copy {
+    uint32_t from, to; /* slots */
+    enum space space;  /* of `to` */
+    bool release;      /* nobody else needs `from` any more */
+};
+
+struct plan_copies {
+    const struct plan_copy *items;
+    uint32_t count;
+};
+
+/* What a block does because of spaces. */
+struct plan_crossing {
+    struct plan_copies entered;  /* when its parameters are bound, for the symbols that they tell */
+    struct plan_copies returned; /* before it returns */
+    const uint32_t *mirrors;     /* slots to be emptied before it runs */
+    uint32_t n_mirrors;
+};
+
 struct step {
     step_run run;
-    step_run compute; /* the same, before the symbols that the results tell are bound */
+    step_run
+        compute; /* the same, before copies and before the symbols that the results tell are bound */
     const struct ir_op *op;
     const struct kernel *kernel; /* NULL for control flow */
     const void *state;           /* the kernel's or the control flow's own */
@@ -54,6 +80,8 @@ struct step {
     const struct plan_bindings *binds; /* what the results tell; NULL: nothing */
     const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
     uint32_t n_turns;
+    struct plan_copies before, after; /* after: for the symbols that the results tell */
+    const bool *on_host;              /* of a device's kernel, as in struct kernel_args */
 };
 
 struct plan_return {
@@ -69,7 +97,8 @@ struct block_plan {
     const uint32_t *params; /* slots; SLOT_NONE for parameters nobody uses */
     uint32_t n_returns;
     const struct plan_return *returns;
-    const struct plan_bindings *binds; /* what the parameters tell; NULL: nothing */
+    const struct plan_bindings *binds;    /* what the parameters tell; NULL: nothing */
+    const struct plan_crossing *crossing; /* NULL: all is in one space */
 };
 
 struct plan_constant {
@@ -82,6 +111,7 @@ struct plan_placed {
     uint32_t output;      /* index into plan->outputs */
     uint32_t first, last; /* step indices between which the memory is in use, both included */
     const struct ir_type *type;
+    enum space space;
     uint32_t
         back; /* its memory is that of the entry so many before, whose place it takes; 0: its own */
     const struct step
@@ -101,13 +131,25 @@ struct plan_held {
     const void *state;
 };
 
+/* A constant's mirror. */
+struct plan_upload {
+    const struct plan_upload *next;
+    void *memory;
+    size_t size;
+};
+
 struct plan {
     struct arena arena;
     struct device_context *device; /* where it runs */
+    struct device_context *host;   /* where the rest runs; the same when there is no other space */
+    struct spaces spaces;
+    uint32_t n_spaces;
+    struct device_stream *stream; /* of the uploads; NULL: there is one space */
+    const struct plan_upload *uploads;
     const struct plan_held *held;
     const struct ir_graph *graph;
     const struct block_plan *body;
-    uint32_t n_slots, n_steps;
+    uint32_t n_values, n_slots, n_steps; /* values: when the plan was made */
     const uint32_t *inputs,
         *outputs; /* slots of all steps' operands and results, SLOT_NONE: absent */
     uint32_t n_inputs, n_outputs;
@@ -149,6 +191,23 @@ const struct ir_block *plan_home(const struct plan *plan, const struct ir_op *op
 /* Which steps of the body the wanted outputs need: needed[i] for step i. */
 tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa_allocator *scratch,
                          bool *needed);
+
+/* The slot of the value that a slot holds, or a mirror of. */
+static inline uint32_t plan_home_slot(const struct plan *plan, uint32_t slot)
+{
+    return slot >= plan->n_values && slot != SLOT_NONE ? slot - plan->n_values : slot;
+}
+/* The slot of a value's mirror. */
+static inline uint32_t plan_mirror(const struct plan *plan, const struct ir_value *value)
+{
+    return plan->n_values + plan_value(plan, value)->id;
+}
+/* Where it lies. */
+static inline enum space plan_space(const struct plan *plan, const struct ir_value *value)
+{
+    return plan->spaces.of_value ? (enum space)plan->spaces.of_value[plan_value(plan, value)->id]
+                                 : SPACE_HOST;
+}
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);

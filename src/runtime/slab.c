@@ -21,38 +21,63 @@ static void forget(int64_t *symbols, uint32_t count)
         symbols[i] = -1;
 }
 
-bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator)
+static bool init_part(struct slab_part *part, enum space space, const struct plan *plan,
+                      const tssa_allocator *allocator)
 {
-    *slab = (struct slab){0};
-    struct layout *layout = &slab->layout;
+    struct layout *layout = &part->layout;
+    layout->space = space;
+    layout->alignment = (space == SPACE_HOST ? plan->host : plan->device)->device->alignment;
     layout->offsets = array(allocator, plan->n_placed, sizeof *layout->offsets);
     layout->sizes = array(allocator, plan->n_placed, sizeof *layout->sizes);
     layout->live = array(allocator, plan->n_steps + 1u, sizeof *layout->live);
+    return layout->offsets && layout->sizes && layout->live;
+}
+
+bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator)
+{
+    *slab = (struct slab){0};
+    for (uint32_t i = 0; i < plan->n_spaces; i++)
+        if (!init_part(&slab->parts[i], (enum space)i, plan, allocator))
+            return false;
     slab->symbols = array(allocator, plan->n_symbols, sizeof *slab->symbols);
     slab->most = array(allocator, plan->n_symbols, sizeof *slab->most);
-    if (!layout->offsets || !layout->sizes || !layout->live || !slab->symbols || !slab->most)
+    if (!slab->symbols || !slab->most)
         return false;
     forget(slab->symbols, plan->n_symbols);
     forget(slab->most, plan->n_symbols);
     return true;
 }
 
-static void free_memory(struct slab *slab, struct device_stream *stream)
+static void free_memory(struct slab_part *part, struct device_stream *stream)
 {
-    if (slab->memory)
-        stream->context->device->release(stream, slab->memory, slab->size);
-    slab->memory = NULL;
-    slab->size = 0;
+    if (part->memory)
+        stream->context->device->release(stream, part->memory, part->size);
+    part->memory = NULL;
+    part->size = 0;
 }
 
-void slab_free(struct slab *slab, struct device_stream *stream, const tssa_allocator *allocator)
+void slab_free(struct run *run)
 {
-    free_memory(slab, stream);
-    allocator_free(allocator, slab->layout.offsets);
-    allocator_free(allocator, slab->layout.sizes);
-    allocator_free(allocator, slab->layout.live);
-    allocator_free(allocator, slab->symbols);
-    allocator_free(allocator, slab->most);
+    struct slab *slab = &run->slab;
+    for (uint32_t i = 0; i < run->plan->n_spaces; i++) {
+        free_memory(&slab->parts[i], run->streams[i]);
+        allocator_free(run->allocator, slab->parts[i].layout.offsets);
+        allocator_free(run->allocator, slab->parts[i].layout.sizes);
+        allocator_free(run->allocator, slab->parts[i].layout.live);
+    }
+    allocator_free(run->allocator, slab->symbols);
+    allocator_free(run->allocator, slab->most);
+}
+
+size_t slab_size(const struct slab *slab)
+{
+    return slab->parts[SPACE_HOST].size + slab->parts[SPACE_DEVICE].size;
+}
+
+size_t slab_live(const struct slab *slab, uint32_t step)
+{
+    const size_t *there = slab->parts[SPACE_DEVICE].layout.live;
+    return slab->parts[SPACE_HOST].layout.live[step] + (there ? there[step] : 0);
 }
 
 /* ---- What the layout is for ----------------------------------------------------------------------- */
@@ -98,40 +123,52 @@ static bool shrink_others(struct run *run)
 
 /* ---- The layout ----------------------------------------------------------------------------------- */
 
+/* A place of the host is a pointer, one of a device a handle and an offset. */
+static struct kernel_place place_at(const struct slab_part *part, size_t offset, size_t size)
+{
+    if (offset == SIZE_MAX) /* nowhere */
+        return (struct kernel_place){.data = NULL};
+    if (part->layout.space == SPACE_HOST)
+        return (struct kernel_place){.data = (char *)part->memory + offset, .size = size};
+    return (struct kernel_place){.data = part->memory, .offset = offset, .size = size};
+}
+
 static void set_places(struct run *run)
 {
-    const struct slab *slab = &run->slab;
     for (uint32_t i = 0; i < run->plan->n_placed; i++) {
-        bool here = slab->layout.offsets[i] != SIZE_MAX;
-        run->places[run->plan->placed[i].output] = (struct kernel_place){
-            .data = here ? (char *)slab->memory + slab->layout.offsets[i] : NULL,
-            .size = here ? slab->layout.sizes[i] : 0};
+        const struct plan_placed *placed = &run->plan->placed[i];
+        const struct slab_part *part = &run->slab.parts[placed->space];
+        run->places[placed->output] =
+            place_at(part, part->layout.offsets[i], part->layout.sizes[i]);
     }
 }
 
 /* The old memory and what the pool keeps go first: what the one held the other holds from now on. */
-static tssa_status *resize(struct run *run, size_t size)
+static tssa_status *resize(struct run *run, struct slab_part *part, size_t size)
 {
-    struct slab *slab = &run->slab;
-    if (size <= slab->size && size >= (slab->layout.thorough ? slab->size : slab->size / 2))
+    struct device_stream *stream = run->streams[part->layout.space];
+    if (size <= part->size && size >= (part->layout.thorough ? part->size : part->size / 2))
         return NULL;
-    free_memory(slab, run->stream);
-    pool_clear(&run->pool);
+    free_memory(part, stream);
+    pool_clear(part->layout.space == SPACE_HOST ? &run->pool : &run->device_pool);
     if (size == 0)
         return NULL;
-    slab->memory = run->stream->context->device->allocate(run->stream, size);
-    TRY_ALLOC(slab->memory);
-    slab->size = size;
+    part->memory = stream->context->device->allocate(stream, size);
+    TRY_ALLOC(part->memory);
+    part->size = size;
     return NULL;
 }
 
 static tssa_status *lay_out(struct run *run)
 {
-    struct slab *slab = &run->slab;
-    size_t size;
-    slab->layout.allocator = &run->pool.cached;
-    TRY(placement_compute(run->plan, slab->symbols, &slab->layout, &size));
-    TRY(resize(run, size));
+    for (uint32_t i = 0; i < run->plan->n_spaces; i++) {
+        struct slab_part *part = &run->slab.parts[i];
+        size_t size;
+        part->layout.allocator = &run->pool.cached;
+        part->layout.thorough = run->slab.thorough;
+        TRY(placement_compute(run->plan, run->slab.symbols, &part->layout, &size));
+        TRY(resize(run, part, size));
+    }
     set_places(run);
     return NULL;
 }
@@ -153,10 +190,10 @@ tssa_status *slab_prepare(struct run *run)
     changed |= grow_others(run);
     changed |= shrink_others(run);
     slab->alike = changed ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
-    slab->layout.thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
-    if (!changed && !slab->layout.thorough)
+    const bool thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
+    if (!changed && !thorough)
         return NULL;
-    slab->thorough = slab->layout.thorough;
+    slab->thorough = thorough;
     slab->placed = false;
     tssa_status *status = lay_out(run);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY) {
@@ -169,13 +206,16 @@ tssa_status *slab_prepare(struct run *run)
 
 void slab_take_turns(struct run *run, const struct step *loop)
 {
-    const struct slab *slab = &run->slab;
     for (uint32_t i = 0; i < loop->n_turns; i++) {
         const uint32_t at = loop->turns[i];
-        struct kernel_place *place = &run->places[run->plan->placed[at].output];
+        const struct plan_placed *placed = &run->plan->placed[at];
+        const struct slab_part *part = &run->slab.parts[placed->space];
+        struct kernel_place *place = &run->places[placed->output];
         if (!place->data) /* it is in the pool */
             continue;
-        char *first = (char *)slab->memory + slab->layout.offsets[at];
-        place->data = place->data == first ? first + slab->layout.sizes[at] : first;
+        const size_t size = part->layout.sizes[at];
+        const struct kernel_place first = place_at(part, part->layout.offsets[at], size);
+        const bool is_first = place->data == first.data && place->offset == first.offset;
+        *place = is_first ? place_at(part, part->layout.offsets[at] + size, size) : first;
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slab of a run: one piece of memory in which the plan places results (placement.h). It is laid out
+ * The slab of a run: one piece of memory per space in which the plan places results (placement.h). It is laid out
  * between runs, never while one is under way, so that addresses stay the same from run to run, and for as
  * long as nothing says that the layout is wrong:
  *
@@ -18,20 +18,28 @@
 
 #include "runtime/placement.h"
 
-struct slab {
-    void *memory;
+struct slab_part {
+    void *memory; /* as struct device's */
     size_t size;
     struct layout layout;
-    int64_t *symbols; /* that the layout is for */
-    int64_t *most;    /* per plan->symbols: the most that was told lately; -1: it was not told */
-    uint32_t runs;    /* since `most` was compared with the layout */
-    uint32_t alike;   /* runs in a row that the layout was for */
+};
+
+struct slab {
+    struct slab_part parts[SPACE_COUNT]; /* plan->n_spaces of them */
+    int64_t *symbols;                    /* that the layout is for */
+    int64_t *most;  /* per plan->symbols: the most that was told lately; -1: it was not told */
+    uint32_t runs;  /* since `most` was compared with the layout */
+    uint32_t alike; /* runs in a row that the layout was for */
     bool placed, thorough; /* there is a layout; one that took its time */
 };
 
 bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator);
-/* `stream`: that the memory was asked of; NULL where it was not opened. */
-void slab_free(struct slab *slab, struct device_stream *stream, const tssa_allocator *allocator);
+/* Before the streams of the run are closed. */
+void slab_free(struct run *run);
+/* Bytes held. */
+size_t slab_size(const struct slab *slab);
+/* Bytes in use during a step. */
+size_t slab_live(const struct slab *slab, uint32_t step);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
 /* Between iterations of a loop: results that it carries go to the other one of their two places. */

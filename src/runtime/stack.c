@@ -5,9 +5,22 @@
 #include <inttypes.h>
 #include <string.h>
 
-void stack_init(struct stack *stack, struct pool *pool)
+void stack_init(struct stack *stack, const struct kernel_env *env)
 {
-    *stack = (struct stack){.pool = pool};
+    *stack = (struct stack){.pool = env->pool, .stream = env->stream};
+}
+
+static tssa_status *copy_bytes(const struct stack *stack, struct buffer *to, size_t offset,
+                               struct device_place from, size_t size)
+{
+    struct device_stream *stream = stack->stream;
+    if (size == 0)
+        return NULL;
+    if (stream)
+        return stream->context->device->copy(stream, DEVICE_COPY_WITHIN,
+                                             (struct device_place){to->data, offset}, from, size);
+    memcpy((char *)to->data + offset, from.memory, size);
+    return NULL;
 }
 
 void stack_free(struct stack *stack)
@@ -23,11 +36,13 @@ static tssa_status *stack_grow(struct stack *stack, size_t count)
         return ERROR(TSSA_RUNTIME, "a scan output is larger than memory can be");
     struct buffer *grown = pool_alloc(stack->pool, bytes);
     TRY_ALLOC(grown);
-    if (stack->buffer && stack->count)
-        memcpy(grown->data, stack->buffer->data, stack->count * stack->element_bytes);
+    tssa_status *status = NULL;
+    if (stack->buffer)
+        status = copy_bytes(stack, grown, 0, (struct device_place){stack->buffer->data, 0},
+                            stack->count * stack->element_bytes);
     buffer_release(stack->buffer);
     stack->buffer = grown;
-    return NULL;
+    return status;
 }
 
 static tssa_status *check_element(struct stack *stack, const struct value *value)
@@ -73,9 +88,9 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
         TRY(stack_grow(stack, first_capacity(stack, hint)));
     else if (needed > capacity)
         TRY(stack_grow(stack, 2 * needed));
-    if (stack->element_bytes)
-        memcpy((char *)stack->buffer->data + stack->count * stack->element_bytes,
-               value->tensor.data, stack->element_bytes);
+    const struct device_place from = {value->tensor.data, value->tensor.offset};
+    TRY(copy_bytes(stack, stack->buffer, stack->count * stack->element_bytes, from,
+                   stack->element_bytes));
     stack->count++;
     return NULL;
 }
@@ -128,7 +143,8 @@ tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64
         tensor->dims[i] = i == at ? (int64_t)stack->count : stack->element.dims[from++];
     tensor->data = stack->buffer->data;
     tensor->owner = stack->buffer;
-    stack_init(stack, stack->pool);
+    stack->buffer = NULL;
+    stack->count = 0;
     return NULL;
 }
 

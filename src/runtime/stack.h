@@ -8,20 +8,23 @@
 
 #include "base/pool.h"
 #include "base/value.h"
+#include "device/device.h"
 
 struct stack {
     struct pool *pool;
-    struct buffer *buffer; /* NULL: nothing pushed yet */
-    struct tensor element; /* dtype and shape of the elements; its data is not used */
+    struct device_stream *stream; /* of a device's memory; NULL: the host's */
+    struct buffer *buffer;        /* NULL: nothing pushed yet */
+    struct tensor element;        /* dtype and shape of the elements; its data is not used */
     size_t element_bytes, count;
 };
 
-void stack_init(struct stack *stack, struct pool *pool);
+/* `env`: where the tensors lie, and their pool. */
+void stack_init(struct stack *stack, const struct kernel_env *env);
 void stack_free(struct stack *stack);
 /* Copies the tensor's elements; the shape must be that of the ones before. `hint` > 0: how many there
  * will be in all. */
 tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t hint);
-/* The stacked tensor, with the new axis at `axis`, reversed when `reverse`; empties the stack. With
+/* The stacked tensor, with the new axis at `axis`, reversed when `reverse` (on a device: 0, and not); empties the stack. With
  * nothing pushed, `empty` gives the dtype and dims of what would have been pushed. */
 tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64_t axis,
                           bool reverse, struct value *out);

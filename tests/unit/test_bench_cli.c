@@ -136,6 +136,7 @@ static void writes_json(void **state)
     assert_true(number(result, "quiet") >= 0 && number(result, "quiet") <= 1);
     assert_true(json_is_null(json_object_get(result, "sweep")));
     assert_true(json_is_null(json_object_get(result, "ratio")));
+    assert_true(json_is_null(json_object_get(result, "device_work")));
     const json_t *library = json_object_get(result, "library");
     assert_true(json_is_integer(json_object_get(library, "primitives")));
     assert_true(json_is_real(json_object_get(library, "made_ms")));
@@ -191,6 +192,19 @@ static void measures_a_model(void **state)
     expect_good(RUN(normal, "-n", "9", "--percentile", "50,99.99"), "P99.99 ");
     const char *const argv[] = {tool, "-", "-n", "3", "-w", "0", NULL};
     expect_good(process_run(argv, start, NULL, &cli_limits), "3 in ");
+}
+
+static void counts_on_a_device(void **state)
+{
+    (void)state;
+    expect_good(RUN(ssd_folder, "--device", "null", "-n", "10", "-q"), " library calls, ");
+    json_t *root = parse(RUN(ssd_folder, "--device", "null", "-n", "10", "-q", "--json", "-"));
+    const json_t *work = json_object_get(lane(root, 0), "device_work");
+    assert_true(number(work, "launches") > 0 && number(work, "bytes") > 0);
+    assert_true(number(work, "copies") > 0 && number(work, "copied_bytes") > 0);
+    assert_true(number(work, "allocations") == 0 && number(work, "library_calls") == 0);
+    json_decref(root);
+    expect_refused(RUN(start, "--device", "abacus"), 2, "cpu or null is wanted");
 }
 
 static void says_when_the_machine_was_loud(void **state)
@@ -422,6 +436,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(helps),
         cmocka_unit_test(measures_a_model),
+        cmocka_unit_test(counts_on_a_device),
         cmocka_unit_test(says_when_the_machine_was_loud),
         cmocka_unit_test(writes_json),
         cmocka_unit_test(writes_json_to_a_file),

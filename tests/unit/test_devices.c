@@ -15,6 +15,7 @@
 
 #include "common/no_error.h"
 #include "common/test_alloc.h"
+#include "common/test_device.h"
 #include "device/device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -35,6 +36,8 @@ static void fixture_open(struct fixture *f, const struct device *device)
     test_alloc_init(&f->alloc);
     f->device = device;
     device_context_open(&f->context, device, &f->alloc.allocator, NULL);
+    if (!device->is_host)
+        f->context.host = test_device();
     no_error(device->stream_open(&f->context, &f->stream));
     assert_ptr_equal(f->stream->context, &f->context);
 }

@@ -315,8 +315,9 @@ static void one_graph(const char *text)
         condition = i % 2;
         trips = i / 2 % 5;
         struct value got = {0}, expected = {0};
-        if (placed.run->slab.memory)
-            memset(placed.run->slab.memory, 0xff, placed.run->slab.size);
+        if (placed.run->slab.parts[SPACE_HOST].memory)
+            memset(placed.run->slab.parts[SPACE_HOST].memory, 0xff,
+                   placed.run->slab.parts[SPACE_HOST].size);
         no_error(run_execute(placed.run, inputs, &got));
         no_error(run_execute(pooled.run, inputs, &expected));
         assert_true(tensor_same_shape(&got.tensor, &expected.tensor));

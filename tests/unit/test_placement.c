@@ -49,7 +49,12 @@ static const struct ir_type *bytes_type(struct fixture *f, int64_t bytes)
 static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
 {
     f->plan.n_placed = count;
-    const struct layout layout = {&allocator_default, f->offsets, f->sizes, f->live, f->thorough};
+    const struct layout layout = {.allocator = &allocator_default,
+                                  .offsets = f->offsets,
+                                  .sizes = f->sizes,
+                                  .live = f->live,
+                                  .thorough = f->thorough,
+                                  .alignment = TENSOR_ALIGNMENT};
     assert_null(placement_compute(&f->plan, symbols, &layout, &f->slab));
 }
 

@@ -173,8 +173,8 @@ static void release(struct value *outputs)
 
 static void poison(struct run *run)
 {
-    if (run->slab.memory)
-        memset(run->slab.memory, 0xff, run->slab.size);
+    if (run->slab.parts[SPACE_HOST].memory)
+        memset(run->slab.parts[SPACE_HOST].memory, 0xff, run->slab.parts[SPACE_HOST].size);
 }
 
 /* Memory of the caller's for every output that is a tensor. */

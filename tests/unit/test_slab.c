@@ -128,8 +128,8 @@ static void compare(struct fixture *f, struct run *run)
 {
     struct run *fresh = new_run(f, &allocator_default);
     struct value expected[3] = {{0}}, outputs[3] = {{0}};
-    if (run->slab.memory)
-        memset(run->slab.memory, 0xff, run->slab.size);
+    if (run->slab.parts[SPACE_HOST].memory)
+        memset(run->slab.parts[SPACE_HOST].memory, 0xff, run->slab.parts[SPACE_HOST].size);
     no_error(run_execute(fresh, f->inputs, expected));
     no_error(run_execute(run, f->inputs, outputs));
     for (int i = 0; i < 3; i++) {
@@ -174,21 +174,23 @@ static void test_layout_follows(void **state)
     struct run *run = new_run(&f, &allocator_default);
     choose(&f, MOST, 100);
     execute(&f, run);
-    const size_t first = run->slab.size;
+    const size_t first = run->slab.parts[SPACE_HOST].size;
     execute(&f, run);
-    const size_t all = run->slab.size;
+    const size_t all = run->slab.parts[SPACE_HOST].size;
     assert_true(all > first); /* results whose size the first run told */
-    void *memory = run->slab.memory;
+    void *memory = run->slab.parts[SPACE_HOST].memory;
     choose(&f, MOST, 60);
     execute(&f, run);
-    assert_ptr_equal(run->slab.memory, memory); /* fits */
-    assert_int_equal(run->slab.size, all);
+    assert_ptr_equal(run->slab.parts[SPACE_HOST].memory, memory); /* fits */
+    assert_int_equal(run->slab.parts[SPACE_HOST].size, all);
     choose(&f, MOST, 0);
     for (int i = 0; i < 40; i++)
         execute(&f, run);
     for (uint32_t i = 0; i < f.plan->n_placed; i++)
-        assert_true(run->slab.layout.sizes[i] == SIZE_MAX || run->slab.layout.sizes[i] == 0 ||
-                    run->slab.layout.sizes[i] >= MOST); /* of as many as the input has */
+        assert_true(run->slab.parts[SPACE_HOST].layout.sizes[i] == SIZE_MAX ||
+                    run->slab.parts[SPACE_HOST].layout.sizes[i] == 0 ||
+                    run->slab.parts[SPACE_HOST].layout.sizes[i] >=
+                        MOST); /* of as many as the input has */
     run_free(run);
     teardown(&f);
 }

@@ -14,7 +14,8 @@ enum {
     KEY_BATCH,
     KEY_JSON,
     KEY_TIMES,
-    KEY_LAYERS
+    KEY_LAYERS,
+    KEY_DEVICE
 };
 
 static const struct argp_option options[] = {
@@ -51,6 +52,8 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Running:", 4},
     {"threads", 't', "N", 0,
      "Threads per kernel (default: one per core; with --concurrency above 1: one)", 4},
+    {"device", KEY_DEVICE, "NAME", 0,
+     "Where to run (default cpu); null: nowhere, and what a device would have to do is counted", 4},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the measurement when it takes longer", 4},
     {"memory-limit", KEY_MEMORY, "MIB", 0,
      "Most memory that a model may take (default: what the machine has)", 4},
@@ -80,6 +83,8 @@ static const char documentation[] =
     "      two models; the figures also go to a file\n"
     "  tssa-bench ssd_loop --concurrency 1,2,4\n"
     "      so many threads on one session\n"
+    "  tssa-bench ssd_loop --device null\n"
+    "      launches, library calls and bytes of a run on a device with memory of its own\n"
     "  tssa-bench model.onnx --dim N=100,1000,10000\n"
     "      how time grows with a dim\n"
     "\n"
@@ -224,6 +229,8 @@ static error_t parse_option(int key, const char *argument, struct bench_argument
     case KEY_LAYERS:
         arguments->layers = true;
         return 0;
+    case KEY_DEVICE:
+        return argument_device(argument, &arguments->device);
     default:
         return parse_amount(key, argument, arguments);
     }

@@ -52,6 +52,16 @@ static void print_values(const struct subject *subject)
     printf("\n");
 }
 
+static void print_work(const struct subject *subject)
+{
+    const tssa_session_work *work = &subject->work;
+    if (subject->counted)
+        printf("  device      %" PRIu64 " launches, %" PRIu64 " library calls, %.3f MiB read and "
+               "written, %" PRIu64 " allocations, %" PRIu64 " copies of %.3f MiB\n",
+               work->launches, work->library_calls, (double)work->bytes / MIB, work->allocations,
+               work->copies, (double)work->copied_bytes / MIB);
+}
+
 static void print_latency(const struct result *result, const struct bench_arguments *arguments)
 {
     const struct statistics *of = &result->of;
@@ -82,6 +92,7 @@ static void print_page(const struct result *result, const struct bench_arguments
     print_inputs(lane->subject);
     print_preparation(lane->subject);
     print_values(lane->subject);
+    print_work(lane->subject);
     if (!result->of.count) {
         printf("  no run was measured\n");
         return;

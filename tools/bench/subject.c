@@ -85,7 +85,8 @@ static tssa_status *optimize(struct subject *subject)
 
 static tssa_status *make_session(struct subject *subject, bool profile)
 {
-    const tssa_session_options options = {.struct_size = sizeof options, .profile = profile};
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .device = subject->device, .profile = profile};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
 
@@ -168,7 +169,7 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                             const struct target *target, int64_t size,
                             const struct model_bytes *bytes)
 {
-    *subject = (struct subject){.target = target, .size = size};
+    *subject = (struct subject){.target = target, .size = size, .device = arguments->device};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)
@@ -313,6 +314,16 @@ void subject_drop_set(struct subject *subject, size_t set)
 tssa_status *subject_read_memory(struct subject *subject)
 {
     return tssa_session_memory(subject->session, &subject->use);
+}
+
+tssa_status *subject_read_work(struct subject *subject)
+{
+    tssa_status *status = tssa_session_counts(subject->session, &subject->work);
+    subject->counted = !status;
+    if (tssa_status_code(status) != TSSA_UNSUPPORTED)
+        return status;
+    tssa_status_free(status); /* it computes */
+    return NULL;
 }
 
 tssa_status *subject_profile(struct subject *subject, double seconds, bool layers)

@@ -30,8 +30,11 @@ struct subject {
     tssa_library_info library;         /* when each set had been run once */
     size_t model_bytes, session_bytes; /* held when each was there */
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
-    tssa_memory_use use;               /* of runs, as subject_read_memory found it last */
-    struct profile_table profile;      /* of runs after those that count; may be empty */
+    const char *device;                /* NULL: the default one */
+    bool counted;                      /* the device counts, and told `work` of the latest run */
+    tssa_session_work work;
+    tssa_memory_use use;          /* of runs, as subject_read_memory found it last */
+    struct profile_table profile; /* of runs after those that count; may be empty */
     uint64_t profiled_runs;
     double profiled_ns;
 };
@@ -54,6 +57,8 @@ void subject_drop_set(struct subject *subject, size_t set);
 tssa_status *subject_profile(struct subject *subject, double seconds, bool layers);
 /* What runs of its session take; how much of that is live is known of profiled ones. */
 tssa_status *subject_read_memory(struct subject *subject);
+/* What the latest run of its session asked of a device that counts; of no other. */
+tssa_status *subject_read_work(struct subject *subject);
 void subject_close(struct subject *subject);
 
 /* Somebody who calls a subject: a thread of its own has one of its own. */

@@ -81,6 +81,19 @@ int argument_integer(const char *option, const char *argument, int64_t low, int6
                                                      : argument_refuse(option, argument, wanted);
 }
 
+int argument_device(const char *argument, const char **device)
+{
+    char names[256] = "";
+    *device = argument;
+    for (size_t i = 0, used = 0; tssa_device_name(i) && used < sizeof names; i++) {
+        if (strcmp(argument, tssa_device_name(i)) == 0)
+            return 0;
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "",
+                                 tssa_device_name(i));
+    }
+    return argument_refuse("--device", argument, names);
+}
+
 int argument_tolerance(const char *option, const char *argument, double *value)
 {
     char *end;

@@ -124,6 +124,8 @@ void log_note(void *user, tssa_log_level level, const char *message);
 int argument_refuse(const char *option, const char *argument, const char *wanted);
 int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
                      const char *wanted, int64_t *value);
+/* The name of a device that this build has. */
+int argument_device(const char *argument, const char **device);
 int argument_tolerance(const char *option, const char *argument, double *value);
 /* Each adds what one --dim, --shape (whatever its name is) or --input says. */
 int argument_dim(struct input_source *source, const char *argument);

@@ -41,7 +41,8 @@ static const struct argp_option options[] = {
      "0: run the graph as it is; 1: quick passes; 2, the default: all passes. No level changes "
      "bits of element-wise results",
      3},
-    {"device", KEY_DEVICE, "NAME", 0, "Where to run: cpu", 3},
+    {"device", KEY_DEVICE, "NAME", 0,
+     "Where to run (default cpu; a name that is none lists them all)", 3},
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
     {"profile", KEY_PROFILE, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
@@ -106,11 +107,7 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
         arguments->repeat = (long)number;
         return error;
     case KEY_DEVICE:
-        arguments->device = argument;
-        return strcmp(argument, "cpu") == 0
-                   ? 0
-                   : argument_refuse("--device", argument,
-                                     "cpu, the only device that tssa runs on so far,");
+        return argument_device(argument, &arguments->device);
     case KEY_PROFILE:
         arguments->profile = argument;
         return 0;

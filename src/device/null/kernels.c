@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The device that computes nothing: results have the sizes that the plan says, and what a device would do for
+ * them is counted. Where only data could tell a size, it is as large as its bound, or, where it has none, as
+ * the largest operand has elements.
+ *
+ * A view is nothing. A contraction is a call of a library, all else a launch, what is fused one for all of it. Bytes are those of operands
+ * in the device's memory, read, and of results, written; of what reads or changes a region, those of the region;
+ * a result that cannot be changed in place costs a launch more, which copies it.
+ */
+#include "device/devices.h"
+#include "device/null/memory.h"
+#include "ir/cost.h"
+
+/* A loop that nothing ends. */
+#define ENDLESS_TRIPS 16
+
+/* ---- Sizes ---------------------------------------------------------------------------------------- */
+
+struct sizing {
+    const struct kernel_sizes *sizes;
+    int64_t most; /* elements of the largest operand */
+};
+
+static bool lookup(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct sizing *sizing = context;
+    if (sizing->sizes->dim(sizing->sizes, symbol, value))
+        return true;
+    *value = sizing->most < symbol->high ? sizing->most : symbol->high;
+    if (symbol->high == INT64_MAX)
+        *value = sizing->most;
+    if (*value < symbol->low)
+        *value = symbol->low;
+    return true;
+}
+
+static int64_t largest_operand(const struct kernel_args *args)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < args->n_inputs; i++)
+        if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR &&
+            tensor_count(&args->inputs[i]->tensor) > most)
+            most = tensor_count(&args->inputs[i]->tensor);
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
+}
+
+static tssa_status *find_dims(const struct kernel_args *args, uint32_t index, int64_t *dims)
+{
+    const struct ir_type *type = args->op->results[index].type;
+    struct sizing sizing = {args->env->sizes, largest_operand(args)};
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_eval(type->dims[i], lookup, &sizing, &dims[i]) || dims[i] < 0)
+            return ERROR(TSSA_RUNTIME, "dim %d of result %u has no size", i, (unsigned)index);
+    return NULL;
+}
+
+static tssa_status *make_result(struct kernel_args *args, uint32_t index, struct tensor **tensor)
+{
+    const struct ir_type *type = args->op->results[index].type;
+    int64_t dims[TSSA_MAX_RANK];
+    *tensor = NULL;
+    if (!args->outputs[index])
+        return NULL;
+    TRY(find_dims(args, index, dims));
+    return kernel_output(args, index, type->dtype, type->rank, dims, tensor);
+}
+
+/* ---- Counting ------------------------------------------------------------------------------------- */
+
+/* Of an operand in the device's memory. */
+static uint64_t operand_bytes(const struct kernel_args *args, uint32_t index)
+{
+    const struct value *value = args->inputs[index];
+    const bool here = value && value->kind == TSSA_KIND_TENSOR && !args->on_host[index];
+    return here ? tensor_bytes(&value->tensor) : 0;
+}
+
+static tssa_status *count_results(struct kernel_args *args, bool region, uint64_t *bytes)
+{
+    for (uint32_t i = 0; i < args->n_outputs; i++) {
+        struct tensor *tensor;
+        TRY(make_result(args, i, &tensor));
+        *bytes += tensor ? tensor_bytes(tensor) * (region ? 2 : 1) : 0;
+    }
+    return NULL;
+}
+
+static tssa_status *count_op(struct kernel_args *args, uint64_t *calls)
+{
+    const bool region = cost_moves_region(args->op);
+    uint64_t bytes = 0;
+    for (uint32_t i = region ? 1 : 0; i < args->n_inputs; i++)
+        if (!(args->op->info->flags & IR_SHAPE))
+            bytes += operand_bytes(args, i);
+    TRY(count_results(args, region, &bytes));
+    args->env->stream->counts.bytes += bytes;
+    ++*calls;
+    return NULL;
+}
+
+static tssa_status *run_launch(struct kernel_args *args)
+{
+    return count_op(args, &args->env->stream->counts.launches);
+}
+
+static tssa_status *run_library(struct kernel_args *args)
+{
+    return count_op(args, &args->env->stream->counts.library_calls);
+}
+
+static tssa_status *run_view(struct kernel_args *args)
+{
+    const struct tensor *from;
+    struct value *out = args->outputs[0];
+    int64_t dims[TSSA_MAX_RANK];
+    const int rank = args->op->results[0].type->rank;
+    TRY(kernel_tensor(args, 0, &from));
+    if (!out)
+        return NULL;
+    TRY(find_dims(args, 0, dims));
+    value_copy(out, args->inputs[0]);
+    out->tensor.rank = rank;
+    for (int i = 0; i < rank; i++)
+        out->tensor.dims[i] = dims[i];
+    return NULL;
+}
+
+/* What is written is read from an operand of the same type. */
+static tssa_status *run_update(struct kernel_args *args)
+{
+    struct device_counts *counts = &args->env->stream->counts;
+    const tssa_dtype dtype = args->op->results[0].type->dtype;
+    struct tensor *tensor;
+    for (uint32_t i = 1; i < args->n_inputs; i++) {
+        const struct value *value = args->inputs[i];
+        counts->bytes += operand_bytes(args, i);
+        if (value && value->kind == TSSA_KIND_TENSOR && value->tensor.dtype == dtype)
+            counts->bytes += tensor_bytes(&value->tensor);
+    }
+    counts->launches++;
+    if (kernel_take(args, 0, 0, &tensor))
+        return NULL;
+    TRY(make_result(args, 0, &tensor));
+    if (tensor) {
+        counts->launches++;
+        counts->bytes += 2 * tensor_bytes(tensor);
+    }
+    return NULL;
+}
+
+/* ---- The device ----------------------------------------------------------------------------------- */
+
+static bool suits(const struct ir_type *type)
+{
+    return type->kind == TYPE_TENSOR && type->rank >= 0 && type->dtype != TSSA_UNDEFINED &&
+           type->dtype != TSSA_STRING;
+}
+
+static bool asks_library(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_CONTRACTION;
+}
+
+static const struct kernel *find_kernel(const struct ir_op *op)
+{
+    static const struct kernel launch = {.run = run_launch}, library = {.run = run_library},
+                               view = {.run = run_view}, update = {.run = run_update};
+    const bool fused = ir_op_is(op, IR_OP_fuse);
+    if (op->opaque || (op->n_blocks && !fused) || op->info->cls == IR_CLASS_SEQUENCE ||
+        op->info->cls == IR_CLASS_INTERNAL)
+        return NULL;
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted && !suits(op->results[i].type))
+            return NULL;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && !suits(ir_operand(op, i)->type))
+            return NULL;
+    if (op->info->flags & IR_ALIAS)
+        return &view;
+    if (op->info->flags & IR_UPDATE)
+        return &update;
+    return asks_library(op) ? &library : &launch;
+}
+
+static bool has_library(void)
+{
+    return true;
+}
+
+static void close(struct device_context *context)
+{
+    (void)context;
+}
+
+const struct device null_device = {
+    .name = "null",
+    .counts_only = true,
+    .endless_trips = ENDLESS_TRIPS,
+    .alignment = 256, /* as a GPU's */
+    .find_kernel = find_kernel,
+    .asks_library = asks_library,
+    .has_library = has_library,
+    .close = close,
+    .stream_open = null_stream_open,
+    .stream_close = null_stream_close,
+    .stream_wait = null_stream_wait,
+    .event_record = null_event_record,
+    .event_await = null_event_await,
+    .event_free = null_event_free,
+    .allocate = null_allocate,
+    .release = null_release,
+    .copy = null_copy,
+    .fill = null_fill,
+    .read_scalar = null_read_scalar,
+};

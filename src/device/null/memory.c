@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/null/memory.h"
+
+#include <string.h>
+
+#define MOST_BYTES ((size_t)1 << 40)
+
+struct null_memory {
+    size_t size;
+};
+
+/* ---- Streams: nothing is ever under way ----------------------------------------------------------- */
+
+tssa_status *null_stream_open(struct device_context *context, struct device_stream **stream)
+{
+    *stream = allocator_alloc(context->allocator, sizeof **stream);
+    TRY_ALLOC(*stream);
+    **stream = (struct device_stream){.context = context};
+    return NULL;
+}
+
+void null_stream_close(struct device_stream *stream)
+{
+    if (stream)
+        allocator_free(stream->context->allocator, stream);
+}
+
+tssa_status *null_stream_wait(struct device_stream *stream)
+{
+    (void)stream;
+    return NULL;
+}
+
+tssa_status *null_event_record(struct device_stream *stream, struct device_event **event)
+{
+    *event = (struct device_event *)stream;
+    return NULL;
+}
+
+tssa_status *null_event_await(struct device_stream *stream, struct device_event *event)
+{
+    (void)stream;
+    (void)event;
+    return NULL;
+}
+
+void null_event_free(struct device_stream *recorded, struct device_event *event)
+{
+    (void)recorded;
+    (void)event;
+}
+
+/* ---- Memory --------------------------------------------------------------------------------------- */
+
+void *null_allocate(struct device_stream *stream, size_t size)
+{
+    struct null_memory *memory =
+        size <= MOST_BYTES ? allocator_alloc(stream->context->allocator, sizeof *memory) : NULL;
+    if (!memory)
+        return NULL;
+    memory->size = size;
+    stream->counts.allocations++;
+    return memory;
+}
+
+void null_release(struct device_stream *stream, void *memory, size_t size)
+{
+    (void)size;
+    allocator_free(stream->context->allocator, memory);
+}
+
+static tssa_status *check(struct device_place place, size_t size)
+{
+    const struct null_memory *memory = place.memory;
+    if (place.offset <= memory->size && size <= memory->size - place.offset)
+        return NULL;
+    return ERROR(TSSA_RUNTIME, "%zu bytes at %zu of memory of %zu bytes", size, place.offset,
+                 memory->size);
+}
+
+tssa_status *null_copy(struct device_stream *stream, enum device_copy kind, struct device_place to,
+                       struct device_place from, size_t size)
+{
+    struct device_counts *counts = &stream->counts;
+    if (kind != DEVICE_COPY_OUT)
+        TRY(check(to, size));
+    if (kind != DEVICE_COPY_IN)
+        TRY(check(from, size));
+    if (kind == DEVICE_COPY_WITHIN) {
+        counts->launches++;
+        counts->bytes += 2 * size;
+        return NULL;
+    }
+    counts->copies++;
+    counts->copied_bytes += size;
+    if (kind == DEVICE_COPY_OUT && size)
+        memset((char *)to.memory + to.offset, 0, size);
+    return NULL;
+}
+
+tssa_status *null_fill(struct device_stream *stream, struct device_place to, unsigned char byte,
+                       size_t size)
+{
+    (void)byte;
+    TRY(check(to, size));
+    stream->counts.launches++;
+    stream->counts.bytes += size;
+    return NULL;
+}
+
+tssa_status *null_read_scalar(struct device_stream *stream, struct device_place from,
+                              tssa_dtype dtype, int64_t *value)
+{
+    TRY(check(from, tssa_dtype_size(dtype)));
+    stream->counts.copies++;
+    stream->counts.copied_bytes += tssa_dtype_size(dtype);
+    *value = 1;
+    return NULL;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What runs of the committed models would ask of a device, by number: on the device `null`, at level 2, in a
+ * run like the ones before it. tests/golden/null.txt is the table, which TSSA_UPDATE_GOLDEN=1 in the environment
+ * has written anew.
+ */
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/committed_models.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+
+#define TABLE TSSA_SOURCE_DIR "/tests/golden/null.txt"
+#define RUNS 8 /* sizes are learnt, and the layout has taken its time */
+
+static struct text table; /* as found now, one line per model */
+
+static const char *name_of(const char *path)
+{
+    const char *end = strrchr(path, '/'), *start = end - 1;
+    while (start > path && start[-1] != '/')
+        start--;
+    return start;
+}
+
+static void drop_outputs(struct model_run *run)
+{
+    for (size_t i = 0; i < run->output_count; i++) {
+        tssa_value_free(run->outputs[i]);
+        run->outputs[i] = NULL;
+    }
+}
+
+/* Every output has a value, of the rank that the model declares, if it does. */
+static void check_outputs(const struct model_run *run)
+{
+    for (size_t i = 0; i < run->output_count; i++) {
+        tssa_value_info info;
+        assert_non_null(run->outputs[i]);
+        no_error(tssa_model_output(run->model, i, &info));
+        if (info.kind == TSSA_KIND_TENSOR && info.rank >= 0)
+            assert_int_equal(model_run_output(run, i)->tensor.rank, info.rank);
+    }
+}
+
+static void run_model(const char *path, tssa_session_work *work)
+{
+    struct model_run run = {0};
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options options = {.struct_size = sizeof options, .device = "null"};
+    no_error(model_run_open(&run, path, 0));
+    no_error(tssa_model_optimize(run.model, &optimize));
+    no_error(model_run_read_inputs(&run, path));
+    no_error(tssa_session_create(run.model, &options, &run.session));
+    no_error(tssa_session_counts(run.session, work));
+    assert_true(work->launches == 0 && work->allocations == 0);
+    tssa_session_work before;
+    for (int i = 0; i < RUNS; i++) {
+        before = *work;
+        drop_outputs(&run);
+        no_error(model_run_execute(&run));
+        no_error(tssa_session_counts(run.session, work));
+        check_outputs(&run);
+    }
+    assert_int_equal(work->launches, before.launches);
+    assert_int_equal(work->library_calls, before.library_calls);
+    assert_int_equal(work->bytes, before.bytes);
+    assert_int_equal(work->copies, before.copies);
+    assert_int_equal(work->copied_bytes, before.copied_bytes);
+    model_run_close(&run);
+}
+
+static void add_line(const char *path, const tssa_session_work *work)
+{
+    const char *name = name_of(path);
+    text_printf(&table,
+                "%-28.*s %8" PRIu64 " %8" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
+                " %12" PRIu64 "\n",
+                (int)strcspn(name, "/"), name, work->launches, work->library_calls, work->bytes,
+                work->allocations, work->copies, work->copied_bytes);
+}
+
+static void one_model(void **state)
+{
+    tssa_session_work work;
+    run_model(*state, &work);
+    add_line(*state, &work);
+}
+
+/* ---- The table ------------------------------------------------------------------------------------ */
+
+static const char *const heading =
+    "# What a run asks of a device (docs/tools.md); TSSA_UPDATE_GOLDEN=1 test_null writes it.\n"
+    "# model                       launches  library        bytes   allocs   copies "
+    "copied_bytes\n";
+
+static char *read_table(void)
+{
+    FILE *file = fopen(TABLE, "r");
+    char *text = calloc(1, 1 << 16);
+    assert_non_null(text);
+    if (file) {
+        text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
+        fclose(file);
+    }
+    return text;
+}
+
+/* Prints the lines that differ. */
+static int compare(const char *found, const char *wanted)
+{
+    int differ = 0;
+    while (*found || *wanted) {
+        const size_t n = strcspn(found, "\n"), m = strcspn(wanted, "\n");
+        if (n != m || memcmp(found, wanted, n) != 0) {
+            print_error("found  %.*s\nwanted %.*s\n", (int)n, found, (int)m, wanted);
+            differ++;
+        }
+        found += n + (found[n] == '\n');
+        wanted += m + (wanted[m] == '\n');
+    }
+    if (differ)
+        print_error("where that is meant: TSSA_UPDATE_GOLDEN=1 test_null\n");
+    return differ;
+}
+
+static int write_table(const char *text)
+{
+    FILE *file = fopen(TABLE, "w");
+    bool good = file && fputs(text, file) >= 0;
+    good = file && fclose(file) == 0 && good;
+    if (!good)
+        print_error("cannot write %s\n", TABLE);
+    return !good;
+}
+
+int main(void)
+{
+    text_init(&table, &allocator_default);
+    text_puts(&table, heading);
+    int failed = committed_models_test(one_model);
+    const char *found = text_string(&table);
+    if (!failed && getenv("TSSA_UPDATE_GOLDEN")) {
+        failed = write_table(found);
+    } else {
+        char *wanted = read_table();
+        failed += compare(found, wanted);
+        free(wanted);
+    }
+    text_free(&table);
+    return failed;
+}
