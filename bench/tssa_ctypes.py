@@ -132,6 +132,7 @@ _CHECKED = {
         POINTER(c_void_p),
     ),
     "tssa_sequence_create": (c_void_p, c_int, c_size_t, c_void_p, POINTER(c_void_p)),
+    "tssa_none_create": (c_void_p, POINTER(c_void_p)),
     "tssa_value_element": (c_void_p, c_size_t, POINTER(c_void_p)),
 }
 _OTHERS = {
@@ -273,8 +274,15 @@ class Value(_Handle):
         self._own()
 
     @classmethod
-    def of(cls, context: Context, value: np.ndarray | list[np.ndarray]) -> Value:
-        """A tensor, or a sequence of tensors, over the memory of arrays."""
+    def of(cls, context: Context, value: np.ndarray | list[np.ndarray] | None) -> Value:
+        """A tensor, a sequence of tensors, over the memory of arrays, or an empty optional."""
+        if value is None:
+            none = cls(context)
+            context.lib.check(
+                context.lib.c.tssa_none_create(context.pointer, byref(none.pointer))
+            )
+            none._own()
+            return none
         if not isinstance(value, list):
             return cls(context, value)
         sequence, elements = cls(context), [cls(context, array) for array in value]

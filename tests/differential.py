@@ -7,7 +7,8 @@
 Every program runs in ONNX Runtime (without and with its optimizations), in tssa (-O0, -O2), and
 as tssa-opt -O2 writes it again in ONNX Runtime.  What disagrees is made smaller as long as it
 disagrees, and written to FOLDER/SEED: model.onnx, inputs.npz (of a sequence q its elements q.0,
-q.1, ...), program.txt, which says what differs, and original.onnx, as it was generated.
+q.1, ...; not an empty optional), program.txt, which says what differs, and original.onnx, as it
+was generated.
 docs/disagreements.md excuses what is nobody's bug or not tssa's.
 
 Program K of a run has the seed S + K: `--programs 1 --seed SEED` makes one of them again.
@@ -46,6 +47,8 @@ def write(folder: Path, seed: int, case: Case, small: Case, text: str) -> None:
     arrays = {}
     for name, value in small.sets[0].items():
         several = isinstance(value, list)
+        if value is None:  # nothing is in the optional
+            continue
         arrays |= {f"{name}.{k}": v for k, v in enumerate(value)} if several else {name: value}
     np.savez(folder / "inputs.npz", **arrays)
     (folder / "program.txt").write_text(text)

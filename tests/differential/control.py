@@ -378,21 +378,25 @@ def scan(s: Scope, t: Type, need: Need) -> Value:
     """Its last state, or what it stacks."""
     deeper(s)
     stacks = bool(t.dims) and s.rng.random() < 0.5
-    length = t.dims[0] if stacks else s.rng.choice((1, 2, 3, *s.program.least))
+    along = s.rng.randrange(len(t.dims)) if stacks and s.rng.random() < 0.5 else 0
+    length = t.dims[along] if stacks else s.rng.choice((1, 2, 3, *s.program.least))
     if not s.program.least_size(length):
         raise NoWay  # ONNX Runtime wants one iteration
     state_type = some_type(s, 2) if stacks else t
     initial = expression(s, state_type, replace(need, exact=True))
-    element = some_type(s, 2)
-    if not all(map(s.program.least_size, (*element.dims, *state_type.dims, *t.dims))):
+    elements = [some_type(s, 2) for _ in range(s.rng.choice((1, 1, 2)))]
+    dims = [d for element in elements for d in element.dims]
+    if not all(map(s.program.least_size, (*dims, *state_type.dims, *t.dims))):
         raise NoWay  # and divides by the size of its elements
-    axis = s.rng.randint(0, len(element.dims)) if s.rng.random() < 0.3 else 0
-    whole = element.shaped((*element.dims[:axis], length, *element.dims[axis:]))
-    scanned = expression(s, whole)
+    axes, scanned = [], []
+    for element in elements:
+        axes.append(s.rng.randint(0, len(element.dims)) if s.rng.random() < 0.3 else 0)
+        whole = (*element.dims[: axes[-1]], length, *element.dims[axes[-1] :])
+        scanned.append(expression(s, element.shaped(whole)))
     b = s.block()
     facts = replace(anything(state_type.elem), carried=state_type.is_float, zero_sign=False)
     state = b.param(state_type, facts)
-    item = b.param(element, scanned.facts)
+    items = [b.param(element, whole.facts) for element, whole in zip(elements, scanned)]
     direct = state_type.dims and b.rng.random() < 0.3
     new = b.own(
         attempt(
@@ -400,21 +404,23 @@ def scan(s: Scope, t: Type, need: Need) -> Value:
             lambda: expression(b, state_type),
         )
     )
-    if any(new is p for p in (state, item)) or not new.facts.exact:
+    if any(new is p for p in (state, *items)) or not new.facts.exact:
         raise NoWay
     returned = [new]
     outputs = [(state_type, replace(anything(state_type.elem), zero_sign=False))]
     if stacks:
-        row = b.own(expression(b, t.shaped(t.dims[1:]), need))
+        row = b.own(expression(b, t.shaped(t.dims[:along] + t.dims[along + 1 :]), need))
         returned.append(row)
         outputs.append((t, replace(row.facts, carried=False)))
     returned = b.distinct(returned)
-    attrs = {"num_scan_inputs": 1}
-    if axis:
-        attrs["scan_input_axes"] = [axis]
-    if s.rng.random() < 0.3:
-        attrs["scan_input_directions"] = [1]
-    if stacks and s.rng.random() < 0.3:
+    attrs: dict = {"num_scan_inputs": len(items)}
+    if any(axes):
+        attrs["scan_input_axes"] = axes
+    if s.rng.random() < 0.4:
+        attrs["scan_input_directions"] = [s.rng.randint(0, 1) for _ in items]
+    if along:
+        attrs["scan_output_axes"] = [along]
+    if stacks and s.rng.random() < 0.4:
         attrs["scan_output_directions"] = [1]
-    results = s.node("Scan", [initial, scanned], outputs, body=b.graph(returned), **attrs)
+    results = s.node("Scan", [initial, *scanned], outputs, body=b.graph(returned), **attrs)
     return results[-1]

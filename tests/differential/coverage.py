@@ -23,7 +23,8 @@ def features(model: onnx.ModelProto) -> Counter:
     found[f"opset {model.opset_import[0].version}"] += 1
     for info in model.graph.input:
         if not info.type.HasField("tensor_type"):
-            found["sequence as input"] += 1
+            optional = info.type.HasField("optional_type")
+            found[f"{'optional' if optional else 'sequence'} as input"] += 1
             continue
         tensor = info.type.tensor_type
         found[TENSOR_TYPES.Name(tensor.elem_type).lower()] += 1
@@ -40,6 +41,9 @@ def walk(graph: onnx.GraphProto, depth: int, outside: set[str], found: Counter) 
     visible = outside | names
     for node in graph.node:
         found[node.op_type] += 1
+        for attribute in node.attribute:
+            if attribute.name.endswith("_directions") or attribute.name == "scan_output_axes":
+                found[attribute.name] += 1
         if any(a.name == "reduction" for a in node.attribute):
             found["scatter with reduction"] += 1
         for attribute in node.attribute:
@@ -125,6 +129,10 @@ LEAST = {
     **{f"{sign}int{bits}": 0.07 for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "bool": 0.5,
     "sequence as input": 0.1,
+    "optional as input": 0.05,
+    "scan_input_directions": 0.04,
+    "scan_output_directions": 0.02,
+    "scan_output_axes": 0.02,
     "symbolic dims": 0.15,
     "zero-size dims": 0.015,
     # opsets

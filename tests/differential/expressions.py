@@ -17,6 +17,7 @@ from onnx import numpy_helper
 from .scope import Scope
 from .values import (
     BOOL,
+    BYTES,
     DOUBLE,
     DTYPES,
     FLOAT,
@@ -133,7 +134,7 @@ def number(s: Scope, elem: int, finite: bool):
             return rng.choice(SPECIAL_FLOATS[:2] if finite else SPECIAL_FLOATS)
         return rng.choice((rng.randint(-8, 8) / 4, round(rng.uniform(-3, 3), 3)))
     luck = rng.random()
-    if luck < 0.25:
+    if luck < (0.5 if elem in BYTES else 0.25):
         return rng.choice((low, high, low + 1, high - 1, high // 2 + 1))
     if luck < 0.35 and elem == INT64:
         return rng.choice((2**53 + 1, -(2**53) - 1, 2**32, 1103515245))

@@ -15,11 +15,26 @@ from onnx import helper
 from . import control, idioms, movement, sequences, writes
 from .expressions import Need, constant, expression, number
 from .scope import Program, Scope, typed
-from .values import BOOL, DOUBLE, DTYPES, FLOAT, FLOATS, INT64, Facts, NoWay, Type, anything
+from .values import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DTYPES,
+    FLOAT,
+    FLOATS,
+    INT64,
+    Facts,
+    NoWay,
+    Type,
+    anything,
+)
 
 OPSETS = (11, 12, 13, 13, 14, 15, 16, 17, 18, 18, 19, 20, 21, 22, 23, 24, 25, 26)
 IR_VERSION = 8
 MAKERS_OF = (control, idioms, movement, sequences, writes)  # they register what they make
+
+
+Data = np.ndarray | list | None  # a tensor, a sequence, nothing in an optional
 
 
 @dataclass
@@ -34,7 +49,7 @@ class Case:
 
     model: onnx.ModelProto
     outputs: dict[str, Output]
-    sets: list[dict[str, np.ndarray | list]]
+    sets: list[dict[str, Data]]
     notes: list[str] = field(default_factory=list)
 
 
@@ -96,8 +111,14 @@ def make_inputs(program: Program, main: Scope) -> list[Input]:
     if rng.random() < 0.25:
         type = control.some_type(main, 2)
         give("q", replace(type, kind="sequence"), anything(type.elem), rng.random() < 0.5)
+    if rng.random() < 0.2 and program.opset >= 15:
+        type = control.some_type(main, 2)
+        if type.is_static:
+            give("o", replace(type, kind="optional"), anything(type.elem), rng.random() < 0.5)
     for j in range(rng.randint(1, 4)):
         type, special = control.some_type(main), rng.random() < 0.4
+        if type.elem in BYTES:
+            special = rng.random() < 0.8  # what is near the limits of so few numbers
         facts = anything(type.elem)
         if not special and type.elem in FLOATS:
             facts = Facts(-4, 4)
@@ -107,7 +128,11 @@ def make_inputs(program: Program, main: Scope) -> list[Input]:
     return found
 
 
-def data(rng: random.Random, main: Scope, input: Input, sizes: dict) -> np.ndarray | list:
+def data(rng: random.Random, main: Scope, input: Input, sizes: dict) -> Data:
+    if input.type.kind == "optional":
+        if rng.random() < 0.4:
+            return None
+        return data(rng, main, replace(input, type=replace(input.type, kind="tensor")), sizes)
     if input.type.kind == "sequence":
         element = replace(input, type=replace(input.type, kind="tensor"))
         return [data(rng, main, element, sizes) for _ in range(rng.randint(1, 3))]

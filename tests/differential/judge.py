@@ -197,7 +197,9 @@ class Judge:
         return model.to_bytes()
 
 
-def contiguous(value: np.ndarray | list) -> np.ndarray | list:
+def contiguous(value: np.ndarray | list | None) -> np.ndarray | list | None:
+    if value is None:
+        return None
     if isinstance(value, list):
         return [contiguous(v) for v in value]
     return np.ascontiguousarray(value).reshape(value.shape)

@@ -136,10 +136,38 @@ def gather_several(s: Scope, t: Type, need: Need) -> Value:
     return s.emit("GatherElements", [source, at], t, source.facts, axis=axis)
 
 
+def opaque(s: Scope, number: int) -> Value:
+    """A list of one number, which perhaps nobody knows before the program runs."""
+    if s.rng.random() < 0.7:
+        return s.integers(number)
+    k = s.visible(lambda v: v.name == "k" and v.type == Type(INT64))
+    zero = s.emit("Mul", [k, s.scalar(0)], Type(INT64), Facts(0, 0))
+    if s.rng.random() < 0.5 and s.program.opset >= 12:
+        zero = s.emit("Min", [k, s.scalar(0)], Type(INT64), Facts(0, 0))
+    unsqueezed = s.unsqueeze(zero, 0)
+    facts = Facts(number, number)
+    return s.emit("Add", [unsqueezed, s.integers(number)], Type(INT64, (1,)), facts)
+
+
+def outside(s: Scope, start: int, end: int, size: int, step: int) -> tuple[int, int]:
+    """The same part, counted from the end, or with bounds that are beyond it."""
+    if 0 <= start < size and s.rng.random() < 0.5:
+        start -= size
+    elif start == (0 if step > 0 else size - 1):
+        start = -size - 2 if step > 0 else size + 5
+    if step > 0 and end >= size:
+        end = s.rng.choice((size + 1, 2**31 - 1, 2**63 - 1))
+    elif step < 0 and end < 0:
+        end = s.rng.choice((-size - 1, -size - 4, -(2**63)))
+    elif 0 <= end < size:
+        end -= size
+    return start, end
+
+
 @maker(6)
 def slice_(s: Scope, t: Type, need: Need) -> Value:
     axis = static_axis(s, t, 0)
-    size, step = t.dims[axis], s.rng.choice((1, 1, 1, 2, -1, -2))
+    size, step = t.dims[axis], s.rng.choice((1, 1, 1, 2, -1, -1, -2, -3))
     span = (size - 1) * abs(step) + 1 if size else 0
     before, after = s.rng.randint(0, 2), s.rng.randint(0, 2)
     source = expression(s, with_dim(t, axis, before + span + after), need)
@@ -148,10 +176,11 @@ def slice_(s: Scope, t: Type, need: Need) -> Value:
         start, end = before + span - 1, before - 1 if before else -(2**31)
     if size == 0:
         start = end = before
-    bounds = [s.integers(start), s.integers(end)]
-    inputs = [source, *bounds, s.integers(axis)]
+    elif s.rng.random() < 0.3:
+        start, end = outside(s, start, end, before + span + after, step)
+    inputs = [source, *(opaque(s, n) for n in (start, end)), s.integers(axis)]
     if step != 1 or s.rng.random() < 0.3:
-        inputs.append(s.integers(step))
+        inputs.append(opaque(s, step))
     return s.emit("Slice", inputs, t, source.facts)
 
 

@@ -169,6 +169,31 @@ def optional(s: Scope, t: Type, need: Need) -> Value:
     return s.emit("OptionalGetElement", [wrapped], t, value.facts)
 
 
+@maker(6)
+def asked(s: Scope, t: Type, need: Need) -> Value:
+    """What is in the optional that the program is given, or else something else."""
+    o = s.visible(lambda v: v.name == "o" and v.type.kind == "optional")
+    there = s.emit("OptionalHasElement", [o], Type(BOOL), Facts(0, 1))
+    if t == Type(BOOL) and s.rng.random() < 0.3:
+        return there
+    deeper(s)
+    graphs, facts = [], []
+    for full in (True, False):
+        block = s.block()
+        if full:
+            kind = replace(o.type, kind="tensor")
+            value = block.emit("OptionalGetElement", [o], kind, o.facts)
+            block.values += [value, value]  # likely to be used
+            if kind != t or not need.met_by(value):
+                value = block.own(expression(block, t, need))
+        else:
+            value = block.own(expression(block, t, need))
+        graphs.append(block.graph([value]))
+        facts.append(value.facts)
+    outputs = [(t, union(t.elem, facts))]
+    return s.node("If", [there], outputs, then_branch=graphs[0], else_branch=graphs[1])[0]
+
+
 @maker(1)
 def shrunk(s: Scope, t: Type, need: Need) -> Value:
     """The length of a sequence of different shapes."""

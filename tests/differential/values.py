@@ -29,6 +29,7 @@ DTYPES = {
 ELEMENTS = {np.dtype(dtype): elem for elem, dtype in DTYPES.items()}
 FLOATS = frozenset((FLOAT, DOUBLE, HALF))
 INTS = frozenset(DTYPES) - FLOATS - {BOOL}
+BYTES = frozenset((TensorProto.INT8, TensorProto.UINT8))
 UNSIGNED = frozenset(e for e in INTS if np.dtype(DTYPES[e]).kind == "u")
 
 # A dim is a number, or a symbol: of the inputs ("N"), or of what only a run knows ("?3").
