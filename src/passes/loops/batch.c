@@ -183,6 +183,18 @@ struct ir_value *batch_ints(struct batch *batch, int rank, size_t count, const i
     return batch_put(batch, op) ? &op->results[0] : NULL;
 }
 
+struct ir_value *batch_number(struct batch *batch, int64_t value)
+{
+    return batch_ints(batch, 0, 1, &value);
+}
+
+struct ir_value *batch_binary(struct batch *batch, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b)
+{
+    struct ir_value *operands[] = {a, b};
+    return result_of(batch_make(batch, NULL, id, 2, operands));
+}
+
 struct ir_value *batch_unsqueeze(struct batch *batch, const struct ir_op *origin,
                                  struct ir_value *value, int first, int count)
 {

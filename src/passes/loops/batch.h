@@ -107,6 +107,10 @@ bool batch_out_of_memory(struct batch *batch);
 struct ir_op *batch_copy(struct batch *batch, const struct ir_op *op);
 bool batch_put(struct batch *batch, struct ir_op *op);
 struct ir_value *batch_ints(struct batch *batch, int rank, size_t count, const int64_t *values);
+/* An i64[]; and an op on two values, of which one may be NULL where memory ran out. */
+struct ir_value *batch_number(struct batch *batch, int64_t value);
+struct ir_value *batch_binary(struct batch *batch, enum ir_op_id id, struct ir_value *a,
+                              struct ir_value *b);
 struct ir_value *batch_unsqueeze(struct batch *batch, const struct ir_op *origin,
                                  struct ir_value *value, int first, int count);
 struct ir_value *batch_permute(struct batch *batch, const struct ir_op *origin,

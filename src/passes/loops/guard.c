@@ -3,6 +3,7 @@
 
 #include "ir/infer.h"
 #include "passes/analysis/iteration.h"
+#include "passes/loops/branch.h"
 #include "passes/pass.h"
 
 static bool is_question(const struct ir_value *condition)
@@ -60,24 +61,6 @@ static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct 
 
 /* ---- The branches --------------------------------------------------------------------------------- */
 
-static tssa_status *make_branches(struct ir_op *op, uint32_t n)
-{
-    static const char *const names[] = {"then_branch", "else_branch"};
-    struct ir_graph *graph = op->parent->graph;
-    if (!ir_op_set_blocks(graph, op, 2))
-        return status_out_of_memory();
-    for (uint32_t b = 0; b < 2; b++) {
-        struct ir_op *ret = ir_op_create(graph, ir_op_info(IR_OP_return), n, 0);
-        op->blocks[b] = ir_block_create(graph, op, 0);
-        op->block_names[b] = intern_str(&graph->strings, names[b]);
-        TRY_ALLOC(ret);
-        TRY_ALLOC(op->blocks[b]);
-        TRY_ALLOC(op->block_names[b]);
-        ir_op_append(op->blocks[b], ret);
-    }
-    return NULL;
-}
-
 /* What the loop leaves without an iteration. */
 static tssa_status *make_nothing(const struct loop *loop, uint32_t result, struct ir_op *ret,
                                  uint32_t operand)
@@ -94,25 +77,12 @@ static tssa_status *make_nothing(const struct loop *loop, uint32_t result, struc
 tssa_status *guard_create(const struct loop *loop, struct ir_value *trips, struct ir_op **branch,
                           uint32_t *kept)
 {
-    struct ir_graph *graph = loop->body->graph;
     struct ir_value *question;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < loop->op->n_results; i++)
-        if (loop->op->results[i].uses)
-            kept[n++] = i;
     TRY(ask(loop, trips, &question));
-    struct ir_op *op = ir_op_create(graph, ir_op_info(IR_OP_If), 1, n);
-    TRY_ALLOC(op);
-    op->version = ir_op_bind(op->info, IR_NEWEST_OPSET);
-    op->name = loop->op->name;
-    ir_op_set_operand(op, 0, question);
-    ir_op_insert_before(op, loop->op);
-    TRY(make_branches(op, n));
-    for (uint32_t j = 0; j < n; j++)
-        TRY(make_nothing(loop, kept[j], ir_block_return(op->blocks[1]), j));
-    for (uint32_t j = 0; j < n; j++)
-        loop_replace(&loop->op->results[kept[j]], &op->results[j]);
-    *branch = op;
+    TRY(branch_create(loop, question, branch, kept));
+    struct ir_op *ret = ir_block_return((*branch)->blocks[1]);
+    for (uint32_t j = 0; j < (*branch)->n_results; j++)
+        TRY(make_nothing(loop, kept[j], ret, j));
     return NULL;
 }
 
@@ -131,10 +101,12 @@ tssa_status *guard_loop(const struct loop *loop)
         TRY(loop_make_bool(branch, true, &truth));
         ir_op_set_operand(op, 1, truth);
     }
-    struct ir_op *ret = ir_block_return(branch->blocks[0]);
-    ir_op_move_before(op, ret);
-    for (uint32_t j = 0; j < branch->n_results; j++)
-        ir_op_set_operand(ret, j, &op->results[kept[j]]);
+    struct ir_value **results =
+        ARENA_ARRAY(&loop->body->graph->arena, struct ir_value *, op->n_results);
+    TRY_ALLOC(results);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        results[i] = &op->results[i];
+    branch_fill(branch, 0, branch, op->next, results, kept);
     TRY(ir_infer_op_lenient(op));
     return ir_infer_op_lenient(branch);
 }

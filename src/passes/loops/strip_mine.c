@@ -2,7 +2,7 @@
 #include "passes/loops/strip_mine.h"
 
 #include "ir/infer.h"
-#include "passes/analysis/recurrence.h"
+#include "passes/loops/dim_value.h"
 
 struct blocks {
     const struct strip *s;
@@ -17,132 +17,6 @@ struct blocks {
     struct ir_value
         *places; /* rows of a whole block: i64[size], none beyond the last of this block */
 };
-
-/* ---- Numbers -------------------------------------------------------------------------------------- */
-
-static struct ir_value *number(struct batch *batch, int64_t value)
-{
-    return batch_ints(batch, 0, 1, &value);
-}
-
-static struct ir_value *binary(struct batch *batch, enum ir_op_id id, struct ir_value *a,
-                               struct ir_value *b)
-{
-    struct ir_value *operands[] = {a, b};
-    struct ir_op *op = batch_make(batch, NULL, id, 2, operands);
-    return op ? &op->results[0] : NULL;
-}
-
-/* A value outside of the loop that has the dim, or is it. */
-struct source {
-    const struct loop *loop;
-    const struct dim *dim;
-    struct ir_value *value;
-    int axis; /* -1: the value is the dim itself */
-};
-
-static bool is_source(struct source *source, struct ir_value *value)
-{
-    const struct ir_type *type = value->type;
-    if (type->kind != TYPE_TENSOR || type->rank < 0)
-        return false;
-    if (type->rank == 0 && type->dtype == TSSA_INT64 && value->known && value->known->count == 1 &&
-        value->known->elements[0] == source->dim) {
-        source->value = value;
-        source->axis = -1;
-        return true;
-    }
-    for (int i = 0; i < type->rank; i++)
-        if (type->dims[i] == source->dim) {
-            source->value = value;
-            source->axis = i;
-            return true;
-        }
-    return false;
-}
-
-static bool visit_source(void *context, struct ir_value *value)
-{
-    struct source *source = context;
-    return loop_makes(source->loop, value) || !is_source(source, value);
-}
-
-static struct ir_value *find_symbol(struct blocks *b, const struct dim *dim)
-{
-    const struct loop *loop = &b->s->loop;
-    struct source source = {.loop = loop, .dim = dim};
-    for (uint32_t k = 0; k < loop->n_carried && !source.value; k++)
-        (void)is_source(&source, loop_initial(loop, k));
-    for (const struct ir_op *op = loop->body->first; op && !source.value; op = op->next)
-        (void)recurrence_visit_operands(op, visit_source, &source);
-    const struct ir_block *inputs = b->batch->graph->body;
-    for (uint32_t i = 0; i < inputs->n_params && !source.value; i++)
-        (void)is_source(&source, inputs->params[i]);
-    if (!source.value || source.axis < 0)
-        return source.value;
-    struct ir_op *shape = batch_make(b->batch, NULL, IR_OP_Shape, 1, &source.value);
-    struct ir_value *axis = number(b->batch, source.axis);
-    return shape ? binary(b->batch, IR_OP_Gather, &shape->results[0], axis) : NULL;
-}
-
-static struct ir_value *upper_bound(struct blocks *b, const struct dim *dim);
-
-/* `a` may be absent. */
-static struct ir_value *join(struct blocks *b, enum ir_op_id id, struct ir_value *a,
-                             struct ir_value *term)
-{
-    return a ? binary(b->batch, id, a, term) : term;
-}
-
-/* The sum of the terms, or their product; of a sum, those that take something away are left out. */
-static struct ir_value *combine(struct blocks *b, const struct dim *dim)
-{
-    enum ir_op_id id = dim->kind == DIM_PRODUCT ? IR_OP_Mul : IR_OP_Add;
-    struct ir_value *result = NULL;
-    if (dim->kind == DIM_SUM && dim->value > 0)
-        result = number(b->batch, dim->value);
-    for (uint32_t i = 0; i < dim->n_terms; i++) {
-        int64_t factor = dim->kind == DIM_SUM ? dim->coefficients[i] : 1;
-        if (factor < 0)
-            continue;
-        struct ir_value *term = upper_bound(b, dim->terms[i]);
-        if (factor != 1)
-            term = binary(b->batch, IR_OP_Mul, term, number(b->batch, factor));
-        result = join(b, id, result, term);
-        if (!term || !result)
-            return NULL;
-    }
-    return result;
-}
-
-/* No less than the dim, which is not negative; NULL where no value tells its symbols. */
-static struct ir_value *upper_bound(struct blocks *b, const struct dim *dim)
-{
-    int64_t value;
-    if (dim_is_const(dim, &value))
-        return number(b->batch, value);
-    if (dim == b->batch->n_trips)
-        return b->trips;
-    switch (dim->kind) {
-    case DIM_SYMBOL:
-        return find_symbol(b, dim);
-    case DIM_SUM:
-    case DIM_PRODUCT:
-    case DIM_MAX:
-        return combine(b, dim);
-    case DIM_MIN: /* any of them is a bound */
-        for (uint32_t i = 0; i < dim->n_terms; i++) {
-            struct ir_value *bound = upper_bound(b, dim->terms[i]);
-            if (bound || b->batch->status)
-                return bound;
-        }
-        return NULL;
-    case DIM_MOD:
-        return upper_bound(b, dim->terms[1]);
-    default: /* quotients are no more than what is divided */
-        return upper_bound(b, dim->terms[0]);
-    }
-}
 
 /* ---- How large blocks are ------------------------------------------------------------------------- */
 
@@ -165,8 +39,8 @@ static bool set_known_size(struct blocks *b, int64_t trips, int64_t limit)
 {
     int64_t size = even_size(trips, limit < trips ? limit : trips);
     b->even = trips % size == 0;
-    b->size = number(b->batch, size);
-    b->count = number(b->batch, (trips + size - 1) / size);
+    b->size = batch_number(b->batch, size);
+    b->count = batch_number(b->batch, (trips + size - 1) / size);
     return b->size && b->count;
 }
 
@@ -174,15 +48,16 @@ static bool set_known_size(struct blocks *b, int64_t trips, int64_t limit)
 static struct ir_value *limit_of(struct blocks *b, const struct block_size *size)
 {
     if (size->iterations > 0)
-        return number(b->batch, size->iterations);
+        return batch_number(b->batch, size->iterations);
     struct batch *batch = b->batch;
-    struct ir_value *one = number(batch, 1), *may = number(batch, size->bytes);
-    struct ir_value *bytes = upper_bound(b, size->each ? size->each : size->total);
+    struct ir_value *one = batch_number(batch, 1), *may = batch_number(batch, size->bytes);
+    struct ir_value *bytes =
+        dim_value_bound(batch, &b->s->loop, size->each ? size->each : size->total);
     if (!size->each)
-        may = binary(batch, IR_OP_Mul, binary(batch, IR_OP_Max, b->trips, one), may);
+        may = batch_binary(batch, IR_OP_Mul, batch_binary(batch, IR_OP_Max, b->trips, one), may);
     if (!size->each || size->each->low < 1)
-        bytes = binary(batch, IR_OP_Max, bytes, one);
-    return binary(batch, IR_OP_Max, binary(batch, IR_OP_Div, may, bytes), one);
+        bytes = batch_binary(batch, IR_OP_Max, bytes, one);
+    return batch_binary(batch, IR_OP_Max, batch_binary(batch, IR_OP_Div, may, bytes), one);
 }
 
 /* What a block leaves is stacked from one block at least, so that its shape is known. */
@@ -191,13 +66,14 @@ static bool set_size(struct blocks *b, const struct block_size *size)
     int64_t trips;
     if (dim_is_const(b->batch->n_trips, &trips) && size->iterations > 0 && trips > 0)
         return set_known_size(b, trips, size->iterations);
-    struct ir_value *limit = limit_of(b, size), *one = number(b->batch, 1);
-    struct ir_value *last = binary(b->batch, IR_OP_Sub, limit, one);
-    b->count = binary(b->batch, IR_OP_Div, binary(b->batch, IR_OP_Add, b->trips, last), limit);
+    struct ir_value *limit = limit_of(b, size), *one = batch_number(b->batch, 1);
+    struct ir_value *last = batch_binary(b->batch, IR_OP_Sub, limit, one);
+    b->count =
+        batch_binary(b->batch, IR_OP_Div, batch_binary(b->batch, IR_OP_Add, b->trips, last), limit);
     b->size = limit;
     if (has_rows(b)) {
-        b->count = binary(b->batch, IR_OP_Max, b->count, one);
-        b->size = binary(b->batch, IR_OP_Min, limit, b->trips);
+        b->count = batch_binary(b->batch, IR_OP_Max, b->count, one);
+        b->size = batch_binary(b->batch, IR_OP_Min, limit, b->trips);
     }
     return b->size && b->count;
 }
@@ -259,11 +135,11 @@ static tssa_status *begin_block(struct blocks *b, struct batch *batch)
     struct ir_block *body = b->body;
     struct batch numbers = *b->batch; /* only to make some */
     numbers.before = ir_block_return(body);
-    struct ir_value *first = binary(&numbers, IR_OP_Mul, body->params[0], b->size);
+    struct ir_value *first = batch_binary(&numbers, IR_OP_Mul, body->params[0], b->size);
     b->length = b->size;
     if (!b->even)
-        b->length =
-            binary(&numbers, IR_OP_Min, b->size, binary(&numbers, IR_OP_Sub, b->trips, first));
+        b->length = batch_binary(&numbers, IR_OP_Min, b->size,
+                                 batch_binary(&numbers, IR_OP_Sub, b->trips, first));
     TRY(numbers.status);
     TRY_ALLOC(first);
     TRY_ALLOC(b->length);
@@ -289,12 +165,12 @@ static struct ir_value *whole_block(struct blocks *b, struct batch *batch, struc
     if (b->even)
         return rows;
     if (!b->places) {
-        struct ir_value *bounds[] = {number(batch, 0), b->size, number(batch, 1)};
+        struct ir_value *bounds[] = {batch_number(batch, 0), b->size, batch_number(batch, 1)};
         struct ir_op *range = batch_make(batch, NULL, IR_OP_Range, 3, bounds);
-        struct ir_value *last = binary(batch, IR_OP_Sub, b->length, number(batch, 1));
-        b->places = range ? binary(batch, IR_OP_Min, &range->results[0], last) : NULL;
+        struct ir_value *last = batch_binary(batch, IR_OP_Sub, b->length, batch_number(batch, 1));
+        b->places = range ? batch_binary(batch, IR_OP_Min, &range->results[0], last) : NULL;
     }
-    return binary(batch, IR_OP_Gather, rows, b->places);
+    return batch_binary(batch, IR_OP_Gather, rows, b->places);
 }
 
 /* What the body returns; false when something has no form. */
@@ -336,7 +212,7 @@ static struct ir_value *flat_shape(struct blocks *b, struct ir_value *stack, boo
     *zeros = !known;
     if (known)
         return batch_ints(b->batch, 1, (size_t)type->rank - 1, dims);
-    struct ir_value *rows = binary(b->batch, IR_OP_Mul, b->count, b->size);
+    struct ir_value *rows = batch_binary(b->batch, IR_OP_Mul, b->count, b->size);
     struct ir_op *shape = batch_new(b->batch, NULL, IR_OP_Shape, 1, &stack);
     if (!shape || !batch_set_int(b->batch, shape, "start", 2) || !batch_put(b->batch, shape))
         return NULL;
