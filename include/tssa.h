@@ -302,8 +302,9 @@ typedef struct tssa_optimize_options {
     void (*pass_done)(void *user, const tssa_pass_run *run); /* after each pass; may be NULL */
     void *pass_done_user;
     tssa_target target;
-    /* Bytes that constants which are computed in advance may add to a file in all; -1: none; 0: 64 KiB, and for
-     * products of tables (fold_lookups) up to a quarter of all constants. Does not bound TSSA_TARGET_SESSION. */
+    /* Bytes that constants which are computed in advance, and second versions of loops, may add to a file in all;
+     * -1: none; 0: 64 KiB, and for products of tables (fold_lookups) up to a quarter of all constants. Does not
+     * bound TSSA_TARGET_SESSION. */
     int64_t file_growth;
 } tssa_optimize_options;
 

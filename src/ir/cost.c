@@ -9,14 +9,16 @@
 
 /* ---- Sizes ---------------------------------------------------------------------------------------- */
 
+int64_t cost_symbol(const struct dim *symbol, const struct cost_sizes *sizes)
+{
+    int64_t size = symbol == sizes->symbol ? sizes->symbol_size : sizes->size;
+    size = size < symbol->low ? symbol->low : size;
+    return size > symbol->high ? symbol->high : size;
+}
+
 static bool lookup(void *context, const struct dim *symbol, int64_t *value)
 {
-    const struct cost_sizes *sizes = context;
-    *value = symbol == sizes->symbol ? sizes->symbol_size : sizes->size;
-    if (*value < symbol->low)
-        *value = symbol->low;
-    if (*value > symbol->high)
-        *value = symbol->high;
+    *value = cost_symbol(symbol, context);
     return true;
 }
 

@@ -24,6 +24,7 @@ struct cost_sizes {
     int64_t symbol_size, size;
 };
 
+int64_t cost_symbol(const struct dim *symbol, const struct cost_sizes *sizes);
 /* Never negative; very large where the number overflows. */
 double cost_dim(const struct dim *dim, const struct cost_sizes *sizes);
 /* Of a tensor. Unknown ranks and what is no tensor count as one axis of the symbols' size. */

@@ -185,8 +185,8 @@ struct ir_op {
     const char **block_names; /* "body", "then_branch", ... */
     struct ir_block *parent;
     struct ir_op *prev, *next;
-    /* Of a Loop: it goes over blocks of iterations; is best left as it is; all its iterations may be computed at
-     * once, as whoever made it has seen. */
+    /* Of a Loop: it goes over blocks of iterations; is best left as it is (or an If between two versions of one);
+     * all its iterations may be computed at once, as whoever made it has seen. */
     bool in_blocks, kept, fits;
     uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
@@ -234,8 +234,9 @@ struct ir_graph {
     bool has_mutation;     /* there may be views, writes or updates; false: there are none */
     uint64_t infer_steps;  /* ops inferred so far: the budget of loops (infer_control.c) */
     uint32_t infer_doubts; /* blocks around what is inferred that may never run */
-    int64_t folded_growth; /* bytes that folded constants have added (fold_constants.c) */
-    uint64_t folded_work;  /* bytes that folding has read and written */
+    int64_t
+        folded_growth; /* bytes that folded constants have added (fold_constants.c), and versions of loops */
+    uint64_t folded_work;          /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
     /* The model around the graph; strings may be NULL. */

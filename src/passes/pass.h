@@ -38,7 +38,8 @@ typedef tssa_status *(*pass_evaluate_fn)(void *user, struct ir_graph *graph, con
 struct pass_batching {
     int64_t budget;      /* bytes of temporaries that there may be */
     int64_t block;       /* always in blocks of so many iterations, */
-    int64_t block_bytes; /* or of so many bytes, from which the program tells the number itself */
+    int64_t block_bytes; /* or of so many bytes, from which the program tells the number itself; */
+    int64_t rows; /* and as a loop where it stacks rows that have no fewer elements (versions.h) */
 };
 
 struct cost_machine;
@@ -78,8 +79,8 @@ bool pass_is_for_session(const struct pass_context *pass);
  * evaluated, merged, or moved without them. */
 bool pass_is_pinned(const struct pass_context *pass, const struct ir_op *op);
 
-/* Constants that passes compute may make a file so many bytes larger in all (ir_graph.folded_growth): what the options
- * say, or else PASS_FILE_GROWTH. */
+/* Constants that passes compute, and second versions of loops, may make a file so many bytes larger in all
+ * (ir_graph.folded_growth): what the options say, or else PASS_FILE_GROWTH. */
 #define PASS_FILE_GROWTH ((int64_t)64 << 10)
 static inline int64_t pass_file_growth(const struct pass_context *pass)
 {

@@ -27,11 +27,19 @@
 
 #define PASSES "infer forward_assigns scalar_replacement forward_assigns parallelize dead_code"
 
-/* All iterations at once, and in blocks: of one, two or three iterations, or as many as have so many bytes. */
-static const struct pass_batching ways[] = {
-    {0}, {.block = 1}, {.block = 2}, {.block = 3}, {.block_bytes = 100}, {.block_bytes = 400}};
+/* All iterations at once, and in blocks: of one, two or three iterations, or as many as have so many bytes; of short
+ * rows. */
+static const struct pass_batching ways[] = {{0},
+                                            {.block = 1},
+                                            {.block = 2},
+                                            {.block = 3},
+                                            {.block_bytes = 100},
+                                            {.block_bytes = 400},
+                                            {.block = 2, .rows = 4},
+                                            {.block_bytes = 100, .rows = 6}};
 
 #define N_WAYS (sizeof ways / sizeof *ways)
+#define N_BLOCKS 6 /* of them, in which no loop stays that could go */
 
 /* Whether it runs, in all ways. */
 static bool check(const char *text, int64_t size, int64_t scalar)
@@ -521,7 +529,7 @@ static bool run_seed(uint64_t seed, bool control, bool print, struct program *ma
     }
     bool gone = rewrite_count(text, PASSES, "body(%i:") == 0;
     p.in_blocks =
-        rewrite_count_batched(text, PASSES, ways[1 + seed % (N_WAYS - 1)], "body(%i:") == 0;
+        rewrite_count_batched(text, PASSES, ways[1 + seed % (N_BLOCKS - 1)], "body(%i:") == 0;
     text_free(&p.text);
     *made = p;
     return gone;

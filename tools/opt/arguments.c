@@ -51,8 +51,8 @@ static const struct argp_option options[] = {
      "Write a model with these outputs only, and what they need; inputs stay", 2},
     {NULL, 'o', "OUT", 0, "Another way to say where", 2},
     {"file-growth", KEY_GROWTH, "KIB", 0,
-     "Constants computed in advance may make the file so much larger in all (default 64, and up to "
-     "a quarter of all constants for products of tables)",
+     "Constants computed in advance, and second versions of loops, may make the file so much "
+     "larger in all (default 64, and up to a quarter of all constants for products of tables)",
      2},
     {"opset", KEY_OPSET, "N", 0,
      "Write operators as of this opset (default: the model's, or what a rewrite needs)", 2},

@@ -160,6 +160,15 @@ tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64
     return loop_make_binary(at, IR_OP_Unsqueeze, value, axes, result);
 }
 
+/* As loop_make_trips has made it before: the larger of something and of what is not negative. */
+static bool is_made_trips(const struct ir_value *value)
+{
+    int64_t least;
+    return value->op && ir_op_is(value->op, IR_OP_Max) && value->op->n_operands == 2 &&
+           value->type->dtype == TSSA_INT64 && loop_known_int(ir_operand(value->op, 1), &least) &&
+           least >= 0;
+}
+
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
 {
     struct ir_graph *graph = loop->body->graph;
@@ -170,7 +179,7 @@ tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips)
     }
     const struct dim *number =
         value->known && value->known->count == 1 ? value->known->elements[0] : NULL;
-    if (!number || number->low < 0) {
+    if ((!number || number->low < 0) && !is_made_trips(value)) {
         TRY(loop_make_int(loop->op, 0, 0, &zero));
         TRY(loop_make_binary(loop->op, IR_OP_Max, value, zero, &value));
     }

@@ -2,11 +2,18 @@
 #include "passes/loops/batch_cost.h"
 
 #include "ir/cost.h"
+#include "passes/loops/versions.h"
 
 /* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in sessions. */
 #define SECONDS_ROWS_IN 1e-9
 #define SECONDS_ROWS_OUT 4e-9
 #define SECONDS_SESSION_ROWS 0.3e-9
+/* Of a byte that blocks stack: to fill them up, in the cache. Sessions take longer beside what they fuse: measured
+ * with the copies behind that. */
+#define SECONDS_FILLED 0.08e-9
+#define SECONDS_SESSION_STACKED 0.5e-9
+/* To tell how long blocks are, and in front of each of them. */
+#define CALLS_OF_BLOCKS 24
 
 struct estimate {
     const struct batch *batch;
@@ -132,14 +139,15 @@ static bool is_row_known(const struct estimate *e)
 /*
  * What blocks stack is filled up to whole blocks, and cut off at the end: each copies all of it. That is half the
  * time of an iteration that does little with a long row, and nothing beside the calls of one with a short row.
- * Where only a run can tell, the calls decide: they may cost hundreds of times as much.
  */
 static double seconds_stacks(const struct estimate *e, const struct cost_sizes *sizes)
 {
     double bytes = 0;
-    for (uint32_t i = e->loop->n_carried; i < e->loop->op->n_results && is_row_known(e); i++)
-        bytes += 4 * cost_bytes(e->results[i]->type, sizes);
-    return bytes * choice_seconds_byte(bytes);
+    for (uint32_t i = e->loop->n_carried; i < e->loop->op->n_results; i++)
+        bytes += cost_bytes(e->results[i]->type, sizes);
+    return bytes * (pass_is_for_session(e->batch->pass)
+                        ? SECONDS_SESSION_STACKED
+                        : SECONDS_FILLED + 2 * choice_seconds_byte(bytes));
 }
 
 static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
@@ -164,16 +172,38 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
     double in_block = f->row > 0 ? CACHE_BYTES / f->row : trips;
     double count = in_block >= trips ? 1 : in_block < 1 ? trips : trips / in_block;
     struct cost_work blocks = made;
-    blocks.calls *= count;
+    blocks.calls = blocks.calls * count + CALLS_OF_BLOCKS;
     f->blocks = fixed + rates->loop + seconds_rows(e, count, sizes) + seconds_stacks(e, sizes) +
                 choice_seconds(rates, &blocks, f->row < CACHE_BYTES ? CACHE_BYTES : f->row);
     return is_possible(e, sizes);
+}
+
+/* How many elements an iteration stacks; NULL where it stacks nothing, or only a run can tell of what rank. */
+static const struct dim *row_elements(const struct estimate *e)
+{
+    struct dim_table *table = &e->batch->graph->dims;
+    const struct dim *all = NULL;
+    for (uint32_t i = e->loop->n_carried; i < e->loop->op->n_results; i++) {
+        const struct ir_type *type = e->results[i]->type;
+        const struct dim *row = dim_const(table, 1);
+        if (type->kind != TYPE_TENSOR || type->rank < 1)
+            return NULL;
+        for (int d = 1; d < type->rank; d++)
+            row = dim_mul(table, row, type->dims[d]);
+        all = all ? dim_add(table, all, row) : row;
+    }
+    return all;
 }
 
 static void choose(struct estimate *e)
 {
     e->choice->figures = find_figures;
     e->choice->context = e;
+    e->choice->block = e->loop->op->parent;
+    e->choice->rows.trips = e->batch->n_trips;
+    const struct dim *elements = row_elements(e);
+    if (elements && elements->kind != DIM_CONST && versions_fit(e->batch->pass, e->loop))
+        e->choice->rows.elements = elements;
     choice_try_dim(e->choice, e->batch->n_trips);
     for (size_t i = 0; i < e->made.count; i++)
         choice_try_type(e->choice, e->made.ranges[i].value->type);
@@ -190,6 +220,15 @@ static double sum_bytes(const struct cost_ranges *made, const struct cost_sizes 
     return bytes;
 }
 
+/* Where a tensor is read from row 0 to row n, there are n at most: as many as iterations. */
+static const struct dim *in_iterations(const struct estimate *e, const struct dim *dim)
+{
+    for (uint32_t i = 0; dim->kind == DIM_MIN && i < dim->n_terms; i++)
+        if (dim->terms[i] == e->batch->n_trips)
+            return dim->terms[i];
+    return dim;
+}
+
 /* All bytes that are made, as a dim; NULL: memory ran out. */
 static const struct dim *total_bytes(const struct estimate *e)
 {
@@ -201,7 +240,7 @@ static const struct dim *total_bytes(const struct estimate *e)
             continue;
         const struct dim *bytes = dim_const(table, (int64_t)tssa_dtype_size(type->dtype));
         for (int d = 0; d < type->rank; d++)
-            bytes = dim_mul(table, bytes, type->dims[d]);
+            bytes = dim_mul(table, bytes, in_iterations(e, type->dims[d]));
         total = dim_add(table, total, bytes);
     }
     return total;
@@ -255,6 +294,11 @@ static tssa_status *find(struct estimate *e, struct batch_cost *cost)
         cost->choice.way = CHOICE_BLOCKS;
         cost->size.iterations = batching->block;
         cost->size.bytes = batching->block_bytes;
+    }
+    if (batching->rows > 0 && row_elements(e)) {
+        cost->choice.way = CHOICE_BOTH;
+        cost->choice.rows =
+            (struct choice_rows){row_elements(e), e->batch->n_trips, batching->rows, 2};
     }
     return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/loops/choice.h"
 
+#include "passes/analysis/branch_sizes.h"
 #include "passes/analysis/recurrence.h"
 
 /* Seconds of an operation on an element, of one thread of an interpreter. */
@@ -130,44 +131,135 @@ static void note(struct choice *choice, const struct choice_figures *f, bool fit
     choice->told = *f;
 }
 
+/* The figures of one point; false: it decides nothing. */
+static bool find_figures(struct choice *choice, const struct cost_sizes *sizes,
+                         struct choice_figures *f)
+{
+    const struct branch_sizes asked = {choice->symbols, choice->n_symbols, sizes};
+    *f = (struct choice_figures){0};
+    bool possible = choice->figures(choice->context, sizes, f);
+    if (!choice->n_symbols)
+        return true;
+    if (!possible || f->fixed > LARGEST || f->loop > LONGEST)
+        return false;
+    bool excluded = branch_sizes_exclude(&asked, choice->block);
+    choice->in_branch |= excluded;
+    return !excluded;
+}
+
+typedef void visit_point(struct choice *choice, const struct cost_sizes *sizes,
+                         const struct choice_figures *f, void *context);
+
+/*
+ * A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it does not. Larger
+ * sizes would put every loop over scalars into blocks, which cost most where there are few.
+ */
+#define LARGEST_SIZE (INT64_C(1) << 20)
+#define SIZES_APART 32
+
+/* 1, 2, 3, 4, 6, 8, 12, ... */
+static int64_t next_fine(int64_t size)
+{
+    return size == 1 ? 2 : (size & (size - 1)) == 0 ? size / 2 * 3 : size / 3 * 4;
+}
+
+/* Each symbol at each size, and all others at fewer. */
+static void visit_points(struct choice *choice, bool fine, visit_point *visit, void *context)
+{
+    int64_t most = choice->n_symbols ? LARGEST_SIZE : 1,
+            most_others = choice->n_symbols > 1 ? LARGEST_SIZE : 1;
+    struct choice_figures f;
+    for (int s = 0; s < (choice->n_symbols ? choice->n_symbols : 1); s++)
+        for (int64_t size = 1; size <= most; size = fine ? next_fine(size) : size * SIZES_APART)
+            for (int64_t others = 1; others <= most_others; others *= SIZES_APART) {
+                const struct cost_sizes point = {choice->symbols[s], size, others};
+                if (find_figures(choice, &point, &f))
+                    visit(choice, &point, &f, context);
+            }
+}
+
+/* Would blocks take longer than may be? */
+static bool loses(const struct choice_figures *f)
+{
+    return f->blocks > MOST_LOSS * f->loop + SECONDS_ONCE;
+}
+
 /* What holds at all points, and at some. */
 struct scales {
-    bool all_fits, all_wins, blocks_win, blocks_lose;
+    bool some, all_fits, all_wins, blocks_win, blocks_lose;
 };
 
 /* One point: may it be all at once, and would blocks win, or lose? */
-static void weigh(struct choice *choice, const struct cost_sizes *sizes, struct scales *scales)
+static void weigh(struct choice *choice, const struct cost_sizes *sizes,
+                  const struct choice_figures *f, void *context)
 {
-    struct choice_figures f = {0};
-    bool possible = choice->figures(choice->context, sizes, &f);
-    if (choice->n_symbols && (!possible || f.fixed > LARGEST || f.loop > LONGEST))
-        return;
-    bool fits = f.all <= f.may;
-    note(choice, &f, fits);
+    struct scales *scales = context;
+    bool fits = f->all <= f->may;
+    (void)sizes;
+    note(choice, f, fits);
     double once = choice->n_symbols ? SECONDS_ONCE : 0;
-    scales->all_fits &= fits && f.batched <= MOST_LOSS * f.loop + once;
-    scales->all_wins |= f.loop >= LEAST_GAIN * f.batched;
-    scales->blocks_win |= f.loop >= LEAST_GAIN * f.blocks;
-    scales->blocks_lose |= f.blocks > MOST_LOSS * f.loop + SECONDS_ONCE;
+    scales->some = true;
+    scales->all_fits &= fits && f->batched <= MOST_LOSS * f->loop + once;
+    scales->all_wins |= f->loop >= LEAST_GAIN * f->batched;
+    scales->blocks_win |= f->loop >= LEAST_GAIN * f->blocks;
+    scales->blocks_lose |= loses(f);
+}
+
+/* ---- Two versions --------------------------------------------------------------------------------- */
+
+/* Rows are too long where blocks lose. */
+static void bound_rows(struct choice *choice, const struct cost_sizes *sizes,
+                       const struct choice_figures *f, void *context)
+{
+    struct choice_rows *rows = &choice->rows;
+    double elements = cost_dim(rows->elements, sizes);
+    (void)context;
+    if (loses(f) && elements < (double)rows->too_long)
+        rows->too_long = (int64_t)elements;
+}
+
+/* Of shorter ones, fewer iterations than may win, be they as short as they can, are too few. */
+static void bound_trips(struct choice *choice, const struct cost_sizes *sizes,
+                        const struct choice_figures *f, void *context)
+{
+    bool *wins = context;
+    struct choice_rows *rows = &choice->rows;
+    double trips = cost_dim(rows->trips, sizes);
+    if (cost_dim(rows->elements, sizes) >= (double)rows->too_long || f->blocks > f->loop)
+        return;
+    if (trips < (double)rows->least_trips)
+        rows->least_trips = trips < 1 ? 1 : (int64_t)trips;
+    *wins |= f->loop >= LEAST_GAIN * f->blocks;
+}
+
+/* Can a run tell whether blocks pay? */
+static bool find_rows(struct choice *choice)
+{
+    bool wins = false;
+    struct choice_rows *rows = &choice->rows;
+    rows->too_long = rows->least_trips = INT64_MAX;
+    if (!rows->elements || choice->n_symbols == CHOICE_MAX_SYMBOLS)
+        return false;
+    visit_points(choice, true, bound_rows, NULL);
+    visit_points(choice, true, bound_trips, &wins);
+    return wins && rows->too_long < INT64_MAX;
 }
 
 void choice_make(struct choice *choice)
 {
-    /* A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it does not.
-     * Larger sizes would put every loop over scalars into blocks, which cost most where there are few. */
-    static const int64_t sizes[] = {1, 32, 1024, 32768, 1 << 20};
-    size_t n = choice->n_symbols ? sizeof sizes / sizeof *sizes : 1;
     struct scales scales = {.all_fits = true, .all_wins = !choice->must_win};
-    for (int s = 0; s < (choice->n_symbols ? choice->n_symbols : 1); s++)
-        for (size_t i = 0; i < n; i++)
-            for (size_t k = 0; k < (choice->n_symbols > 1 ? n : 1); k++) {
-                const struct cost_sizes point = {choice->symbols[s], sizes[i], sizes[k]};
-                weigh(choice, &point, &scales);
-            }
+    visit_points(choice, false, weigh, &scales);
+    if (choice->in_branch) /* which leaves sizes between those */
+        visit_points(choice, true, weigh, &scales);
     choice->known = choice->n_symbols == 0;
-    choice->way = scales.all_fits && scales.all_wins         ? CHOICE_ALL
-                  : scales.blocks_win && !scales.blocks_lose ? CHOICE_BLOCKS
-                                                             : CHOICE_LEAVE;
+    if (choice->in_branch && !scales.some)
+        choice->way = CHOICE_LEAVE;
+    else if (scales.all_fits && scales.all_wins)
+        choice->way = CHOICE_ALL;
+    else if (scales.blocks_win && !scales.blocks_lose)
+        choice->way = CHOICE_BLOCKS;
+    else
+        choice->way = scales.blocks_win && find_rows(choice) ? CHOICE_BOTH : CHOICE_LEAVE;
 }
 
 /* ---- What is said about it ------------------------------------------------------------------------ */
@@ -175,7 +267,7 @@ void choice_make(struct choice *choice)
 #define MIB(bytes) ((bytes) / (1 << 20))
 
 tssa_status *choice_remark(const struct choice *choice, const struct pass_context *pass,
-                           const struct ir_op *loop, const char *const words[3])
+                           const struct ir_op *loop, const char *const words[])
 {
     const struct choice_figures *told = &choice->told;
     const char *way = words[choice->way];
@@ -188,6 +280,12 @@ tssa_status *choice_remark(const struct choice *choice, const struct pass_contex
                            told->loop * 1e3);
     if (choice->way == CHOICE_ALL)
         return pass_remark(pass, kind, loop, "%s", way);
+    if (choice->way == CHOICE_BOTH)
+        return pass_remark(pass, kind, loop,
+                           "%s (a run asks first: rows of fewer than %lld elements, and at least "
+                           "%lld iterations)",
+                           way, (long long)choice->rows.too_long,
+                           (long long)choice->rows.least_trips);
     return pass_remark(pass, kind, loop,
                        "%s (sizes that only a run tells could make it %.2g times the memory that "
                        "may be, and %.2g times the time of the loop)",

@@ -3,7 +3,7 @@
  * Whether a loop's iterations are computed together, all at once or in blocks, or one by one, told from what
  * each costs: bytes that live at once, and seconds. Every size that only a run can tell is tried small and
  * large, and what is chosen must hold for all of them: never more than half as much memory again as the loop
- * plus the budget, and never slower.
+ * plus the budget, and never slower. Where short rows would win and long ones lose, a run may choose (CHOICE_BOTH).
  *
  *     struct choice choice = {.figures = my_figures, .context = &mine};
  *     choice_try_dim(&choice, dim);                 what symbols there are
@@ -31,7 +31,8 @@ struct choice_rates {
 enum choice_way {
     CHOICE_ALL,    /* all iterations at once */
     CHOICE_BLOCKS, /* a loop over blocks of iterations */
-    CHOICE_LEAVE   /* nothing is won, or something lost: each iteration does enough as it is */
+    CHOICE_LEAVE,  /* nothing is won, or something lost: each iteration does enough as it is */
+    CHOICE_BOTH    /* blocks where rows are short, and the loop as it is where they are long */
 };
 
 /* What a loop and its rewritten forms take where symbols are of some sizes. */
@@ -44,13 +45,27 @@ struct choice_figures {
 /* Symbols that are tried one by one; others are as large as the rest. */
 #define CHOICE_MAX_SYMBOLS 8
 
+/*
+ * What an iteration stacks, and from where on blocks do not pay: rows of so many elements, and fewer iterations. Sizes
+ * that only a run can tell are asked for there, in front of two versions of the loop (versions.h).
+ */
+struct choice_rows {
+    const struct dim *elements; /* NULL: nothing may be asked */
+    const struct dim *trips;
+    int64_t too_long, least_trips; /* set by choice_make for CHOICE_BOTH */
+};
+
 struct choice {
     /* false: no run has these sizes */
     bool (*figures)(void *context, const struct cost_sizes *sizes, struct choice_figures *figures);
     void *context;
     bool must_win; /* at once only where some sizes win by it */
+    const struct ir_block
+        *block; /* the loop's: branches around it may exclude sizes. NULL: they do not */
+    struct choice_rows rows;
     const struct dim *symbols[CHOICE_MAX_SYMBOLS];
     int n_symbols;
+    bool in_branch; /* sizes were excluded */
     enum choice_way way;
     bool known; /* all sizes are; else `told` is of those that speak most against all at once */
     struct choice_figures told;
@@ -83,6 +98,6 @@ void choice_try_type(struct choice *choice, const struct ir_type *type);
 void choice_make(struct choice *choice);
 /* What was chosen, in the caller's words, by choice_way, and by which figures. */
 tssa_status *choice_remark(const struct choice *choice, const struct pass_context *pass,
-                           const struct ir_op *loop, const char *const words[3]);
+                           const struct ir_op *loop, const char *const words[]);
 
 #endif

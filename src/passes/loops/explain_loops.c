@@ -81,7 +81,9 @@ static tssa_status *visit(void *context, struct ir_op *op)
         return remark(context, op, "only a run can tell what the elements are of",
                       ir_operand(op, 0), "");
     case IR_OP_If:
-        return remark(context, op, "its condition depends on data:", ir_operand(op, 0), "");
+        return op->kept
+                   ? NULL
+                   : remark(context, op, "its condition depends on data:", ir_operand(op, 0), "");
     default:
         return NULL;
     }

@@ -22,9 +22,9 @@
  * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
  * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
  * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
- * calls cost little beside it, it stays. What blocks stack is copied once more: a loop that makes long rows stays
- * where the model tells how long they are. Where only a run tells, it becomes blocks, which is tens of times as
- * fast with short rows, and takes up to a fifth longer in ONNX Runtime, up to a half in tssa, with rows of 40 KB.
+ * calls cost little beside it, it stays. What blocks stack is copied once more: with short rows they are tens of times
+ * as fast as the loop, with long ones slower. Where only a run can tell how long rows are, there are two versions of
+ * the loop, behind a branch that asks (versions.h), as long as the file does not grow too much (--file-growth).
  *
  *   needs   forward_assigns, the loop's counter as a known element
  *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
@@ -38,7 +38,9 @@
 
 #include "ir/infer.h"
 #include "ir/total.h"
+#include "passes/loops/branch.h"
 #include "passes/loops/guard.h"
+#include "passes/loops/versions.h"
 
 static const char *name_of(const struct ir_value *value)
 {
@@ -319,9 +321,12 @@ static tssa_status *set_sums(struct parallel *s, struct batch *batch, bool *done
     return NULL;
 }
 
-static tssa_status *replace_loop(struct parallel *s, struct ir_value **results)
+static tssa_status *replace_loop(struct parallel *s, const struct batch *batch,
+                                 struct ir_value **results)
 {
     struct ir_op *op = s->loop.op;
+    if (s->question)
+        return versions_create(s->pass, &s->loop, s->question, batch->trips, s->begun, results);
     for (uint32_t i = 0; i < op->n_results; i++)
         loop_replace(&op->results[i], results[i]);
     ir_release_blocks(op);
@@ -330,30 +335,19 @@ static tssa_status *replace_loop(struct parallel *s, struct ir_value **results)
     return NULL;
 }
 
-/* What was made goes into the branch, behind the number of iterations. */
-static tssa_status *move_into(struct parallel *s, struct ir_op *branch, struct ir_value **results,
-                              const uint32_t *kept, const struct ir_op *end)
-{
-    struct ir_op *next, *ret = ir_block_return(branch->blocks[0]);
-    for (struct ir_op *op = s->begun ? s->begun->next : branch->parent->first; op != end;
-         op = next) {
-        next = op->next;
-        ir_op_move_before(op, ret);
-    }
-    for (uint32_t j = 0; j < branch->n_results; j++)
-        ir_op_set_operand(ret, j, results[kept[j]]);
-    return ir_infer_op_lenient(branch);
-}
-
-/* Where the loop makes an iteration; else it leaves what it was given. */
+/* Where the loop makes an iteration; else it leaves what it was given. What was made goes into the branch, behind the
+ * number of iterations. */
 static tssa_status *replace_under_guard(struct parallel *s, const struct batch *batch,
                                         struct ir_value **results)
 {
     struct ir_op *op = s->loop.op, *branch, *last = op->prev;
+    if (s->question) /* which asks for iterations, too */
+        return replace_loop(s, batch, results);
     uint32_t *kept = ARENA_ARRAY(&s->pass->graph->arena, uint32_t, op->n_results);
     TRY_ALLOC(kept);
     TRY(guard_create(&s->loop, batch->trips, &branch, kept));
-    TRY(move_into(s, branch, results, kept, last ? last->next : branch->parent->first));
+    branch_fill(branch, 0, s->begun, last ? last->next : branch->parent->first, results, kept);
+    TRY(ir_infer_op_lenient(branch));
     ir_release_blocks(op);
     ir_op_remove(op);
     s->pass->changed = true;
@@ -400,6 +394,7 @@ static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op 
 {
     struct ir_value *trips;
     TRY(loop_make_trips(&s->loop, &trips));
+    s->question = NULL;
     s->begun = s->loop.op->prev;
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
@@ -412,7 +407,9 @@ static const char *const ways[] = {
     [CHOICE_BLOCKS] = "computed in blocks of iterations: none needs what another one computes, "
                       "but all at once would be too much",
     [CHOICE_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
-                     "is won by fewer calls"};
+                     "is won by fewer calls",
+    [CHOICE_BOTH] = "computed in blocks of iterations where that pays, and else as it is: none "
+                    "needs what another one computes, but long rows would be copied once more"};
 
 static tssa_status *compute_block(void *user, struct ir_block *block, struct batch *batch,
                                   struct ir_value **results, bool *done)
@@ -448,12 +445,20 @@ static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op
     struct batch_cost cost;
     TRY(batch_cost_find(batch, &s->loop, results, &cost));
     enum choice_way way = cost.choice.way;
+    if (s->guarded && way != CHOICE_BOTH && !guard_has_form(&s->loop)) {
+        *done = false;
+        return NULL;
+    }
     if (way == CHOICE_ALL)
         return choice_remark(&cost.choice, s->pass, s->loop.op, ways);
     batch->mark = s->begun; /* the number of iterations stays: the costs are told by it */
     batch_undo(batch);
     *done = false;
-    if (way == CHOICE_BLOCKS)
+    if (way == CHOICE_BOTH) {
+        TRY(versions_ask(batch, &s->loop, &cost.choice.rows, &s->question));
+        s->begun = s->loop.op->prev;
+    }
+    if (way == CHOICE_BLOCKS || s->question)
         TRY(compute_blocks(s, batch, &cost.size, results, done));
     batch->mark = mark;
     s->loop.op->kept = way == CHOICE_LEAVE;
@@ -501,7 +506,7 @@ static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
     s->at = NULL;
     s->block = NULL;
     s->explained = false;
-    if (op->in_blocks || !s->loop.ret || op->n_results < s->loop.n_carried)
+    if (op->in_blocks || versions_has(op) || !s->loop.ret || op->n_results < s->loop.n_carried)
         return NULL;
     if (!is_counted(&s->loop))
         return pass_remark(s->pass, TSSA_REMARK_MISSED, op,
@@ -514,9 +519,9 @@ static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
     s->guarded = false;
     TRY(attempt(s, &batch, mark, results, &done));
     if (done)
-        return replace_loop(s, results);
+        return replace_loop(s, &batch, results);
     undo(s, &batch, mark);
-    if (batch.empty_matters && !s->explained && guard_has_form(&s->loop)) {
+    if (batch.empty_matters && !s->explained) {
         struct batch guarded = {0};
         s->guarded = true;
         TRY(attempt(s, &guarded, mark, results, &done));

@@ -39,6 +39,7 @@ struct parallel {
     const char *reason;
     struct ir_op *begun; /* the last op that was made before what the iterations compute, or NULL */
     bool explained;      /* a remark has said why it stays */
+    struct ir_value *question; /* where a run chooses between blocks and the loop; else NULL */
     bool guarded; /* it is computed in a branch that asks first whether it makes an iteration */
 };
 
