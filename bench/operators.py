@@ -38,6 +38,12 @@ class Case(NamedTuple):
     high: float = 2.0
 
 
+def regions(count: int, size: float) -> np.ndarray:
+    """Corners of boxes."""
+    corners = np.random.default_rng(2).uniform(0, size, (count, 2, 2))
+    return np.sort(corners, axis=1).reshape(count, 4).astype(np.float32)
+
+
 def ints(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
@@ -116,6 +122,13 @@ CASES = {
         [np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32)],
         {"mode": "linear"},
     ),
+    "roialign": Case(
+        "RoiAlign",
+        [(1, 256, 56, 56)],
+        [regions(100, 224), np.zeros(100, np.int64)],
+        {"output_height": 7, "output_width": 7, "sampling_ratio": 2, "spatial_scale": 0.25},
+    ),
+    "affinegrid": Case("AffineGrid", [(4, 2, 3)], [ints(4, 3, 80, 80)]),
     # Recurrent layers.
     "lstm": Case(
         "LSTM",
@@ -137,6 +150,18 @@ CASES = {
     "transpose": Case("Transpose", [(8, 197, 3, 64)], attributes={"perm": [0, 2, 1, 3]}),
     "concat": Case("Concat", [IMAGE, IMAGE], attributes={"axis": 1}),
     "topk": Case("TopK", [(1, 8400)], [ints(100)]),
+    "topk_rows": Case("TopK", [(80, 8400)], [ints(100)]),
+    "nms": Case(
+        "NonMaxSuppression",
+        [(1, 4, 2000)],
+        [regions(2000, 640)[None], ints(100), number(0.5), number(1.0)],
+    ),
+    "gatherelements": Case(
+        "GatherElements",
+        [(8400, 84)],
+        [np.random.default_rng(3).integers(0, 8400, (300, 84))],
+        {"axis": 0},
+    ),
 }
 
 
@@ -155,10 +180,11 @@ def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
         for i, c in enumerate(case.constants)
     ]
     outputs = ["y", "z"] if case.op == "TopK" else ["y"]
-    node = helper.make_node(
-        case.op, [*inputs, *(c.name for c in constants)], outputs, **case.attributes
-    )
-    types = {"ArgMax": TensorProto.INT64}
+    types = {"ArgMax": TensorProto.INT64, "NonMaxSuppression": TensorProto.INT64}
+    names = [*inputs, *(c.name for c in constants)]
+    if case.op == "NonMaxSuppression":  # boxes, which are constant, come first
+        names = [names[1], names[0], *names[2:]]
+    node = helper.make_node(case.op, names, outputs, **case.attributes)
     graph = helper.make_graph(
         [node],
         case.op,

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
 
 struct roi_attrs {
@@ -49,7 +50,7 @@ struct roi_axis {
 struct roi_job {
     const struct roi_attrs *attrs;
     const struct tensor *x, *rois, *items;
-    const double *values; /* x as doubles */
+    const double *values; /* x as doubles; NULL where float32 is read as it lies */
     struct tensor *y;
     int64_t channels;
 };
@@ -151,6 +152,112 @@ static void pool_planes(void *context, void *scratch, int64_t begin, int64_t end
     }
 }
 
+/* ---- Averages of float32: where a region's samples lie is found once, channels are lanes -------------- */
+
+#define LANES 4
+typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
+typedef float narrow_lanes __attribute__((vector_size(LANES * sizeof(float))));
+
+/* Samples of a region, at most, that are worth the memory. */
+#define MAX_TABLE 32768
+
+struct roi_corners {
+    int64_t at[4];
+    double weight[4];
+};
+
+/* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]; those beyond the input are left out: 0. */
+struct roi_table {
+    int64_t bins, count, *first; /* count: samples of a bin, with those left out */
+    struct roi_corners *corners;
+};
+
+static void put_corners(const struct roi_axis *rows, const struct roi_axis *columns, int64_t bin_y,
+                        int64_t bin_x, struct roi_table *table, int64_t *n)
+{
+    for (int64_t i = 0; i < table->count; i++) {
+        int64_t y[2], x[2];
+        double wy, wx;
+        if (!roi_sample(rows, bin_y, i / columns->samples, y, &wy) ||
+            !roi_sample(columns, bin_x, i % columns->samples, x, &wx))
+            continue;
+        table->corners[(*n)++] =
+            (struct roi_corners){{y[0] * columns->size + x[0], y[0] * columns->size + x[1],
+                                  y[1] * columns->size + x[0], y[1] * columns->size + x[1]},
+                                 {(1 - wy) * (1 - wx), (1 - wy) * wx, wy * (1 - wx), wy * wx}};
+    }
+}
+
+static bool make_table(const struct roi_job *job, int64_t roi, struct roi_table *table)
+{
+    struct roi_axis rows, columns;
+    if (!roi_axis_init(job, roi, true, &rows) || !roi_axis_init(job, roi, false, &columns))
+        return false;
+    int64_t n = 0, width = job->attrs->width;
+    table->count = rows.samples * columns.samples;
+    for (int64_t b = 0; b < table->bins; b++) {
+        table->first[b] = n;
+        put_corners(&rows, &columns, b / width, b % width, table, &n);
+    }
+    table->first[table->bins] = n;
+    return true;
+}
+
+/* Plane l is x[l], its bins are y[l]: pool_bin's operations in their order. */
+VECTOR_PROCEDURE(average_bins,
+                 (const struct roi_table *table, const float *const *x, float *const *y),
+                 (table, x, y))
+{
+    const float *a = x[0], *b = x[1], *c = x[2], *d = x[3];
+    for (int64_t bin = 0; bin < table->bins; bin++) {
+        lanes sum = {0};
+        for (int64_t i = table->first[bin]; i < table->first[bin + 1]; i++) {
+            const struct roi_corners *corners = &table->corners[i];
+            lanes value = {0};
+            for (int k = 0; k < 4; k++) {
+                const int64_t at = corners->at[k];
+                const narrow_lanes v = {a[at], b[at], c[at], d[at]};
+                value += corners->weight[k] * __builtin_convertvector(v, lanes);
+            }
+            sum += value;
+        }
+        if (table->count)
+            sum /= (double)table->count;
+        const narrow_lanes result = __builtin_convertvector(sum, narrow_lanes);
+        for (int l = 0; l < LANES; l++)
+            y[l][bin] = result[l];
+    }
+}
+
+/* Indices as those of pool_planes; scratch has room for the table. */
+static void average_planes(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct roi_job *job = context;
+    const int64_t size = job->x->dims[2] * job->x->dims[3], channels = job->channels;
+    struct roi_table table = {.bins = job->attrs->height * job->attrs->width, .first = scratch};
+    table.corners = (struct roi_corners *)(void *)(table.first + table.bins + 1);
+    while (begin < end) {
+        int64_t roi = begin / channels, next = (roi + 1) * channels;
+        next = next < end ? next : end;
+        int64_t item = ((const int64_t *)job->items->data)[roi];
+        if (make_table(job, roi, &table))
+            for (int64_t i = begin; i < next; i += LANES) {
+                const float *x[LANES];
+                float *y[LANES];
+                for (int64_t l = 0; l < LANES; l++) { /* the last again, where there are no more */
+                    int64_t plane = i + l < next ? i + l : next - 1;
+                    x[l] = (const float *)job->x->data +
+                           (item * channels + plane - roi * channels) * size;
+                    y[l] = (float *)job->y->data + plane * table.bins;
+                }
+                average_bins(&table, x, y);
+            }
+        begin = next;
+    }
+}
+
+/* ---- The operator --------------------------------------------------------------------------------- */
+
 static tssa_status *check_regions(const struct roi_job *job, int64_t *samples)
 {
     *samples = 1;
@@ -198,12 +305,17 @@ static tssa_status *run_RoiAlign(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "there is nothing to pool from");
     TRY(check_regions(&job, &samples));
     bins = dims[2] * dims[3]; /* of a tensor that is there */
+    int64_t cost = bins < 65536 ? bins * (samples < 65536 ? samples : 65536) : INT64_C(1) << 32;
+    if (job.x->dtype == TSSA_FLOAT && !job.attrs->max && bins <= MAX_TABLE &&
+        samples <= MAX_TABLE && bins * samples <= MAX_TABLE) {
+        size_t bytes = (size_t)(bins + 1) * sizeof(int64_t) +
+                       (size_t)(bins * samples) * sizeof(struct roi_corners);
+        return parts_for(args, dims[0] * dims[1], cost, bytes, average_planes, &job);
+    }
     TRY(doubles_of(args, job.x, &values));
     job.values = values->data;
     tssa_status *status =
-        parts_for(args, dims[0] * dims[1],
-                  bins < 65536 ? bins * (samples < 65536 ? samples : 65536) : INT64_C(1) << 32,
-                  (size_t)bins * sizeof(double), pool_planes, &job);
+        parts_for(args, dims[0] * dims[1], cost, (size_t)bins * sizeof(double), pool_planes, &job);
     buffer_release(values);
     return status;
 }
