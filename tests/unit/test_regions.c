@@ -37,29 +37,45 @@ static void test_affine_identity(void **state)
     }
 }
 
-static void test_affine_volume(void **state)
+static double affine_coordinate(int64_t i, int64_t n, bool align)
+{
+    if (align)
+        return n > 1 ? 2 * (double)i / (double)(n - 1) - 1 : -1;
+    return (2 * (double)i + 1) / (double)n - 1;
+}
+
+/* Products are added from x on, in double, and rounded once, bit for bit. */
+static void test_affine(void **state)
 {
     (void)state;
-    float theta[2 * 12];
-    const int64_t size[5] = {2, 3, 2, 3, 4};
-    random_floats(theta, 24, 5);
-    struct op_run t;
-    op_begin(&t, IR_OP_AffineGrid, 20);
-    op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){2, 3, 4}, theta);
-    op_add(&t, TSSA_INT64, 1, (const int64_t[]){5}, size);
-    op_go(&t);
-    for (size_t i = 0; i < 2 * 24 * 3; i++) {
-        size_t point = i / 3 % 24;
-        const float *row = theta + i / 72 * 12 + i % 3 * 4;
-        double x = (2 * (double)(point % 4) + 1) / 4 - 1,
-               y = (2 * (double)(point / 4 % 3) + 1) / 3 - 1;
-        double z = (2 * (double)(point / 12) + 1) / 2 - 1;
-        double expected =
-            (double)row[0] * x + (double)row[1] * y + (double)row[2] * z + (double)row[3];
-        expect_close((double)((const float *)t.outputs[0].tensor.data)[i], expected, 1e-6, "grid",
-                     i);
+    struct random random = {3};
+    for (int round = 0; round < 100; round++) {
+        float theta[2 * 12];
+        int n = round % 2 ? 3 : 2, align = round / 2 % 2;
+        int64_t size[5] = {2, 3}, sides[3] = {1, 1, 1}; /* D, H, W */
+        for (int i = 0; i < n; i++)
+            size[2 + i] = sides[3 - n + i] = random_int(&random, 1, i == n - 1 ? 40 : 5);
+        random_floats(theta, 24, (uint32_t)round);
+        struct op_run t;
+        op_begin(&t, IR_OP_AffineGrid, 20);
+        op_int(&t, "align_corners", align);
+        op_add(&t, TSSA_FLOAT, 3, (const int64_t[]){2, n, n + 1}, theta);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){n + 2}, size);
+        op_go(&t);
+        const float *grid = t.outputs[0].tensor.data;
+        int64_t points = sides[0] * sides[1] * sides[2];
+        for (int64_t i = 0; i < 2 * points * n; i++) {
+            int64_t point = i / n % points;
+            const float *row = theta + (i / n / points * n + i % n) * (n + 1);
+            double x = affine_coordinate(point % sides[2], sides[2], align),
+                   y = affine_coordinate(point / sides[2] % sides[1], sides[1], align),
+                   z = affine_coordinate(point / sides[2] / sides[1], sides[0], align);
+            double sum = (double)row[0] * x + (double)row[1] * y;
+            sum = n == 3 ? sum + (double)row[2] * z + (double)row[3] : sum + (double)row[2];
+            assert_true(grid[i] == (float)sum);
+        }
+        op_close(&t);
     }
-    op_close(&t);
 }
 
 static void test_roi_pool(void **state)
@@ -112,7 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_affine_identity),
-        cmocka_unit_test(test_affine_volume),
+        cmocka_unit_test(test_affine),
         cmocka_unit_test(test_roi_pool),
         cmocka_unit_test(test_refuses),
     };

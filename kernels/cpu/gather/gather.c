@@ -200,6 +200,39 @@ struct gather_elements_job {
     int64_t columns, column_stride;
 };
 
+/* Element c of a row is c * stride + offsets[c] from `from` on. */
+#define GATHER_ROW(type)                                                                           \
+    static void gather_row_##type(const type *restrict from, const int64_t *restrict offsets,      \
+                                  int64_t stride, int64_t n, type *restrict to)                    \
+    {                                                                                              \
+        for (int64_t c = 0; c < n; c++)                                                            \
+            to[c] = from[c * stride + offsets[c]];                                                 \
+    }
+GATHER_ROW(uint8_t)
+GATHER_ROW(uint16_t)
+GATHER_ROW(uint32_t)
+GATHER_ROW(uint64_t)
+
+/* Addresses of a tensor's elements are aligned as those are. */
+static void gather_row(const struct gather_elements_job *job, const void *from,
+                       const int64_t *offsets, void *to)
+{
+    const int64_t stride = job->column_stride, n = job->columns;
+    const size_t size = job->size;
+    if (size == 1)
+        gather_row_uint8_t(from, offsets, stride, n, to);
+    else if (size == 2)
+        gather_row_uint16_t(from, offsets, stride, n, to);
+    else if (size == 4)
+        gather_row_uint32_t(from, offsets, stride, n, to);
+    else if (size == 8)
+        gather_row_uint64_t(from, offsets, stride, n, to);
+    else
+        for (int64_t c = 0; c < n; c++)
+            memcpy((char *)to + (size_t)c * size,
+                   (const char *)from + (size_t)(c * stride + offsets[c]) * size, size);
+}
+
 static void gather_elements_rows(void *context, int64_t begin, int64_t end)
 {
     const struct gather_elements_job *job = context;
@@ -208,11 +241,8 @@ static void gather_elements_rows(void *context, int64_t begin, int64_t end)
     grid_seek(&rows, begin);
     for (int64_t r = begin; r < end; r++) {
         const int64_t *offsets = job->offsets + r * job->columns;
-        char *to = job->to + (size_t)(r * job->columns) * size;
-        for (int64_t c = 0; c < job->columns; c++) {
-            int64_t from = rows.offset + c * job->column_stride + offsets[c];
-            memcpy(to + (size_t)c * size, job->from + (size_t)from * size, size);
-        }
+        gather_row(job, job->from + rows.offset * (int64_t)size, offsets,
+                   job->to + (size_t)(r * job->columns) * size);
         grid_next(&rows);
     }
 }

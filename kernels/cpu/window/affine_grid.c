@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
 
 struct affine_grid {
@@ -34,26 +35,81 @@ static double coordinate(int64_t i, int64_t n, bool align_corners)
     return (2 * (double)i + 1) / (double)n - 1;
 }
 
-static void run_points(void *context, void *scratch, int64_t begin, int64_t end)
+/* A row of points along the innermost axis, where nothing but x changes: x times the first column of the matrix, to
+ * which the other columns' products are added one by one. */
+struct row {
+    const double *x;
+    double matrix[3][4]; /* but for the first column: times the coordinate */
+    int64_t n;
+};
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE double product(const struct row *row, int axes, int r, int64_t i)
+{
+    double sum = 0 + row->matrix[r][0] * row->x[i];
+    for (int c = 1; c <= axes; c++)
+        sum += row->matrix[r][c];
+    return sum;
+}
+
+#define ROW(name, type)                                                                            \
+    VECTOR_PROCEDURE(name, (const struct row *given, int axes, type *restrict y),                  \
+                     (given, axes, y))                                                             \
+    {                                                                                              \
+        const struct row row = *given;                                                             \
+        if (axes == 2)                                                                             \
+            for (int64_t i = 0; i < row.n; i++) {                                                  \
+                y[2 * i] = (type)product(&row, 2, 0, i);                                           \
+                y[2 * i + 1] = (type)product(&row, 2, 1, i);                                       \
+            }                                                                                      \
+        else                                                                                       \
+            for (int64_t i = 0; i < row.n; i++) {                                                  \
+                y[3 * i] = (type)product(&row, 3, 0, i);                                           \
+                y[3 * i + 1] = (type)product(&row, 3, 1, i);                                       \
+                y[3 * i + 2] = (type)product(&row, 3, 2, i);                                       \
+            }                                                                                      \
+    }
+
+ROW(float_row, float)
+ROW(double_row, double)
+
+/* Row `number` of all batches' rows; at[] innermost first: x, y, z. */
+static void make_row(const struct work *w, int64_t number, struct row *row)
+{
+    const int n = w->spatial;
+    const int64_t rows = dims_product(w->sizes, 0, n - 1);
+    double matrix[12];
+    int64_t rest = number % rows;
+    load_doubles(w->theta, number / rows * n * (n + 1), 1, n * (n + 1), matrix);
+    for (int r = 0; r < n; r++)
+        for (int c = 0; c <= n; c++)
+            row->matrix[r][c] = matrix[r * (n + 1) + c];
+    for (int i = n - 2; i >= 0; rest /= w->sizes[i], i--) {
+        double at = coordinate(rest % w->sizes[i], w->sizes[i], w->align_corners);
+        for (int r = 0; r < n; r++)
+            row->matrix[r][n - 1 - i] *= at;
+    }
+}
+
+/* Indices are rows; scratch has room for the coordinates along one, and for one of results. */
+static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    (void)scratch;
-    int n = w->spatial;
-    int64_t per_batch = dims_product(w->sizes, 0, n);
-    for (int64_t point = begin; point < end; point++) {
-        double matrix[12], at[4], result[3];
-        int64_t rest = point % per_batch;
-        load_doubles(w->theta, point / per_batch * n * (n + 1), 1, n * (n + 1), matrix);
-        /* Coordinates come innermost first: x, y, z, 1. */
-        for (int i = n - 1; i >= 0; rest /= w->sizes[i], i--)
-            at[n - 1 - i] = coordinate(rest % w->sizes[i], w->sizes[i], w->align_corners);
-        at[n] = 1;
-        for (int r = 0; r < n; r++) {
-            result[r] = 0;
-            for (int c = 0; c <= n; c++)
-                result[r] += matrix[r * (n + 1) + c] * at[c];
+    const int n = w->spatial;
+    const int64_t length = w->sizes[n - 1];
+    double *x = scratch, *results = x + length;
+    struct row row = {.x = x, .n = length};
+    for (int64_t i = 0; i < length; i++)
+        x[i] = coordinate(i, length, w->align_corners);
+    for (int64_t number = begin; number < end; number++) {
+        make_row(w, number, &row);
+        if (w->out->dtype == TSSA_FLOAT) {
+            float_row(&row, n, (float *)w->out->data + number * length * n);
+            continue;
         }
-        store_doubles(w->out, point * n, 1, n, result);
+        double_row(&row, n, results);
+        store_doubles(w->out, number * length * n, 1, length * n, results);
     }
 }
 
@@ -61,7 +117,7 @@ static tssa_status *run(struct kernel_args *args)
 {
     const struct affine_grid *state = args->state;
     const struct tensor *theta;
-    int64_t size[5], dims[5], points;
+    int64_t size[5], dims[5];
     size_t count;
     TRY(typed_tensor(args, 0, &theta));
     TRY(kernel_ints(args, 1, size, 5, &count));
@@ -77,9 +133,9 @@ static tssa_status *run(struct kernel_args *args)
     TRY(kernel_output(args, 0, theta->dtype, n + 2, dims, &out));
     if (!out || tensor_count(out) == 0)
         return NULL;
-    points = dims_product(dims, 0, n + 1);
     struct work work = {theta, out, n, dims + 1, state->align_corners};
-    return parts_for(args, points, 32, 0, run_points, &work);
+    return parts_for(args, dims_product(dims, 0, n), dims[n] * 8,
+                     (size_t)(dims[n] * (n + 1)) * sizeof(double), run_rows, &work);
 }
 
 extern const struct kernel cpu_kernel_affine_grid;
