@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/gather/indices.h"
 
+#include "base/clones.h"
+
 static tssa_status *out_of_range(size_t tuple, int n, int i, int64_t value, int64_t limit)
 {
     return ERROR(TSSA_RUNTIME, "index %lld (number %zu) is outside a dim of %lld", (long long)value,
@@ -26,6 +28,24 @@ static inline tssa_status *read_all(const void *data, bool wide, int n, const in
     return NULL;
 }
 
+/* Tuples of one: false when one of them is outside, and which one must be found. */
+#define READ_SINGLES(name, type)                                                                   \
+    VECTOR_FUNCTION(bool, name,                                                                    \
+                    (const type *restrict data, size_t count, int64_t limit, int64_t stride,       \
+                     int64_t *restrict offsets),                                                   \
+                    (data, count, limit, stride, offsets))                                         \
+    {                                                                                              \
+        int64_t outside = 0;                                                                       \
+        for (size_t i = 0; i < count; i++) {                                                       \
+            int64_t value = data[i], checked = value < 0 ? value + limit : value;                  \
+            outside |= (checked < 0) | (checked >= limit);                                         \
+            offsets[i] = (int64_t)((uint64_t)checked * (uint64_t)stride);                          \
+        }                                                                                          \
+        return outside == 0;                                                                       \
+    }
+READ_SINGLES(read_wide, int64_t)
+READ_SINGLES(read_narrow, int32_t)
+
 tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count, int n,
                           const int64_t *limits, const int64_t *strides, struct indices *indices)
 {
@@ -47,6 +67,10 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
         TRY(kernel_scratch(args, bytes, &indices->scratch));
         indices->data = indices->scratch->data;
     }
+    if (n == 1 &&
+        (x->dtype == TSSA_INT64 ? read_wide(x->data, count, *limits, *strides, indices->data)
+                                : read_narrow(x->data, count, *limits, *strides, indices->data)))
+        return NULL;
     if (x->dtype == TSSA_INT64)
         return read_all(x->data, true, n, limits, strides, indices);
     return read_all(x->data, false, n, limits, strides, indices);
