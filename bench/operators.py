@@ -7,8 +7,8 @@
     bench/operators.py --against OLD.so ...   another build of tssa, too
     bench/operators.py --record bench/results/2026-01-31-operators
 
-Columns: the least microseconds of a run, over blocks of runs that alternate; `ratio` is
-tssa's by ONNX Runtime's.  Results must agree.
+Columns: the least microseconds of a run, over blocks of runs that alternate, and with
+--median the median; `ratio` is tssa's by ONNX Runtime's.  Results must agree.
 """
 
 from __future__ import annotations
@@ -204,17 +204,16 @@ def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
     return inputs
 
 
-def least(calls: dict, seconds: float) -> dict[str, float]:
+def sample(calls: dict, seconds: float) -> dict[str, np.ndarray]:
     """Microseconds, of blocks that alternate."""
-    best = dict.fromkeys(calls, float("inf"))
+    blocks = {name: [] for name in calls}
     for _ in range(versus.BLOCKS):
         for name, call in calls.items():
-            samples = versus.time_runs(call, 1_000_000, seconds / versus.BLOCKS)
-            best[name] = min(best[name], float(samples.min()) / 1e3)
-    return best
+            blocks[name].append(versus.time_runs(call, 1_000_000, seconds / versus.BLOCKS))
+    return {name: np.concatenate(times) / 1e3 for name, times in blocks.items()}
 
 
-def measure(case: Case, libraries: dict, seconds: float) -> dict[str, float]:
+def measure(case: Case, libraries: dict, seconds: float) -> dict[str, np.ndarray]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.onnx"
         inputs = write_model(case, path)
@@ -227,13 +226,21 @@ def measure(case: Case, libraries: dict, seconds: float) -> dict[str, float]:
         ort.bind()
         calls = {"ort": ort.call()}
         calls |= {name: engine.call(True) for name, engine in engines.items()}
-        return least(calls, seconds)
+        return sample(calls, seconds)
 
 
-def row(name: str, case: Case, times: dict[str, float]) -> str:
+def figures(times: dict[str, float]) -> str:
+    columns = " | ".join(versus.figure(time) for time in times.values())
+    return f"{columns} | {times['tssa'] / times['ort']:.2f} |"
+
+
+def row(name: str, case: Case, times: dict[str, np.ndarray], median: bool) -> str:
     shapes = " ".join(str(list(shape)) for shape in case.inputs)
-    figures = " | ".join(versus.figure(time) for time in times.values())
-    return f"| {name} | {case.op} | {shapes} | {figures} | {times['tssa'] / times['ort']:.2f} |"
+    line = f"| {name} | {case.op} | {shapes} | "
+    line += figures({engine: float(t.min()) for engine, t in times.items()})
+    if median:
+        line += " " + figures({engine: float(np.median(t)) for engine, t in times.items()})
+    return line
 
 
 def main() -> int:
@@ -246,6 +253,7 @@ def main() -> int:
     )
     parser.add_argument("--against", type=Path, metavar="LIBRARY")
     parser.add_argument("--seconds", type=float, default=0.5, help="per operator and engine")
+    parser.add_argument("--median", action="store_true", help="medians, too")
     parser.add_argument("--record", type=Path, metavar="STEM", help="write STEM.md")
     args = parser.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"
@@ -254,16 +262,18 @@ def main() -> int:
     libraries = {"tssa": Library(args.library)}
     if args.against:
         libraries["before"] = Library(args.against)
-    columns = " | ".join(["ORT", *libraries])
-    head = f"| case | operator | inputs | {columns} | ratio |\n|---|---|---"
-    head += "|--:" * (len(libraries) + 2) + "|"
+    columns = ["ORT", *libraries, "ratio"]
+    if args.median:
+        columns += [f"{name}, median" for name in columns]
+    head = f"| case | operator | inputs | {' | '.join(columns)} |\n|---|---|---"
+    head += "|--:" * len(columns) + "|"
     print(head, flush=True)
     lines, failed, loads = [], 0, []
     for name, case in CASES.items():
         if args.names and name not in args.names:
             continue
         try:
-            line = row(name, case, measure(case, libraries, args.seconds))
+            line = row(name, case, measure(case, libraries, args.seconds), args.median)
         except (TssaError, ValueError) as error:
             line, failed = f"| {name} | {case.op} | {error} |", failed + 1
         lines.append(line)
