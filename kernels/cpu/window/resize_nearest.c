@@ -24,13 +24,13 @@ struct nearest {
     bool leaves; /* some element of a row lies outside */
 };
 
+#define INLINE static inline __attribute__((always_inline))
+
 /* ---- Rows ----------------------------------------------------------------------------------------- */
 
 /* n elements, each so many times in a row; whole factors that are usual have stores of their own. */
 #define REPEAT(type)                                                                               \
-    VECTOR_PROCEDURE(repeat_##type,                                                                \
-                     (const type *restrict x, int64_t n, int64_t times, type *restrict y),         \
-                     (x, n, times, y))                                                             \
+    INLINE void repeat_##type(const type *restrict x, int64_t n, int64_t times, type *restrict y)  \
     {                                                                                              \
         if (times == 2)                                                                            \
             for (int64_t i = 0; i < n; i++)                                                        \
@@ -48,7 +48,7 @@ struct nearest {
     }
 
 #define TAKE(type)                                                                                 \
-    static void take_##type(const type *restrict x, const int64_t *restrict index, int64_t n,      \
+    INLINE void take_##type(const type *restrict x, const int64_t *restrict index, int64_t n,      \
                             type *restrict y)                                                      \
     {                                                                                              \
         for (int64_t i = 0; i < n; i++)                                                            \
@@ -70,7 +70,7 @@ ROWS(uint64_t)
     } while (0)
 
 /* Addresses of tensors' elements are aligned as those are. */
-static void make_row(const struct nearest *w, const void *from, void *to)
+INLINE void make_row(const struct nearest *w, const void *from, void *to)
 {
     const int64_t *index = w->along->index;
     const int64_t done = w->whole * w->repeats;
@@ -97,6 +97,20 @@ static void make_row(const struct nearest *w, const void *from, void *to)
             memcpy((char *)to + (size_t)i * w->size, w->fill, w->size);
 }
 
+#define BLOCK 64 /* bytes */
+
+/* Rows are often too short for a call; what is behind whole blocks is copied together with what comes before it. */
+INLINE void copy_row(const char *from, size_t bytes, char *to)
+{
+    if (bytes < BLOCK || bytes > 32 * BLOCK) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    for (size_t i = 0; i + BLOCK < bytes; i += BLOCK)
+        memcpy(to + i, from + i, BLOCK);
+    memcpy(to + bytes - BLOCK, from + bytes - BLOCK, BLOCK);
+}
+
 /* The offset of the source at the first n coordinates; -1: outside. */
 static int64_t source_of(const struct nearest *w, int n, const int64_t *at)
 {
@@ -111,7 +125,9 @@ static int64_t source_of(const struct nearest *w, int n, const int64_t *at)
 }
 
 /* Of the last of the axes that number the rows: rows [begin, end), from `offset` on; -1: they are outside. */
-static void make_rows(const struct nearest *w, int64_t offset, int64_t begin, int64_t end, char *to)
+VECTOR_PROCEDURE(make_rows,
+                 (const struct nearest *w, int64_t offset, int64_t begin, int64_t end, char *to),
+                 (w, offset, begin, end, to))
 {
     static const struct resample_table same = {0};
     const struct resample_table *table = w->axes ? &w->tables[w->axes - 1] : &same;
@@ -125,11 +141,11 @@ static void make_rows(const struct nearest *w, int64_t offset, int64_t begin, in
                 memcpy(to + (size_t)i * w->size, w->fill, w->size);
             source = -1;
         } else if (source == before) {
-            memcpy(to, to - bytes, bytes);
+            copy_row(to - bytes, bytes, to);
         } else if (w->along) {
             make_row(w, element_at(w->in, offset + source * stride), to);
         } else {
-            memcpy(to, element_at(w->in, offset + source * stride), bytes);
+            copy_row(element_at(w->in, offset + source * stride), bytes, to);
         }
         before = source;
     }
