@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis. FLOAT16 and
- * BFLOAT16 accumulate in double and round each element; integers wrap.
+ * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis. Floats
+ * accumulate in double and are rounded once each; integers wrap.
  */
+#include "base/clones.h"
 #include "device/kernel.h"
 #include "kernels/cpu/lib/axes.h"
 
@@ -53,6 +54,70 @@ static void cumulate_integers(const struct row *row)
     }
 }
 
+/* ---- float32: neighbouring lines together ----------------------------------------------------------- */
+
+#define LINES 64
+
+struct float_lines {
+    const float *in;
+    float *out;
+    int64_t n, stride; /* in elements; negative in reverse */
+    int64_t lines;     /* at most LINES, one element apart */
+    bool exclusive, product;
+};
+
+VECTOR_PROCEDURE(cumulate_float_lines, (const struct float_lines *given), (given))
+{
+    const struct float_lines l = *given;
+    double totals[LINES];
+    for (int64_t k = 0; k < LINES; k++)
+        totals[k] = l.product ? 1 : 0;
+    for (int64_t i = 0; i < l.n; i++) {
+        const float *restrict x = l.in + i * l.stride;
+        float *restrict y = l.out + i * l.stride;
+        for (int64_t k = 0; k < l.lines; k++) {
+            double total = totals[k], v = (double)x[k];
+            double next = l.product ? total * v : total + v;
+            y[k] = (float)(l.exclusive ? total : next);
+            totals[k] = next;
+        }
+    }
+}
+
+/* A line whose elements are neighbours. */
+static void cumulate_float_line(const struct float_lines *l)
+{
+    const float *x = l->in;
+    float *y = l->out;
+    const int64_t n = l->n, stride = l->stride;
+    double total = l->product ? 1 : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double v = (double)x[i * stride], next = l->product ? total * v : total + v;
+        y[i * stride] = (float)(l->exclusive ? total : next);
+        total = next;
+    }
+}
+
+static void cumulate_floats_of(const struct tensor *in, const struct tensor *out,
+                               const struct axis_split *split, const struct cumulate_attrs *attrs,
+                               bool product)
+{
+    for (int64_t o = 0; o < split->outer; o++)
+        for (int64_t i = 0; i < split->inner; i += LINES) {
+            int64_t first = o * split->size * split->inner + i +
+                            (attrs->reverse ? (split->size - 1) * split->inner : 0);
+            int64_t rest = split->inner - i;
+            const struct float_lines lines = {(const float *)in->data + first,
+                                              (float *)out->data + first,
+                                              split->size,
+                                              attrs->reverse ? -split->inner : split->inner,
+                                              rest < LINES ? rest : LINES,
+                                              attrs->exclusive,
+                                              product};
+            (split->inner == 1 ? cumulate_float_line : cumulate_float_lines)(&lines);
+        }
+}
+
 static tssa_status *cumulate_run(struct kernel_args *args, bool product)
 {
     const struct cumulate_attrs *attrs = args->state;
@@ -70,6 +135,10 @@ static tssa_status *cumulate_run(struct kernel_args *args, bool product)
     struct axis_split split = axis_split(in, axis);
     if (!out || tensor_count(in) == 0)
         return NULL;
+    if (in->dtype == TSSA_FLOAT) {
+        cumulate_floats_of(in, out, &split, attrs, product);
+        return NULL;
+    }
     ptrdiff_t width = (ptrdiff_t)tssa_dtype_size(in->dtype), stride = split.inner * width;
     for (int64_t o = 0; o < split.outer; o++)
         for (int64_t i = 0; i < split.inner; i++) {
