@@ -11,12 +11,13 @@
 /* 1.5 * 2^52: what is added to it is rounded to an integer, which its lowest bits then are. */
 #define F64_ROUNDER 0x1.8p+52
 
-/* x = n ln(2) + r, |x| < 2^20. n is *shifted - F64_ROUNDER. */
-SCALAR_FN double f64_exp_argument(double x, double *shifted)
+/* x + low = n ln(2) + r, |x| < 2^10, low tiny. n is *shifted - F64_ROUNDER. The products of n with the first part of
+ * ln(2) are exact, and so is what they leave of x. */
+SCALAR_FN double f64_exp_argument(double x, double low, double *shifted)
 {
     *shifted = f64_fma(x, 0x1.71547652b82fep+0, F64_ROUNDER);
     double n = *shifted - F64_ROUNDER;
-    return f64_fma(n, -0x1.abc9e3b39803fp-56, f64_fma(n, -0x1.62e42fefa39efp-1, x));
+    return f64_fma(n, -0x1.62e42fefa4000p-1, x) + f64_fma(n, 0x1.8432a1b0e2634p-43, low);
 }
 
 /* exp(r) - 1 for a reduced r: 2^-58, without the roundings. */
@@ -47,7 +48,7 @@ SCALAR_FN double f64_power_of_2(double shifted)
 SCALAR_FN double f64_exp_times(double x, double low, int half)
 {
     double bounded = x > 711.0 ? 711.0 : x < -747.0 ? -747.0 : x, shifted;
-    double r = f64_exp_argument(bounded, &shifted) + low;
+    double r = f64_exp_argument(bounded, low, &shifted);
     double y = 1.0 + f64_expm1_reduced(r);
     uint64_t n = f64_bits(shifted) - f64_bits(F64_ROUNDER) + 2048 + (uint64_t)(int64_t)half;
     uint64_t first = n >> 1;
@@ -63,7 +64,7 @@ SCALAR_FN double f64_exp(double x)
 SCALAR_FN double f64_expm1(double x)
 {
     double bounded = x > 710.0 ? 710.0 : x < -40.0 ? -40.0 : x, shifted;
-    double e = f64_expm1_reduced(f64_exp_argument(bounded, &shifted));
+    double e = f64_expm1_reduced(f64_exp_argument(bounded, 0.0, &shifted));
     double half = f64_power_of_2(shifted - 1.0), y = 2.0 * f64_fma(half, e, half - 0.5);
     return f64_abs(x) < 0x1p-54 ? x : y;
 }
@@ -73,7 +74,7 @@ SCALAR_FN double f64_tanh(double x)
 {
     double a = f64_abs(x), z = a * a, shifted;
     double bounded = a > 19.5 ? 19.5 : a;
-    double e = f64_expm1_reduced(f64_exp_argument(2.0 * bounded, &shifted));
+    double e = f64_expm1_reduced(f64_exp_argument(2.0 * bounded, 0.0, &shifted));
     double power = f64_power_of_2(shifted);
     double large = 1.0 - 2.0 / (1.0 + f64_fma(power, e, power));
     double p = f64_fma(-0x1.476f9366a387cp-16, z, 0x1.5d9bda3b047bfp-14);
