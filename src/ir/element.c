@@ -7,6 +7,7 @@
 /* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
 #define BUDGET 128
 
+/* Of ops that are no element-wise rows. */
 static const struct {
     element_read_fn *read;
     bool moves; /* the element is one of an operand, as it is */
@@ -14,11 +15,6 @@ static const struct {
     [IR_OP_Identity] = {element_read_same, true},
     [IR_OP_Cast] = {element_read_cast, true},
     [IR_OP_Expand] = {element_read_same, true},
-    [IR_OP_Add] = {element_read_add, false},
-    [IR_OP_Sub] = {element_read_sub, false},
-    [IR_OP_Mul] = {element_read_mul, false},
-    [IR_OP_Neg] = {element_read_neg, false},
-    [IR_OP_Where] = {element_read_where, false},
     [IR_OP_Range] = {element_read_range, false},
     [IR_OP_ConstantOfShape] = {element_read_constant_of_shape, false},
     [IR_OP_Reshape] = {element_read_reshape, true},
@@ -60,10 +56,13 @@ static bool ask_op(struct reader *reader, struct ir_value *value, const struct e
     const struct tensor *table = ir_value_constant(value);
     if (table)
         return table->rank == value->type->rank && element_read_table(reader, table, at, out);
-    enum ir_op_id id = value->op ? value->op->info->id : IR_OP_COUNT;
-    if (!value->op || !readers[id].read || (reader->traces && !readers[id].moves))
+    if (!value->op)
         return false;
-    return reader->budget-- > 0 && readers[id].read(reader, value, at, out);
+    const enum ir_op_id id = value->op->info->id;
+    element_read_fn *read = value->op->info->ew ? element_read_scalar : readers[id].read;
+    if (!read || (reader->traces && !readers[id].moves))
+        return false;
+    return reader->budget-- > 0 && read(reader, value, at, out);
 }
 
 /* A known number is enough; of what else is known, the op can say which scalar holds it. */

@@ -35,9 +35,14 @@ bool element_read_table(struct reader *reader, const struct tensor *table, const
 bool element_read_single(struct reader *reader, const struct ir_value *value, uint32_t index,
                          struct element *out);
 
+/* Where an element of the value comes from in operand `index` of its op, which is broadcast; and that element. */
+bool element_place(struct reader *reader, const struct ir_value *value, uint32_t index,
+                   const struct element *at, struct element *inner);
+bool element_read_operand(struct reader *reader, const struct ir_value *value, uint32_t index,
+                          const struct element *at, struct element *out);
+
 /* By operator: of the value, which is its first result. */
-element_read_fn element_read_same, element_read_cast, element_read_add, element_read_neg,
-    element_read_sub, element_read_mul, element_read_where, element_read_range,
+element_read_fn element_read_scalar, element_read_same, element_read_cast, element_read_range,
     element_read_constant_of_shape, element_read_transpose, element_read_concat, element_read_split,
     element_read_slice, element_read_tile, element_read_gather, element_read_reshape,
     element_read_access;
