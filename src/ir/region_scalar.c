@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "ir/wrap.h"
+#include "ir/scalar.h"
 
 /* Chains of arithmetic on one scalar that are longer are not looked through. */
 #define MAX_DEPTH 64
@@ -66,18 +66,24 @@ static bool is_transparent(const struct ir_op *op)
 static const struct dim *scalar(struct region_space *space, const struct ir_value *value,
                                 int depth);
 
-typedef const struct dim *(*combine_fn)(struct dim_table *table, const struct dim *a,
-                                        const struct dim *b);
-
-static combine_fn combination(const struct ir_op *op)
+/* What arithmetic on scalars comes to, by the row's program; *dim is NULL where that cannot be told. */
+static bool combine(struct region_space *space, const struct ir_op *op, int depth,
+                    const struct dim **dim)
 {
-    if (dtype_of(&op->results[0]) != TSSA_INT64) /* the others wrap within the range of indices */
-        return NULL;
-    if (ir_op_is(op, IR_OP_Add))
-        return dim_add;
-    if (ir_op_is(op, IR_OP_Sub))
-        return dim_sub;
-    return ir_op_is(op, IR_OP_Mul) ? dim_mul : NULL;
+    const struct dim *operands[3] = {NULL};
+    *dim = NULL;
+    if (!op->info->ew || op->n_operands > 3)
+        return true;
+    for (uint32_t i = 0; i < op->n_operands; i++) /* the others wrap within the range of indices */
+        if (ir_operand(op, i) && dtype_of(ir_operand(op, i)) != TSSA_INT64)
+            return true;
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && !(operands[i] = scalar(space, ir_operand(op, i), depth + 1)))
+            return false;
+    tssa_status *status = scalar_index(op, operands, dim);
+    bool done = tssa_status_code(status) != TSSA_OUT_OF_MEMORY;
+    tssa_status_free(status);
+    return done;
 }
 
 static const struct dim *new_symbol(struct region_space *space, const struct ir_value *value,
@@ -93,8 +99,8 @@ static const struct dim *new_symbol(struct region_space *space, const struct ir_
 static const struct dim *new_scalar(struct region_space *space, const struct ir_value *value,
                                     int depth)
 {
-    struct dim_table *table = &space->graph->dims;
     const struct ir_op *op = value->op;
+    const struct dim *dim;
     if (value->known && value->known->count == 1 && value->known->elements[0])
         return value->known->elements[0];
     if (value->block && value->index == 0 && value->block->owner &&
@@ -103,13 +109,10 @@ static const struct dim *new_scalar(struct region_space *space, const struct ir_
     if (op && op->n_results == 1 && depth < MAX_DEPTH && ir_operand(op, 0)) {
         if (is_transparent(op))
             return scalar(space, ir_operand(op, 0), depth + 1);
-        combine_fn combine = combination(op);
-        if (combine && ir_operand(op, 1)) {
-            const struct dim *dim = combine(table, scalar(space, ir_operand(op, 0), depth + 1),
-                                            scalar(space, ir_operand(op, 1), depth + 1));
-            if (!dim || wrap_never_as_index(space->graph, dim))
-                return dim;
-        }
+        if (!combine(space, op, depth, &dim))
+            return NULL;
+        if (dim)
+            return dim;
     }
     return new_symbol(space, value, "any");
 }

@@ -52,6 +52,12 @@ tssa_status *scalar_params(const struct ir_op *op, double params[EW_MAX_PARAMS])
  * leaves the type in no run (ir/wrap.h).
  */
 tssa_status *infer_scalar_known(struct ir_op *op);
+/*
+ * What an INT64 op of one element and of two operands or three computes from these, NULL where one is absent; *out is
+ * NULL where it cannot be told. It is told as of an index: what is none that any op would take may wrap around.
+ */
+tssa_status *scalar_index(const struct ir_op *op, const struct dim *const operands[3],
+                          const struct dim **out);
 /* Integers of a row with such a parameter are computed in double. */
 bool scalar_has_float_params(const struct ew_info *ew);
 

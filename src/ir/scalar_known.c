@@ -15,6 +15,7 @@ struct run {
     tssa_dtype dtype; /* of the result; comparisons compute nothing that could leave a type */
     const struct scalar_code *code;
     double params[EW_MAX_PARAMS];
+    bool as_index; /* what leaves INT64 is no index that an op takes (ir/wrap.h) */
     bool out_of_memory;
 };
 
@@ -33,7 +34,12 @@ static const struct dim *number(struct run *run, int64_t value)
 /* A dim that the element is, unless arithmetic leaves the type in some run. */
 static const struct dim *unless_wrapped(struct run *run, const struct dim *dim)
 {
-    return made(run, dim) && wrap_never(run->graph, run->dtype, dim) ? dim : NULL;
+    if (!made(run, dim))
+        return NULL;
+    return (run->as_index ? wrap_never_as_index(run->graph, dim)
+                          : wrap_never(run->graph, run->dtype, dim))
+               ? dim
+               : NULL;
 }
 
 /* ---- What the operations say of dims -------------------------------------------------------------- */
@@ -244,6 +250,33 @@ static const known_fn known[SCALAR_COUNT_OF_IDS] = {
     [SCALAR_AND] = known_and,         [SCALAR_OR] = known_or,      [SCALAR_NOT] = known_not,
 };
 
+/* Of numbers that have wrapped around, sums and products are what they would be, wrapped around; nothing else is. */
+static bool wraps_with(uint8_t id)
+{
+    return id == SCALAR_ADD || id == SCALAR_SUB || id == SCALAR_MUL || id == SCALAR_NEG;
+}
+
+/* Is the dim certainly what a run has there? A symbol is: it stands for a number that is there. */
+static bool is_exact(const struct run *run, const struct dim *dim)
+{
+    if (dim->kind != DIM_MIN && dim->kind != DIM_MAX)
+        return dim->kind == DIM_SYMBOL || wrap_never(run->graph, run->dtype, dim);
+    for (uint32_t i = 0; i < dim->n_terms; i++)
+        if (!is_exact(run, dim->terms[i]))
+            return false;
+    return true;
+}
+
+/* Are all operands that something is known of? */
+static bool are_exact(const struct run *run, const struct dim *const *in)
+{
+    const uint8_t id = run->code->id;
+    for (int i = 0; run->as_index && !wraps_with(id) && i < scalar_info(id)->operands; i++)
+        if (in[i] && !is_exact(run, in[i]))
+            return false;
+    return true;
+}
+
 /* ---- Programs ------------------------------------------------------------------------------------- */
 
 static const struct dim *evaluate(struct run *run, const struct ir_op *op,
@@ -260,7 +293,7 @@ static const struct dim *evaluate(struct run *run, const struct ir_op *op,
         else if (id == SCALAR_OPT)
             stack[n] = in[ir_operand(op, run->code->index) ? 0 : 1];
         else
-            stack[n] = known[id] ? known[id](run, in) : NULL;
+            stack[n] = known[id] && are_exact(run, in) ? known[id](run, in) : NULL;
         n++;
     }
     return stack[0];
@@ -316,6 +349,20 @@ static bool has_one_type(const struct ir_op *op)
 {
     const struct ew_info *ew = op->info->ew;
     return ew->result != EW_FIRST && !scalar_has_float_params(ew);
+}
+
+tssa_status *scalar_index(const struct ir_op *op, const struct dim *const operands[3],
+                          const struct dim **out)
+{
+    struct ir_graph *graph = op->parent->graph;
+    struct run run = {.graph = graph, .dims = &graph->dims, .dtype = TSSA_INT64, .as_index = true};
+    *out = NULL;
+    bool folds = op->info->max_operands == IR_VARIADIC && op->n_operands != 2;
+    if (!has_one_type(op) || folds || op->results[0].type->dtype != TSSA_INT64)
+        return NULL;
+    TRY(scalar_params(op, run.params));
+    *out = evaluate(&run, op, operands);
+    return run.out_of_memory ? status_out_of_memory() : NULL;
 }
 
 tssa_status *infer_scalar_known(struct ir_op *op)
