@@ -92,7 +92,7 @@ static bool leaves_by_copy(const struct plan *plan, const struct block_plan *blo
         const bool own =
             value->block == block->block || (value->op && value->op->parent == block->block &&
                                              !ir_op_is(value->op, IR_OP_Constant));
-        if (value->id == copy->from && (!own || !spaces_crosses(plan, op, i)))
+        if (plan_value(plan, value)->id == copy->from && (!own || !spaces_crosses(plan, op, i)))
             return false;
     }
     return true;

@@ -3,7 +3,8 @@
  * Random programs (common/random_graph.h): neither the passes of a level nor the places that the memory
  * plan gives to results may change a bit. Every program runs with all results in the pool, none of which takes
  * the place of another, and with the memory plan, whose slab is filled with NaNs before each run; several times on one run state, with
- * outputs of the run's and of the caller's; and optimized.
+ * outputs of the run's and of the caller's; and optimized; and on a device with memory of its own and the CPU's
+ * kernels, all of them or some.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -21,6 +22,7 @@
 
 #include "common/random_graph.h"
 #include "common/random_programs.h"
+#include "common/shadow_device.h"
 #include "common/test_device.h"
 #include "ir/cost.h"
 #include "ir/infer.h"
@@ -51,6 +53,24 @@ static const struct {
 
 #define N_WAYS 7
 
+/* On a device with memory of its own. */
+static const struct {
+    int way; /* -1: as it is */
+    bool lacks;
+    const char *name;
+} shadows[] = {{-1, false, "on a device"},
+               {-1, true, "on a device that lacks kernels"},
+               {4, true, "in small blocks, on a device that lacks kernels"},
+               {N_WAYS - 1, false, "with ops fused, on a device"}};
+
+#define N_SHADOWS 4
+
+struct shadow {
+    struct device_context context;
+    struct plan *plan;
+    struct run *run;
+};
+
 struct program {
     const char *text;
     uint64_t seed;
@@ -59,6 +79,7 @@ struct program {
     struct ir_graph *graph, *optimized_graph[N_WAYS];
     struct plan *plan, *pooled, *optimized_plan[N_WAYS];
     struct run *run, *reference, *optimized[N_WAYS]; /* [i]: in way i */
+    struct shadow shadows[N_SHADOWS];
 };
 
 static void no_error(const struct program *p, tssa_status *status)
@@ -86,6 +107,25 @@ static struct run *prepare(const struct program *p, const struct ir_graph *graph
     no_error(p, plan_create(graph, test_device(), plan));
     no_error(p, run_create(*plan, &allocator_default, NULL, false, &run));
     return run;
+}
+
+static void open_shadow(struct program *p, int i)
+{
+    struct shadow *shadow = &p->shadows[i];
+    const int way = shadows[i].way;
+    device_context_open(&shadow->context, shadow_device(shadows[i].lacks), &allocator_default,
+                        NULL);
+    shadow->context.host = test_device();
+    no_error(p, plan_create(way < 0 ? p->graph : p->optimized_graph[way], &shadow->context,
+                            &shadow->plan));
+    no_error(p, run_create(shadow->plan, &allocator_default, NULL, false, &shadow->run));
+}
+
+static void close_shadow(struct shadow *shadow)
+{
+    run_free(shadow->run);
+    plan_free(shadow->plan);
+    device_context_close(&shadow->context);
 }
 
 static void count_batched(void *user, const tssa_remark *remark)
@@ -121,10 +161,14 @@ static void program_open(struct program *p)
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
     }
     evaluator_free(&evaluator);
+    for (int i = 0; i < N_SHADOWS; i++)
+        open_shadow(p, i);
 }
 
 static void program_close(struct program *p)
 {
+    for (int i = 0; i < N_SHADOWS; i++)
+        close_shadow(&p->shadows[i]);
     run_free(p->run);
     run_free(p->reference);
     plan_free(p->plan);
@@ -205,7 +249,7 @@ static void run_optimized(struct program *p, const struct value *const *inputs,
 }
 
 /* Every output alone, and all but one, as they are among the others. */
-static void run_wanted(const struct program *p, const struct value *const *inputs,
+static void run_wanted(const struct program *p, struct run *run, const struct value *const *inputs,
                        const struct value *expected)
 {
     for (int k = 0; k < 2 * RANDOM_GRAPH_OUTPUTS; k++) {
@@ -213,8 +257,8 @@ static void run_wanted(const struct program *p, const struct value *const *input
         bool wanted[RANDOM_GRAPH_OUTPUTS];
         for (int i = 0; i < RANDOM_GRAPH_OUTPUTS; i++)
             wanted[i] = (i == k / 2) == (k % 2 == 0);
-        poison(p->run);
-        no_error(p, run_execute_some(p->run, inputs, outputs, wanted));
+        poison(run);
+        no_error(p, run_execute_some(run, inputs, outputs, wanted));
         for (int i = 0; i < RANDOM_GRAPH_OUTPUTS; i++) {
             if (wanted[i] ? same(&outputs[i], &expected[i]) : outputs[i].kind == TSSA_KIND_NONE)
                 continue;
@@ -224,6 +268,22 @@ static void run_wanted(const struct program *p, const struct value *const *input
         }
         release(outputs);
     }
+}
+
+static void run_shadows(struct program *p, const struct value *const *inputs,
+                        const struct value *expected)
+{
+    for (int i = 0; i < N_SHADOWS; i++) {
+        struct value outputs[RANDOM_GRAPH_OUTPUTS] = {0};
+        no_error(p, run_execute(p->shadows[i].run, inputs, outputs));
+        expect_same(p, outputs, expected, shadows[i].name);
+        release(outputs);
+        give(expected, outputs);
+        no_error(p, run_execute(p->shadows[i].run, inputs, outputs));
+        expect_same(p, outputs, expected, shadows[i].name);
+        release(outputs);
+    }
+    run_wanted(p, p->shadows[1].run, inputs, expected);
 }
 
 static void run_all_ways(struct program *p, int64_t trips, float *x, int64_t count)
@@ -261,7 +321,8 @@ static void run_all_ways(struct program *p, int64_t trips, float *x, int64_t cou
     release(last);
     release(first);
     release(given);
-    run_wanted(p, inputs, expected);
+    run_wanted(p, p->run, inputs, expected);
+    run_shadows(p, inputs, expected);
     run_optimized(p, inputs, expected);
     release(expected);
 }
