@@ -22,7 +22,7 @@ static inline __attribute__((always_inline)) uint32_t float_key(float x, uint32_
     uint32_t bits;
     float v = x + 0.0f; /* -0 becomes 0 */
     memcpy(&bits, &v, sizeof bits);
-    uint32_t key = bits ^ ((uint32_t)((int32_t)bits >> 31) | UINT32_C(1) << 31);
+    uint32_t key = bits ^ ((0 - (bits >> 31)) | UINT32_C(1) << 31);
     return (x != x ? UINT32_MAX : key) ^ flip;
 }
 
