@@ -130,9 +130,9 @@ LEAST = {
     "bool": 0.5,
     "sequence as input": 0.1,
     "optional as input": 0.05,
-    "scan_input_directions": 0.04,
-    "scan_output_directions": 0.02,
-    "scan_output_axes": 0.02,
+    "scan_input_directions": 0.08,
+    "scan_output_directions": 0.025,
+    "scan_output_axes": 0.012,
     "symbolic dims": 0.15,
     "zero-size dims": 0.015,
     # opsets
