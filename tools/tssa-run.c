@@ -135,7 +135,7 @@ static tssa_status *run_once(struct job *job, double *milliseconds)
 static enum exit_code prepare(struct job *job)
 {
     const tssa_session_options options = {.struct_size = sizeof options,
-                                          .device = job->arguments.device,
+                                          .device = job->arguments.common.device,
                                           .profile = job->arguments.profile != NULL};
     uint64_t start = clock_now();
     progress("preparing the session");

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/bench/arguments.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "tools/common/options.h"
 
 enum {
     KEY_BASELINE = KEY_OWN,
@@ -14,8 +15,7 @@ enum {
     KEY_BATCH,
     KEY_JSON,
     KEY_TIMES,
-    KEY_LAYERS,
-    KEY_DEVICE
+    KEY_LAYERS
 };
 
 static const struct argp_option options[] = {
@@ -37,8 +37,8 @@ static const struct argp_option options[] = {
      1},
 
     {NULL, 0, NULL, 0, "Inputs:", 2},
-    {"input", 'i', "NAME=FILE", OPTION_AGAIN, "Read an input from a .pb, .npy or .npz file", 2},
-    {"shape", 's', "NAME:DIMS", OPTION_AGAIN, "Shape of a random input, as x:1x3x4 or x:1,3,4", 2},
+    OPTION_INPUT(2),
+    OPTION_SHAPE(2),
     {"sets", KEY_SETS, "N", 0, "How many sets of random inputs take turns (default 4)", 2},
     {"seed", KEY_SEED, "N", 0, "Seed of the first (default 0), of the next one more", 2},
 
@@ -52,16 +52,13 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Running:", 4},
     {"threads", 't', "N", 0,
      "Threads per kernel (default: one per core; with --concurrency above 1: one)", 4},
-    {"device", KEY_DEVICE, "NAME", 0,
-     "Where to run (default cpu); null: nowhere, and what a device would have to do is counted", 4},
+    OPTION_DEVICE(4),
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the measurement when it takes longer", 4},
-    {"memory-limit", KEY_MEMORY, "MIB", 0,
-     "Most memory that a model may take (default: what the machine has)", 4},
-    {"optimize", 'O', "LEVEL", 0,
-     "0: run the graph as it is; 1: quick passes; 2, the default: all passes", 4},
+    OPTION_MEMORY(4),
+    OPTION_LEVEL(4),
 
     {NULL, 0, NULL, 0, "Other:", -1},
-    {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
+    OPTION_LINKS(-1),
     {0},
 };
 
@@ -229,8 +226,6 @@ static error_t parse_option(int key, const char *argument, struct bench_argument
     case KEY_LAYERS:
         arguments->layers = true;
         return 0;
-    case KEY_DEVICE:
-        return argument_device(argument, &arguments->device);
     default:
         return parse_amount(key, argument, arguments);
     }

@@ -26,7 +26,6 @@ struct bench_arguments {
     size_t size_count;
     const char *json, *times; /* files to write; "-": standard output */
     bool layers;
-    const char *device; /* NULL: the default one */
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

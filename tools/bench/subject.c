@@ -169,7 +169,7 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                             const struct target *target, int64_t size,
                             const struct model_bytes *bytes)
 {
-    *subject = (struct subject){.target = target, .size = size, .device = arguments->device};
+    *subject = (struct subject){.target = target, .size = size, .device = arguments->common.device};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

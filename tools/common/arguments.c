@@ -81,7 +81,8 @@ int argument_integer(const char *option, const char *argument, int64_t low, int6
                                                      : argument_refuse(option, argument, wanted);
 }
 
-int argument_device(const char *argument, const char **device)
+/* The name of a device that this build has. */
+static int choose_device(const char *argument, const char **device)
 {
     char names[256] = "";
     *device = argument;
@@ -246,6 +247,8 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
     case KEY_OUTPUTS:
         common->outputs = argument;
         return 0;
+    case KEY_DEVICE:
+        return choose_device(argument, &common->device);
     case KEY_RTOL:
         return argument_tolerance("--rtol", argument, &common->rtol);
     case KEY_ATOL:

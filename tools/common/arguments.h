@@ -80,6 +80,7 @@ struct common_arguments {
     size_t memory_limit; /* bytes; 0: the machine's memory */
     double rtol, atol;
     const char *outputs; /* names, with commas; NULL: all */
+    const char *device;  /* NULL: the default one */
     bool quiet, external_links;
 };
 
@@ -99,6 +100,7 @@ enum {
     KEY_ATOL,
     KEY_OUTPUTS,
     KEY_LINKS,
+    KEY_DEVICE,
     KEY_OWN
 };
 
@@ -124,8 +126,6 @@ void log_note(void *user, tssa_log_level level, const char *message);
 int argument_refuse(const char *option, const char *argument, const char *wanted);
 int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
                      const char *wanted, int64_t *value);
-/* The name of a device that this build has. */
-int argument_device(const char *argument, const char **device);
 int argument_tolerance(const char *option, const char *argument, double *value);
 /* Each adds what one --dim, --shape (whatever its name is) or --input says. */
 int argument_dim(struct input_source *source, const char *argument);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/opt/arguments.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +8,7 @@
 #include "onnx/exporter.h"
 #include "tools/common/check.h"
 #include "tools/common/command.h"
+#include "tools/common/options.h"
 
 #define TEXT_OF(number) #number
 #define TEXT(number) TEXT_OF(number)
@@ -44,7 +44,7 @@ static const struct argp_option options[] = {
      "Fix the shape of an input: x:1,3,224,224 or x:1x3x4 (also: --overwrite-input-shape)", 1},
     {"input-shapes", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
     {"overwrite-input-shape", 0, NULL, OPTION_ALIAS | OPTION_HIDDEN, NULL, 1},
-    {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
+    OPTION_DIM(1),
 
     {NULL, 0, NULL, 0, "What is written:", 2},
     {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
@@ -78,9 +78,9 @@ static const struct argp_option options[] = {
      "ort_runner.py is one for ONNX Runtime: in scripts of the sources, in share/tssa of what is "
      "installed",
      3},
-    {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 3},
-    {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 3},
-    {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 3},
+    OPTION_SEED(3),
+    OPTION_RTOL(3),
+    OPTION_ATOL(3),
     {"timeout", KEY_TIMEOUT, "SECONDS", 0,
      "End --check after so long, and say what was not reached (default " TEXT(CHECK_TIMEOUT) ")",
      3},
@@ -98,9 +98,8 @@ static const struct argp_option options[] = {
 
     {NULL, 0, NULL, 0, "Other:", -1},
     {"threads", 't', "N", 0, "Threads per kernel of --check (default: one per core)", -1},
-    {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
-     -1},
-    {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
+    OPTION_MEMORY(-1),
+    OPTION_LINKS(-1),
     {0},
 };
 

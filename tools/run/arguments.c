@@ -1,24 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/run/arguments.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_DEVICE, KEY_INSPECT, KEY_BOXES };
+#include "tools/common/options.h"
+
+enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_INSPECT, KEY_BOXES };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Inputs:", 1},
-    {"input", 'i', "NAME=FILE", OPTION_AGAIN,
-     "Read an input from a .pb, .npy or .npz file. FILE.npz alone feeds its arrays to the inputs "
-     "of "
-     "their names",
-     1},
-    {"shape", 's', "NAME:DIMS", OPTION_AGAIN, "Shape of a random input, as x:1x3x4 or x:1,3,4", 1},
-    {"dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", 1},
-    {"seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", 1},
+    OPTION_INPUT(1),
+    OPTION_SHAPE(1),
+    OPTION_DIM(1),
+    OPTION_SEED(1),
 
     {NULL, 0, NULL, 0, "Outputs:", 2},
     {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
@@ -27,22 +24,17 @@ static const struct argp_option options[] = {
     {"output-format", KEY_FORMAT, "npy|pb", 0, "Format of these files (default npy)", 2},
     {"compare", 'c', "DIR", 0,
      "Compare with DIR/output_K.pb or .npy; the exit status is 1 when an output differs", 2},
-    {"rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", 2},
-    {"atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", 2},
+    OPTION_RTOL(2),
+    OPTION_ATOL(2),
     {"boxes", KEY_BOXES, NULL, 0, "Print detections (K,5) and labels (K) as a table", 2},
     {"quiet", 'q', NULL, 0, "Print no summary of the outputs", 2},
 
     {NULL, 0, NULL, 0, "Running:", 3},
     {"threads", 't', "N", 0, "Threads per kernel (default: one per core)", 3},
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the run when it takes longer", 3},
-    {"memory-limit", KEY_MEMORY, "MIB", 0, "Most memory to take (default: what the machine has)",
-     3},
-    {"optimize", 'O', "LEVEL", 0,
-     "0: run the graph as it is; 1: quick passes; 2, the default: all passes. No level changes "
-     "bits of element-wise results",
-     3},
-    {"device", KEY_DEVICE, "NAME", 0,
-     "Where to run (default cpu; a name that is none lists them all)", 3},
+    OPTION_MEMORY(3),
+    OPTION_LEVEL(3),
+    OPTION_DEVICE(3),
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
     {"profile", KEY_PROFILE, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
@@ -52,7 +44,7 @@ static const struct argp_option options[] = {
     {"dump-ir", KEY_DUMP_IR, NULL, 0, "Print the graph as IR text, optimized as -O says", 4},
 
     {NULL, 0, NULL, 0, "Other:", -1},
-    {"allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too", -1},
+    OPTION_LINKS(-1),
     {0},
 };
 
@@ -106,8 +98,6 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
             argument_integer("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
         arguments->repeat = (long)number;
         return error;
-    case KEY_DEVICE:
-        return argument_device(argument, &arguments->device);
     case KEY_PROFILE:
         arguments->profile = argument;
         return 0;

@@ -13,7 +13,6 @@ struct arguments {
     const char *compare_dir;
     long repeat; /* timed runs; 0: none beside the one */
     const char *profile;
-    const char *device;
     bool dump_ir, inspect, boxes;
 };
 
