@@ -12,6 +12,13 @@
 #include "kernels/cpu/lib/scalar_ops.h"
 
 #define LANES REDUCE_LANES
+#if defined(T_IS_FLOAT32)
+#define BITS uint32_t
+#define BITS_OF(x) f32_bits(x)
+#elif defined(T_IS_FLOAT)
+#define BITS uint64_t
+#define BITS_OF(x) f64_bits(x)
+#endif
 
 /* Lines whose lanes are halved together: all of it in loops, in which compilers make vectors of choices. */
 #define GROUP 16
@@ -28,7 +35,7 @@
  * steps_: full steps, four at a time, so that a lane is loaded and stored once for four.
  * tail_:  a step of less than LANES elements.
  */
-#define LINE_LOOPS(row)                                                                            \
+#define GROUP_LOOPS(row)                                                                           \
     INLINE void steps_##row(T *restrict lanes, const T *restrict x, int64_t steps, T s)            \
     {                                                                                              \
         for (; steps >= 4; steps -= 4, x += (ptrdiff_t)4 * LANES)                                  \
@@ -62,13 +69,11 @@
         halve_4_##row(b, a, lines);                                                                \
         halve_2_##row(a, out, lines);                                                              \
     }                                                                                              \
-    VECTOR_PROCEDURE(fold_##row, (void *to, const void *from, int64_t n, const void *shift),       \
-                     (to, from, n, shift))                                                         \
+    INLINE void fold_to_##row(T *lanes, const T *x, int64_t n, T s)                                \
     {                                                                                              \
-        T s = shift ? *(const T *)shift : 0;                                                       \
-        steps_##row(to, from, n / LANES, s);                                                       \
+        steps_##row(lanes, x, n / LANES, s);                                                       \
         if (n % LANES)                                                                             \
-            tail_##row(to, (const T *)from + n / LANES * LANES, n % LANES, s);                     \
+            tail_##row(lanes, x + n / LANES * LANES, n % LANES, s);                                \
     }                                                                                              \
     INLINE void group_##row(T *restrict out, const T *restrict x, int64_t stride, int64_t lines,   \
                             int64_t n, const T *restrict shifts)                                   \
@@ -77,22 +82,88 @@
         for (int64_t k = 0; k < lines * LANES; k++)                                                \
             lanes[k] = identity_##row();                                                           \
         for (int64_t i = 0; i < lines; i++, x += stride) {                                         \
-            T s = shifts ? shifts[i] : 0;                                                          \
-            steps_##row(lanes + i * LANES, x, n / LANES, s);                                       \
-            if (n % LANES)                                                                         \
-                tail_##row(lanes + i * LANES, x + n / LANES * LANES, n % LANES, s);                \
+            fold_to_##row(lanes + i * LANES, x, n, shifts ? shifts[i] : 0);                        \
         }                                                                                          \
         halve_group_##row(lanes, out, lines);                                                      \
+    }
+
+/*
+ * The largest and the smallest of floats take half of the comparisons, and give the same bits, where no element is a
+ * NaN: such lines are looked at first.
+ */
+#define PLAIN_MAX(a, b) ((a) < (b) ? (b) : (a))
+#define PLAIN_MIN(a, b) ((a) > (b) ? (b) : (a))
+#if defined(T_IS_FLOAT)
+INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
+{
+    BITS most = 0;
+    if (stride == n) {
+        n *= lines;
+        lines = 1;
+    }
+    for (int64_t line = 0; line < lines; line++)
+        for (int64_t i = 0; i < n; i++) {
+            BITS magnitude = BITS_OF(x[line * stride + i]) << 1;
+            most = magnitude > most ? magnitude : most;
+        }
+    return most > BITS_OF((T)INFINITY) << 1;
+}
+#define IF_PLAIN(row, x, stride, lines, n, f, ...)                                                 \
+    do {                                                                                           \
+        if (has_nan(x, stride, lines, n))                                                          \
+            f##_##row(__VA_ARGS__);                                                                \
+        else                                                                                       \
+            f##_plain_##row(__VA_ARGS__);                                                          \
+    } while (0)
+#define PLAIN_LOOPS_OF_EXTREME(row, combine)                                                       \
+    INLINE T identity_plain_##row(void)                                                            \
+    {                                                                                              \
+        return identity_##row();                                                                   \
+    }                                                                                              \
+    INLINE T before_plain_##row(T X, T S)                                                          \
+    {                                                                                              \
+        return before_##row(X, S);                                                                 \
+    }                                                                                              \
+    INLINE T combine_plain_##row(T a, T b)                                                         \
+    {                                                                                              \
+        return combine(a, b);                                                                      \
+    }                                                                                              \
+    INLINE T four_plain_##row(T a, T b, T c, T d, T e)                                             \
+    {                                                                                              \
+        return combine(combine(combine(combine(a, b), c), d), e);                                  \
+    }                                                                                              \
+    GROUP_LOOPS(plain_##row)
+#else
+#define IF_PLAIN(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
+#define PLAIN_LOOPS_OF_EXTREME(row, combine)
+#endif
+#define PLAIN_LOOPS_ADD(row)
+#define PLAIN_LOOPS_MUL(row)
+#define PLAIN_LOOPS_MAX(row) PLAIN_LOOPS_OF_EXTREME(row, PLAIN_MAX)
+#define PLAIN_LOOPS_MIN(row) PLAIN_LOOPS_OF_EXTREME(row, PLAIN_MIN)
+#define BEST_ADD(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
+#define BEST_MUL(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
+#define BEST_MAX IF_PLAIN
+#define BEST_MIN IF_PLAIN
+
+#define LINE_LOOPS(row, combine)                                                                   \
+    VECTOR_PROCEDURE(fold_##row, (void *to, const void *from, int64_t n, const void *shift),       \
+                     (to, from, n, shift))                                                         \
+    {                                                                                              \
+        const T *x = from;                                                                         \
+        T s = shift ? *(const T *)shift : 0;                                                       \
+        BEST_##combine(row, x, n, 1, n, fold_to, to, x, n, s);                                     \
     }                                                                                              \
     VECTOR_PROCEDURE(                                                                              \
         lines_##row,                                                                               \
-        (void *to, const void *x, int64_t stride, int64_t lines, int64_t n, const void *shift),    \
-        (to, x, stride, lines, n, shift))                                                          \
+        (void *to, const void *from, int64_t stride, int64_t lines, int64_t n, const void *shift), \
+        (to, from, stride, lines, n, shift))                                                       \
     {                                                                                              \
-        for (int64_t i = 0; i < lines; i += GROUP)                                                 \
-            group_##row((T *)to + i, (const T *)x + i * stride, stride,                            \
-                        lines - i < GROUP ? lines - i : GROUP, n,                                  \
-                        shift ? (const T *)shift + i : NULL);                                      \
+        for (int64_t i = 0; i < lines; i += GROUP) {                                               \
+            const T *x = (const T *)from + i * stride, *s = shift ? (const T *)shift + i : NULL;   \
+            int64_t count = lines - i < GROUP ? lines - i : GROUP;                                 \
+            BEST_##combine(row, x, stride, count, n, group, (T *)to + i, x, stride, count, n, s);  \
+        }                                                                                          \
     }                                                                                              \
     static void halve_lanes_##row(void *lanes)                                                     \
     {                                                                                              \
@@ -180,9 +251,8 @@
         (void)S, (void)COUNT;                                                                      \
         return after;                                                                              \
     }                                                                                              \
-    LINE_LOOPS(row)                                                                                \
-    ROW_LOOPS(row)                                                                                 \
-    END_LOOPS(row)
+    GROUP_LOOPS(row)                                                                               \
+    PLAIN_LOOPS_##combine(row) LINE_LOOPS(row, combine) ROW_LOOPS(row) END_LOOPS(row)
 
 #define REDUCTION(row, types, shift, identity, before, combine, after)                             \
     DEFINE(row, shift, identity, before, combine, after)

@@ -31,8 +31,11 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 
 /* ---- float32: neighbouring lines, as many as stay in the first-level cache -------------------------- */
 
-#define BLOCK 2048 /* elements */
+#define BLOCK 4096 /* elements */
 #define LINES 64   /* at most */
+#define LONG_LINE 256
+
+#define INLINE static inline __attribute__((always_inline))
 
 struct block {
     const float *x;
@@ -40,27 +43,35 @@ struct block {
     int64_t lines, n;
 };
 
-/*
- * exps = exp(x - most), in two passes: the second one takes all lines as one. What is near 0 takes fewer operations, for the
- * same bits; a NaN is not near.
- */
-VECTOR_PROCEDURE(exps_of, (const struct block *b, const float *most), (b, most))
+/* exp(x - shift). What is near 0 takes fewer operations, for the same bits; a NaN is not near. x may be y. */
+INLINE void exps_of_line(const float *x, float *y, int64_t n, float shift)
 {
-    float *exps = b->exps;
     uint32_t farthest = 0;
-    for (int64_t line = 0; line < b->lines; line++)
-        for (int64_t i = 0; i < b->n; i++)
-            exps[line * b->n + i] = b->x[line * b->n + i] - most[line];
-    for (int64_t i = 0; i < b->lines * b->n; i++) {
-        uint32_t bits = f32_bits(exps[i]) & 0x7fffffff;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = f32_bits(x[i] - shift) & 0x7fffffff;
         farthest = bits > farthest ? bits : farthest;
     }
     if (farthest <= F32_EXP_NEAR)
-        for (int64_t i = 0; i < b->lines * b->n; i++)
-            exps[i] = f32_exp_near(exps[i]);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = f32_exp_near(x[i] - shift);
     else
-        for (int64_t i = 0; i < b->lines * b->n; i++)
-            exps[i] = f32_exp(exps[i]);
+        for (int64_t i = 0; i < n; i++)
+            y[i] = f32_exp(x[i] - shift);
+}
+
+/* Of short lines, x - most in a pass of its own, and the rest of all lines as one. */
+VECTOR_PROCEDURE(exps_of, (const struct block *b, const float *most), (b, most))
+{
+    int64_t n = b->n;
+    if (n >= LONG_LINE) {
+        for (int64_t line = 0; line < b->lines; line++)
+            exps_of_line(b->x + line * n, b->exps + line * n, n, most[line]);
+        return;
+    }
+    for (int64_t line = 0; line < b->lines; line++)
+        for (int64_t i = 0; i < n; i++)
+            b->exps[line * n + i] = b->x[line * n + i] - most[line];
+    exps_of_line(b->exps, b->exps, b->lines * n, 0);
 }
 
 VECTOR_PROCEDURE(scale_lines, (const struct block *b, const float *sums), (b, sums))
