@@ -98,6 +98,34 @@ static void one_model(void **state)
     add_line(*state, &work);
 }
 
+/* ---- What is refused ------------------------------------------------------------------------------ */
+
+static void expect(tssa_status *status, tssa_code code, const char *message)
+{
+    assert_int_equal(tssa_status_code(status), code);
+    assert_non_null(strstr(tssa_status_message(status), message));
+    tssa_status_free(status);
+}
+
+static void test_refusals(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/get_started_small/model.onnx";
+    struct model_run run = {0};
+    tssa_session_options options = {.struct_size = sizeof options, .device = "abacus"};
+    tssa_session_work work;
+    (void)state;
+    no_error(model_run_open(&run, path, 0));
+    expect(tssa_session_create(run.model, &options, &run.session), TSSA_UNSUPPORTED,
+           "there is no device \"abacus\": this build has cpu, null");
+    options.device = tssa_device_name(0);
+    no_error(tssa_session_create(run.model, &options, &run.session));
+    expect(tssa_session_counts(run.session, &work), TSSA_UNSUPPORTED, "cpu, computes");
+    expect(tssa_session_counts(run.session, NULL), TSSA_INVALID_ARGUMENT, "NULL");
+    expect(tssa_session_counts(NULL, &work), TSSA_INVALID_ARGUMENT, "NULL");
+    assert_null(tssa_device_name(99));
+    model_run_close(&run);
+}
+
 /* ---- The table ------------------------------------------------------------------------------------ */
 
 static const char *const heading =
@@ -149,7 +177,8 @@ int main(void)
 {
     text_init(&table, &allocator_default);
     text_puts(&table, heading);
-    int failed = committed_models_test(one_model);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals)};
+    int failed = cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model);
     const char *found = text_string(&table);
     if (!failed && getenv("TSSA_UPDATE_GOLDEN")) {
         failed = write_table(found);
