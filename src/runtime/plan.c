@@ -358,7 +358,8 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
         bool own = value->block == block ||
                    (value->op && value->op->parent == block && is_step(value->op));
         for (uint32_t j = i + 1; own && j < op->n_operands; j++)
-            own = op->operands[j].value != value;
+            own = op->operands[j].value != value ||
+                  spaces_crosses(c->plan, op, i) != spaces_crosses(c->plan, op, j);
         if (is_fused(c, block)) /* it is there already, in the slot of the result */
             own = ir_fuse_returned(block->owner, i) == value;
         returns[i] = (struct plan_return){.slot = operand_slot(c, op, i), .move = own};
