@@ -40,7 +40,7 @@ void check_refuse(struct check *check, tssa_status *status)
 
 /* ---- Comparing one run ------------------------------------------------------------------------------ */
 
-static void clear_outputs(struct check *check, int which)
+void check_clear(struct check *check, int which)
 {
     for (size_t i = 0; i < check->n_outputs; i++) {
         tssa_value_free(check->outputs[which][i]);
@@ -63,7 +63,7 @@ static bool is_repeatable(struct check *check, const struct run_inputs *inputs)
     /* Without time for it nothing says that it is unstable. */
     same |= tssa_status_code(status) == TSSA_LIMIT;
     tssa_status_free(status);
-    clear_outputs(check, 2);
+    check_clear(check, 2);
     return same;
 }
 
@@ -92,7 +92,9 @@ static enum set_outcome compare_outputs(struct check *check, const char *set,
             if (pass == 1)
                 note(&check->tallies[i], set, &report);
         }
-        if (differs && pass == 0 && !is_repeatable(check, inputs))
+        if (differs && pass == 0 &&
+            (!is_repeatable(check, inputs) ||
+             (check->made_up && check_is_sensitive(check, inputs))))
             return SET_UNSTABLE;
     }
     return SET_COMPARED;
@@ -198,8 +200,8 @@ enum set_outcome check_run(struct check *check, const char *set, const struct ru
         check->hopeless = tssa_status_code(status) == TSSA_UNSUPPORTED;
         check_refuse(check, status);
     }
-    clear_outputs(check, 0);
-    clear_outputs(check, 1);
+    check_clear(check, 0);
+    check_clear(check, 1);
     return outcome;
 }
 
@@ -253,8 +255,10 @@ static void print_rest(const struct check *check, struct text *text)
                     sets->refused, plural(sets->refused), check->why);
     comma = sets->refused ? "; " : "";
     if (sets->unstable)
-        text_printf(text, "%s%zu set%s on which the original does not give the same twice", comma,
-                    sets->unstable, plural(sets->unstable));
+        text_printf(text,
+                    "%s%zu set%s on which the original does not give the same twice, or "
+                    "other results when its inputs are rounded in another way",
+                    comma, sets->unstable, plural(sets->unstable));
     comma = sets->refused || sets->unstable ? "; " : "";
     if (sets->unreached)
         text_printf(text, "%s%zu set%s for which %g s were too short (--timeout)", comma,
@@ -335,7 +339,7 @@ static void check_close(struct check *check)
 {
     for (int i = 0; i < 3; i++) {
         if (check->outputs[i])
-            clear_outputs(check, i);
+            check_clear(check, i);
         free(check->outputs[i]);
     }
     free(check->tallies);

@@ -204,7 +204,9 @@ static enum set_outcome run_random(struct check *check, const struct run_inputs 
     if (sizes)
         snprintf(name + used, sizeof name - (size_t)used, " (%.70s)", sizes);
     trial->guessed = sizes != NULL;
+    check->made_up = true;
     enum set_outcome outcome = check_run(check, name, inputs, trial->seconds, memory);
+    check->made_up = false;
     for (size_t i = 0; i < inputs->count && outcome == SET_COMPARED; i++)
         if (inputs->values[i])
             note_value(&check->sets, &inputs->values[i]->value);

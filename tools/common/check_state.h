@@ -16,9 +16,9 @@ struct tally {
 
 enum set_outcome {
     SET_COMPARED,
-    SET_UNSTABLE, /* the original does not give the same twice, which proves nothing */
-    SET_REFUSED,  /* by the original: other inputs may do */
-    SET_CUT       /* time was up before both had run */
+    SET_UNSTABLE, /* the original does not give the same twice, or for inputs a little beside: that proves nothing */
+    SET_REFUSED, /* by the original: other inputs may do */
+    SET_CUT      /* time was up before both had run */
 };
 
 struct check {
@@ -38,6 +38,7 @@ struct check {
     size_t memory[2];   /* of the run in which the new model took most */
     char why[512];      /* the original's last refusal */
     tssa_status *error; /* ends the check */
+    bool made_up;       /* the inputs at hand are random */
     bool hopeless;      /* the engine cannot run the original, whatever the inputs are */
     bool failed;        /* the new model failed where the original ran, or takes too much */
 };
@@ -51,6 +52,13 @@ double check_time_left(const struct check *check);
 bool check_is_over(const struct check *check);
 /* Keeps the reason why inputs did not do, and frees it. */
 void check_refuse(struct check *check, tssa_status *status);
+
+/* Frees outputs[which]. */
+void check_clear(struct check *check, int which);
+
+/* In check_sensitive.c: where outputs[0] and outputs[1] differ, do the original's own results on nudged inputs
+ * differ about as much? Uses outputs[2]. */
+bool check_is_sensitive(struct check *check, const struct run_inputs *inputs);
 
 /* In check_sets.c. Both count sets, outcome by outcome. */
 tssa_status *check_recorded(struct check *check);
