@@ -403,10 +403,12 @@ static void pair_of_sums(struct pair *pair, const char *dims)
 static void memory_is_compared(void **state)
 {
     (void)state;
+    struct check_result result;
     struct pair pair;
     pair_of_sums(&pair, "N");
     assert_true(is_same(&pair, 1));
-    assert_false(is_same(&pair, 2));
+    /* Sizes grow for a share of the time, which is to be enough on a busy machine. */
+    assert_int_equal(verdict_of(&pair, 2, 200, &result), CHECK_DIFFERS);
     pair_close(&pair);
     pair_of_sums(&pair, "1000"); /* 4 MB, which nobody minds */
     assert_true(is_same(&pair, 2));
