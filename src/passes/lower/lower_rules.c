@@ -9,7 +9,7 @@
  *   breaks  nothing; shape arithmetic that it makes may be folded, constants may be there twice
  *
  * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
- * for it, and, in what is for a session, assigns to boxes: in ONNX they would be copies. What fuse ops hold is
+ * for it, assigns without a type, which can perhaps never run, and, in what is for a session, assigns to boxes: in ONNX they would be copies. What fuse ops hold is
  * left as it is.
  */
 #include "base/vec.h"
@@ -164,8 +164,8 @@ static tssa_status *lower(struct visitor *visitor, struct ir_op *op)
         if (cheap)
             return NULL;
     }
-    /* What it would become need not fit where it stands. */
-    if (op->results[0].type->kind != TYPE_TENSOR)
+    /* What a write would become need not fit where it stands. */
+    if (!is_read(op) && op->results[0].type->kind != TYPE_TENSOR)
         return pass_remark(visitor->pass, TSSA_REMARK_MISSED, op,
                            "cannot be said in ONNX: it has no type, so it can perhaps never run");
     TRY(n > 1 ? lower_chain(&l, visitor->chain.data, (uint32_t)n, &y) : lower_alone(&l, &y));
