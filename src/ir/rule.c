@@ -200,6 +200,15 @@ const struct rule *rule_of(const struct ir_op *op)
     return attr && attr->kind == IR_ATTR_RULE ? attr->rule : NULL;
 }
 
+bool rule_keeps_order(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (rule->steps[i].kind != RULE_RESHAPE && rule->steps[i].kind != RULE_SQUEEZE &&
+            rule->steps[i].kind != RULE_UNSQUEEZE)
+            return false;
+    return true;
+}
+
 uint32_t rule_first_operand(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_assign) ? 2 : 1;

@@ -75,6 +75,8 @@ const struct rule *rule_create(struct ir_graph *graph, size_t n_steps,
                                const struct rule_step *steps);
 /* Same steps, same constants, same operand numbers. */
 bool rule_equal(const struct rule *a, const struct rule *b);
+/* Are all elements read, each once and in their order? Only their shape is another one then. */
+bool rule_keeps_order(const struct rule *rule);
 /* "[select(0, $0)]" */
 void rule_print(const struct rule *rule, struct text *text);
 /* One line why the steps are no rule (counts, constants where they must be, negative axes), else NULL. */

@@ -144,19 +144,7 @@ tssa_status *crossing_leave(struct run *run, const struct plan_crossing *crossin
 
 tssa_status *crossing_run_kernel(struct run *run, const struct step *step)
 {
-    struct kernel_args args = {
-        .env = &run->device_env,
-        .state = step->state,
-        .op = step->op,
-        .n_inputs = step->n_inputs,
-        .n_outputs = step->n_outputs,
-        .inputs = run->inputs + step->first_input,
-        .outputs = run->outputs + step->first_output,
-        .places = run->places + step->first_output,
-        .last_uses = run->plan->last_uses + step->first_input,
-        .on_host = step->on_host,
-    };
-    return step->kernel->run(&args);
+    return executor_call_kernel(run, &run->device_env, step);
 }
 
 tssa_status *crossing_run_step(struct run *run, const struct step *step)

@@ -117,18 +117,7 @@ size_t run_kept(const struct run *run)
 
 tssa_status *executor_run_kernel(struct run *run, const struct step *step)
 {
-    struct kernel_args args = {
-        .env = &run->env,
-        .state = step->state,
-        .op = step->op,
-        .n_inputs = step->n_inputs,
-        .n_outputs = step->n_outputs,
-        .inputs = run->inputs + step->first_input,
-        .outputs = run->outputs + step->first_output,
-        .places = run->places + step->first_output,
-        .last_uses = run->plan->last_uses + step->first_input,
-    };
-    return step->kernel->run(&args);
+    return executor_call_kernel(run, &run->env, step);
 }
 
 /* What the value tells, if it has such an axis or element; else nothing is known. */

@@ -75,6 +75,24 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
 /* Moves or copies the block's i-th return out of its slot. */
 void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
                    struct value *value);
+/* A step's kernel, in the environment of its space. */
+static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_env *env,
+                                                const struct step *step)
+{
+    struct kernel_args args = {
+        .env = env,
+        .state = step->state,
+        .op = step->op,
+        .n_inputs = step->n_inputs,
+        .n_outputs = step->n_outputs,
+        .inputs = run->inputs + step->first_input,
+        .outputs = run->outputs + step->first_output,
+        .places = run->places + step->first_output,
+        .last_uses = run->plan->last_uses + step->first_input,
+        .on_host = step->on_host,
+    };
+    return step->kernel->run(&args);
+}
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);
 void executor_bind_symbols(struct run *run, const struct plan_bindings *bindings);
 /* A step whose results tell symbols. */

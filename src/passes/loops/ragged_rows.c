@@ -183,12 +183,7 @@ static bool is_rearranged(const struct ir_op *op)
 {
     if (ir_op_is(op, IR_OP_Reshape) || ir_op_is(op, IR_OP_Squeeze) || ir_op_is(op, IR_OP_Unsqueeze))
         return true;
-    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
-    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
-        if (rule->steps[i].kind != RULE_RESHAPE && rule->steps[i].kind != RULE_SQUEEZE &&
-            rule->steps[i].kind != RULE_UNSQUEEZE)
-            return false;
-    return rule != NULL;
+    return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op));
 }
 
 /*

@@ -222,12 +222,7 @@ static struct cost_work own_work(const struct fuse_plan *plan, const struct ir_o
 /* An access that is lowered to a view. */
 static bool is_view(const struct ir_op *op)
 {
-    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
-    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
-        if (rule->steps[i].kind != RULE_RESHAPE && rule->steps[i].kind != RULE_SQUEEZE &&
-            rule->steps[i].kind != RULE_UNSQUEEZE)
-            return false;
-    return rule != NULL;
+    return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op));
 }
 
 /* A session moves nothing for a view, and writes into what nobody else reads. */

@@ -9,8 +9,8 @@
  *   breaks  nothing; shape arithmetic that it makes may be folded, constants may be there twice
  *
  * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
- * for it, assigns without a type, which can perhaps never run, and, in what is for a session, assigns to boxes: in ONNX they would be copies. What fuse ops hold is
- * left as it is.
+ * for it, assigns without a type, which can perhaps never run, and, in what is for a session, assigns to
+ * boxes: in ONNX they would be copies. What fuse ops hold is left as it is.
  */
 #include "base/vec.h"
 #include "ir/fuse.h"
