@@ -34,7 +34,7 @@ struct export_ops {
 struct export
 {
     const struct ir_graph *graph;
-    struct ir_graph unfused; /* what `graph` is where the one that was given has fuse ops */
+    struct ir_graph *unfused; /* what `graph` is where the one that was given has fuse ops */
     const tssa_allocator *allocator;
     struct onnx_export_options options;
     struct arena scratch;

@@ -116,7 +116,7 @@ static void export_free(struct export *export)
     vec_free(&export->external.tensors);
     output_free(&export->out);
     arena_clear(&export->scratch);
-    ir_fuse_release(&export->unfused);
+    ir_graph_free(export->unfused);
 }
 
 /* Fills in export->out. */

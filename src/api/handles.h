@@ -40,10 +40,25 @@ struct tssa_model {
     struct tssa_context *context;
     atomic_uint references; /* the caller's and one per session */
     struct ir_graph *graph;
+    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_make); NULL: it was not
+     * optimized for sessions, or something was changed since. */
+    struct ir_graph *raised;
 };
 
 void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
+/* Before model->graph is changed. Plans that were made of it keep what they need. */
+void model_change(struct tssa_model *model);
+
+/*
+ * The graph for a session on the device: *graph is *own, which goes with ir_graph_free, or the model's, and *own NULL;
+ * *own is to be freed on failure, too. The model outlives both.
+ */
+tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
+                                struct ir_graph **own, const struct ir_graph **graph);
+/* tssa_session_create on a device that need be in no table. */
+tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
+                               const tssa_session_options *options, tssa_session **session);
 
 /* Is there a kernel for it, or is it control flow? What is in its blocks is not looked at. */
 bool op_is_supported(const struct ir_op *op);

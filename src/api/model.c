@@ -22,8 +22,15 @@ void model_release(struct tssa_model *model)
 {
     if (atomic_fetch_sub_explicit(&model->references, 1, memory_order_acq_rel) != 1)
         return;
+    ir_graph_free(model->raised); /* first: it shares what is in the other */
     ir_graph_free(model->graph);
     allocator_free(&model->context->allocator, model);
+}
+
+void model_change(struct tssa_model *model)
+{
+    ir_graph_free(model->raised);
+    model->raised = NULL;
 }
 
 void tssa_model_free(tssa_model *model)
@@ -161,6 +168,7 @@ tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t v
     struct ir_graph *graph = model->graph;
     const struct dim *from = dim_symbol(&graph->dims, symbol), *to = dim_const(&graph->dims, value);
     bool found = false;
+    model_change(model);
     if (!from || !to)
         return status_out_of_memory();
     TRY(substitute(graph, from, to, &found));
@@ -232,6 +240,7 @@ tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int
         return ERROR(TSSA_INVALID_ARGUMENT, "the model has no input named \"%s\"", name);
     if (input->type->kind != TYPE_TENSOR)
         return ERROR(TSSA_INVALID_ARGUMENT, "the input %s is no tensor", name);
+    model_change(model);
     for (int i = 0; i < rank; i++)
         if (dims[i] < -1)
             return ERROR(TSSA_INVALID_ARGUMENT, "the input %s cannot have a dim of %" PRId64, name,

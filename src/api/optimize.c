@@ -7,6 +7,23 @@
 /* Without options, quick passes. */
 #define DEFAULT_LEVEL 1
 
+/* Does any device make kernels of fused ops? */
+static bool somebody_fuses(void)
+{
+    for (size_t i = 0; device_at(i); i++)
+        if (device_at(i)->fusion)
+            return true;
+    return false;
+}
+
+/* What the model is before rules are lowered is kept for sessions alone, and where all passes run: a session runs the
+ * last ones itself. */
+static bool keeps_raised(const tssa_optimize_options *options)
+{
+    return options->target == TSSA_TARGET_SESSION && !options->passes && !options->n_skipped &&
+           somebody_fuses();
+}
+
 tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options *given)
 {
     tssa_optimize_options options;
@@ -15,8 +32,11 @@ tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options 
     TRY(OPTIONS_READ(tssa_optimize_options, given, &options));
     struct evaluator evaluator;
     evaluator_init(&evaluator, model->graph->allocator);
-    const struct pipeline pipeline = {
-        .options = given ? &options : NULL, .evaluate = evaluator_run, .evaluate_user = &evaluator};
+    model_change(model);
+    const struct pipeline pipeline = {.options = given ? &options : NULL,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .raised = keeps_raised(&options) ? &model->raised : NULL};
     int level = given ? options.level : DEFAULT_LEVEL;
     tssa_status *status = pipeline_run(model->graph, level, &pipeline);
     evaluator_free(&evaluator);

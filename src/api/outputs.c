@@ -112,6 +112,7 @@ tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count, const char
     uint32_t *numbers = ARENA_ARRAY(&graph->arena, uint32_t, count);
     TRY_ALLOC(numbers);
     TRY(find_outputs(model, count, names, numbers));
+    model_change(model);
     TRY(set_outputs(graph, (uint32_t)count, numbers));
     if (!ir_block_is_imperative(
             graph->body)) /* what writes is needed, though nobody uses a result */

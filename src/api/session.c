@@ -14,6 +14,7 @@ struct tssa_session {
     struct tssa_model *model;
     struct device_context own;     /* of a device other than the context's */
     struct device_context *device; /* that or the context's */
+    struct ir_graph *graph;        /* the plan's, where it is not the model's */
     struct plan *plan;
     bool profiled;
     atomic_bool stop;
@@ -43,7 +44,9 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
                                  const tssa_session_options *options)
 {
     const tssa_allocator *allocator = &model->context->allocator;
-    TRY(plan_create(model->graph, session->device, &session->plan));
+    const struct ir_graph *graph;
+    TRY(session_graph_make(model, session->device, &session->graph, &graph));
+    TRY(plan_create(graph, session->device, &session->plan));
     if (!options->profile)
         return NULL;
     session->profile =
@@ -59,7 +62,8 @@ static void open_device(struct tssa_session *session, struct tssa_context *conte
     if (device == context->device.device)
         return;
     device_context_open(&session->own, device, &context->allocator, &context->team);
-    session->own.host = &context->device;
+    if (!device->is_host)
+        session->own.host = &context->device;
     session->device = &session->own;
 }
 
@@ -93,28 +97,22 @@ static void note_lacked(struct tssa_context *context, const struct plan *plan)
                 plan->host->device->name, text);
 }
 
-tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *given,
-                                 tssa_session **out)
+tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
+                               const tssa_session_options *options, tssa_session **out)
 {
-    tssa_session_options options;
-    if (!model || !out)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
-    TRY(OPTIONS_READ(tssa_session_options, given, &options));
-    const struct device *device = device_find(options.device);
-    if (!device)
-        return refuse_device(options.device);
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
     open_device(session, model->context, device);
-    tssa_status *status = fill_session(session, model, &options);
+    tssa_status *status = fill_session(session, model, options);
     if (status) {
         plan_free(session->plan);
+        ir_graph_free(session->graph);
         close_device(session);
         allocator_free(allocator, session);
         return status;
     }
-    session->profiled = options.profile != 0;
+    session->profiled = options->profile != 0;
     session->model = model;
     model_retain(model);
     vec_init(&session->idle, allocator);
@@ -125,6 +123,17 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
                 (unsigned)session->plan->n_steps);
     *out = session;
     return NULL;
+}
+
+tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *given,
+                                 tssa_session **out)
+{
+    tssa_session_options options;
+    if (!model || !out)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
+    TRY(OPTIONS_READ(tssa_session_options, given, &options));
+    const struct device *device = device_find(options.device);
+    return device ? session_create_on(model, device, &options, out) : refuse_device(options.device);
 }
 
 void tssa_session_free(tssa_session *session)
@@ -138,6 +147,7 @@ void tssa_session_free(tssa_session *session)
     vec_free(&session->idle);
     pthread_mutex_destroy(&session->lock);
     plan_free(session->plan);
+    ir_graph_free(session->graph);
     close_device(session);
     allocator_free(allocator, session->profile);
     allocator_free(allocator, session);

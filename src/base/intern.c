@@ -15,6 +15,12 @@ void intern_free(struct intern_table *table)
     map_free(&table->map);
 }
 
+bool intern_copy(struct intern_table *copy, const struct intern_table *table, struct arena *arena)
+{
+    copy->arena = arena;
+    return map_copy(&copy->map, &table->map);
+}
+
 const char *intern(struct intern_table *table, const char *text, size_t size)
 {
     const char *known = map_get(&table->map, text, size);

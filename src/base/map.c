@@ -23,6 +23,28 @@ void map_free(struct map *map)
     map_init(map, map->allocator);
 }
 
+bool map_copy(struct map *copy, const struct map *map)
+{
+    const tssa_allocator *allocator = copy->allocator;
+    map_free(copy);
+    if (map->live == 0)
+        return true;
+    uint32_t *slots = allocator_alloc(allocator, map->slot_count * sizeof *slots);
+    struct map_entry *entries = allocator_alloc(allocator, map->capacity * sizeof *entries);
+    if (!slots || !entries) {
+        allocator_free(allocator, slots);
+        allocator_free(allocator, entries);
+        return false;
+    }
+    memcpy(slots, map->slots, map->slot_count * sizeof *slots);
+    memcpy(entries, map->entries, map->count * sizeof *entries);
+    *copy = *map;
+    copy->allocator = allocator;
+    copy->slots = slots;
+    copy->entries = entries;
+    return true;
+}
+
 /* The live entry of a key, or NULL. */
 static struct map_entry *find(const struct map *map, const void *key, size_t size, uint64_t hash)
 {

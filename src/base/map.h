@@ -32,6 +32,8 @@ struct map {
 
 void map_init(struct map *map, const tssa_allocator *allocator);
 void map_free(struct map *map);
+/* A map of the same entries, in their order; `copy` is initialized. False when memory runs out: it is empty then. */
+bool map_copy(struct map *copy, const struct map *map);
 /* NULL when absent. */
 void *map_get(const struct map *map, const void *key, size_t key_size);
 /* Replaces; false when memory runs out. `value` must not be NULL. */

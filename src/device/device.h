@@ -27,6 +27,7 @@
 struct device_context;
 struct device_stream;
 struct device_event; /* the device's own */
+struct ir_fusion;
 
 /* `offset` bytes into what `allocate` gave, or in memory of the host `memory` plus `offset`. */
 struct device_place {
@@ -58,6 +59,9 @@ struct device {
     bool (*asks_library)(const struct ir_op *op);
     bool (*has_library)(void);
     void (*close)(struct device_context *context);
+    /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is returned: the device
+     * makes none. find_kernel has the last word on each fuse op. */
+    const struct ir_fusion *(*fusion)(struct device_context *context);
 
     /* ---- Streams --------------------------------------------------------------------------------- */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops and blocks in another place: copied (unrolling) or moved (inlining a block that runs once).
+ * Ops and blocks in another place: copied (unrolling) or moved (inlining a block that runs once). And whole graphs.
  *
  *     struct ir_cloner cloner;
  *     ir_cloner_init(&cloner, graph);
@@ -47,6 +47,14 @@ tssa_status *ir_clone_ops(struct ir_cloner *cloner, const struct ir_block *block
 /* A copy of the block for an op's list of blocks; NULL when memory runs out. */
 struct ir_block *ir_clone_block(struct ir_cloner *cloner, const struct ir_block *block,
                                 struct ir_op *owner);
+
+/*
+ * A graph of its own with the same ops, blocks and values, under the same numbers and names, and with all that is known
+ * of them: printed, both are the same text. What never changes is shared (dims, types, tensors, rules, texts) and
+ * is not copied: the graph must outlive the copy, and both may be changed. Only `graph` holds resources. May be called
+ * from many threads at once.
+ */
+tssa_status *ir_clone_graph(const struct ir_graph *graph, struct ir_graph **copy);
 
 /* Moves the ops of a block, but for its return, before `before`, names and types kept. The parameters
  * were replaced before (ir_value_replace). */

@@ -28,6 +28,14 @@ void dim_table_free(struct dim_table *table)
     map_free(&table->nodes);
 }
 
+bool dim_table_copy(struct dim_table *copy, const struct dim_table *table, struct arena *arena)
+{
+    copy->arena = arena;
+    copy->n_dims = table->n_dims;
+    copy->n_fresh = table->n_fresh;
+    return map_copy(&copy->nodes, &table->nodes);
+}
+
 /* ---- Order ---------------------------------------------------------------------------------------- */
 
 static int compare_i64(int64_t a, int64_t b)

@@ -70,6 +70,9 @@ struct dim_table {
 
 void dim_table_init(struct dim_table *table, struct arena *arena);
 void dim_table_free(struct dim_table *table);
+/* A table of the same dims, which it shares; what is made in it is its own, and lives in `arena`. `copy` is initialized,
+ * and in any case to be freed. False when memory runs out. */
+bool dim_table_copy(struct dim_table *copy, const struct dim_table *table, struct arena *arena);
 
 const struct dim *dim_const(struct dim_table *table, int64_t value);
 const struct dim *dim_symbol(struct dim_table *table, const char *name);

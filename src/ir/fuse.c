@@ -84,54 +84,15 @@ static bool has_fuse(const struct ir_block *block)
     return false;
 }
 
-static void copy_value(struct ir_value *to, const struct ir_value *from)
-{
-    to->name = from->name;
-    to->type = from->type;
-    to->declared = from->declared;
-    to->known = from->known;
-}
-
-/* What a copy of an op or a block does not tell, since it may stand in the same graph. */
-static void copy_facts(struct ir_block *to, const struct ir_block *from)
-{
-    to->name = from->name;
-    to->notes = from->notes;
-    for (uint32_t i = 0; i < from->n_params; i++)
-        copy_value(to->params[i], from->params[i]);
-    struct ir_op *copy = to->first;
-    for (const struct ir_op *op = from->first; op; op = op->next, copy = copy->next) {
-        copy->origin = op->origin;
-        for (uint32_t i = 0; i < op->n_results; i++)
-            copy_value(&copy->results[i], &op->results[i]);
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            copy_facts(copy->blocks[i], op->blocks[i]);
-    }
-}
-
-tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph *copy,
+tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph **copy,
                              const struct ir_graph **unfused)
 {
-    *copy = (struct ir_graph){0};
+    *copy = NULL;
     *unfused = graph;
     if (!has_fuse(graph->body))
         return NULL;
-    /* The numbers of its ops and values go on where those of the graph end. */
-    *copy = *graph;
-    arena_init(&copy->arena, graph->allocator);
-    struct ir_cloner cloner;
-    ir_cloner_init(&cloner, copy);
-    copy->body = ir_clone_block(&cloner, graph->body, NULL);
-    ir_cloner_free(&cloner);
-    TRY_ALLOC(copy->body);
-    copy_facts(copy->body, graph->body);
-    inline_block(copy->body);
-    *unfused = copy;
+    TRY(ir_clone_graph(graph, copy));
+    inline_block((*copy)->body);
+    *unfused = *copy;
     return NULL;
-}
-
-void ir_fuse_release(struct ir_graph *copy)
-{
-    if (copy->allocator)
-        arena_clear(&copy->arena);
 }

@@ -23,6 +23,16 @@
 
 #define IR_FUSE_BODY "body"
 
+struct cost_machine;
+
+/* What kernels are made of, as who makes them lends it to the pass `fuse`. */
+struct ir_fusion {
+    const struct cost_machine *machine;                /* that they run on: ir/cost.h */
+    uint32_t most_operands;                            /* of a kernel */
+    bool (*takes)(void *user, const struct ir_op *op); /* may the op be in one? NULL: any */
+    void *user;
+};
+
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);
 /* The operand that a parameter of a fuse op's block stands for; NULL: the value is no such parameter. */
@@ -41,12 +51,10 @@ void ir_fuse_inline(struct ir_op *op);
 void ir_fuse_inline_all(struct ir_graph *graph, bool *changed);
 
 /*
- * A graph without fuse ops, for readers that know none: *unfused is `graph` itself where it has none, else `copy`,
- * which shares all but its ops and blocks with the graph. It must not outlive the graph, and be read only; `copy` goes
- * with ir_fuse_release in every case.
+ * A graph without fuse ops, for readers that know none: *unfused is `graph` itself where it has none, and *copy NULL;
+ * else *copy, which must not outlive the graph, and goes with ir_graph_free.
  */
-tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph *copy,
+tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph **copy,
                              const struct ir_graph **unfused);
-void ir_fuse_release(struct ir_graph *copy);
 
 #endif

@@ -60,6 +60,16 @@ void type_table_free(struct type_table *table)
     map_free(&table->types);
 }
 
+bool type_table_copy(struct type_table *copy, const struct type_table *table, struct arena *arena,
+                     struct dim_table *dims)
+{
+    copy->arena = arena;
+    copy->dims = dims;
+    copy->unknown = table->unknown;
+    copy->newest = table->newest;
+    return map_copy(&copy->types, &table->types);
+}
+
 const struct ir_type *type_tensor(struct type_table *table, tssa_dtype dtype, int rank,
                                   const struct dim *const *dims)
 {

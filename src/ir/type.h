@@ -40,6 +40,9 @@ struct type_table {
 
 bool type_table_init(struct type_table *table, struct arena *arena, struct dim_table *dims);
 void type_table_free(struct type_table *table);
+/* As dim_table_copy; `dims` is a copy of the dims of `table`. */
+bool type_table_copy(struct type_table *copy, const struct type_table *table, struct arena *arena,
+                     struct dim_table *dims);
 
 /* Makers return NULL only when memory runs out. */
 const struct ir_type *type_tensor(struct type_table *table, tssa_dtype dtype, int rank,

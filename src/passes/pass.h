@@ -20,6 +20,7 @@
 #include "ir/ir.h"
 
 struct pass_context;
+struct ir_fusion;
 
 struct pass {
     const char *name, *summary;
@@ -42,16 +43,6 @@ struct pass_batching {
     int64_t rows; /* and as a loop where it stacks rows that have no fewer elements (versions.h) */
 };
 
-struct cost_machine;
-
-/* What kernels are made of, as who makes them lends it to passes. */
-struct pass_fusion {
-    const struct cost_machine *machine;                /* that they run on: ir/cost.h */
-    uint32_t most_operands;                            /* of a kernel */
-    bool (*takes)(void *user, const struct ir_op *op); /* may the op be in one? NULL: any */
-    void *user;
-};
-
 /* What a pass is run with. */
 struct pass_context {
     struct ir_graph *graph;
@@ -60,8 +51,8 @@ struct pass_context {
     pass_evaluate_fn evaluate;            /* NULL: nothing can be evaluated */
     void *evaluate_user;
     struct pass_batching batching;
-    const struct pass_fusion *fusion; /* NULL: nobody makes kernels */
-    bool changed;                     /* set by a pass that changed the graph */
+    const struct ir_fusion *fusion; /* NULL: nobody makes kernels */
+    bool changed;                   /* set by a pass that changed the graph */
 };
 
 /* What Where can select in every runtime: a set of element types. */

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "ir/clone.h"
 #include "ir/cost.h"
 #include "ir/printer.h"
 #include "ir/verifier.h"
@@ -50,6 +51,9 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
         "scalar_replacement", "scan_outputs", "stack_concats", "stack_sequences", "sequence_maps", \
         "ragged_rows"
 
+/* A stage by itself. */
+#define FUSE "fuse"
+
 static const struct stage level_2[] = {
     STAGE(1, CONVERT),
     STAGE(8, CLEAN),
@@ -68,8 +72,9 @@ static const struct stage level_2[] = {
           "fold_lookups",
           CLEAN),
     STAGE(1, "explain_loops"),
-    /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are lent. */
-    STAGE(1, "fuse"),
+    /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are lent. Sessions that
+     * fuse for themselves go on behind it (pipeline_finish). */
+    STAGE(1, FUSE),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
     /* Passes that look beyond a loop would not see through the branch. */
@@ -172,14 +177,14 @@ static double now(void)
 }
 
 /* For who asks for the pass by name and lends nothing. */
-static const struct pass_fusion any_fusion = {.machine = &cost_cpu, .most_operands = 32};
+static const struct ir_fusion any_fusion = {.machine = &cost_cpu, .most_operands = 32};
 
 /* One optimization under way. */
 struct runner {
     struct ir_graph *graph;
     const struct pipeline *pipeline;
     const tssa_optimize_options *options;
-    const struct pass_fusion *fusion;
+    const struct ir_fusion *fusion;
     bool imperative; /* no pass makes a graph so: looked at until it is not */
     size_t ops;      /* for pass_done */
     /* How often the graph has changed, and when each pass found nothing to do, counting from 1: it has
@@ -318,16 +323,37 @@ static tssa_status *run_stage(struct runner *runner, const struct stage *stage)
     return NULL;
 }
 
+static bool is_fuse(const struct stage *stage)
+{
+    return strcmp(stage->names[0], FUSE) == 0;
+}
+
 tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeline *pipeline)
 {
     const tssa_optimize_options *options = options_of(pipeline);
+    struct ir_graph **raised = pipeline ? pipeline->raised : NULL;
     if (level < 0 || level > PIPELINE_MAX_LEVEL)
         return ERROR(TSSA_INVALID_ARGUMENT, "there is no optimization level %d", level);
     if (options->passes)
         return pipeline_run_passes(graph, options->passes, options->n_passes, pipeline);
     TRY(check_options(options));
     struct runner runner = start(graph, pipeline);
-    for (size_t i = 0; i < levels[level].count; i++)
-        TRY(run_stage(&runner, &levels[level].stages[i]));
+    for (size_t i = 0; i < levels[level].count; i++) {
+        const struct stage *stage = &levels[level].stages[i];
+        if (raised && !*raised && is_fuse(stage))
+            TRY(ir_clone_graph(graph, raised));
+        TRY(run_stage(&runner, stage));
+    }
+    return NULL;
+}
+
+tssa_status *pipeline_finish(struct ir_graph *graph, const struct pipeline *pipeline)
+{
+    const struct stage *stage = level_2, *end = level_2 + sizeof level_2 / sizeof *level_2;
+    struct runner runner = start(graph, pipeline);
+    while (!is_fuse(stage))
+        stage++;
+    while (++stage < end)
+        TRY(run_stage(&runner, stage));
     return NULL;
 }

@@ -3,6 +3,7 @@
 #ifndef TSSA_PASSES_PIPELINE_H
 #define TSSA_PASSES_PIPELINE_H
 
+#include "ir/fuse.h"
 #include "passes/pass.h"
 
 #define PIPELINE_MAX_LEVEL 2
@@ -12,7 +13,10 @@ struct pipeline {
     pass_evaluate_fn evaluate;            /* for constant folding; NULL: none */
     void *evaluate_user;
     struct pass_batching batching;
-    const struct pass_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
+    const struct ir_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
+    /* Where *raised is NULL, a level that lowers rules puts a copy of the graph there (ir_clone_graph) as it is before,
+     * and fused by nobody: pipeline_finish. NULL: nobody asks. */
+    struct ir_graph **raised;
 };
 
 /*
@@ -21,6 +25,12 @@ struct pipeline {
  * The verifier runs after every pass in debug builds, and on request.
  */
 tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeline *pipeline);
+/*
+ * What is left of the level when its passes have been run over a graph, *pipeline.raised, and what may become kernels is
+ * fused or not: rules are lowered and so on, so that nothing is there in the end that no kernel takes. Options and
+ * evaluation as before.
+ */
+tssa_status *pipeline_finish(struct ir_graph *graph, const struct pipeline *pipeline);
 /* Runs passes by name, in order. */
 tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *names, size_t count,
                                  const struct pipeline *pipeline);

@@ -27,10 +27,10 @@ struct way {
     bool all; /* level 2, not conversion alone */
     tssa_target target;
     struct pass_batching batching;
-    const struct pass_fusion *fusion;
+    const struct ir_fusion *fusion;
 };
 
-static const struct pass_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+static const struct ir_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
 
 static const struct way ways[] = {
     {"conversion", false, TSSA_TARGET_ONNX, {0}, NULL},

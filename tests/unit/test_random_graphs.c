@@ -34,14 +34,14 @@
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
-static const struct pass_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+static const struct ir_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
 
 static const struct {
     int level; /* 0: fuse alone */
     tssa_target target;
     struct pass_batching batching;
     const char *name;
-    const struct pass_fusion *fusion;
+    const struct ir_fusion *fusion;
 } ways[] = {
     {1, TSSA_TARGET_ONNX, {0}, "optimized at level 1", NULL},
     {2, TSSA_TARGET_ONNX, {0}, "optimized at level 2", NULL},

@@ -71,7 +71,7 @@ struct fuse_capture {
 
 struct fuse_plan {
     struct pass_context *pass;
-    const struct pass_fusion *fusion;
+    const struct ir_fusion *fusion;
     struct cost_sizes sizes;
     uint32_t n_ops;      /* before anything is made */
     struct fuse_op *ops; /* per op id */

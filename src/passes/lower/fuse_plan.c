@@ -2,6 +2,7 @@
 /* Which ops become one kernel; see fuse.h. */
 #include "passes/lower/fuse.h"
 
+#include "ir/fuse.h"
 #include "ir/rule.h"
 
 /* Less is an error of rounding. */

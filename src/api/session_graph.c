@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The graph that a session's plan is made from. Where the session's device makes kernels of fused ops, it is a copy of
+ * the model's as it was before its rules were lowered (they say what a kernel reads): ops are fused as the device says,
+ * and what it has no kernel for is lowered as in the model. Else it is the model's own graph.
+ */
+#include "api/handles.h"
+#include "ir/clone.h"
+#include "ir/fuse.h"
+#include "passes/pipeline.h"
+#include "runtime/evaluate.h"
+
+/* What the device makes kernels of; NULL: it makes none. */
+static const struct ir_fusion *fusion_of(struct device_context *device)
+{
+    return device->device->fusion ? device->device->fusion(device) : NULL;
+}
+
+/* Puts the ops of fuse ops back that the device has no kernel for. */
+static void refuse(struct ir_block *block, const struct device *device)
+{
+    struct ir_op *next;
+    for (struct ir_op *op = block->first; op; op = next) {
+        next = op->next;
+        if (ir_fuse_body(op) && !device->find_kernel(op))
+            ir_fuse_inline(op);
+        else
+            for (uint32_t i = 0; i < op->n_blocks && !ir_fuse_body(op); i++)
+                refuse(op->blocks[i], device);
+    }
+}
+
+static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
+                         const struct device *device)
+{
+    static const char *const names[] = {"fuse"};
+    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {.options = &options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .fusion = fusion};
+    tssa_status *status =
+        pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
+    if (!status) {
+        refuse(graph->body, device);
+        status = pipeline_finish(graph, &pipeline);
+    }
+    evaluator_free(&evaluator);
+    return status;
+}
+
+tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
+                                struct ir_graph **own, const struct ir_graph **graph)
+{
+    const struct ir_fusion *fusion = fusion_of(device);
+    *own = NULL;
+    *graph = model->graph;
+    if (!fusion || !model->raised)
+        return NULL;
+    TRY(ir_clone_graph(model->raised, own));
+    *graph = *own;
+    return fuse(*own, fusion, device->device);
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sessions on a device that makes kernels of fused ops plan from graphs of their own: the same bits as without, also
+ * where the device has no kernel for some of what was fused, and the model is as it was. And copies of graphs are equal
+ * and on their own.
+ */
+/* ctest-timeout: 600 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "api/options.h"
+#include "base/text.h"
+#include "common/committed_models.h"
+#include "common/fusing_device.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+#include "common/test_alloc.h"
+#include "ir/clone.h"
+#include "ir/fuse.h"
+#include "ir/printer.h"
+#include "ir/verifier.h"
+#include "passes/pipeline.h"
+#include "runtime/evaluate.h"
+
+#define RUNS 3
+
+static const tssa_session_options session_options = {.struct_size = sizeof session_options};
+static size_t n_fused; /* steps of all models that a kernel of a fuse op computes */
+
+static char *print(const struct ir_graph *graph)
+{
+    struct text text;
+    text_init(&text, &allocator_default);
+    ir_print_graph(graph, true, &text);
+    char *string = strdup(text_string(&text));
+    text_free(&text);
+    assert_non_null(string);
+    return string;
+}
+
+static void expect_text(const struct ir_graph *graph, const char *text)
+{
+    char *now = print(graph);
+    assert_string_equal(now, text);
+    free(now);
+}
+
+/* As tssa_model_optimize does where a device of the table fuses. */
+static tssa_status *optimize(tssa_model *model)
+{
+    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, model->graph->allocator);
+    const struct pipeline pipeline = {.options = &options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .raised = &model->raised};
+    tssa_status *status = pipeline_run(model->graph, 2, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
+}
+
+/* ---- Sessions ------------------------------------------------------------------------------------- */
+
+static void count_fused(void *user, const tssa_step_profile *step)
+{
+    *(size_t *)user += strncmp(step->op, "fuse", 4) == 0;
+}
+
+static bool same(const struct value *a, const struct value *b)
+{
+    const size_t bytes = a->kind == TSSA_KIND_TENSOR ? tensor_bytes(&a->tensor) : 0;
+    return a->kind == b->kind &&
+           (a->kind != TSSA_KIND_TENSOR ||
+            (a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
+             (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0)));
+}
+
+static void compare(struct model_run *run, bool refuses)
+{
+    tssa_session *session;
+    tssa_session_options options = session_options;
+    tssa_value **outputs = calloc(run->output_count + 1, sizeof *outputs);
+    size_t found = 0;
+    assert_non_null(outputs);
+    options.profile = 1;
+    no_error(session_create_on(run->model, fusing_device(refuses), &options, &session));
+    for (int i = 0; i < RUNS; i++) {
+        no_error(
+            tssa_session_run(session, run->input_count, run->inputs, run->output_count, outputs));
+        for (size_t k = 0; k < run->output_count; k++) {
+            assert_true(same(&outputs[k]->value, model_run_output(run, k)));
+            tssa_value_free(outputs[k]);
+            outputs[k] = NULL;
+        }
+    }
+    no_error(tssa_session_profile_steps(session, count_fused, &found));
+    n_fused += found;
+    tssa_session_free(session);
+    free(outputs);
+}
+
+static void one_model(void **state)
+{
+    struct model_run run = {0};
+    no_error(model_run_open(&run, *state, 0));
+    no_error(optimize(run.model));
+    assert_non_null(run.model->raised);
+    no_error(model_run_read_inputs(&run, *state));
+    char *lowered = print(run.model->graph), *raised = print(run.model->raised);
+    no_error(model_run_execute(&run));
+    compare(&run, false);
+    compare(&run, true);
+    expect_text(run.model->graph, lowered);
+    expect_text(run.model->raised, raised);
+    free(lowered);
+    free(raised);
+    model_run_close(&run);
+}
+
+/* What a session computes does not depend on what becomes of the model. */
+static void changed_models(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/ssd_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    tssa_session *plain;
+    no_error(model_run_open(&run, path, 0));
+    no_error(optimize(run.model));
+    no_error(model_run_read_inputs(&run, path));
+    no_error(session_create_on(run.model, fusing_device(false), &session_options, &run.session));
+    no_error(tssa_session_create(run.model, NULL, &plain));
+    no_error(model_run_execute(&run));
+    tssa_value **first = calloc(run.output_count, sizeof *first);
+    assert_non_null(first);
+    memcpy(first, run.outputs, run.output_count * sizeof *first);
+    memset(run.outputs, 0, run.output_count * sizeof *first);
+    tssa_session_free(plain);
+    const tssa_optimize_options options = {.struct_size = sizeof options, .level = 2};
+    no_error(tssa_model_optimize(run.model, &options));
+    assert_null(run.model->raised);
+    no_error(model_run_execute(&run));
+    for (size_t i = 0; i < run.output_count; i++) {
+        assert_true(same(&first[i]->value, model_run_output(&run, i)));
+        tssa_value_free(first[i]);
+    }
+    free(first);
+    model_run_close(&run);
+}
+
+static tssa_status *make_session(const tssa_allocator *allocator)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/t_dataflow_small/model.onnx";
+    const tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .allocator = allocator};
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    TRY(tssa_context_create(&options, &context));
+    tssa_status *status = tssa_model_load_file(context, path, NULL, &model);
+    if (!status) {
+        status = optimize(model);
+        if (!status)
+            status = session_create_on(model, fusing_device(false), &session_options, &session);
+        if (!status)
+            tssa_session_free(session);
+        tssa_model_free(model);
+    }
+    tssa_context_free(context);
+    return status;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(make_session) > 100);
+}
+
+/* ---- Copies --------------------------------------------------------------------------------------- */
+
+static void copies_are_equal_and_apart(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/yolact_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    struct ir_graph *copy, *again;
+    no_error(model_run_open(&run, path, 0));
+    char *text = print(run.model->graph);
+    no_error(ir_clone_graph(run.model->graph, &copy));
+    no_error(ir_verify(copy));
+    expect_text(copy, text);
+    no_error(ir_clone_graph(copy, &again));
+    /* What one makes, the others do not find. */
+    const struct dim *one = dim_symbol(&copy->dims, "a_new_one"),
+                     *other = dim_symbol(&again->dims, "a_new_one");
+    assert_true(one && other && one != other);
+    assert_ptr_equal(dim_const(&copy->dims, 1), dim_const(&run.model->graph->dims, 1));
+    assert_null(intern_find(&run.model->graph->strings, "a_new_name"));
+    assert_non_null(intern_str(&copy->strings, "a_new_name"));
+    assert_null(intern_find(&run.model->graph->strings, "a_new_name"));
+    bool changed = false;
+    ir_fuse_inline_all(copy, &changed);
+    assert_false(changed);
+    const tssa_optimize_options options = {.verify_after_passes = 1};
+    const struct pipeline pipeline = {.options = &options};
+    no_error(pipeline_run(copy, 2, &pipeline));
+    expect_text(run.model->graph, text);
+    expect_text(again, text);
+    ir_graph_free(copy);
+    expect_text(again, text);
+    ir_graph_free(again);
+    free(text);
+    model_run_close(&run);
+}
+
+static void something_was_fused(void **state)
+{
+    (void)state;
+    assert_true(n_fused > 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_equal_and_apart),
+                                       cmocka_unit_test(changed_models),
+                                       cmocka_unit_test(every_allocation_fails_once)},
+                            last[] = {cmocka_unit_test(something_was_fused)};
+    return cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +
+           cmocka_run_group_tests(last, NULL, NULL);
+}
