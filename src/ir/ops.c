@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/reduction.h"
 #include "ir/rule_draft.h"
 
 #define ONNX ""
@@ -14,7 +15,7 @@
 
 static const struct ir_op_info op_table[IR_OP_COUNT] = {
 #define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,      \
-            types_, inference_, ew_, rule_)                                                        \
+            types_, inference_, ew_, reduction_, rule_)                                            \
     [IR_OP_##id_] = {.id = IR_OP_##id_,                                                            \
                      .domain = domain_,                                                            \
                      .name = name_,                                                                \
@@ -28,21 +29,26 @@ static const struct ir_op_info op_table[IR_OP_COUNT] = {
                      .types = types_,                                                              \
                      .infer = infer_##inference_,                                                  \
                      .ew = ew_,                                                                    \
+                     .reduction = reduction_,                                                      \
                      .rule = rule_},
 #define OP(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,       \
            types_, inference_, kernel_)                                                            \
     ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
-        inference_, NULL, NULL)
+        inference_, NULL, NULL, NULL)
 #define MOVE(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,     \
              types_, inference_, kernel_, rule_)                                                   \
     ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
-        inference_, NULL, movement_##rule_)
+        inference_, NULL, NULL, movement_##rule_)
+#define REDUCE(row_, versions_, types_)                                                            \
+    ROW(Reduce##row_, ONNX, "Reduce" #row_, versions_, 1, 2, 1, 1, REDUCTION, IR_PURE, types_,     \
+        reduce, NULL, &reduction_table[REDUCTION_##row_], NULL)
 #define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
     ROW(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,            \
-        elementwise_##result_, &ew_table[EW_INDEX_##id_], NULL)
+        elementwise_##result_, &ew_table[EW_INDEX_##id_], NULL, NULL)
 #include "ir/ops.def"
 #undef OP
 #undef MOVE
+#undef REDUCE
 #undef EW
 };
 

@@ -100,6 +100,8 @@ enum ew_index {
 
 extern const struct ew_info ew_table[EW_COUNT];
 
+struct reduction_info;
+
 typedef tssa_status *(*ir_infer_fn)(struct ir_graph *graph, struct ir_op *op);
 struct rule_draft;
 typedef bool (*ir_rule_fn)(const struct ir_op *op, struct rule_draft *draft);
@@ -116,6 +118,8 @@ struct ir_op_info {
     dtype_mask types; /* legal element types of operand 0 (of operand 1 for EW_WHERE) */
     ir_infer_fn infer;
     const struct ew_info *ew; /* NULL for ops that are not element-wise rows */
+    const struct reduction_info
+        *reduction;  /* what Reduce* make of a set: ir/reduction.h; or NULL */
     ir_rule_fn rule; /* the access that the op is of operand 0: rule_draft.h; NULL for other ops */
 };
 

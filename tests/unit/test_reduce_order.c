@@ -15,6 +15,7 @@
 #include "common/op_run.h"
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
+#include "ir/scalar/f64_exp.h"
 #include "ir/scalar/f64_log.h"
 
 #define ROUNDS 500
@@ -54,7 +55,7 @@ static double before(const struct sum *s, double x)
     case IR_OP_ReduceSumSquare:
         return rounded(s, x * x);
     case IR_OP_ReduceLogSumExp:
-        return s->is_double ? exp(x - s->shift) : (double)f32_exp((float)(x - s->shift));
+        return s->is_double ? f64_exp(x - s->shift) : (double)f32_exp((float)(x - s->shift));
     default:
         return x;
     }
@@ -237,6 +238,31 @@ static void fill(struct random *random, struct tensor *x)
     }
 }
 
+/* Reduces a random tensor of the shape on a team. */
+static void check_order(enum ir_op_id id, tssa_dtype dtype, const struct shape *shape, int threads,
+                        struct random *random)
+{
+    static struct team team; /* of one run at a time */
+    int64_t axes[TSSA_MAX_RANK], dims[TSSA_MAX_RANK];
+    int n_axes = 0, rank = 0;
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->reduced[i])
+            axes[n_axes++] = i;
+        else
+            dims[rank++] = shape->dims[i];
+    struct op_run run;
+    op_open(&run, id, 2, 1);
+    op_int(&run, "keepdims", 0);
+    team = (struct team){.threads = threads, .parallel_for = threads > 1 ? backwards : NULL};
+    run.env.team = &team;
+    struct tensor *x = op_input(&run, 0, dtype, shape->rank, shape->dims);
+    fill(random, x);
+    op_input_ints(&run, 1, TSSA_INT64, 1, n_axes, axes);
+    op_go(&run);
+    expect_reduced(id, x, op_output(&run, 0, dtype, rank, dims), shape);
+    op_close(&run);
+}
+
 static void test_order(void **state)
 {
     static const enum ir_op_id ids[] = {
@@ -249,35 +275,38 @@ static void test_order(void **state)
     struct random random = {11};
     (void)state;
     for (int round = 0; round < ROUNDS; round++) {
-        enum ir_op_id id = ids[round % 10];
-        tssa_dtype dtype = dtypes[random_int(&random, 0, 4)];
         struct shape shape;
+        tssa_dtype dtype = dtypes[random_int(&random, 0, 4)];
         some_shape(&random, &shape);
-        int64_t axes[TSSA_MAX_RANK], dims[TSSA_MAX_RANK];
-        int n_axes = 0, rank = 0;
-        for (int i = 0; i < shape.rank; i++)
-            if (shape.reduced[i])
-                axes[n_axes++] = i;
-            else
-                dims[rank++] = shape.dims[i];
-        struct op_run run;
-        op_open(&run, id, 2, 1);
-        op_int(&run, "keepdims", 0);
-        int threads = (int)random_int(&random, 1, 3);
-        static struct team team; /* of one run at a time */
-        team = (struct team){.threads = threads, .parallel_for = threads > 1 ? backwards : NULL};
-        run.env.team = &team;
-        struct tensor *x = op_input(&run, 0, dtype, shape.rank, shape.dims);
-        fill(&random, x);
-        op_input_ints(&run, 1, TSSA_INT64, 1, n_axes, axes);
-        op_go(&run);
-        expect_reduced(id, x, op_output(&run, 0, dtype, rank, dims), &shape);
-        op_close(&run);
+        check_order(ids[round % 10], dtype, &shape, (int)random_int(&random, 1, 3), &random);
     }
+}
+
+/* Fewer results than threads: these share the steps of each, in the same order. */
+static void test_few_results(void **state)
+{
+    static const struct shape shapes[] = {
+        {1, {600000}, {true}},
+        {2, {2, 300001}, {false, true}},
+        {2, {70000, 3}, {true, false}},
+        {3, {5000, 2, 35}, {true, false, true}},
+        {3, {300, 3, 500}, {true, false, true}},
+        {4, {3, 40, 2, 1000}, {true, true, false, true}},
+    };
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    struct random random = {5};
+    (void)state;
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (int threads = 1; threads <= 4; threads *= 2)
+            for (int d = 0; d < 3; d++) {
+                check_order(IR_OP_ReduceSum, dtypes[d], &shapes[i], threads, &random);
+                check_order(IR_OP_ReduceLogSumExp, dtypes[d], &shapes[i], threads, &random);
+            }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_order),
+                                       cmocka_unit_test(test_few_results)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

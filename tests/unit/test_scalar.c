@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "ir/reduction.h"
 #include "ir/scalar.h"
 #include "ir/scalar/f64_exp.h"
 #include "ir/scalar/f64_inverse.h"
@@ -84,6 +85,13 @@ static enum sort check_program(const struct ir_op_info *info, bool *used)
     return stack[0];
 }
 
+/* Programs of reductions are run in test_reduction.c. */
+static void note_used(const struct scalar_code *code, bool *used)
+{
+    for (; code->id != SCALAR_END; code++)
+        used[code->id] = true;
+}
+
 static void rows_are_programs(void **state)
 {
     (void)state;
@@ -100,6 +108,12 @@ static void rows_are_programs(void **state)
             fail_msg("%s: the wrong sort of result", info->name);
     }
     assert_int_equal(rows, EW_COUNT);
+    for (int row = 0; row < REDUCTION_ROWS; row++) {
+        const struct reduction_info *info = &reduction_table[row];
+        note_used(info->identity, used);
+        note_used(info->before, used);
+        note_used(info->after, used);
+    }
     for (int i = 0; i < SCALAR_COUNT_OF_IDS; i++)
         if (!used[i])
             fail_msg("no row uses %s", scalar_info((enum scalar_id)i)->name);

@@ -3,45 +3,17 @@
 
 #include <string.h>
 
-#include "ir/ops.h"
 #include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 
-#define LANES REDUCE_LANES
-#define RADIX REDUCE_RADIX
+#define LANES REDUCTION_LANES
+#define RADIX REDUCTION_RADIX
 #define CHUNK (RADIX * LANES) /* neighbours that are folded at once */
 #define BLOCK 512             /* results that are computed together */
-#define LEVELS 11             /* RADIX to this power is more than there are elements */
-#define WIDEST 8              /* bytes of an accumulator */
+#define LEVELS REDUCE_LEVELS
+#define WIDEST REDUCE_WIDEST
 
-#define NONE -1
-#define GIVEN -2
-#define SHIFT_NONE NONE
-#define SHIFT_GIVEN GIVEN
-#define SHIFT_Max REDUCE_Max
-
-static const struct {
-    dtype_mask types;
-    int shift;         /* a row, NONE or GIVEN */
-    const char *after; /* the expression */
-} rows[REDUCE_ROWS] = {
-#define REDUCTION(row, types, shift, identity, before, combine, after)                             \
-    [REDUCE_##row] = {types, SHIFT_##shift, #after},
-#include "ir/reduction.def"
-#undef REDUCTION
-};
-
-tssa_dtype reduce_type(enum reduce_row row, tssa_dtype dtype)
-{
-    if (dtype == TSSA_DOUBLE || dtype == TSSA_UINT64)
-        return dtype_in(rows[row].types, dtype) ? dtype : TSSA_DOUBLE;
-    if (dtype_is_float(dtype))
-        return TSSA_FLOAT;
-    if (!dtype_in(rows[row].types, TSSA_INT64))
-        return TSSA_DOUBLE;
-    return dtype == TSSA_INT32 && !strstr(rows[row].after, "COUNT") ? TSSA_INT32 : TSSA_INT64;
-}
-
-const struct reduce_loops *reduce_loops_of(enum reduce_row row, tssa_dtype dtype)
+const struct reduce_loops *reduce_loops_of(enum reduction_row row, tssa_dtype dtype)
 {
     switch (dtype) {
     case TSSA_FLOAT:
@@ -59,83 +31,24 @@ const struct reduce_loops *reduce_loops_of(enum reduce_row row, tssa_dtype dtype
     }
 }
 
-/* ---- Steps, counted ------------------------------------------------------------------------------- */
-
-/*
- * Accumulators of `n` results or lanes. Level 0 has the last steps, fewer than RADIX; level l + 1 what came from
- * level l. Levels above `top` are not there yet: to combine with an identity changes nothing.
- */
-struct levels {
-    const struct reduce_loops *loops;
-    char *memory; /* LEVELS times n accumulators */
-    int64_t n, steps;
-    size_t bytes; /* of a level */
-    int top;
-};
-
-static void levels_begin(struct levels *levels, const struct reduce_loops *loops, size_t width,
-                         int64_t n, char *memory)
-{
-    *levels = (struct levels){loops, memory, n, 0, (size_t)n * width, 0};
-    loops->fill(memory, n);
-}
-
-/* After RADIX steps, level 0 goes up; after RADIX times that, level 1 does. */
-static void levels_carry(struct levels *levels)
-{
-    int64_t count = levels->steps;
-    for (int level = 0; count % RADIX == 0; level++, count /= RADIX) {
-        char *from = levels->memory + (size_t)level * levels->bytes, *to = from + levels->bytes;
-        if (level == levels->top) {
-            levels->loops->fill(to, levels->n);
-            levels->top++;
-        }
-        levels->loops->join(to, from, levels->n);
-        levels->loops->fill(from, levels->n);
-    }
-}
-
-/* How many steps fit, of so many. */
-static int64_t levels_room(const struct levels *levels, int64_t steps)
-{
-    int64_t room = RADIX - levels->steps % RADIX;
-    return steps < room ? steps : room;
-}
-
-static void levels_add(struct levels *levels, int64_t steps)
-{
-    levels->steps += steps;
-    if (levels->steps % RADIX == 0)
-        levels_carry(levels);
-}
-
-/* The accumulators of all steps. */
-static char *levels_end(struct levels *levels)
-{
-    char *at = levels->memory;
-    for (int level = 0; level < levels->top; level++, at += levels->bytes)
-        levels->loops->join(at + levels->bytes, at, levels->n);
-    return at;
-}
-
 /* ---- Lines: the innermost axis is reduced ----------------------------------------------------------- */
 
 /* n neighbours of the loops' type. */
-static void add_line(struct levels *levels, size_t width, const char *x, int64_t n,
+static void add_line(struct reduce_levels *levels, size_t width, const char *x, int64_t n,
                      const void *shift)
 {
     while (n > 0) {
-        int64_t steps = levels_room(levels, (n + LANES - 1) / LANES);
+        int64_t steps = reduce_levels_room(levels, (n + LANES - 1) / LANES);
         int64_t taken = steps * LANES < n ? steps * LANES : n;
         levels->loops->fold(levels->memory, x, taken, shift);
-        levels_add(levels, steps);
+        reduce_levels_add(levels, steps);
         x += (size_t)taken * width;
         n -= taken;
     }
 }
 
-void reduce_lines(enum reduce_row row, tssa_dtype dtype, void *out, const void *x, int64_t stride,
-                  int64_t lines, int64_t n, const void *shift)
+void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
+                  int64_t stride, int64_t lines, int64_t n, const void *shift)
 {
     const struct reduce_loops *loops = reduce_loops_of(row, dtype);
     size_t width = tssa_dtype_size(dtype);
@@ -143,11 +56,11 @@ void reduce_lines(enum reduce_row row, tssa_dtype dtype, void *out, const void *
         loops->lines(out, x, stride, lines, n, shift);
     for (int64_t i = 0; n > CHUNK && i < lines; i++) {
         _Alignas(64) char memory[LEVELS * LANES * WIDEST];
-        struct levels levels;
-        levels_begin(&levels, loops, width, LANES, memory);
+        struct reduce_levels levels;
+        reduce_levels_begin(&levels, loops, width, LANES, memory);
         add_line(&levels, width, (const char *)x + i * stride * (int64_t)width, n,
                  shift ? (const char *)shift + (size_t)i * width : NULL);
-        char *lanes = levels_end(&levels);
+        char *lanes = reduce_levels_end(&levels);
         loops->halve(lanes);
         memcpy((char *)out + (size_t)i * width, lanes, width);
     }
@@ -157,13 +70,15 @@ void reduce_lines(enum reduce_row row, tssa_dtype dtype, void *out, const void *
 /* ---- Tensors --------------------------------------------------------------------------------------- */
 
 struct reduce {
-    enum reduce_row row;
+    enum reduction_row row;
     const struct tensor *in;
     struct tensor *out;
     const struct axis_nest *kept, *reduced;
     const char *shift;      /* given, per result */
     tssa_dtype dtype;       /* of accumulators */
     size_t width, in_width; /* bytes */
+    const struct team
+        *team; /* that shares the steps of a result; NULL: each result is a thread's own */
 };
 
 static const char *element(const struct reduce *r, int64_t offset)
@@ -180,62 +95,145 @@ static const void *neighbours(const struct reduce *r, int64_t offset, int64_t n,
     return buffer;
 }
 
-/* One result, whose runs of neighbours are innermost. */
-static void fold_runs(const struct reduce *r, const struct reduce_loops *loops, int64_t offset,
-                      const void *shift, void *result)
+/* Does a step have lanes? */
+static bool has_lanes(const struct axis_nest *reduced)
 {
-    _Alignas(64) char memory[LEVELS * LANES * WIDEST], buffer[CHUNK * WIDEST];
-    struct levels levels;
-    int64_t run = r->reduced->sizes[r->reduced->rank - 1];
-    levels_begin(&levels, loops, r->width, LANES, memory);
-    for (int64_t i = 0; i < r->reduced->count; i += run) {
-        int64_t from = offset + axis_nest_offset(r->reduced, i);
-        for (int64_t done = 0; done < run; done += CHUNK) {
-            int64_t n = run - done < CHUNK ? run - done : CHUNK;
-            add_line(&levels, r->width, neighbours(r, from + done, n, buffer), n, shift);
-        }
-    }
-    char *lanes = levels_end(&levels);
-    loops->halve(lanes);
-    memcpy(result, lanes, r->width);
+    return reduced->rank && reduced->strides[reduced->rank - 1] == 1;
 }
+
+/* Results that are computed together: one with lanes, or n that lie side by side, as their elements do. */
+struct group {
+    const struct reduce *r;
+    const struct reduce_loops *loops;
+    int64_t offset, n;    /* of the first element; accumulators: LANES where there are lanes */
+    const void *shift;    /* of the results */
+    char *shares;         /* n accumulators for each share of a team */
+    int64_t first, steps; /* of the first share; of each share */
+};
+
+/* Steps [first, end) of one result, whose runs of neighbours are innermost. */
+static void fold_runs(const struct group *g, struct reduce_levels *levels, int64_t first,
+                      int64_t end)
+{
+    _Alignas(64) char buffer[CHUNK * WIDEST];
+    const struct reduce *r = g->r;
+    int64_t run = r->reduced->sizes[r->reduced->rank - 1], each = (run + LANES - 1) / LANES;
+    for (int64_t step = first, steps; step < end; step += steps) {
+        int64_t at = step % each, most = CHUNK / LANES;
+        steps = each - at < end - step ? each - at : end - step;
+        steps = steps < most ? steps : most;
+        int64_t n = run - at * LANES < steps * LANES ? run - at * LANES : steps * LANES;
+        int64_t from = g->offset + axis_nest_offset(r->reduced, step / each * run) + at * LANES;
+        add_line(levels, r->width, neighbours(r, from, n, buffer), n, g->shift);
+    }
+}
+
+/* Steps [first, end) of n results. */
+static void fold_rows(const struct group *g, struct reduce_levels *levels, int64_t first,
+                      int64_t end)
+{
+    _Alignas(64) char buffer[BLOCK * WIDEST];
+    const struct reduce *r = g->r;
+    const struct axis_nest *reduced = r->reduced;
+    int64_t run = reduced->rank ? reduced->sizes[reduced->rank - 1] : 1;
+    int64_t stride = reduced->rank ? reduced->strides[reduced->rank - 1] : 0;
+    bool converts = r->in->dtype != r->dtype;
+    for (int64_t i = first, count; i < end; i += count) {
+        int64_t rest = run - i % run < end - i ? run - i % run : end - i;
+        count = converts ? 1 : reduce_levels_room(levels, rest);
+        const void *x = neighbours(r, g->offset + axis_nest_offset(reduced, i), g->n, buffer);
+        g->loops->rows(levels->memory, x, stride, count, g->n, g->shift);
+        reduce_levels_add(levels, count);
+    }
+}
+
+static void fold_steps(const struct group *g, struct reduce_levels *levels, int64_t first,
+                       int64_t end)
+{
+    (has_lanes(g->r->reduced) ? fold_runs : fold_rows)(g, levels, first, end);
+}
+
+/* ---- The steps of a result on several threads -------------------------------------------------------- */
+
+#define SHARES 4096         /* accumulators of all shares of a turn, at most */
+#define MOST_SHARES RADIX   /* shares of a turn */
+#define STEPS_OF_TEAM 32768 /* elements from which on a team shares them */
+
+static void fold_shares(void *context, int64_t begin, int64_t end)
+{
+    const struct group *g = context;
+    _Alignas(64) char memory[LEVELS * BLOCK * WIDEST];
+    for (int64_t i = begin; i < end; i++) {
+        struct reduce_levels levels;
+        int64_t first = g->first + i * g->steps;
+        reduce_levels_begin(&levels, g->loops, g->r->width, g->n, memory);
+        fold_steps(g, &levels, first, first + g->steps);
+        memcpy(g->shares + (size_t)i * levels.bytes, reduce_levels_end(&levels), levels.bytes);
+    }
+}
+
+/*
+ * Shares of RADIX ^ 2 steps, then of RADIX, are what the order combines apart anyway; the last few steps are left.
+ * Returns how many are done.
+ */
+static int64_t fold_by_team(struct group *g, struct reduce_levels *levels, int64_t steps)
+{
+    _Alignas(64) char shares[SHARES * WIDEST];
+    int64_t most = SHARES / g->n < MOST_SHARES ? SHARES / g->n : MOST_SHARES;
+    g->shares = shares;
+    g->first = 0;
+    g->steps = RADIX * RADIX;
+    for (int level = 2; level > 0; level--, g->steps /= RADIX)
+        for (int64_t count; (count = (steps - g->first) / g->steps) > 0;) {
+            count = count < most ? count : most;
+            team_for(g->r->team, count, 1, fold_shares, g);
+            for (int64_t i = 0; i < count; i++)
+                reduce_levels_join(levels, level, shares + (size_t)i * levels->bytes);
+            g->first += count * g->steps;
+        }
+    return g->first;
+}
+
+/* All steps; results or lanes to `results`. */
+static void fold_all(struct group *g, void *results)
+{
+    _Alignas(64) char memory[LEVELS * BLOCK * WIDEST];
+    const struct axis_nest *reduced = g->r->reduced;
+    struct reduce_levels levels;
+    int64_t steps = reduced->count, done = 0;
+    if (has_lanes(reduced)) {
+        int64_t run = reduced->sizes[reduced->rank - 1];
+        steps = steps / run * ((run + LANES - 1) / LANES);
+    }
+    reduce_levels_begin(&levels, g->loops, g->r->width, g->n, memory);
+    if (g->r->team)
+        done = fold_by_team(g, &levels, steps);
+    fold_steps(g, &levels, done, steps);
+    memcpy(results, reduce_levels_end(&levels), levels.bytes);
+}
+
+/* ---- Results ----------------------------------------------------------------------------------------- */
 
 /* n results whose lines begin `stride` apart. */
 static void fold_lines(const struct reduce *r, const struct reduce_loops *loops, int64_t offset,
                        int64_t stride, int64_t n, const char *shift, char *results)
 {
+    _Alignas(64) char lanes[LANES * WIDEST];
     if (r->in->dtype == r->dtype && r->reduced->rank == 1 && r->reduced->count <= CHUNK) {
         loops->lines(results, element(r, offset), stride, n, r->reduced->count, shift);
         return;
     }
-    for (int64_t i = 0; i < n; i++)
-        fold_runs(r, loops, offset + i * stride, shift ? shift + (size_t)i * r->width : NULL,
-                  results + (size_t)i * r->width);
-}
-
-/* n results that lie side by side, as their elements do. */
-static void fold_rows(const struct reduce *r, const struct reduce_loops *loops, int64_t offset,
-                      int64_t n, const void *shift, void *results)
-{
-    _Alignas(64) char memory[LEVELS * BLOCK * WIDEST], buffer[BLOCK * WIDEST];
-    const struct axis_nest *reduced = r->reduced;
-    int64_t run = reduced->rank ? reduced->sizes[reduced->rank - 1] : 1;
-    int64_t stride = reduced->rank ? reduced->strides[reduced->rank - 1] : 0;
-    bool converts = r->in->dtype != r->dtype;
-    struct levels levels;
-    levels_begin(&levels, loops, r->width, n, memory);
-    for (int64_t i = 0; i < reduced->count;) {
-        int64_t count = converts ? 1 : levels_room(&levels, run - i % run);
-        const void *x = neighbours(r, offset + axis_nest_offset(reduced, i), n, buffer);
-        loops->rows(memory, x, stride, count, n, shift);
-        levels_add(&levels, count);
-        i += count;
+    for (int64_t i = 0; i < n; i++) {
+        struct group group = {.r = r, .loops = loops, .offset = offset + i * stride, .n = LANES};
+        group.shift = shift ? shift + (size_t)i * r->width : NULL;
+        fold_all(&group, lanes);
+        loops->halve(lanes);
+        memcpy(results + (size_t)i * r->width, lanes, r->width);
     }
-    memcpy(results, levels_end(&levels), (size_t)n * r->width);
 }
 
 /* At most BLOCK results of a run of kept neighbours. */
-static void fold_block(const struct reduce *r, enum reduce_row row, int64_t first, int64_t n,
+static void fold_block(const struct reduce *r, enum reduction_row row, int64_t first, int64_t n,
                        const void *shift, void *results)
 {
     const struct reduce_loops *loops = reduce_loops_of(row, r->dtype);
@@ -244,10 +242,11 @@ static void fold_block(const struct reduce *r, enum reduce_row row, int64_t firs
     int64_t stride = last >= 0 ? r->kept->strides[last] : 0;
     if (r->reduced->count == 0)
         loops->fill(results, n);
-    else if (r->reduced->rank && r->reduced->strides[r->reduced->rank - 1] == 1)
+    else if (has_lanes(r->reduced))
         fold_lines(r, loops, offset, stride, n, shift, results);
     else
-        fold_rows(r, loops, offset, n, shift, results);
+        fold_all(&(struct group){.r = r, .loops = loops, .offset = offset, .n = n, .shift = shift},
+                 results);
     loops->finish(results, n, r->reduced->count, shift);
 }
 
@@ -257,12 +256,13 @@ static void reduce_range(void *context, int64_t begin, int64_t end)
     _Alignas(64) char results[BLOCK * WIDEST], shifts[BLOCK * WIDEST];
     int64_t run = r->kept->rank ? r->kept->sizes[r->kept->rank - 1] : 1;
     size_t out_width = tssa_dtype_size(r->out->dtype);
+    const int shift_row = reduction_table[r->row].shift;
     for (int64_t i = begin, n; i < end; i += n) {
         n = run - i % run < end - i ? run - i % run : end - i;
         n = n < BLOCK ? n : BLOCK;
         const void *shift = r->shift ? r->shift + (size_t)i * r->width : NULL;
-        if (rows[r->row].shift >= 0) {
-            fold_block(r, (enum reduce_row)rows[r->row].shift, i, n, NULL, shifts);
+        if (shift_row >= 0) {
+            fold_block(r, (enum reduction_row)shift_row, i, n, NULL, shifts);
             shift = shifts;
         }
         fold_block(r, r->row, i, n, shift, results);
@@ -278,11 +278,17 @@ static int64_t grain_of(int64_t reduced)
     return grain > 0 ? grain : 1;
 }
 
-void reduce_tensor(const struct team *team, enum reduce_row row, const struct tensor *in,
+/* Are there too few results for one per thread, and elements enough to share each? */
+static bool shares_steps(const struct team *team, int64_t results, int64_t elements)
+{
+    return team && team->parallel_for && results < team->threads && elements >= STEPS_OF_TEAM;
+}
+
+void reduce_tensor(const struct team *team, enum reduction_row row, const struct tensor *in,
                    const struct axis_nest *kept, const struct axis_nest *reduced, const void *shift,
                    struct tensor *out)
 {
-    tssa_dtype dtype = reduce_type(row, in->dtype);
+    tssa_dtype dtype = reduction_type(row, in->dtype);
     struct reduce r = {.row = row,
                        .in = in,
                        .out = out,
@@ -292,5 +298,10 @@ void reduce_tensor(const struct team *team, enum reduce_row row, const struct te
                        .dtype = dtype,
                        .width = tssa_dtype_size(dtype),
                        .in_width = tssa_dtype_size(in->dtype)};
-    team_for(team, kept->count, grain_of(reduced->count), reduce_range, &r);
+    if (shares_steps(team, kept->count, reduced->count)) {
+        r.team = team;
+        reduce_range(&r, 0, kept->count);
+    } else {
+        team_for(team, kept->count, grain_of(reduced->count), reduce_range, &r);
+    }
 }

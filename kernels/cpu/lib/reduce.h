@@ -8,61 +8,50 @@
 
 #include "base/team.h"
 #include "base/value.h"
+#include "ir/reduction.h"
 #include "kernels/cpu/lib/axes.h"
-
-#define REDUCE_LANES 32 /* elements of a step along a line */
-#define REDUCE_RADIX 64 /* steps, and results of that, that are combined one after the other */
-
-enum reduce_row {
-#define REDUCTION(row, types, shift, identity, before, combine, after) REDUCE_##row,
-#include "ir/reduction.def"
-#undef REDUCTION
-    REDUCE_ROWS
-};
 
 /*
  * A row's loops for one element type. Elements, accumulators and shifts are of that type. `shift` is S per
  * result, NULL where the row has none.
  */
 struct reduce_loops {
-    /* to[i] = what the n <= REDUCE_RADIX * REDUCE_LANES neighbours from x + i * stride on are combined to. */
+    /* to[i] = what the n <= REDUCTION_RADIX * REDUCTION_LANES neighbours from x + i * stride on are combined to. */
     void (*lines)(void *to, const void *x, int64_t stride, int64_t lines, int64_t n,
                   const void *shift);
-    /* n neighbours to REDUCE_LANES accumulators; every step but the last one is full. */
+    /* n neighbours to REDUCTION_LANES accumulators; every step but the last one is full. */
     void (*fold)(void *lanes, const void *x, int64_t n, const void *shift);
     /* a[i] with x[i], x[i + stride], ...: as many as there are rows. */
     void (*rows)(void *a, const void *x, int64_t stride, int64_t rows, int64_t n,
                  const void *shift);
     /* a[i] with b[i]. */
     void (*join)(void *restrict a, const void *restrict b, int64_t n);
-    /* REDUCE_LANES accumulators to the first one. */
+    /* REDUCTION_LANES accumulators to the first one. */
     void (*halve)(void *lanes);
     void (*fill)(void *a, int64_t n); /* with the identity */
     /* `after`, of what `count` elements were combined to. */
     void (*finish)(void *a, int64_t n, int64_t count, const void *shift);
 };
 
-extern const struct reduce_loops reduce_loops_f32[REDUCE_ROWS], reduce_loops_f64[REDUCE_ROWS];
-extern const struct reduce_loops reduce_loops_i32[REDUCE_ROWS], reduce_loops_i64[REDUCE_ROWS];
-extern const struct reduce_loops reduce_loops_u64[REDUCE_ROWS];
+extern const struct reduce_loops reduce_loops_f32[REDUCTION_ROWS], reduce_loops_f64[REDUCTION_ROWS];
+extern const struct reduce_loops reduce_loops_i32[REDUCTION_ROWS], reduce_loops_i64[REDUCTION_ROWS];
+extern const struct reduce_loops reduce_loops_u64[REDUCTION_ROWS];
 
-/* The type in which a row computes elements of `dtype`, one of those that have loops. */
-tssa_dtype reduce_type(enum reduce_row row, tssa_dtype dtype);
 /* Loops for FLOAT, DOUBLE, INT32, INT64 and UINT64; NULL for others. */
-const struct reduce_loops *reduce_loops_of(enum reduce_row row, tssa_dtype dtype);
+const struct reduce_loops *reduce_loops_of(enum reduction_row row, tssa_dtype dtype);
 
 /*
  * out[i] = the row over n neighbours from x + i * stride on, for i < lines, `after` included. Elements of
  * `dtype`, one that has loops; shift as above, also for rows whose shift is another row.
  */
-void reduce_lines(enum reduce_row row, tssa_dtype dtype, void *out, const void *x, int64_t stride,
-                  int64_t lines, int64_t n, const void *shift);
+void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
+                  int64_t stride, int64_t lines, int64_t n, const void *shift);
 
 /*
  * Reduces the axes of `reduced`, per element of `kept`, into `out`, of any type that convert_elements knows, on a team
- * (NULL: none). `shift` is S per result, of reduce_type(), for rows to which it is given; else NULL.
+ * (NULL: none). `shift` is S per result, of reduction_type(), for rows to which it is given; else NULL.
  */
-void reduce_tensor(const struct team *team, enum reduce_row row, const struct tensor *in,
+void reduce_tensor(const struct team *team, enum reduction_row row, const struct tensor *in,
                    const struct axis_nest *kept, const struct axis_nest *reduced, const void *shift,
                    struct tensor *out);
 

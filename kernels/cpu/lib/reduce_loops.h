@@ -11,7 +11,7 @@
 #include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/lib/scalar_ops.h"
 
-#define LANES REDUCE_LANES
+#define LANES REDUCTION_LANES
 #if defined(T_IS_FLOAT32)
 #define BITS uint32_t
 #define BITS_OF(x) f32_bits(x)
@@ -259,10 +259,10 @@ INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
 #include "ir/reduction.def"
 #undef REDUCTION
 
-const struct reduce_loops T_TABLE[REDUCE_ROWS] = {
+const struct reduce_loops T_TABLE[REDUCTION_ROWS] = {
 #define REDUCTION(row, types, shift, identity, before, combine, after)                             \
-    [REDUCE_##row] = {lines_##row,       fold_##row, rows_##row,  join_##row,                      \
-                      halve_lanes_##row, fill_##row, finish_##row},
+    [REDUCTION_##row] = {lines_##row,       fold_##row, rows_##row,  join_##row,                   \
+                         halve_lanes_##row, fill_##row, finish_##row},
 #include "ir/reduction.def"
 #undef REDUCTION
 };

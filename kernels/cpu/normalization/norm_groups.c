@@ -78,8 +78,8 @@ static void normalize_rows(void *context, int64_t begin, int64_t end)
 }
 
 /* One number per group, in memory of the caller's. */
-static void reduce_groups(const struct kernel_args *args, const struct work *w, enum reduce_row row,
-                          const void *shift, void *results)
+static void reduce_groups(const struct kernel_args *args, const struct work *w,
+                          enum reduction_row row, const void *shift, void *results)
 {
     struct tensor out = {.dtype = w->loops->dtype, .data = results};
     reduce_tensor(args->env->team, row, w->groups->in, &w->groups->kept, &w->groups->reduced, shift,
@@ -104,11 +104,11 @@ static tssa_status *run_on(struct kernel_args *args, const struct tensor *in, co
     char *shift = buffer->data, *norm = shift + bytes;
     work.norm = norm;
     if (p) {
-        reduce_groups(args, &work, p == 1 ? REDUCE_L1 : REDUCE_L2, NULL, norm);
+        reduce_groups(args, &work, p == 1 ? REDUCTION_L1 : REDUCTION_L2, NULL, norm);
     } else {
         work.shift = shift;
-        reduce_groups(args, &work, REDUCE_Mean, NULL, shift);
-        reduce_groups(args, &work, REDUCE_Variance, shift, norm);
+        reduce_groups(args, &work, REDUCTION_Mean, NULL, shift);
+        reduce_groups(args, &work, REDUCTION_Variance, shift, norm);
         work.loops->deviate(norm, groups.kept.count);
     }
     int64_t n = in->rank ? in->dims[in->rank - 1] : 1;

@@ -116,10 +116,10 @@ static void measure(const struct work *w, const void *x, int64_t blocks, struct 
     tssa_dtype dtype = w->loops->dtype;
     if (w->rms) {
         memset(s->mean, 0, sizeof s->mean);
-        reduce_lines(REDUCE_MeanSquare, dtype, s->inverse, x, w->n, blocks, w->n, NULL);
+        reduce_lines(REDUCTION_MeanSquare, dtype, s->inverse, x, w->n, blocks, w->n, NULL);
     } else {
-        reduce_lines(REDUCE_Mean, dtype, s->mean, x, w->n, blocks, w->n, NULL);
-        reduce_lines(REDUCE_Variance, dtype, s->inverse, x, w->n, blocks, w->n, s->mean);
+        reduce_lines(REDUCTION_Mean, dtype, s->mean, x, w->n, blocks, w->n, NULL);
+        reduce_lines(REDUCTION_Variance, dtype, s->inverse, x, w->n, blocks, w->n, s->mean);
     }
     w->loops->invert(s->inverse, blocks, w->epsilon);
 }

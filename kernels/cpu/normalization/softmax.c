@@ -96,9 +96,9 @@ VECTOR_PROCEDURE(shift_lines, (const struct block *b, const float *most, const f
 
 static void largest_and_sum(const struct block *b, float *most, float *sums)
 {
-    reduce_lines(REDUCE_Max, TSSA_FLOAT, most, b->x, b->n, b->lines, b->n, NULL);
+    reduce_lines(REDUCTION_Max, TSSA_FLOAT, most, b->x, b->n, b->lines, b->n, NULL);
     exps_of(b, most);
-    reduce_lines(REDUCE_Sum, TSSA_FLOAT, sums, b->exps, b->n, b->lines, b->n, NULL);
+    reduce_lines(REDUCTION_Sum, TSSA_FLOAT, sums, b->exps, b->n, b->lines, b->n, NULL);
 }
 
 static void softmax_block(const struct block *block)
@@ -120,10 +120,10 @@ static void log_softmax_block(const struct block *block)
 static double largest_and_exps(const double *x, double *exps, int64_t n, double *sum)
 {
     double most;
-    reduce_lines(REDUCE_Max, TSSA_DOUBLE, &most, x, n, 1, n, NULL);
+    reduce_lines(REDUCTION_Max, TSSA_DOUBLE, &most, x, n, 1, n, NULL);
     for (int64_t i = 0; i < n; i++)
         exps[i] = exp(x[i] - most);
-    reduce_lines(REDUCE_Sum, TSSA_DOUBLE, sum, exps, n, 1, n, NULL);
+    reduce_lines(REDUCTION_Sum, TSSA_DOUBLE, sum, exps, n, 1, n, NULL);
     return most;
 }
 

@@ -61,7 +61,7 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
     _Alignas(64) char best[BLOCK * WIDEST];
-    enum reduce_row row = w->largest ? REDUCE_Max : REDUCE_Min;
+    enum reduction_row row = w->largest ? REDUCTION_Max : REDUCTION_Min;
     int64_t n = w->split.size, most = w->in->dtype == w->dtype ? 16 : 1;
     for (int64_t first = begin, count; first < end; first += count) {
         count = end - first < most ? end - first : most;
@@ -99,7 +99,7 @@ static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
 static tssa_status *arg_find(struct kernel_args *args, struct work *w)
 {
     int64_t size = w->split.size, inner = w->split.inner;
-    w->dtype = reduce_type(REDUCE_Max, w->in->dtype);
+    w->dtype = reduction_type(REDUCTION_Max, w->in->dtype);
     if (size > INT32_MAX && w->dtype == TSSA_FLOAT) /* for the index */
         w->dtype = TSSA_DOUBLE;
     if (size > INT32_MAX && w->dtype == TSSA_INT32)

@@ -54,8 +54,9 @@ static void fill_bounds(struct tensor *out, bool lowest)
                           (int64_t)(lowest ? low : highest));
 }
 
-static tssa_status *reduce_run(struct kernel_args *args, enum reduce_row row)
+static tssa_status *reduce_run(struct kernel_args *args)
 {
+    const enum reduction_row row = args->op->info->reduction->row;
     const struct reduce_attrs *attrs = args->state;
     const struct tensor *in;
     struct tensor *out;
@@ -76,29 +77,13 @@ static tssa_status *reduce_run(struct kernel_args *args, enum reduce_row row)
     TRY(kernel_output(args, 0, in->dtype, rank, dims, &out));
     if (!out)
         return NULL;
-    if (reduced.count == 0 && (row == REDUCE_Max || row == REDUCE_Min) &&
+    if (reduced.count == 0 && (row == REDUCTION_Max || row == REDUCTION_Min) &&
         !dtype_is_float(in->dtype))
-        fill_bounds(out, row == REDUCE_Max);
+        fill_bounds(out, row == REDUCTION_Max);
     else
         reduce_tensor(args->env->team, row, in, &kept, &reduced, NULL, out);
     return NULL;
 }
 
-#define KERNEL(row)                                                                                \
-    static tssa_status *run_##row(struct kernel_args *args)                                        \
-    {                                                                                              \
-        return reduce_run(args, REDUCE_##row);                                                     \
-    }                                                                                              \
-    extern const struct kernel cpu_kernel_Reduce##row;                                             \
-    const struct kernel cpu_kernel_Reduce##row = {.prepare = reduce_prepare, .run = run_##row};
-
-KERNEL(Sum)
-KERNEL(Mean)
-KERNEL(Prod)
-KERNEL(Max)
-KERNEL(Min)
-KERNEL(L1)
-KERNEL(L2)
-KERNEL(SumSquare)
-KERNEL(LogSum)
-KERNEL(LogSumExp)
+extern const struct kernel cpu_kernel_reduce;
+const struct kernel cpu_kernel_reduce = {.prepare = reduce_prepare, .run = reduce_run};

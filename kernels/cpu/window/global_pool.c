@@ -64,7 +64,7 @@ static tssa_status *run_lp(struct kernel_args *args)
 }
 
 /* The others are reductions (ir/reduction.def). */
-static tssa_status *run_reduction(struct kernel_args *args, enum reduce_row row)
+static tssa_status *run_reduction(struct kernel_args *args, enum reduction_row row)
 {
     const struct tensor *in;
     struct tensor *out;
@@ -83,12 +83,12 @@ static tssa_status *run_reduction(struct kernel_args *args, enum reduce_row row)
 
 static tssa_status *run_average(struct kernel_args *args)
 {
-    return run_reduction(args, REDUCE_Mean);
+    return run_reduction(args, REDUCTION_Mean);
 }
 
 static tssa_status *run_max(struct kernel_args *args)
 {
-    return run_reduction(args, REDUCE_Max);
+    return run_reduction(args, REDUCTION_Max);
 }
 
 extern const struct kernel cpu_kernel_global_average_pool, cpu_kernel_global_max_pool;
