@@ -7,6 +7,7 @@
 #include "api/handles.h"
 #include "api/options.h"
 #include "base/vec.h"
+#include "device/library.h"
 #include "runtime/executor.h"
 #include "runtime/profile.h"
 
@@ -34,10 +35,10 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
 /* Once per context: its sessions all miss the same. */
 static void note_library(struct tssa_context *context, const struct plan *plan)
 {
-    const struct device *device = plan->host->device;
-    if (context->log && plan->asks_library && !device->has_library() &&
+    const struct device_library *library = plan->host->device->library;
+    if (context->log && plan->asks_library && library->is_there && !library->is_there() &&
         !atomic_flag_test_and_set(&context->library_missed))
-        context_miss_plugin(context, device->library_plugin, device->library_missed);
+        context_miss_plugin(context, library->plugin, library->missed);
 }
 
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,

@@ -23,17 +23,13 @@
 #include <stdatomic.h>
 
 #include "device/kernel.h"
+#include "device/place.h"
 
 struct device_context;
+struct device_library;
 struct device_stream;
 struct device_event; /* the device's own */
 struct ir_fusion;
-
-/* `offset` bytes into what `allocate` gave, or in memory of the host `memory` plus `offset`. */
-struct device_place {
-    void *memory;
-    size_t offset;
-};
 
 enum device_copy {
     DEVICE_COPY_IN,    /* from the host's memory into the device's */
@@ -54,10 +50,7 @@ struct device {
 
     /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none anywhere. */
     const struct kernel *(*find_kernel)(const struct ir_op *op);
-    /* The plugin that computes some ops faster, what it is for, and which ops ask it. */
-    const char *library_plugin, *library_missed;
-    bool (*asks_library)(const struct ir_op *op);
-    bool (*has_library)(void);
+    const struct device_library *library; /* device/library.h; NULL: it has none */
     void (*close)(struct device_context *context);
     /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is returned: the device
      * makes none. find_kernel has the last word on each fuse op. */

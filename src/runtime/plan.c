@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "device/library.h"
 #include "ir/fuse.h"
 #include "runtime/control.h"
 #include "runtime/crossing.h"
@@ -311,7 +312,7 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
         return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {
         .arena = &plan->arena, .context = context, .tally = &plan->tally};
-    plan->asks_library |= !away && device->asks_library(op);
+    plan->asks_library |= !away && library_asks(device, op);
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }

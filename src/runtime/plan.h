@@ -167,7 +167,7 @@ struct plan {
     uint32_t n_symbol_numbers;      /* dims made after the plan have higher ids */
     const struct plan_result *results;
     uint32_t n_results;
-    bool asks_library;         /* an op of it does, see struct device */
+    bool asks_library;         /* an op of it does (device/library.h) */
     struct kernel_tally tally; /* the one thing that changes while the plan runs */
 };
 

@@ -212,12 +212,6 @@ static const struct kernel *find_some_kernels(const struct ir_op *op)
     return op->id % 3 == 1 ? NULL : find_kernel(op);
 }
 
-static bool no_library(const struct ir_op *op)
-{
-    (void)op;
-    return false;
-}
-
 static void close(struct device_context *context)
 {
     (void)context;
@@ -232,7 +226,7 @@ static void make_devices(void)
     devices[0].is_host = false;
     devices[0].alignment = 128;
     devices[0].find_kernel = find_kernel;
-    devices[0].asks_library = no_library;
+    devices[0].library = NULL;
     devices[0].close = close;
     devices[0].allocate = allocate;
     devices[0].release = release;

@@ -20,7 +20,7 @@
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
-#include "kernels/cpu/contraction/conv_provider.h"
+#include "kernels/cpu/contraction/conv_library.h"
 #include "kernels/cpu/lib/convert.h"
 #include "runtime/executor.h"
 
@@ -30,7 +30,7 @@
 #define MOST_PIXELS 400
 
 /* More shapes than a step keeps, and as many threads as may hold one each. */
-#define SHAPES (CONV_SHAPES + 3)
+#define SHAPES (LIBRARY_PROBLEMS + 3)
 #define THREADS 4
 #define ROUNDS 3
 

@@ -55,12 +55,6 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     return ir_op_is(op, IR_OP_Neg) ? &negate : NULL;
 }
 
-static bool asks_library(const struct ir_op *op)
-{
-    (void)op;
-    return false;
-}
-
 /* The default device's memory, with kernels of the test's own. */
 static struct device device;
 
@@ -72,7 +66,7 @@ static tssa_status *make(struct device_context *context, const char *text, int m
     device = *device_find(NULL);
     device.name = "test";
     device.find_kernel = find_kernel;
-    device.asks_library = asks_library;
+    device.library = NULL;
     device_context_open(context, &device, &allocator_default, NULL);
     no_error(ir_parse(&allocator_default, text, strlen(text), graph));
     no_error(ir_infer_graph(*graph));

@@ -17,6 +17,7 @@
 #include "common/test_alloc.h"
 #include "common/test_device.h"
 #include "device/device.h"
+#include "device/library.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/executor.h"
@@ -328,6 +329,64 @@ static void test_runs_without_memory(void **state)
     fixture_close(&f);
 }
 
+/* ---- The library ---------------------------------------------------------------------------------- */
+
+#define SIDE 3
+#define CELLS (SIDE * SIDE)
+
+static struct library_problem product_problem(void)
+{
+    struct library_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.kind = LIBRARY_MATMUL;
+    problem.dtype = TSSA_FLOAT;
+    problem.threads = 1;
+    problem.matmul = (struct matmul_problem){.batch = 1,
+                                             .m = SIDE,
+                                             .n = SIDE,
+                                             .k = SIDE,
+                                             .a_row = SIDE,
+                                             .a_column = 1,
+                                             .b_row = SIDE,
+                                             .b_column = 1};
+    return problem;
+}
+
+/* A product of matrices in the device's memory, where it has a library that takes it. */
+static void test_library(void **state)
+{
+    const float a[CELLS] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, b[CELLS] = {0, 1, 0, 0, 0, 1, 1, 0, 0};
+    const float wanted[CELLS] = {3, 1, 2, 6, 4, 5, 9, 7, 8};
+    const struct library_problem problem = product_problem();
+    float result[CELLS] = {0};
+    struct fixture f;
+    fixture_open(&f, *state);
+    const struct device_library *library = f.device->library;
+    struct library_primitive *made = library ? library->make(&f.context, &problem) : NULL;
+    assert_true(!library || dtype_in(library->types, TSSA_FLOAT));
+    if (made) {
+        void *memory[SIDE];
+        for (int i = 0; i < SIDE; i++)
+            memory[i] = allocate(&f, sizeof a);
+        const struct library_call call = {.operands = {at(memory[0], 0), at(memory[1], 0)},
+                                          .result = at(memory[2], 0)};
+        assert_int_equal(made->scratch_bytes, 0);
+        no_error(
+            f.device->copy(f.stream, DEVICE_COPY_IN, at(memory[0], 0), at((void *)a, 0), sizeof a));
+        no_error(
+            f.device->copy(f.stream, DEVICE_COPY_IN, at(memory[1], 0), at((void *)b, 0), sizeof b));
+        assert_true(made->table->run(made, f.stream, &call));
+        no_error(f.device->copy(f.stream, DEVICE_COPY_OUT, at(result, 0), at(memory[2], 0),
+                                sizeof result));
+        for (int i = 0; i < CELLS && !f.device->counts_only; i++)
+            assert_true(result[i] == wanted[i]);
+        for (int i = 0; i < SIDE; i++)
+            f.device->release(f.stream, memory[i], sizeof a);
+        made->table->release(made);
+    }
+    fixture_close(&f);
+}
+
 /* ------------------------------------------------------------------------------------------------------ */
 
 #define TEST(function)                                                                             \
@@ -338,11 +397,14 @@ static void test_runs_without_memory(void **state)
 int main(void)
 {
     int failed = 0;
+    /* Beside the tests' folder; see base/plugin.h. */
+    setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     for (size_t i = 0; device_at(i); i++) {
         struct CMUnitTest tests[] = {TEST(test_allocation), TEST(test_copies),
                                      TEST(test_fill),       TEST(test_scalars),
                                      TEST(test_order),      TEST(test_out_of_memory),
-                                     TEST(test_kernels),    TEST(test_runs_without_memory)};
+                                     TEST(test_kernels),    TEST(test_runs_without_memory),
+                                     TEST(test_library)};
         for (size_t t = 0; t < sizeof tests / sizeof *tests; t++)
             tests[t].initial_state = (void *)(uintptr_t)device_at(i);
         failed += _cmocka_run_group_tests(device_at(i)->name, tests, sizeof tests / sizeof *tests,

@@ -47,37 +47,95 @@ static const struct cpu_provider *provider(void)
     return found;
 }
 
-static void test_gemm(void **state)
+static struct cpu_engine *open_engine(void)
+{
+    struct cpu_engine *engine = provider()->open();
+    assert_non_null(engine);
+    return engine;
+}
+
+static struct library_problem problem_of(const struct cpu_engine *engine, enum library_kind kind)
+{
+    struct library_problem problem;
+    memset(&problem, 0, sizeof problem);
+    problem.kind = kind;
+    problem.dtype = TSSA_FLOAT;
+    problem.threads = engine->provider->threads(2);
+    return problem;
+}
+
+static struct device_place at(const void *memory)
+{
+    return (struct device_place){(void *)(uintptr_t)memory, 0};
+}
+
+/* Against sums in double. */
+static void check_product(struct cpu_engine *engine, const struct library_problem *problem)
+{
+    const struct matmul_problem *p = &problem->matmul;
+    float *a = random_floats(p->m * p->k), *b = random_floats(p->k * p->n),
+          *c = random_floats(p->m * p->n);
+    struct library_primitive *made = engine->provider->make(engine, problem);
+    const struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
+    assert_non_null(made);
+    assert_true(made->packed_bytes == 0 && made->scratch_bytes == 0);
+    assert_true(made->table->run(made, NULL, &call));
+    made->table->release(made);
+    for (int64_t i = 0; i < p->m; i++)
+        for (int64_t j = 0; j < p->n; j++) {
+            double sum = 0;
+            for (int64_t k = 0; k < p->k; k++)
+                sum += (double)a[i * p->a_row + k * p->a_column] *
+                       (double)b[k * p->b_row + j * p->b_column];
+            expect_near(c[i * p->n + j], sum);
+        }
+    free(a);
+    free(b);
+    free(c);
+}
+
+static void test_products(void **state)
 {
     (void)state;
-    const struct cpu_provider *p = provider();
+    struct cpu_engine *engine = open_engine();
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
     for (int round = 0; round < 100; round++) {
         /* Every tenth is large enough for several threads. */
         int64_t most = round % 10 ? 40 : 400;
-        struct gemm g = {.m = pick(1, most), .n = pick(1, most), .k = pick(1, most)};
+        struct matmul_problem *p = &problem.matmul;
+        const int64_t m = pick(1, most), n = pick(1, most), k = pick(1, most);
         bool ta = pick(0, 1), tb = pick(0, 1);
-        float *a = random_floats(g.m * g.k), *b = random_floats(g.k * g.n),
-              *c = random_floats(g.m * g.n);
-        g.a = a, g.b = b, g.c = c;
-        g.a_row = ta ? 1 : g.k, g.a_column = ta ? g.m : 1;
-        g.b_row = tb ? 1 : g.n, g.b_column = tb ? g.k : 1;
-        assert_true(p->gemm_f32(&g, 2));
-        for (int64_t i = 0; i < g.m; i++)
-            for (int64_t j = 0; j < g.n; j++) {
-                double sum = 0;
-                for (int64_t k = 0; k < g.k; k++)
-                    sum += (double)a[i * g.a_row + k * g.a_column] *
-                           (double)b[k * g.b_row + j * g.b_column];
-                expect_near(c[i * g.n + j], sum);
-            }
-        free(a);
-        free(b);
-        free(c);
+        *p = (struct matmul_problem){.batch = 1, .m = m, .n = n, .k = k};
+        p->a_row = ta ? 1 : k, p->a_column = ta ? m : 1;
+        p->b_row = tb ? 1 : n, p->b_column = tb ? k : 1;
+        check_product(engine, &problem);
     }
+    engine->provider->close(engine);
+}
+
+static void test_declined(void **state)
+{
+    (void)state;
+    struct cpu_engine *engine = open_engine();
+    const struct cpu_provider *p = engine->provider;
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
+    problem.matmul = (struct matmul_problem){
+        .batch = 1, .m = 2, .n = 2, .k = 2, .a_row = 2, .a_column = 1, .b_row = 2, .b_column = 2};
+    assert_null(p->make(engine, &problem)); /* gaps between the columns */
+    problem.matmul.b_column = 1;
+    problem.matmul.batch = 2;
+    assert_null(p->make(engine, &problem));
+    problem.matmul.batch = 1;
+    problem.dtype = TSSA_DOUBLE;
+    assert_null(p->make(engine, &problem));
+    problem = problem_of(engine, LIBRARY_CONV);
+    problem.conv.rank = CONV_MAX_RANK + 1;
+    assert_null(p->make(engine, &problem));
+    p->close(engine);
 }
 
 /* One output element of a two-dimensional convolution. */
-static double conv_at(const struct conv *c, const float *data_x, const float *data_w,
+static double conv_at(const struct conv_problem *c, const float *data_x, const float *data_w,
                       const float *bias, int64_t n, int64_t o, int64_t y, int64_t x)
 {
     int64_t per_group = c->in_channels / c->groups, group = o / (c->out_channels / c->groups);
@@ -97,7 +155,7 @@ static double conv_at(const struct conv *c, const float *data_x, const float *da
     return sum;
 }
 
-static int64_t out_of(const struct conv *c, int i)
+static int64_t out_of(const struct conv_problem *c, int i)
 {
     return (c->in[i] + c->pad_begin[i] + c->pad_end[i] - (c->kernel[i] - 1) * c->dilation[i] - 1) /
                c->stride[i] +
@@ -107,42 +165,43 @@ static int64_t out_of(const struct conv *c, int i)
 static void *room(size_t bytes)
 {
     void *memory =
-        aligned_alloc(PROVIDER_ALIGNMENT, (bytes / PROVIDER_ALIGNMENT + 1) * PROVIDER_ALIGNMENT);
+        aligned_alloc(LIBRARY_ALIGNMENT, (bytes / LIBRARY_ALIGNMENT + 1) * LIBRARY_ALIGNMENT);
     assert_non_null(memory);
     return memory;
 }
 
 /* Twice with one primitive: the second run may not depend on what the first left behind. */
-static void run_conv(struct cpu_engine *engine, const struct conv *c, const float *x,
+static void run_conv(struct cpu_engine *engine, const struct conv_problem *c, const float *x,
                      const float *w, const float *bias, float *y)
 {
-    const struct cpu_provider *p = engine->provider;
-    struct conv_primitive *made = p->conv_make(engine, c);
+    struct library_problem problem = problem_of(engine, LIBRARY_CONV);
+    problem.conv = *c;
+    struct library_primitive *made = engine->provider->make(engine, &problem);
     assert_non_null(made);
     assert_true(strncmp(made->name, "ref", 3) != 0);
     void *packed = room(made->packed_bytes), *scratch = room(made->scratch_bytes);
     if (made->packed_bytes)
-        assert_true(p->conv_pack(made, w, packed, scratch));
-    struct conv_data data = {.x = x,
-                             .weights = made->packed_bytes ? packed : w,
-                             .bias = c->biased ? bias : NULL,
-                             .y = y,
-                             .scratch = scratch};
-    assert_true(p->conv_run(made, &data) && p->conv_run(made, &data));
-    assert_true(p->conv_same_packing(made, made));
-    p->conv_release(made);
+        assert_true(made->table->pack(made, w, packed, scratch));
+    const struct library_call call = {
+        .operands = {at(x), at(made->packed_bytes ? packed : w), at(c->biased ? bias : NULL)},
+        .result = at(y),
+        .scratch = at(scratch)};
+    assert_true(made->table->run(made, NULL, &call) && made->table->run(made, NULL, &call));
+    assert_true(made->table->same_packing(made, made));
+    made->table->release(made);
     free(packed);
     free(scratch);
 }
 
-static void check_conv(struct cpu_engine *engine, const struct conv *c)
+static void check_conv(struct cpu_engine *engine, const struct conv_problem *c)
 {
     int64_t outputs = c->batch * c->out_channels * c->out[0] * c->out[1];
     float *x = random_floats(c->batch * c->in_channels * c->in[0] * c->in[1]);
     float *w =
         random_floats(c->out_channels * (c->in_channels / c->groups) * c->kernel[0] * c->kernel[1]);
     float *bias = random_floats(c->out_channels), *y = random_floats(outputs);
-    struct conv line = *c; /* the same with one spatial axis, where the first is of no extent */
+    struct conv_problem line =
+        *c; /* the same with one spatial axis, where the first is of no extent */
     if (c->in[0] == 1 && c->kernel[0] == 1 && c->pad_begin[0] + c->pad_end[0] == 0) {
         int64_t *sizes[] = {line.in,       line.out,       line.kernel, line.stride,
                             line.dilation, line.pad_begin, line.pad_end};
@@ -163,23 +222,13 @@ static void check_conv(struct cpu_engine *engine, const struct conv *c)
     free(y);
 }
 
-static struct cpu_engine *open_engine(void)
-{
-    struct cpu_engine *engine = provider()->open();
-    assert_non_null(engine);
-    return engine;
-}
-
 static void test_conv(void **state)
 {
     (void)state;
     struct cpu_engine *engine = open_engine();
     for (int round = 0; round < 90; round++) {
-        struct conv c = {.rank = 2,
-                         .batch = pick(1, 2),
-                         .groups = pick(1, 3),
-                         .biased = pick(0, 1),
-                         .threads = engine->provider->threads(2)};
+        struct conv_problem c = {
+            .rank = 2, .batch = pick(1, 2), .groups = pick(1, 3), .biased = pick(0, 1)};
         bool pointwise = round % 5 == 0;
         c.in_channels = c.groups * pick(1, 5);
         c.out_channels = c.groups * pick(1, 5);
@@ -207,19 +256,18 @@ static void test_conv_blocks(void **state)
     for (size_t i = 0; i < sizeof channels / sizeof *channels; i++)
         for (int64_t kernel = 1; kernel <= 3; kernel += 2)
             for (int64_t size = 7; size <= 14; size += 7) {
-                struct conv c = {.rank = 2,
-                                 .batch = 1 + (int64_t)i % 2,
-                                 .in_channels = channels[i][0],
-                                 .out_channels = channels[i][1],
-                                 .groups = channels[i][2],
-                                 .in = {size, size},
-                                 .out = {size, size},
-                                 .kernel = {kernel, kernel},
-                                 .stride = {1, 1},
-                                 .dilation = {1, 1},
-                                 .pad_begin = {kernel / 2, kernel / 2},
-                                 .pad_end = {kernel / 2, kernel / 2},
-                                 .threads = engine->provider->threads(2)};
+                struct conv_problem c = {.rank = 2,
+                                         .batch = 1 + (int64_t)i % 2,
+                                         .in_channels = channels[i][0],
+                                         .out_channels = channels[i][1],
+                                         .groups = channels[i][2],
+                                         .in = {size, size},
+                                         .out = {size, size},
+                                         .kernel = {kernel, kernel},
+                                         .stride = {1, 1},
+                                         .dilation = {1, 1},
+                                         .pad_begin = {kernel / 2, kernel / 2},
+                                         .pad_end = {kernel / 2, kernel / 2}};
                 check_conv(engine, &c);
             }
     engine->provider->close(engine);
@@ -251,26 +299,21 @@ static void test_team_covers_every_index_once(void **state)
 
 /* A product that the library divides among threads. Run with OMP_THREAD_LIMIT=1 as well, where it gets
  * fewer than it asks for: no part of the result may be left out. */
-static void test_gemm_of_many_rows(void **state)
+static void test_product_of_many_rows(void **state)
 {
     (void)state;
-    const struct cpu_provider *p = provider();
-    struct gemm g = {
-        .m = 6400, .n = 7, .k = 32, .a_row = 32, .a_column = 1, .b_row = 7, .b_column = 1};
-    float *a = random_floats(g.m * g.k), *b = random_floats(g.k * g.n),
-          *c = random_floats(g.m * g.n);
-    g.a = a, g.b = b, g.c = c;
-    assert_true(p->gemm_f32(&g, 2));
-    for (int64_t i = 0; i < g.m; i++)
-        for (int64_t j = 0; j < g.n; j++) {
-            double sum = 0;
-            for (int64_t k = 0; k < g.k; k++)
-                sum += (double)a[i * g.k + k] * (double)b[k * g.n + j];
-            expect_near(c[i * g.n + j], sum);
-        }
-    free(a);
-    free(b);
-    free(c);
+    struct cpu_engine *engine = open_engine();
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
+    problem.matmul = (struct matmul_problem){.batch = 1,
+                                             .m = 6400,
+                                             .n = 7,
+                                             .k = 32,
+                                             .a_row = 32,
+                                             .a_column = 1,
+                                             .b_row = 7,
+                                             .b_column = 1};
+    check_product(engine, &problem);
+    engine->provider->close(engine);
 }
 
 int main(void)
@@ -278,11 +321,9 @@ int main(void)
     /* Beside the tests' folder; see base/plugin.h. */
     setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gemm),
-        cmocka_unit_test(test_gemm_of_many_rows),
-        cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_blocks),
-        cmocka_unit_test(test_team_covers_every_index_once),
+        cmocka_unit_test(test_products),    cmocka_unit_test(test_product_of_many_rows),
+        cmocka_unit_test(test_declined),    cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_conv_blocks), cmocka_unit_test(test_team_covers_every_index_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. With up to three spatial axes
- * float32 goes to the provider where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
+ * float32 goes to the library where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
  * the reference sums in double and rounds once.
  */
-#include "kernels/cpu/contraction/conv_provider.h"
+#include "kernels/cpu/contraction/conv_library.h"
 #include "kernels/cpu/lib/convert.h"
 
 extern const struct kernel cpu_kernel_Conv;
 
 struct conv_state {
     struct conv_attrs attrs;
-    struct conv_provider *provider;
+    struct library_cache *library;
 };
 
 static bool has_constant_weights(const struct ir_op *op)
@@ -25,16 +25,16 @@ static tssa_status *conv_prepare(const struct ir_op *op, const struct kernel_set
     struct conv_state *state = ARENA_NEW(setup->arena, struct conv_state);
     TRY_ALLOC(state);
     TRY(conv_decode(op, &state->attrs));
-    state->provider = ARENA_NEW(setup->arena, struct conv_provider);
-    TRY_ALLOC(state->provider);
-    conv_provider_open(state->provider, setup, has_constant_weights(op));
+    state->library = ARENA_NEW(setup->arena, struct library_cache);
+    TRY_ALLOC(state->library);
+    library_cache_open(state->library, setup, has_constant_weights(op));
     *result = state;
     return NULL;
 }
 
 static void conv_release(const void *state)
 {
-    conv_provider_close(((const struct conv_state *)state)->provider);
+    library_cache_close(((const struct conv_state *)state)->library);
 }
 
 static tssa_status *widen(struct kernel_args *args, const struct tensor *from, struct tensor *to,
@@ -51,7 +51,7 @@ static tssa_status *widen(struct kernel_args *args, const struct tensor *from, s
     return NULL;
 }
 
-/* Halves, in float32; the provider widens the weights, once where they are constants. */
+/* Halves, in float32; the library widens the weights, once where they are constants. */
 static tssa_status *conv_widened(struct kernel_args *args, const struct conv_job *job,
                                  struct tensor *y, bool *done)
 {
@@ -67,7 +67,7 @@ static tssa_status *conv_widened(struct kernel_args *args, const struct conv_job
     if (!status) {
         wide.x = &x;
         wide.bias = job->bias ? &bias : NULL;
-        status = conv_provider_run(args, state->provider, &wide, memory[2]->data, done);
+        status = conv_library(args, state->library, &wide, memory[2]->data, done);
     }
     if (!status && *done)
         convert_elements((int64_t)tensor_count(y), TSSA_FLOAT, memory[2]->data, 1, y->dtype,
@@ -77,15 +77,15 @@ static tssa_status *conv_widened(struct kernel_args *args, const struct conv_job
     return status;
 }
 
-static tssa_status *conv_provided(struct kernel_args *args, const struct conv_job *job,
-                                  struct tensor *y, bool *done)
+static tssa_status *conv_by_library(struct kernel_args *args, const struct conv_job *job,
+                                    struct tensor *y, bool *done)
 {
     const struct conv_state *state = args->state;
     *done = false;
     if (tensor_count(y) == 0)
         return NULL;
     if (y->dtype == TSSA_FLOAT)
-        return conv_provider_run(args, state->provider, job, y->data, done);
+        return conv_library(args, state->library, job, y->data, done);
     if (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16)
         return conv_widened(args, job, y, done);
     return NULL;
@@ -116,7 +116,7 @@ static tssa_status *run_Conv(struct kernel_args *args)
     if (!y)
         return NULL;
     bool done;
-    TRY(conv_provided(args, &job, y, &done));
+    TRY(conv_by_library(args, &job, y, &done));
     if (done)
         return NULL;
     return conv_reference(args, &job, y, round_row, y);

@@ -13,7 +13,7 @@
 #include "kernels/cpu/lib/strided.h"
 
 struct einsum_state {
-    struct device_context *context;
+    struct library_cache *library;
     struct einsum equation;
 };
 
@@ -22,9 +22,17 @@ static tssa_status *einsum_prepare(const struct ir_op *op, const struct kernel_s
 {
     struct einsum_state *made = ARENA_NEW(setup->arena, struct einsum_state);
     TRY_ALLOC(made);
-    made->context = setup->context;
+    TRY(einsum_parse(ir_attr_str(op, "equation", ""), &made->equation));
+    made->library = ARENA_NEW(setup->arena, struct library_cache);
+    TRY_ALLOC(made->library);
+    library_cache_open(made->library, setup, false);
     *state = made;
-    return einsum_parse(ir_attr_str(op, "equation", ""), &made->equation);
+    return NULL;
+}
+
+static void einsum_release(const void *state)
+{
+    library_cache_close(((const struct einsum_state *)state)->library);
 }
 
 struct job {
@@ -312,7 +320,7 @@ static tssa_status *multiply(struct kernel_args *args, const struct job *job,
                             .a = a + i * m * k * width,
                             .b = b + i * k * n * width,
                             .c = c + i * m * n * width};
-        TRY(gemm_compute(args, state->context, dtype, &gemm));
+        TRY(gemm_compute(args, state->library, dtype, &gemm));
     }
     return NULL;
 }
@@ -360,4 +368,5 @@ static tssa_status *run_Einsum(struct kernel_args *args)
     return sum_directly(args, &job);
 }
 
-const struct kernel cpu_kernel_Einsum = {.prepare = einsum_prepare, .run = run_Einsum};
+const struct kernel cpu_kernel_Einsum = {
+    .prepare = einsum_prepare, .run = run_Einsum, .release = einsum_release};

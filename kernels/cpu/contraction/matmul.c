@@ -7,19 +7,20 @@
 
 /* ---- MatMul --------------------------------------------------------------------------------------- */
 
-struct matmul_state {
-    struct device_context *context;
-};
-
 static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                                   const void **result)
+                                   const void **state)
 {
-    struct matmul_state *state = ARENA_NEW(setup->arena, struct matmul_state);
-    TRY_ALLOC(state);
+    struct library_cache *library = ARENA_NEW(setup->arena, struct library_cache);
+    TRY_ALLOC(library);
     (void)op;
-    state->context = setup->context;
-    *result = state;
+    library_cache_open(library, setup, false);
+    *state = library;
     return NULL;
+}
+
+static void matmul_release(const void *state)
+{
+    library_cache_close((void *)state);
 }
 
 /* A vector is a matrix of one row (left) or one column (right) whose axis the result drops. */
@@ -75,9 +76,9 @@ static tssa_status *broadcast_batches(struct matmul *mm)
 
 struct batches {
     const struct matmul *mm;
-    struct device_context *context;
     tssa_dtype dtype;
     struct gemm gemm; /* of the first batch */
+    const struct gemm_loop *loop;
 };
 
 static struct gemm gemm_of_batch(const struct batches *batches, int64_t i)
@@ -102,16 +103,29 @@ static void run_batches(void *context, int64_t begin, int64_t end)
     const struct batches *batches = context;
     for (int64_t i = begin; i < end; i++) {
         struct gemm gemm = gemm_of_batch(batches, i);
-        gemm_on_this_thread(batches->context, batches->dtype, &gemm);
+        gemm_loop_run(batches->loop, &gemm);
     }
 }
 
-static tssa_status *matmul_batches(struct kernel_args *args, struct device_context *context,
+/* Products that are not worth all threads: each is one thread's. */
+static tssa_status *run_small_batches(struct kernel_args *args, struct library_cache *library,
+                                      struct batches *batches, int64_t work)
+{
+    struct gemm_loop loop;
+    int64_t grain = BATCH_GRAIN / (work > 0 ? work : 1);
+    TRY(gemm_loop_open(args, library, batches->dtype, &batches->gemm, &loop));
+    batches->loop = &loop;
+    team_for(args->env->team, batches->mm->batches, grain > 0 ? grain : 1, run_batches, batches);
+    batches->loop = NULL;
+    gemm_loop_close(&loop);
+    return NULL;
+}
+
+static tssa_status *matmul_batches(struct kernel_args *args, struct library_cache *library,
                                    const struct matmul *mm, const struct tensor *a,
                                    const struct tensor *b, void *out)
 {
     struct batches batches = {.mm = mm,
-                              .context = context,
                               .dtype = a->dtype,
                               .gemm = {.m = mm->a_dims[mm->a_rank - 2],
                                        .k = mm->a_dims[mm->a_rank - 1],
@@ -123,29 +137,40 @@ static tssa_status *matmul_batches(struct kernel_args *args, struct device_conte
                                        .c = out}};
     batches.gemm.a_row = batches.gemm.k;
     batches.gemm.b_row = batches.gemm.n;
+    if (mm->batches == 1)
+        return gemm_compute(args, library, a->dtype, &batches.gemm);
     int64_t work = gemm_work(&batches.gemm);
-    if (mm->batches > 1 && work < SMALL_WORK && gemm_has_loop(a->dtype)) {
-        int64_t grain = BATCH_GRAIN / (work > 0 ? work : 1);
-        team_for(args->env->team, mm->batches, grain > 0 ? grain : 1, run_batches, &batches);
-        return NULL;
-    }
+    if (work < SMALL_WORK && gemm_has_loop(a->dtype))
+        return run_small_batches(args, library, &batches, work);
     for (int64_t i = 0; i < mm->batches; i++) {
         struct gemm gemm = gemm_of_batch(&batches, i);
-        TRY(gemm_compute(args, context, a->dtype, &gemm));
+        TRY(gemm_compute(args, library, a->dtype, &gemm));
     }
     return NULL;
 }
 
 /* One matrix for all batches: the batches of the left operand are just more rows. */
-static bool fold_rows(struct matmul *mm)
+static void fold_rows(struct matmul *mm)
 {
     for (int i = 0; i < mm->batch_rank; i++)
-        if (mm->b_step[i] != 0 && mm->batch[i] != 1)
-            return false;
+        if ((mm->b_step[i] != 0 || mm->a_step[i] == 0) && mm->batch[i] != 1)
+            return;
+    mm->a_dims[mm->a_rank - 2] *= mm->batches;
+    mm->batches = 1;
+    mm->batch_rank = 0;
+}
+
+/* The step from one matrix to the next: of the matrix, or 0; false: now the one, now the other. */
+static bool one_step(const struct matmul *mm, const int64_t *steps, int64_t matrix, int64_t *step)
+{
+    bool none = true, all = true;
     for (int i = 0; i < mm->batch_rank; i++)
-        if (mm->a_step[i] == 0 && mm->batch[i] != 1)
-            return false;
-    return mm->batches > 1;
+        if (mm->batch[i] != 1) {
+            none &= steps[i] == 0;
+            all &= steps[i] != 0;
+        }
+    *step = none ? 0 : matrix;
+    return none || all;
 }
 
 static tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *b,
@@ -161,37 +186,57 @@ static tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *
     return broadcast_batches(mm);
 }
 
+static void shape_of(const struct matmul *mm, const struct tensor *a, const struct tensor *b,
+                     int *rank, int64_t *dims)
+{
+    *rank = mm->batch_rank;
+    memcpy(dims, mm->batch, (size_t)mm->batch_rank * sizeof *dims);
+    if (a->rank > 1)
+        dims[(*rank)++] = mm->a_dims[mm->a_rank - 2];
+    if (b->rank > 1)
+        dims[(*rank)++] = mm->b_dims[mm->b_rank - 1];
+}
+
 tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims)
 {
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
-    *rank = mm.batch_rank;
-    memcpy(dims, mm.batch, (size_t)mm.batch_rank * sizeof *dims);
-    if (a->rank > 1)
-        dims[(*rank)++] = mm.a_dims[mm.a_rank - 2];
-    if (b->rank > 1)
-        dims[(*rank)++] = mm.b_dims[mm.b_rank - 1];
+    shape_of(&mm, a, b, rank, dims);
     return NULL;
 }
 
-tssa_status *matmul_compute(struct kernel_args *args, struct device_context *context,
+tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *library,
                             const struct tensor *a, const struct tensor *b, void *out)
 {
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
-    if (fold_rows(&mm)) {
-        mm.a_dims[mm.a_rank - 2] *= mm.batches;
-        mm.batches = 1;
-        mm.batch_rank = 0;
-    }
-    return matmul_batches(args, context, &mm, a, b, out);
+    fold_rows(&mm);
+    return matmul_batches(args, library, &mm, a, b, out);
+}
+
+tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
+                            struct library_problem *problem, bool *one)
+{
+    struct matmul_problem *matmul = &problem->matmul;
+    struct matmul mm;
+    TRY(matmul_resolve(a, b, &mm));
+    fold_rows(&mm);
+    const int64_t m = mm.a_dims[mm.a_rank - 2], k = mm.a_dims[mm.a_rank - 1],
+                  n = mm.b_dims[mm.b_rank - 1];
+    const struct gemm gemm = {
+        .m = m, .n = n, .k = k, .a_row = k, .a_column = 1, .b_row = n, .b_column = 1};
+    gemm_problem(&gemm, a->dtype, problem);
+    matmul->batch = mm.batches;
+    *one = one_step(&mm, mm.a_step, m * k, &matmul->a_batch) &&
+           one_step(&mm, mm.b_step, k * n, &matmul->b_batch);
+    return NULL;
 }
 
 static tssa_status *run_MatMul(struct kernel_args *args)
 {
-    const struct matmul_state *state = args->state;
     const struct tensor *a, *b;
     struct tensor *out;
+    struct matmul mm;
     int64_t dims[TSSA_MAX_RANK];
     int rank;
     TRY(kernel_tensor(args, 0, &a));
@@ -199,32 +244,67 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     if (a->dtype != b->dtype)
         return ERROR(TSSA_RUNTIME, "the operands are of different types, %s and %s",
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
-    TRY(matmul_shape(a, b, &rank, dims));
+    TRY(matmul_resolve(a, b, &mm));
+    shape_of(&mm, a, b, &rank, dims);
     TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
-    return out ? matmul_compute(args, state->context, a, b, out->data) : NULL;
+    if (!out)
+        return NULL;
+    fold_rows(&mm);
+    return matmul_batches(args, (void *)args->state, &mm, a, b, out->data);
 }
 
-const struct kernel cpu_kernel_MatMul = {.prepare = matmul_prepare, .run = run_MatMul};
+const struct kernel cpu_kernel_MatMul = {
+    .prepare = matmul_prepare, .run = run_MatMul, .release = matmul_release};
 
 /* ---- Gemm ----------------------------------------------------------------------------------------- */
 
 struct gemm_attrs {
-    struct device_context *context;
+    struct library_cache library;
     float alpha, beta;
-    bool trans_a, trans_b;
+    struct gemm_transposed transposed;
 };
+
+struct gemm_transposed gemm_transposed_of(const struct ir_op *op)
+{
+    return (struct gemm_transposed){.a = ir_attr_int(op, "transA", 0) != 0,
+                                    .b = ir_attr_int(op, "transB", 0) != 0};
+}
 
 static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                  const void **state)
 {
     struct gemm_attrs *attrs = ARENA_NEW(setup->arena, struct gemm_attrs);
     TRY_ALLOC(attrs);
-    attrs->context = setup->context;
     attrs->alpha = ir_attr_float(op, "alpha", 1);
     attrs->beta = ir_attr_float(op, "beta", 1);
-    attrs->trans_a = ir_attr_int(op, "transA", 0) != 0;
-    attrs->trans_b = ir_attr_int(op, "transB", 0) != 0;
+    attrs->transposed = gemm_transposed_of(op);
+    library_cache_open(&attrs->library, setup, false);
     *state = attrs;
+    return NULL;
+}
+
+static void gemm_release(const void *state)
+{
+    library_cache_close(&((struct gemm_attrs *)state)->library);
+}
+
+tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
+                     struct gemm_transposed transposed, struct gemm *gemm)
+{
+    if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype)
+        return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
+    *gemm = (struct gemm){.m = a->dims[transposed.a],
+                          .k = a->dims[!transposed.a],
+                          .n = b->dims[!transposed.b],
+                          .a = a->data,
+                          .b = b->data};
+    if (b->dims[transposed.b] != gemm->k)
+        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm->k,
+                     b->dims[transposed.b]);
+    *(transposed.a ? &gemm->a_column : &gemm->a_row) = a->dims[1];
+    *(transposed.a ? &gemm->a_row : &gemm->a_column) = 1;
+    *(transposed.b ? &gemm->b_column : &gemm->b_row) = b->dims[1];
+    *(transposed.b ? &gemm->b_row : &gemm->b_column) = 1;
     return NULL;
 }
 
@@ -281,34 +361,24 @@ static void add_integers(struct tensor *y, const struct tensor *c, int64_t row, 
 
 static tssa_status *run_Gemm(struct kernel_args *args)
 {
-    const struct gemm_attrs *attrs = args->state;
+    struct gemm_attrs *attrs = (void *)args->state; /* what changes is behind the library's lock */
     const struct tensor *a, *b, *c;
+    struct gemm gemm;
     struct tensor *y;
     int64_t row = 0, column = 0;
     TRY(kernel_tensor(args, 0, &a));
     TRY(kernel_tensor(args, 1, &b));
     TRY(kernel_optional_tensor(args, 2, &c));
-    if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype || (c && c->dtype != a->dtype))
+    TRY(gemm_of(a, b, attrs->transposed, &gemm));
+    if (c && c->dtype != a->dtype)
         return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
-    struct gemm gemm = {.m = a->dims[attrs->trans_a],
-                        .k = a->dims[!attrs->trans_a],
-                        .n = b->dims[!attrs->trans_b],
-                        .a = a->data,
-                        .b = b->data};
-    if (b->dims[attrs->trans_b] != gemm.k)
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm.k,
-                     b->dims[attrs->trans_b]);
-    *(attrs->trans_a ? &gemm.a_column : &gemm.a_row) = a->dims[1];
-    *(attrs->trans_a ? &gemm.a_row : &gemm.a_column) = 1;
-    *(attrs->trans_b ? &gemm.b_column : &gemm.b_row) = b->dims[1];
-    *(attrs->trans_b ? &gemm.b_row : &gemm.b_column) = 1;
     if (c)
         TRY(bias_steps(c, gemm.m, gemm.n, &row, &column));
     TRY(kernel_output(args, 0, a->dtype, 2, (const int64_t[]){gemm.m, gemm.n}, &y));
     if (!y)
         return NULL;
     gemm.c = y->data;
-    TRY(gemm_compute(args, attrs->context, a->dtype, &gemm));
+    TRY(gemm_compute(args, &attrs->library, a->dtype, &gemm));
     bool unit = attrs->alpha == 1 && attrs->beta == 1;
     if (unit && !dtype_is_float(y->dtype))
         add_integers(y, c, row, column);
@@ -317,4 +387,5 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     return NULL;
 }
 
-const struct kernel cpu_kernel_Gemm = {.prepare = gemm_prepare, .run = run_Gemm};
+const struct kernel cpu_kernel_Gemm = {
+    .prepare = gemm_prepare, .run = run_Gemm, .release = gemm_release};

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "base/clones.h"
-
+#include "device/cpu/provider.h"
 #include "kernels/cpu/lib/convert.h"
 
 #define COLUMNS 128
 
 /* Below this many multiplications the call into a library costs more than it saves. */
-#define PROVIDER_MIN_WORK 2048
+#define LIBRARY_MIN_WORK 2048
 
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
@@ -159,31 +159,94 @@ int64_t gemm_work(const struct gemm *gemm)
     return i64_mul(gemm->m, gemm->n, &work) && i64_mul(work, gemm->k, &work) ? work : INT64_MAX;
 }
 
-static bool ask_provider(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm,
-                         int threads)
+/* ---- By a library --------------------------------------------------------------------------------- */
+
+void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem)
 {
-    if (dtype != TSSA_FLOAT || gemm_work(gemm) < PROVIDER_MIN_WORK)
-        return false;
-    const struct cpu_engine *engine = cpu_engine(context);
-    return engine && engine->provider->gemm_f32(gemm, threads);
+    problem->kind = LIBRARY_MATMUL;
+    problem->dtype = dtype;
+    problem->threads = 0;
+    problem->matmul = (struct matmul_problem){.batch = 1,
+                                              .m = gemm->m,
+                                              .n = gemm->n,
+                                              .k = gemm->k,
+                                              .a_row = gemm->a_row,
+                                              .a_column = gemm->a_column,
+                                              .b_row = gemm->b_row,
+                                              .b_column = gemm->b_column};
 }
+
+/* False: there is none, or it is not worth it. */
+static bool asks_library(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
+                         int threads, struct library_problem *problem)
+{
+    if (!library || dtype != TSSA_FLOAT || gemm_work(gemm) < LIBRARY_MIN_WORK)
+        return false;
+    gemm_problem(gemm, dtype, problem);
+    problem->threads = cpu_library_threads(library->context, threads);
+    return problem->threads > 0;
+}
+
+static struct library_call call_of(const struct gemm *gemm)
+{
+    return (struct library_call){.operands = {{(void *)gemm->a, 0}, {(void *)gemm->b, 0}},
+                                 .result = {gemm->c, 0}};
+}
+
+static tssa_status *by_library(struct kernel_args *args, struct library_cache *library,
+                               tssa_dtype dtype, const struct gemm *gemm, bool *done)
+{
+    struct library_problem problem;
+    struct library_call call = call_of(gemm);
+    *done = false;
+    if (!asks_library(library, dtype, gemm, args->env->team ? args->env->team->threads : 1,
+                      &problem))
+        return NULL;
+    return library_compute(args, library, &problem, NULL, &call, done);
+}
+
+/* ---- All ------------------------------------------------------------------------------------------ */
 
 bool gemm_has_loop(tssa_dtype dtype)
 {
     return find_rows(dtype) != NULL;
 }
 
-void gemm_on_this_thread(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm)
+tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *library,
+                            tssa_dtype dtype, const struct gemm *gemm, struct gemm_loop *loop)
 {
-    if (gemm->m > 0 && gemm->n > 0 && !ask_provider(context, dtype, gemm, 1))
-        find_rows(dtype)((void *)gemm, 0, gemm->m);
+    struct library_problem problem;
+    loop->dtype = dtype;
+    loop->library = library;
+    loop->made = NULL;
+    if (!asks_library(library, dtype, gemm, 1, &problem))
+        return NULL;
+    return library_take(args, library, &problem, NULL, &loop->own, &loop->made);
 }
 
-tssa_status *gemm_compute(struct kernel_args *args, struct device_context *context,
-                          tssa_dtype dtype, const struct gemm *gemm)
+void gemm_loop_close(struct gemm_loop *loop)
 {
-    if (gemm->m == 0 || gemm->n == 0 ||
-        ask_provider(context, dtype, gemm, args->env->team ? args->env->team->threads : 1))
+    if (loop->made)
+        library_give(loop->library, &loop->own, loop->made);
+}
+
+void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm)
+{
+    const struct library_primitive *primitive = loop->made ? loop->made->primitive : NULL;
+    struct library_call call = call_of(gemm);
+    if (gemm->m > 0 && gemm->n > 0 &&
+        !(primitive && !primitive->scratch_bytes && primitive->table->run(primitive, NULL, &call)))
+        find_rows(loop->dtype)((void *)gemm, 0, gemm->m);
+}
+
+tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
+                          const struct gemm *gemm)
+{
+    bool done;
+    if (gemm->m == 0 || gemm->n == 0)
+        return NULL;
+    TRY(by_library(args, library, dtype, gemm, &done));
+    if (done)
         return NULL;
     team_body rows = find_rows(dtype);
     if (rows)

@@ -3,26 +3,57 @@
 #ifndef TSSA_KERNELS_CPU_LIB_GEMM_H
 #define TSSA_KERNELS_CPU_LIB_GEMM_H
 
-#include "device/cpu/provider.h"
-#include "device/device.h"
+#include "device/library_cache.h"
+
+/* c[m][n] = a[m][k] * b[k][n]; strides in elements; c is dense, row-major. */
+struct gemm {
+    int64_t m, n, k;
+    const void *a, *b;
+    int64_t a_row, a_column, b_row, b_column;
+    void *c;
+};
 
 /*
  * Computes `gemm` on elements of `dtype`. Floats sum in double and round once (float32 through the
- * provider where there is one: then in float); integers wrap.
+ * library where there is one: then in float); integers wrap. `library` NULL: without.
  */
-tssa_status *gemm_compute(struct kernel_args *args, struct device_context *context,
-                          tssa_dtype dtype, const struct gemm *gemm);
+tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
+                          const struct gemm *gemm);
+
+/*
+ * The same for loops over many products of one shape that are parallel themselves, each on one thread and
+ * without memory: of types that gemm_has_loop.
+ */
+struct gemm_loop {
+    tssa_dtype dtype;
+    struct library_cache *library;
+    struct library_made own, *made; /* `made` NULL: without the library */
+};
+bool gemm_has_loop(tssa_dtype dtype);
+tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *library,
+                            tssa_dtype dtype, const struct gemm *gemm, struct gemm_loop *loop);
+void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm);
+void gemm_loop_close(struct gemm_loop *loop);
 
 /* How many multiplications; INT64_MAX where they cannot be counted. */
 int64_t gemm_work(const struct gemm *gemm);
-/* The same as gemm_compute, for loops over many products, which are parallel themselves: of types that
- * gemm_has_loop, which need no memory. */
-bool gemm_has_loop(tssa_dtype dtype);
-void gemm_on_this_thread(struct device_context *context, tssa_dtype dtype, const struct gemm *gemm);
+
+/* As a problem of a library, for no host's threads. */
+void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem);
+/* MatMul's operands as one; *one is false where their leading axes are more than one axis of matrices. */
+tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
+                            struct library_problem *problem, bool *one);
+/* Gemm's matrices, which are checked. */
+struct gemm_transposed {
+    bool a, b;
+};
+struct gemm_transposed gemm_transposed_of(const struct ir_op *op);
+tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
+                     struct gemm_transposed transposed, struct gemm *gemm);
 
 /* numpy's matmul, with broadcasting of the leading axes: the result's shape, and its elements. */
 tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
-tssa_status *matmul_compute(struct kernel_args *args, struct device_context *context,
+tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *library,
                             const struct tensor *a, const struct tensor *b, void *out);
 
 #endif

@@ -31,28 +31,12 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     return kernel->run && !op->opaque ? kernel : NULL;
 }
 
-static bool asks_provider(const struct ir_op *op)
-{
-    return op->n_results > 0 && op->results[0].type->dtype == TSSA_FLOAT &&
-           (ir_op_is(op, IR_OP_Conv) || ir_op_is(op, IR_OP_MatMul) || ir_op_is(op, IR_OP_Gemm) ||
-            ir_op_is(op, IR_OP_Einsum));
-}
-
-static bool has_provider(void)
-{
-    return cpu_provider_open() != NULL;
-}
-
 const struct device cpu_device = {
     .name = "cpu",
     .is_host = true,
     .alignment = TENSOR_ALIGNMENT,
     .find_kernel = find_kernel,
-    .library_plugin = CPU_PROVIDER_PLUGIN,
-    .library_missed = "convolutions and matrix products run on built-in kernels, which are several "
-                      "times slower",
-    .asks_library = asks_provider,
-    .has_library = has_provider,
+    .library = &cpu_library,
     .close = cpu_engine_close,
     .stream_open = cpu_stream_open,
     .stream_close = cpu_stream_close,

@@ -46,3 +46,32 @@ void cpu_engine_close(struct device_context *context)
     if (engine && engine != &no_engine)
         engine->provider->close(engine);
 }
+
+/* ---- The library ---------------------------------------------------------------------------------- */
+
+int cpu_library_threads(struct device_context *context, int threads)
+{
+    const struct cpu_engine *engine = context->device->library ? cpu_engine(context) : NULL;
+    return engine ? engine->provider->threads(threads) : 0;
+}
+
+static bool is_there(void)
+{
+    return cpu_provider_open() != NULL;
+}
+
+static struct library_primitive *make(struct device_context *context,
+                                      const struct library_problem *problem)
+{
+    struct cpu_engine *engine = cpu_engine(context);
+    return engine ? engine->provider->make(engine, problem) : NULL;
+}
+
+const struct device_library cpu_library = {
+    .plugin = CPU_PROVIDER_PLUGIN,
+    .missed =
+        "convolutions and matrix products run on built-in kernels, which are several times slower",
+    .is_there = is_there,
+    .types = DTYPE_BIT(TSSA_FLOAT),
+    .make = make,
+};

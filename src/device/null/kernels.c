@@ -4,11 +4,12 @@
  * them is counted. Where only data could tell a size, it is as large as its bound, or, where it has none, as
  * the largest operand has elements.
  *
- * A view is nothing. A contraction is a call of a library, all else a launch, what is fused one for all of it. Bytes are those of operands
- * in the device's memory, read, and of results, written; of what reads or changes a region, those of the region;
- * a result that cannot be changed in place costs a launch more, which copies it.
+ * A view is nothing. What asks a library (device/library.def) is a call of it, all else a launch, what is fused
+ * one for all of it. Bytes are those of operands in the device's memory, read, and of results, written; of what
+ * reads or changes a region, those of the region; a result that cannot be changed in place costs a launch more, which copies it.
  */
 #include "device/devices.h"
+#include "device/null/library.h"
 #include "device/null/memory.h"
 #include "ir/cost.h"
 
@@ -86,7 +87,8 @@ static tssa_status *count_results(struct kernel_args *args, bool region, uint64_
     return NULL;
 }
 
-static tssa_status *count_op(struct kernel_args *args, uint64_t *calls)
+/* What is read and written. */
+static tssa_status *count_bytes(struct kernel_args *args)
 {
     const bool region = cost_moves_region(args->op);
     uint64_t bytes = 0;
@@ -95,18 +97,24 @@ static tssa_status *count_op(struct kernel_args *args, uint64_t *calls)
             bytes += operand_bytes(args, i);
     TRY(count_results(args, region, &bytes));
     args->env->stream->counts.bytes += bytes;
-    ++*calls;
     return NULL;
 }
 
 static tssa_status *run_launch(struct kernel_args *args)
 {
-    return count_op(args, &args->env->stream->counts.launches);
+    args->env->stream->counts.launches++;
+    return count_bytes(args);
 }
 
+/* The library counts its calls itself. */
 static tssa_status *run_library(struct kernel_args *args)
 {
-    return count_op(args, &args->env->stream->counts.library_calls);
+    bool done;
+    TRY(count_bytes(args));
+    TRY(null_library_run(args, &done));
+    if (!done)
+        args->env->stream->counts.launches++;
+    return NULL;
 }
 
 static tssa_status *run_view(struct kernel_args *args)
@@ -157,14 +165,12 @@ static bool suits(const struct ir_type *type)
            type->dtype != TSSA_STRING;
 }
 
-static bool asks_library(const struct ir_op *op)
-{
-    return op->info->cls == IR_CLASS_CONTRACTION;
-}
-
 static const struct kernel *find_kernel(const struct ir_op *op)
 {
-    static const struct kernel launch = {.run = run_launch}, library = {.run = run_library},
+    static const struct kernel launch = {.run = run_launch},
+                               library = {.prepare = null_library_prepare,
+                                          .run = run_library,
+                                          .release = null_library_release},
                                view = {.run = run_view}, update = {.run = run_update};
     const bool fused = ir_op_is(op, IR_OP_fuse);
     if (op->opaque || (op->n_blocks && !fused) || op->info->cls == IR_CLASS_SEQUENCE ||
@@ -180,12 +186,7 @@ static const struct kernel *find_kernel(const struct ir_op *op)
         return &view;
     if (op->info->flags & IR_UPDATE)
         return &update;
-    return asks_library(op) ? &library : &launch;
-}
-
-static bool has_library(void)
-{
-    return true;
+    return library_asks(&null_device, op) ? &library : &launch;
 }
 
 static void close(struct device_context *context)
@@ -199,8 +200,7 @@ const struct device null_device = {
     .endless_trips = ENDLESS_TRIPS,
     .alignment = 256, /* as a GPU's */
     .find_kernel = find_kernel,
-    .asks_library = asks_library,
-    .has_library = has_library,
+    .library = &null_library,
     .close = close,
     .stream_open = null_stream_open,
     .stream_close = null_stream_close,

@@ -21,7 +21,7 @@ struct unit {
 };
 
 struct primitive {
-    struct conv_primitive base;
+    struct library_primitive base;
     const struct onednn_engine *engine;
     int threads;
     bool biased;
@@ -62,13 +62,13 @@ static const struct choice {
 /* A matrix product for so many columns is worth it. */
 #define MANY_PIXELS 128
 
-static bool is_depthwise(const struct conv *c)
+static bool is_depthwise(const struct conv_problem *c)
 {
     return c->groups > 1 && c->groups == c->in_channels && c->groups == c->out_channels;
 }
 
 /* A matrix product in each group. */
-static bool is_pointwise(const struct conv *c)
+static bool is_pointwise(const struct conv_problem *c)
 {
     bool pointwise = true;
     for (int i = 0; i < c->rank; i++)
@@ -77,7 +77,7 @@ static bool is_pointwise(const struct conv *c)
 }
 
 /* What is tried before the others: where images can stay as they are, or are too small for full blocks. */
-static size_t first_choice(const struct conv *c)
+static size_t first_choice(const struct conv_problem *c)
 {
     int64_t pixels = 1;
     for (int i = 0; i < c->rank; i++)
@@ -88,7 +88,7 @@ static size_t first_choice(const struct conv *c)
 }
 
 /* Blocks that are full, and each in one group. */
-static bool fits(const struct conv *c, const struct choice *choice)
+static bool fits(const struct conv_problem *c, const struct choice *choice)
 {
     int64_t groups = is_depthwise(c) ? 1 : c->groups;
     if (choice->src == PLAIN && choice->dst != PLAIN &&
@@ -101,12 +101,13 @@ static bool fits(const struct conv *c, const struct choice *choice)
 /* ---- Descriptions --------------------------------------------------------------------------------- */
 
 /* One spatial axis is the second of two: oneDNN has fast code for those only. */
-static int spatial_rank(const struct conv *c)
+static int spatial_rank(const struct conv_problem *c)
 {
     return c->rank == 1 ? 2 : (int)c->rank;
 }
 
-static void spatial(const struct conv *c, const int64_t *sizes, int64_t missing, dnnl_dim_t *dims)
+static void spatial(const struct conv_problem *c, const int64_t *sizes, int64_t missing,
+                    dnnl_dim_t *dims)
 {
     int n = 0;
     if (c->rank == 1)
@@ -115,7 +116,7 @@ static void spatial(const struct conv *c, const int64_t *sizes, int64_t missing,
         dims[n++] = sizes[i];
 }
 
-static bool image_desc(const struct conv *c, int64_t channels, const int64_t *sizes,
+static bool image_desc(const struct conv_problem *c, int64_t channels, const int64_t *sizes,
                        enum layout layout, dnnl_memory_desc_t *desc)
 {
     dnnl_dims_t dims = {c->batch, channels};
@@ -124,7 +125,7 @@ static bool image_desc(const struct conv *c, int64_t channels, const int64_t *si
     return desc_make(desc, n, dims, tags[layout][n]);
 }
 
-static bool weights_desc(const struct conv *c, bool any, dnnl_memory_desc_t *desc)
+static bool weights_desc(const struct conv_problem *c, bool any, dnnl_memory_desc_t *desc)
 {
     static const dnnl_format_tag_t plain[SPACE + 1] = {
         [4] = dnnl_abcd, [5] = dnnl_abcde, [6] = dnnl_abcdef};
@@ -139,7 +140,7 @@ static bool weights_desc(const struct conv *c, bool any, dnnl_memory_desc_t *des
     return desc_make(desc, n, dims, any ? dnnl_format_tag_any : plain[n]);
 }
 
-static bool describe(const struct conv *c, const struct choice *choice, bool any_weights,
+static bool describe(const struct conv_problem *c, const struct choice *choice, bool any_weights,
                      dnnl_memory_desc_t *descs)
 {
     const dnnl_dims_t channels = {c->out_channels};
@@ -155,8 +156,9 @@ static void drop_descs(dnnl_memory_desc_t *descs)
         desc_drop(&descs[i]);
 }
 
-static dnnl_primitive_desc_t create(const struct onednn_engine *engine, const struct conv *c,
-                                    const dnnl_memory_desc_t *descs, dnnl_primitive_attr_t attr)
+static dnnl_primitive_desc_t create(const struct onednn_engine *engine,
+                                    const struct conv_problem *c, const dnnl_memory_desc_t *descs,
+                                    dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_t made = NULL;
     dnnl_dims_t strides, dilations, begin, end;
@@ -192,13 +194,14 @@ static const char *name_of(dnnl_primitive_desc_t desc)
 }
 
 /* Of one channel or few in each group, matrix products take ten times as long, but are better than nothing. */
-static bool is_slow(const struct conv *c, const char *name)
+static bool is_slow(const struct conv_problem *c, const char *name)
 {
     return c->groups > 1 && !is_pointwise(c) && strstr(name, "gemm") != NULL;
 }
 
-static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine, const struct conv *c,
-                                        const struct choice *choice, dnnl_primitive_attr_t attr)
+static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine,
+                                        const struct conv_problem *c, const struct choice *choice,
+                                        dnnl_primitive_attr_t attr)
 {
     dnnl_memory_desc_t descs[OPERANDS];
     dnnl_primitive_desc_t made = NULL;
@@ -213,8 +216,8 @@ static dnnl_primitive_desc_t try_choice(const struct onednn_engine *engine, cons
     return made;
 }
 
-static dnnl_primitive_desc_t choose(const struct onednn_engine *engine, const struct conv *c,
-                                    dnnl_primitive_attr_t attr)
+static dnnl_primitive_desc_t choose(const struct onednn_engine *engine,
+                                    const struct conv_problem *c, dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_t slow = NULL,
                           made = try_choice(engine, c, &choices[first_choice(c)], attr);
@@ -235,7 +238,7 @@ static dnnl_primitive_desc_t choose(const struct onednn_engine *engine, const st
 
 static size_t aligned(size_t size)
 {
-    return (size + PROVIDER_ALIGNMENT - 1) / PROVIDER_ALIGNMENT * PROVIDER_ALIGNMENT;
+    return (size + LIBRARY_ALIGNMENT - 1) / LIBRARY_ALIGNMENT * LIBRARY_ALIGNMENT;
 }
 
 /* Takes the description. */
@@ -291,7 +294,7 @@ static void lay_out(struct primitive *p)
         p->base.packed_bytes = dnnl_memory_desc_get_size(DESC(p->used[WEIGHTS]));
 }
 
-static bool make(struct primitive *p, const struct conv *c, dnnl_primitive_attr_t attr)
+static bool make(struct primitive *p, const struct conv_problem *c, dnnl_primitive_attr_t attr)
 {
     dnnl_primitive_desc_t desc = choose(p->engine, c, attr);
     if (!desc)
@@ -308,9 +311,9 @@ static bool make(struct primitive *p, const struct conv *c, dnnl_primitive_attr_
     return true;
 }
 
-void onednn_conv_release(struct conv_primitive *conv)
+static void release(struct library_primitive *base)
 {
-    struct primitive *p = (struct primitive *)conv;
+    struct primitive *p = (struct primitive *)base;
     dnnl_primitive_destroy(p->conv.primitive);
     desc_drop(&p->conv.scratchpad);
     for (int i = 0; i < OPERANDS; i++) {
@@ -322,35 +325,17 @@ void onednn_conv_release(struct conv_primitive *conv)
     free(p);
 }
 
-struct conv_primitive *onednn_conv_make(struct cpu_engine *engine, const struct conv *conv)
-{
-    dnnl_primitive_attr_t attr = NULL;
-    struct primitive *p = calloc(1, sizeof *p);
-    if (!p)
-        return NULL;
-    p->engine = (const struct onednn_engine *)engine;
-    p->threads = (int)conv->threads;
-    p->biased = conv->biased;
-    struct onednn_setting before = onednn_enter(p->threads);
-    bool made =
-        conv->rank >= 1 && conv->rank <= CONV_MAX_RANK &&
-        dnnl_primitive_attr_create(&attr) == dnnl_success &&
-        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
-        make(p, conv, attr);
-    dnnl_primitive_attr_destroy(attr);
-    onednn_leave(before);
-    if (made)
-        return &p->base;
-    onednn_conv_release(&p->base);
-    return NULL;
-}
-
 /* ---- Running -------------------------------------------------------------------------------------- */
 
-bool onednn_conv_same_packing(const struct conv_primitive *a, const struct conv_primitive *b)
+static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
     return dnnl_memory_desc_equal(DESC(((const struct primitive *)a)->used[WEIGHTS]),
                                   DESC(((const struct primitive *)b)->used[WEIGHTS]));
+}
+
+static void *at(struct device_place place)
+{
+    return (char *)place.memory + place.offset;
 }
 
 /* An argument whose memory is at `data`. */
@@ -386,36 +371,72 @@ static bool reorder(const struct primitive *p, enum operand operand, const void 
     return execute(p, &p->reorders[operand], bound, 2, args, scratch);
 }
 
-static bool convolve(const struct primitive *p, const struct conv_data *data)
+static bool convolve(const struct primitive *p, const struct library_call *call)
 {
     dnnl_exec_arg_t args[MOST_ARGS] = {{0}};
-    char *scratch = data->scratch;
+    char *scratch = at(call->scratch), *result = at(call->result);
     const bool moves_x = p->reorders[SRC].primitive, moves_y = p->reorders[DST].primitive;
-    void *own_x = scratch + p->at[SRC], *y = moves_y ? scratch + p->at[DST] : data->y;
-    if (moves_x && !reorder(p, SRC, data->x, own_x, scratch))
+    void *x = at(call->operands[SRC]), *own_x = scratch + p->at[SRC],
+         *y = moves_y ? scratch + p->at[DST] : result;
+    if (moves_x && !reorder(p, SRC, x, own_x, scratch))
         return false;
-    bool bound = bind(p, DNNL_ARG_SRC, DESC(p->used[SRC]), moves_x ? own_x : data->x, &args[0]) &&
-                 bind(p, DNNL_ARG_WEIGHTS, DESC(p->used[WEIGHTS]), data->weights, &args[1]) &&
-                 bind(p, DNNL_ARG_DST, DESC(p->used[DST]), y, &args[2]) &&
-                 (!p->biased || bind(p, DNNL_ARG_BIAS, DESC(p->used[BIAS]), data->bias, &args[3]));
+    bool bound =
+        bind(p, DNNL_ARG_SRC, DESC(p->used[SRC]), moves_x ? own_x : x, &args[0]) &&
+        bind(p, DNNL_ARG_WEIGHTS, DESC(p->used[WEIGHTS]), at(call->operands[WEIGHTS]), &args[1]) &&
+        bind(p, DNNL_ARG_DST, DESC(p->used[DST]), y, &args[2]) &&
+        (!p->biased ||
+         bind(p, DNNL_ARG_BIAS, DESC(p->used[BIAS]), at(call->operands[BIAS]), &args[3]));
     return execute(p, &p->conv, bound, p->biased ? 4 : 3, args, scratch) &&
-           (!moves_y || reorder(p, DST, y, data->y, scratch));
+           (!moves_y || reorder(p, DST, y, result, scratch));
 }
 
-bool onednn_conv_pack(const struct conv_primitive *conv, const void *w, void *packed, void *scratch)
+static bool pack(const struct library_primitive *base, const void *weights, void *packed,
+                 void *scratch)
 {
-    const struct primitive *p = (const struct primitive *)conv;
+    const struct primitive *p = (const struct primitive *)base;
     struct onednn_setting before = onednn_enter(p->threads);
-    bool done = reorder(p, WEIGHTS, w, packed, scratch);
+    bool done = reorder(p, WEIGHTS, weights, packed, scratch);
     onednn_leave(before);
     return done;
 }
 
-bool onednn_conv_run(const struct conv_primitive *conv, const struct conv_data *data)
+static bool run(const struct library_primitive *base, struct device_stream *stream,
+                const struct library_call *call)
 {
-    const struct primitive *p = (const struct primitive *)conv;
+    const struct primitive *p = (const struct primitive *)base;
     struct onednn_setting before = onednn_enter(p->threads);
-    bool done = convolve(p, data);
+    bool done = convolve(p, call);
+    (void)stream;
     onednn_leave(before);
     return done;
+}
+
+/* ---- A primitive ---------------------------------------------------------------------------------- */
+
+struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
+                                           const struct library_problem *problem)
+{
+    static const struct primitive_table table = {
+        .same_packing = same_packing, .pack = pack, .run = run, .release = release};
+    const struct conv_problem *conv = &problem->conv;
+    dnnl_primitive_attr_t attr = NULL;
+    struct primitive *p = calloc(1, sizeof *p);
+    if (!p)
+        return NULL;
+    p->base.table = &table;
+    p->engine = (const struct onednn_engine *)engine;
+    p->threads = (int)problem->threads;
+    p->biased = conv->biased;
+    struct onednn_setting before = onednn_enter(p->threads);
+    bool made =
+        conv->rank >= 1 && conv->rank <= CONV_MAX_RANK &&
+        dnnl_primitive_attr_create(&attr) == dnnl_success &&
+        dnnl_primitive_attr_set_scratchpad_mode(attr, dnnl_scratchpad_mode_user) == dnnl_success &&
+        make(p, conv, attr);
+    dnnl_primitive_attr_destroy(attr);
+    onednn_leave(before);
+    if (made)
+        return &p->base;
+    release(&p->base);
+    return NULL;
 }

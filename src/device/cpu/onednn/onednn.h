@@ -19,18 +19,14 @@ struct onednn_setting {
     int threads, dynamic;
 };
 
-/* Bracket every call that computes: sets the number of threads, and the old settings again. */
+/* Bracket every call that computes: sets the number of threads, which is a problem's, and the old
+ * settings again. */
 struct onednn_setting onednn_enter(int threads);
 void onednn_leave(struct onednn_setting before);
 
-bool onednn_gemm_f32(const struct gemm *gemm, int threads);
-
-struct conv_primitive *onednn_conv_make(struct cpu_engine *engine, const struct conv *conv);
-bool onednn_conv_same_packing(const struct conv_primitive *a, const struct conv_primitive *b);
-bool onednn_conv_pack(const struct conv_primitive *conv, const void *w, void *packed,
-                      void *scratch);
-bool onednn_conv_run(const struct conv_primitive *conv, const struct conv_data *data);
-void onednn_conv_release(struct conv_primitive *conv);
+struct library_primitive *onednn_make_matmul(const struct library_problem *problem);
+struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
+                                           const struct library_problem *problem);
 
 /* ---- Memory descriptions: values in oneDNN 2, handles in 3 ----------------------------------------- */
 

@@ -5,23 +5,23 @@
 #include <omp.h>
 #include <stdlib.h>
 
+/*
+ * oneDNN divides its work among as many threads as OpenMP promises, and leaves parts of the result out
+ * when a parallel region gets fewer. So no more are asked for than there will be: one inside of another
+ * region, no more than OMP_THREAD_LIMIT, and OpenMP may not choose for itself.
+ */
 static int onednn_threads(int threads)
 {
     int limit = omp_in_parallel() ? 1 : omp_get_thread_limit();
     return threads < limit ? threads : limit;
 }
 
-/*
- * oneDNN divides its work among as many threads as OpenMP promises, and leaves parts of the result out
- * when a parallel region gets fewer. So no more are asked for than there will be: one inside of another
- * region, no more than OMP_THREAD_LIMIT, and OpenMP may not choose for itself. These are settings of the
- * calling thread alone.
- */
+/* Settings of the calling thread alone. */
 struct onednn_setting onednn_enter(int threads)
 {
     struct onednn_setting before = {omp_get_max_threads(), omp_get_dynamic()};
     omp_set_dynamic(0);
-    omp_set_num_threads(onednn_threads(threads));
+    omp_set_num_threads(threads);
     return before;
 }
 
@@ -44,7 +44,7 @@ static struct cpu_engine *onednn_open(void)
     struct onednn_engine *engine = calloc(1, sizeof *engine);
     if (!engine)
         return NULL;
-    engine->base.provider = tssa_plugin_provider_2();
+    engine->base.provider = tssa_plugin_provider_3();
     if (dnnl_engine_create(&engine->engine, dnnl_cpu, 0) == dnnl_success &&
         dnnl_stream_create(&engine->stream, engine->engine, dnnl_stream_default_flags) ==
             dnnl_success)
@@ -53,18 +53,22 @@ static struct cpu_engine *onednn_open(void)
     return NULL;
 }
 
-const struct cpu_provider *tssa_plugin_provider_2(void)
+static struct library_primitive *onednn_make(struct cpu_engine *engine,
+                                             const struct library_problem *problem)
+{
+    if (problem->dtype != TSSA_FLOAT)
+        return NULL;
+    return problem->kind == LIBRARY_CONV ? onednn_make_conv(engine, problem)
+                                         : onednn_make_matmul(problem);
+}
+
+const struct cpu_provider *tssa_plugin_provider_3(void)
 {
     static const struct cpu_provider provider = {
         .open = onednn_open,
         .close = onednn_close,
         .threads = onednn_threads,
-        .gemm_f32 = onednn_gemm_f32,
-        .conv_make = onednn_conv_make,
-        .conv_same_packing = onednn_conv_same_packing,
-        .conv_pack = onednn_conv_pack,
-        .conv_run = onednn_conv_run,
-        .conv_release = onednn_conv_release,
+        .make = onednn_make,
     };
     return &provider;
 }

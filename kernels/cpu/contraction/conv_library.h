@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Convolutions as problems of a library, and their computation by the CPU's. */
+#ifndef TSSA_KERNELS_CPU_CONTRACTION_CONV_LIBRARY_H
+#define TSSA_KERNELS_CPU_CONTRACTION_CONV_LIBRARY_H
+
+#include "device/library_cache.h"
+#include "kernels/cpu/contraction/conv.h"
+
+/* A resolved job of this type, for no host's threads; false: it has too many axes. */
+bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_problem *problem);
+
+/*
+ * The job's x and bias are float32, and so is y, dense; w may be of any float type. *done stays false where
+ * there is no library, it declines, or it is not worth it.
+ */
+tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
+                          const struct conv_job *job, float *y, bool *done);
+
+#endif

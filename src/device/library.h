@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a device's library (oneDNN, cuBLAS, cuDNN) is for the rest: a problem, which is plain data, is made into a
+ * primitive once, and the primitive is run on operands many times. To make one may compile code. A library may
+ * decline any problem; the kernel that asked then computes without it, within the rounding of float sums.
+ *
+ * Primitives are immutable, and run by many threads at once. Steps keep theirs by problem
+ * (device/library_cache.h).
+ */
+#ifndef TSSA_DEVICE_LIBRARY_H
+#define TSSA_DEVICE_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/dtype.h"
+#include "device/place.h"
+
+struct device;
+struct device_context;
+struct device_stream;
+struct ir_op;
+
+/* ---- Problems ------------------------------------------------------------------------------------- */
+
+enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV };
+
+/*
+ * c[i][m][n] = a[i][m][k] * b[i][k][n] for i < batch; c is dense, row-major. Steps in elements; one of 0 from
+ * batch to batch: the same matrix for all.
+ */
+struct matmul_problem {
+    int64_t batch, m, n, k;
+    int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
+};
+
+#define CONV_MAX_RANK 3
+
+/* y[batch][out_channels][out...] = bias + sum of x * w; everything dense, channels first. */
+struct conv_problem {
+    int64_t rank;                                     /* spatial axes, 1 to CONV_MAX_RANK */
+    int64_t batch, groups, in_channels, out_channels; /* channels of all groups together */
+    int64_t in[CONV_MAX_RANK], out[CONV_MAX_RANK], kernel[CONV_MAX_RANK];
+    int64_t stride[CONV_MAX_RANK], dilation[CONV_MAX_RANK], pad_begin[CONV_MAX_RANK],
+        pad_end[CONV_MAX_RANK];
+    int64_t biased; /* 0 or 1 */
+};
+
+/* Nothing but int64_t: equal problems have equal bytes, of which library_same_problem compares those in use. */
+struct library_problem {
+    int64_t kind;    /* enum library_kind */
+    int64_t dtype;   /* tssa_dtype of operands and result */
+    int64_t threads; /* of the host that compute it; 0 where none do */
+    union {
+        struct matmul_problem matmul;
+        struct conv_problem conv;
+    };
+};
+
+bool library_same_problem(const struct library_problem *a, const struct library_problem *b);
+
+/* ---- Primitives ----------------------------------------------------------------------------------- */
+
+/* Alignment of packed weights and of scratch memory in the host's memory. */
+#define LIBRARY_ALIGNMENT 64
+
+/* A * B: a, b; convolution: x, weights, bias. */
+enum { LIBRARY_WEIGHTS = 1, LIBRARY_OPERANDS = 3 };
+
+struct library_call {
+    struct device_place operands[LIBRARY_OPERANDS]; /* weights packed where that is wanted */
+    struct device_place result, scratch;
+};
+
+struct library_primitive {
+    const struct primitive_table *table;
+    const char *name;    /* the library's, for humans */
+    size_t packed_bytes; /* of the weights in its own layout; 0: it takes them row-major */
+    size_t scratch_bytes;
+};
+
+/* False: it failed, and the result holds nothing of use. */
+struct primitive_table {
+    /* Do both want weights in one layout? As pack, NULL where packed_bytes is always 0. */
+    bool (*same_packing)(const struct library_primitive *a, const struct library_primitive *b);
+    /* Row-major weights of the host into `packed`, with scratch memory as for `run`. */
+    bool (*pack)(const struct library_primitive *primitive, const void *weights, void *packed,
+                 void *scratch);
+    /* `stream`: NULL on the host, where it is done when the call returns. */
+    bool (*run)(const struct library_primitive *primitive, struct device_stream *stream,
+                const struct library_call *call);
+    void (*release)(struct library_primitive *primitive);
+};
+
+/* ---- Libraries ------------------------------------------------------------------------------------ */
+
+struct device_library {
+    /* The plugin that has it and what is missed without; `is_there` opens it. All NULL: it is always there. */
+    const char *plugin, *missed;
+    bool (*is_there)(void);
+    dtype_mask types; /* of results; it may decline others' problems all the same */
+    /* NULL: declined, or out of memory. Thread-safe. */
+    struct library_primitive *(*make)(struct device_context *context,
+                                      const struct library_problem *problem);
+};
+
+/* Whether the op is in the table of what libraries compute (library.def). */
+bool library_computes(const struct ir_op *op);
+/* That, and the device has a library for its type. */
+bool library_asks(const struct device *device, const struct ir_op *op);
+
+#endif

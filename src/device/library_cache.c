@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/library_cache.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+
+void library_cache_open(struct library_cache *cache, const struct kernel_setup *setup,
+                        bool constant)
+{
+    *cache = (struct library_cache){.context = setup->context,
+                                    .tally = setup->tally,
+                                    .constant = constant && setup->context->device->is_host};
+    pthread_mutex_init(&cache->lock, NULL);
+}
+
+/* ---- What was made -------------------------------------------------------------------------------- */
+
+static void drop(struct library_cache *cache, struct library_made *made)
+{
+    const tssa_allocator *allocator = cache->context->allocator;
+    if (made->primitive)
+        made->primitive->table->release(made->primitive);
+    if (made->packed && --made->packed->users == 0) {
+        if (cache->tally)
+            atomic_fetch_sub_explicit(&cache->tally->packed_bytes, made->packed->bytes,
+                                      memory_order_relaxed);
+        allocator_free(allocator, made->packed->data);
+        allocator_free(allocator, made->packed);
+    }
+    made->primitive = NULL;
+    made->packed = NULL;
+    made->used = 0;
+}
+
+void library_cache_close(struct library_cache *cache)
+{
+    if (!cache)
+        return;
+    for (size_t i = 0; cache->made && i < LIBRARY_PROBLEMS; i++)
+        drop(cache, &cache->made[i]);
+    allocator_free(cache->context->allocator, cache->made);
+    pthread_mutex_destroy(&cache->lock);
+}
+
+/* The weights as the primitive wants them, in `packed`. */
+static tssa_status *pack(struct kernel_args *args, const struct library_weights *weights,
+                         const struct library_primitive *primitive, void *packed, void *scratch,
+                         bool *done)
+{
+    struct buffer *wide = NULL;
+    if (!primitive->packed_bytes) {
+        weights->widen(weights->tensor, packed);
+        return NULL;
+    }
+    if (weights->widened_bytes) {
+        TRY(kernel_scratch(args, weights->widened_bytes, &wide));
+        weights->widen(weights->tensor, wide->data);
+    }
+    *done = primitive->table->pack(primitive, wide ? wide->data : weights->tensor->data, packed,
+                                   scratch);
+    buffer_release(wide);
+    return NULL;
+}
+
+/* Weights that the primitive takes row-major, in their type, are used where they are. */
+static size_t packed_bytes(const struct library_weights *weights,
+                           const struct library_primitive *primitive)
+{
+    if (!weights)
+        return 0;
+    return primitive->packed_bytes ? primitive->packed_bytes : weights->widened_bytes;
+}
+
+static bool share_packed(struct library_cache *cache, struct library_made *made)
+{
+    const struct primitive_table *table = made->primitive->table;
+    for (size_t i = 0; i < LIBRARY_PROBLEMS; i++) {
+        const struct library_made *other = &cache->made[i];
+        if (!other->packed || !table->same_packing(other->primitive, made->primitive))
+            continue;
+        made->packed = other->packed;
+        made->packed->users++;
+        return true;
+    }
+    return false;
+}
+
+static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *cache,
+                                const struct library_weights *weights, struct library_made *made)
+{
+    const tssa_allocator *allocator = cache->context->allocator;
+    const size_t bytes = packed_bytes(weights, made->primitive);
+    if (!cache->constant || bytes == 0 || share_packed(cache, made))
+        return NULL;
+    struct buffer *scratch;
+    TRY(kernel_scratch(args, made->primitive->scratch_bytes, &scratch));
+    struct library_packed *packed = allocator_calloc(allocator, 1, sizeof *packed);
+    if (packed)
+        packed->data = allocator_alloc_aligned(allocator, bytes, LIBRARY_ALIGNMENT);
+    bool done = true;
+    tssa_status *status = packed && packed->data ? pack(args, weights, made->primitive,
+                                                        packed->data, scratch->data, &done)
+                                                 : status_out_of_memory();
+    buffer_release(scratch);
+    if (status || !done) {
+        allocator_free(allocator, packed ? packed->data : NULL);
+        allocator_free(allocator, packed);
+        return status;
+    }
+    packed->users = 1;
+    packed->bytes = bytes;
+    made->packed = packed;
+    if (cache->tally)
+        atomic_fetch_add_explicit(&cache->tally->packed_bytes, bytes, memory_order_relaxed);
+    return NULL;
+}
+
+/* ---- Finding -------------------------------------------------------------------------------------- */
+
+/* Counts a run of it, if it is the problem's. */
+static bool enter(struct library_made *made, const struct library_problem *problem)
+{
+    const unsigned runs = atomic_fetch_add_explicit(&made->runs, 1, memory_order_acquire);
+    if (!(runs & LIBRARY_FILLING) && made->used && library_same_problem(&made->problem, problem))
+        return true;
+    atomic_fetch_sub_explicit(&made->runs, 1, memory_order_release);
+    return false;
+}
+
+/* A free entry, else the one that was used longest ago, to be filled; NULL: all are in use. */
+static struct library_made *claim(struct library_cache *cache)
+{
+    struct library_made *oldest = NULL;
+    unsigned none = 0;
+    for (size_t i = 0; i < LIBRARY_PROBLEMS; i++) {
+        struct library_made *made = &cache->made[i];
+        if (made->runs == 0 && (!oldest || made->used < oldest->used))
+            oldest = made;
+    }
+    return oldest && atomic_compare_exchange_strong(&oldest->runs, &none, LIBRARY_FILLING) ? oldest
+                                                                                           : NULL;
+}
+
+static tssa_status *fill(struct kernel_args *args, struct library_cache *cache,
+                         const struct library_problem *problem,
+                         const struct library_weights *weights, struct library_made *made)
+{
+    uint64_t start = clock_monotonic();
+    made->problem = *problem;
+    made->primitive = cache->context->device->library->make(cache->context, problem);
+    tssa_status *status = made->primitive ? keep_packed(args, cache, weights, made) : NULL;
+    if (cache->tally) {
+        atomic_fetch_add_explicit(&cache->tally->primitives, made->primitive != NULL,
+                                  memory_order_relaxed);
+        atomic_fetch_add_explicit(&cache->tally->nanoseconds, clock_monotonic() - start,
+                                  memory_order_relaxed);
+    }
+    if (status)
+        drop(cache, made);
+    return status;
+}
+
+/* Claimed by nobody else: the first run of it is counted. */
+static tssa_status *fill_claimed(struct kernel_args *args, struct library_cache *cache,
+                                 const struct library_problem *problem,
+                                 const struct library_weights *weights, struct library_made *made)
+{
+    drop(cache, made);
+    tssa_status *status = fill(args, cache, problem, weights, made);
+    made->used = status ? 0 : 1;
+    atomic_fetch_sub_explicit(&made->runs, status ? LIBRARY_FILLING : LIBRARY_FILLING - 1,
+                              memory_order_release);
+    return status;
+}
+
+static tssa_status *take_locked(struct kernel_args *args, struct library_cache *cache,
+                                const struct library_problem *problem,
+                                const struct library_weights *weights, struct library_made *own,
+                                struct library_made **result)
+{
+    if (!cache->made) {
+        cache->made =
+            allocator_calloc(cache->context->allocator, LIBRARY_PROBLEMS, sizeof *cache->made);
+        TRY_ALLOC(cache->made);
+    }
+    for (size_t i = 0; i < LIBRARY_PROBLEMS; i++)
+        if (enter(&cache->made[i], problem)) {
+            *result = &cache->made[i];
+            return NULL;
+        }
+    struct library_made *made = claim(cache);
+    *result = made ? made : own;
+    return made ? fill_claimed(args, cache, problem, weights, made)
+                : fill(args, cache, problem, weights, own);
+}
+
+tssa_status *library_take(struct kernel_args *args, struct library_cache *cache,
+                          const struct library_problem *problem,
+                          const struct library_weights *weights, struct library_made *own,
+                          struct library_made **made)
+{
+    struct library_made *latest = atomic_load_explicit(&cache->latest, memory_order_acquire);
+    if (latest && enter(latest, problem)) {
+        *made = latest;
+        return NULL;
+    }
+    pthread_mutex_lock(&cache->lock);
+    latest = atomic_load_explicit(&cache->latest, memory_order_relaxed);
+    own->primitive = NULL;
+    own->packed = NULL;
+    tssa_status *status = take_locked(args, cache, problem, weights, own, made);
+    if (!status && *made != own) {
+        if (latest && latest->used)
+            latest->used = ++cache->clock; /* until now */
+        (*made)->used = ++cache->clock;
+        atomic_store_explicit(&cache->latest, *made, memory_order_release);
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return status;
+}
+
+void library_give(struct library_cache *cache, struct library_made *own, struct library_made *made)
+{
+    if (made != own) {
+        atomic_fetch_sub_explicit(&made->runs, 1, memory_order_release);
+        return;
+    }
+    pthread_mutex_lock(&cache->lock);
+    drop(cache, own);
+    pthread_mutex_unlock(&cache->lock);
+}
+
+/* ---- Running -------------------------------------------------------------------------------------- */
+
+static tssa_status *run_made(struct kernel_args *args, const struct library_weights *weights,
+                             const struct library_made *made, struct library_call *call, bool *done)
+{
+    const struct library_primitive *primitive = made->primitive;
+    const size_t own = made->packed ? 0 : packed_bytes(weights, primitive);
+    struct device_place *place = &call->operands[LIBRARY_WEIGHTS];
+    struct buffer *scratch = NULL;
+    tssa_status *status = NULL;
+    size_t bytes;
+    if (!size_add(primitive->scratch_bytes, own, &bytes))
+        return status_out_of_memory();
+    if (bytes)
+        TRY(kernel_scratch(args, bytes, &scratch));
+    call->scratch = (struct device_place){scratch ? scratch->data : NULL, 0};
+    *done = true;
+    if (made->packed)
+        *place = (struct device_place){made->packed->data, 0};
+    else if (own) { /* in the host's memory, the only one where weights are packed */
+        *place = (struct device_place){scratch->data, primitive->scratch_bytes};
+        status = pack(args, weights, primitive, (char *)scratch->data + primitive->scratch_bytes,
+                      scratch->data, done);
+    }
+    *done = !status && *done && primitive->table->run(primitive, args->env->stream, call);
+    buffer_release(scratch);
+    return status;
+}
+
+tssa_status *library_compute(struct kernel_args *args, struct library_cache *cache,
+                             const struct library_problem *problem,
+                             const struct library_weights *weights, struct library_call *call,
+                             bool *done)
+{
+    struct library_made own, *made;
+    *done = false;
+    TRY(library_take(args, cache, problem, weights, &own, &made));
+    tssa_status *status = made->primitive ? run_made(args, weights, made, call, done) : NULL;
+    library_give(cache, &own, made);
+    return status;
+}

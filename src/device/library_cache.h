@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a step keeps of its device's library: primitives, made at the first use of a problem, and weights that
+ * are constants, packed once. Thread-safe.
+ */
+#ifndef TSSA_DEVICE_LIBRARY_CACHE_H
+#define TSSA_DEVICE_LIBRARY_CACHE_H
+
+#include <pthread.h>
+
+#include "device/device.h"
+#include "device/library.h"
+
+/* Constant weights in the layout of one or more primitives. */
+struct library_packed {
+    uint32_t users; /* primitives */
+    size_t bytes;
+    void *data;
+};
+
+/*
+ * A primitive and the problem that it was made for. Who runs it is counted, and it stays as it is meanwhile; who
+ * fills it does so under the lock, and adds LIBRARY_FILLING when nobody runs it.
+ */
+struct library_made {
+    struct library_problem problem;
+    struct library_primitive *primitive; /* NULL: the library declined */
+    struct library_packed *packed;       /* NULL: packed in each run, or not at all */
+    atomic_uint runs;
+    atomic_uint_least64_t used; /* when last; 0: never, the entry is free */
+};
+#define LIBRARY_FILLING 0x80000000u
+
+/* As many problems are kept; of more, those used last. */
+#define LIBRARY_PROBLEMS 8
+
+struct library_cache {
+    struct device_context *context;
+    struct kernel_tally *tally; /* NULL: nobody asks */
+    bool
+        constant; /* every run has the same weights; on the host alone, whose memory they are packed in */
+    pthread_mutex_t lock;
+    uint64_t clock;
+    struct library_made *made;             /* LIBRARY_PROBLEMS of them; NULL until the first use */
+    _Atomic(struct library_made *) latest; /* one of them, which is tried without the lock */
+};
+
+/* May not be moved afterwards; the context's device has a library. */
+void library_cache_open(struct library_cache *cache, const struct kernel_setup *setup,
+                        bool constant);
+/* NULL is accepted. */
+void library_cache_close(struct library_cache *cache);
+
+/* The weights of a problem that may want them packed. */
+struct library_weights {
+    const struct tensor *tensor;
+    size_t widened_bytes; /* of the weights in the problem's type; 0: they are of that type */
+    /* Into that type. */
+    void (*widen)(const struct tensor *tensor, void *to);
+};
+
+/*
+ * Runs the problem's primitive; the call's scratch memory, and its weights where they are packed, are filled in.
+ * `weights` NULL: they are an operand like the others. *done stays false where the library declines.
+ */
+tssa_status *library_compute(struct kernel_args *args, struct library_cache *cache,
+                             const struct library_problem *problem,
+                             const struct library_weights *weights, struct library_call *call,
+                             bool *done);
+
+/*
+ * For many calls of one primitive: what was made for the problem, kept, or in *own where all that are kept are
+ * in use. primitive NULL: declined. Given back with library_give.
+ */
+tssa_status *library_take(struct kernel_args *args, struct library_cache *cache,
+                          const struct library_problem *problem,
+                          const struct library_weights *weights, struct library_made *own,
+                          struct library_made **made);
+void library_give(struct library_cache *cache, struct library_made *own, struct library_made *made);
+
+#endif

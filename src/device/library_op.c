@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/library_op.h"
+
+#include "kernels/cpu/contraction/conv_library.h"
+
+static enum library_form form_of(const struct ir_op *op)
+{
+    static const enum library_form forms[IR_OP_COUNT] = {
+#define LIBRARY_OP(id, form) [IR_OP_##id] = LIBRARY_##form,
+#include "device/library.def"
+#undef LIBRARY_OP
+    };
+    return forms[op->info->id];
+}
+
+tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded)
+{
+    decoded->form = form_of(op);
+    if (decoded->form == LIBRARY_OP_GEMM)
+        decoded->gemm = gemm_transposed_of(op);
+    return decoded->form == LIBRARY_OP_CONV ? conv_decode(op, &decoded->conv) : NULL;
+}
+
+static tssa_status *problem_of_conv(const struct conv_attrs *attrs, const struct kernel_args *args,
+                                    struct library_problem *problem, bool *one)
+{
+    struct conv_job job = {0};
+    int64_t dims[TSSA_MAX_RANK];
+    TRY(kernel_tensor(args, 0, &job.x));
+    TRY(kernel_tensor(args, 1, &job.w));
+    TRY(kernel_optional_tensor(args, 2, &job.bias));
+    TRY(conv_resolve(attrs, &job, dims));
+    *one = conv_problem(&job, job.x->dtype, problem);
+    return NULL;
+}
+
+tssa_status *library_op_problem(const struct library_op *op, const struct kernel_args *args,
+                                struct library_problem *problem, bool *one)
+{
+    const struct tensor *a, *b;
+    struct gemm gemm;
+    *one = false;
+    if (op->form == LIBRARY_NONE)
+        return NULL;
+    if (op->form == LIBRARY_OP_CONV)
+        return problem_of_conv(&op->conv, args, problem, one);
+    TRY(kernel_tensor(args, 0, &a));
+    TRY(kernel_tensor(args, 1, &b));
+    if (op->form == LIBRARY_OP_MATMUL)
+        return matmul_problem(a, b, problem, one);
+    TRY(gemm_of(a, b, op->gemm, &gemm));
+    gemm_problem(&gemm, a->dtype, problem);
+    *one = true;
+    return NULL;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * An op of library.def as one call of a library, told from its attributes and the shapes of its operands: for
+ * devices whose kernels of such ops are no more than that.
+ */
+#ifndef TSSA_DEVICE_LIBRARY_OP_H
+#define TSSA_DEVICE_LIBRARY_OP_H
+
+#include "device/kernel.h"
+#include "device/library.h"
+#include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/lib/gemm.h"
+
+enum library_form { LIBRARY_NONE, LIBRARY_OP_MATMUL, LIBRARY_OP_GEMM, LIBRARY_OP_CONV };
+
+/* The attributes, decoded once. */
+struct library_op {
+    enum library_form form;
+    union {
+        struct gemm_transposed gemm;
+        struct conv_attrs conv;
+    };
+};
+
+tssa_status *library_op_decode(const struct ir_op *op, struct library_op *decoded);
+
+/* Of a run's operands. *one is false where a call cannot say it: by its form, or its shapes. */
+tssa_status *library_op_problem(const struct library_op *op, const struct kernel_args *args,
+                                struct library_problem *problem, bool *one);
+
+#endif
