@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "kernels/cpu/elementwise/elementwise.h"
 
 /* ---- Functions of one float ------------------------------------------------------------------------ */
 
@@ -240,6 +241,36 @@ static void check_same(const char *what, float a, float b)
     bool same = isnan(b) ? isnan(a) : a == b && !signbit(a) == !signbit(b);
     if (!same)
         fail_msg("%s is %.9g, not %.9g", what, (double)a, (double)b);
+}
+
+/* ---- Parts of long rows ---------------------------------------------------------------------------- */
+
+/*
+ * exp of a long row is computed in parts, of which those without an argument far from 0 take fewer operations:
+ * the bits are those of each element alone, also in place.
+ */
+static void exp_in_parts(void **state)
+{
+    (void)state;
+    enum { N = 5 * 1024 + 17 };
+    static float x[N], y[N], in_place[N];
+    for (int i = 0; i < N; i++)
+        x[i] = (float)(i % 1001 - 500) * 0.17f;
+    x[1024] = 88.5f, x[3 * 1024 - 1] = NAN, x[3 * 1024 + 5] = -INFINITY, x[N - 1] = -103.5f;
+    const struct ew_uniform uniform = {.last = true};
+    const int64_t step[] = {1};
+    for (int k = 0; k < 2; k++) {
+        const ew_loop loop = ew_loops_f32[k ? IR_OP_Sigmoid : IR_OP_Exp];
+        memcpy(in_place, x, sizeof x);
+        loop(&uniform, N, y, 1, (const void *const[]){x}, step);
+        loop(&uniform, N, in_place, 1, (const void *const[]){in_place}, step);
+        for (int i = 0; i < N; i++) {
+            float alone;
+            loop(&uniform, 1, &alone, 1, (const void *const[]){x + i}, step);
+            assert_same(y[i], alone);
+            assert_same(in_place[i], alone);
+        }
+    }
 }
 
 static void special_values(void **state)
@@ -494,10 +525,15 @@ static void narrow_floats_round_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(functions_of_one_float),   cmocka_unit_test(functions_of_one_double),
-        cmocka_unit_test(special_values),           cmocka_unit_test(float_attributes),
-        cmocka_unit_test(shrink_of_integers),       cmocka_unit_test(two_floats),
-        cmocka_unit_test(powers_of_mixed_types),    cmocka_unit_test(powers_that_are_products),
+        cmocka_unit_test(functions_of_one_float),
+        cmocka_unit_test(functions_of_one_double),
+        cmocka_unit_test(exp_in_parts),
+        cmocka_unit_test(special_values),
+        cmocka_unit_test(float_attributes),
+        cmocka_unit_test(shrink_of_integers),
+        cmocka_unit_test(two_floats),
+        cmocka_unit_test(powers_of_mixed_types),
+        cmocka_unit_test(powers_that_are_products),
         cmocka_unit_test(narrow_floats_round_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

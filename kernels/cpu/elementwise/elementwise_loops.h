@@ -59,34 +59,43 @@
 
 /*
  * exp of X or -|X| alone is computed with fewer operations, and the same bits, in parts all of whose elements
- * are near 0.
+ * are near 0. Whether they are is asked on the way, which costs nothing beside the arithmetic, and a part that is
+ * not is computed once more; in place, where its elements would be gone, it is asked before.
  */
 #if defined(T_IS_FLOAT32)
 #define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))
 #define OF_EXP(id) is_of_exp_##id()
 #define EXP_PART 1024
+INLINE uint32_t farther(uint32_t farthest, float x)
+{
+    uint32_t bits = f32_bits(x) & 0x7fffffff;
+    return bits > farthest ? bits : farthest;
+}
 INLINE bool are_near(const float *x, int64_t n)
 {
     uint32_t farthest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = f32_bits(x[i]) & 0x7fffffff;
-        farthest = bits > farthest ? bits : farthest;
-    }
+    for (int64_t i = 0; i < n; i++)
+        farthest = farther(farthest, x[i]);
     return farthest <= F32_EXP_NEAR;
 }
 #define LOOP_OF_EXP(id)                                                                            \
     do {                                                                                           \
         for (int64_t begin = 0, end; begin < n; begin = end) {                                     \
             end = n - begin < EXP_PART ? n : begin + EXP_PART;                                     \
-            if (are_near(x + begin, end - begin)) {                                                \
+            uint32_t farthest = 0;                                                                 \
+            if ((const void *)o != x || are_near(x + begin, end - begin)) {                        \
                 INDEPENDENT                                                                        \
-                for (int64_t i = begin; i < end; i++)                                              \
-                    o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, true);                    \
-            } else {                                                                               \
-                INDEPENDENT                                                                        \
-                for (int64_t i = begin; i < end; i++)                                              \
-                    o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, false);                   \
+                for (int64_t i = begin; i < end; i++) {                                            \
+                    const float a = x[i];                                                          \
+                    farthest = farther(farthest, a);                                               \
+                    o[i] = evaluate_exp_##id(a, 0, 0, uniform, false, true);                       \
+                }                                                                                  \
+                if (farthest <= F32_EXP_NEAR)                                                      \
+                    continue;                                                                      \
             }                                                                                      \
+            INDEPENDENT                                                                            \
+            for (int64_t i = begin; i < end; i++)                                                  \
+                o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, false);                       \
         }                                                                                          \
     } while (0)
 #else
