@@ -74,6 +74,15 @@ struct cost_work cost_work(const struct ir_op *first, const struct ir_op *end,
 /* The same of one element of an element-wise op's result, by its program; 1 of other ops. */
 double cost_element_work(const struct ir_op *op);
 
+/* Bytes of an operand, which is there, that a kernel reads: of what an access reads, its region; none of what it reads
+ * as another operand or for its type alone. */
+double cost_read_bytes(const struct ir_op *op, uint32_t operand, const struct cost_sizes *sizes);
+/* What an op with one result takes in a kernel of its own. */
+struct cost_work cost_kernel(const struct ir_op *op, const struct cost_sizes *sizes);
+/* The same as a session runs it that makes no kernels: nothing is moved for a view, and an assign writes into what it is
+ * given where nobody else reads that (`in_place`). */
+struct cost_work cost_step(const struct ir_op *op, bool in_place, const struct cost_sizes *sizes);
+
 /* Seconds that a machine takes. Orders of magnitude: for comparing. */
 struct cost_machine {
     const char *name;

@@ -3,6 +3,16 @@
 
 #include "ir/clone.h"
 
+bool ir_fuse_reads(const struct ir_op *op, uint32_t operand)
+{
+    return !ir_op_is(op, IR_OP_CastLike) || operand == 0;
+}
+
+bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
+{
+    return ir_op_is(op, IR_OP_access) || (ir_op_is(op, IR_OP_assign) && operand > 0);
+}
+
 struct ir_block *ir_fuse_body(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_fuse) ? ir_op_block(op, IR_FUSE_BODY) : NULL;

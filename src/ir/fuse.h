@@ -25,13 +25,32 @@
 
 struct cost_machine;
 
+/* Classes of ops that kernels are made of. */
+enum ir_fuses {
+    IR_FUSES_ELEMENTWISE = 1,
+    IR_FUSES_RULES =
+        2, /* accesses and assigns: of what is outside of the kernel, but for views of what rows came to */
+    IR_FUSES_ROWS =
+        4, /* what rows are computed of, one by one: reductions, softmax, normalizations (ir/row.h). All
+                           of a kernel have the same rows */
+    IR_FUSES_ALL = 7
+};
+
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
 struct ir_fusion {
-    const struct cost_machine *machine;                /* that they run on: ir/cost.h */
-    uint32_t most_operands;                            /* of a kernel */
-    bool (*takes)(void *user, const struct ir_op *op); /* may the op be in one? NULL: any */
+    uint32_t classes;                   /* enum ir_fuses */
+    const struct cost_machine *machine; /* that they run on: ir/cost.h */
+    uint32_t most_operands;             /* of a kernel */
+    bool (*takes)(void *user,
+                  const struct ir_op *op); /* may the op, of these, be in one? NULL: any */
     void *user;
 };
+
+/* Is more read of the operand than its type? */
+bool ir_fuse_reads(const struct ir_op *op, uint32_t operand);
+/* Does the op need the operand's elements at other places than where it computes its own? The number of a rule, what is
+ * read by one, what is written by one. */
+bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);

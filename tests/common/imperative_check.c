@@ -30,7 +30,8 @@ struct way {
     const struct ir_fusion *fusion;
 };
 
-static const struct ir_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+static const struct ir_fusion kernels = {
+    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8};
 
 static const struct way ways[] = {
     {"conversion", false, TSSA_TARGET_ONNX, {0}, NULL},

@@ -15,11 +15,13 @@
 #include "common/no_error.h"
 #include "common/rewrite_check.h"
 #include "common/test_device.h"
+#include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
 #include "onnx/exporter.h"
+#include "passes/pipeline.h"
 #include "runtime/executor.h"
 
 #define GRAPH(outputs, ops)                                                                        \
@@ -148,6 +150,90 @@ static struct ir_graph *parse(const char *text)
     return graph;
 }
 
+/* ---- Rows ----------------------------------------------------------------------------------------- */
+
+#define ROWS(outputs, ops)                                                                         \
+    "graph @g opset(\"\": 18) ir_version(8) (%x: f32[2, N, 9], %m: f32[N, 64], %g: f32[64], "      \
+    "%h: f32[64], %s: f32[N, 1]) -> (" outputs ") {\n"                                             \
+    "  %last = Constant() {value = i64[1] [-1]}\n  %two = Constant() {value = i64[2] [1, 2]}\n"    \
+    "  %eps = Constant() {value = f32[] 1e-5}\n  %half = Constant() {value = f32[] 0.5}\n" ops     \
+    "  return(" outputs ")\n}\n"
+
+static const char *const rows[] = {
+    ROWS("%score, %label, %keep",
+         "%top = ReduceMax(%x, %last)\n %less = Sub(%x, %top)\n %e = Exp(%less)\n "
+         "%sum = ReduceSum(%e, %last)\n %p = Div(%e, %sum)\n "
+         "%score = ReduceMax(%p, %last) {keepdims = 0}\n "
+         "%label = ArgMax(%p) {axis = -1, keepdims = 0}\n %keep = Greater(%score, %half)\n"),
+    ROWS("%y", "%mean = ReduceMean(%m, %last)\n %d = Sub(%m, %mean)\n %d2 = Mul(%d, %d)\n "
+               "%var = ReduceMean(%d2, %last) {keepdims = 0}\n %vare = Add(%var, %eps)\n "
+               "%sd = Sqrt(%vare)\n %sdu = access(%sd) {rule = [unsqueeze(1)]}\n "
+               "%n = Div(%d, %sdu)\n %ng = Mul(%n, %g)\n %y = Add(%ng, %h)\n"),
+    ROWS("%z, %l", "%s2 = Neg(%s)\n %q = Add(%m, %s2)\n %sm = Softmax(%q) {axis = -1}\n "
+                   "%z = Mul(%sm, %s2)\n %l = LayerNormalization(%z, %g, %h)\n"),
+    ROWS("%v, %c", "%a = Abs(%x)\n %all = ReduceSum(%a, %two)\n %v = Div(%a, %all)\n "
+                   "%t = Tanh(%m)\n %c = CumSum(%t, %last)\n"),
+};
+
+static void rows_have_the_same_bits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_true(rewrite_count(rows[i], "fuse", "= fuse(") >= 1);
+        for (int64_t size = 0; size < 40; size += 13) {
+            const struct rewrite_check check = {
+                .text = rows[i], .passes = "fuse", .size = size, .scalar = 0, .seed = i};
+            assert_true(rewrite_check(&check));
+        }
+    }
+    assert_int_equal(rewrite_count(rows[0], "fuse", "= fuse("), 1);
+    assert_int_equal(rewrite_count(rows[1], "fuse", "= fuse("), 1);
+    assert_int_equal(rewrite_count(rows[2], "fuse", "= fuse("), 1);
+}
+
+/* ---- What is lent --------------------------------------------------------------------------------- */
+
+static bool takes_no_exp(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return !ir_op_is(op, IR_OP_Exp);
+}
+
+/* How many ops are in fuse ops. */
+static size_t count_taken_by(const struct ir_fusion *fusion, const char *text)
+{
+    static const char *const names[] = {"fuse"};
+    const struct pipeline pipeline = {.fusion = fusion};
+    struct ir_graph *graph = parse(text);
+    size_t n = 0;
+    no_error(pipeline_run_passes(graph, names, 1, &pipeline));
+    for (const struct ir_op *op = graph->body->first; op; op = op->next)
+        for (const struct ir_op *inner = ir_fuse_body(op) ? op->blocks[0]->first : NULL; inner;
+             inner = inner->next)
+            n += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+    ir_graph_free(graph);
+    return n;
+}
+
+static void lenders_say_what_they_take(void **state)
+{
+    (void)state;
+    static const char text[] =
+        ROWS("%y", "%e = Exp(%m)\n %f = Neg(%e)\n %r = ReduceSum(%f, %last)\n %n = Div(%f, %r)\n "
+                   "%o = Abs(%n)\n %y = assign(%o, %s) {rule = [slice(1, 0, 2, 1)]}\n");
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8};
+    assert_int_equal(count_taken_by(&fusion, text), 6);
+    fusion.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_ROWS;
+    assert_int_equal(count_taken_by(&fusion, text), 5);
+    fusion.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES;
+    assert_int_equal(count_taken_by(&fusion, text), 5); /* two on each side of the reduction */
+    fusion.classes = IR_FUSES_ALL;
+    fusion.takes = takes_no_exp;
+    assert_int_equal(count_taken_by(&fusion, text), 5);
+    fusion.most_operands = 1;
+    assert_int_equal(count_taken_by(&fusion, text), 0);
+}
+
 static uint32_t count_taken(const struct plan *plan)
 {
     uint32_t taken = 0;
@@ -253,6 +339,8 @@ int main(void)
         cmocka_unit_test(same_plan),
         cmocka_unit_test(file_has_none),
         cmocka_unit_test(isolated),
+        cmocka_unit_test(rows_have_the_same_bits),
+        cmocka_unit_test(lenders_say_what_they_take),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,7 +34,8 @@
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
-static const struct ir_fusion kernels = {.machine = &cost_cpu, .most_operands = 8};
+static const struct ir_fusion kernels = {
+    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8};
 
 static const struct {
     int level; /* 0: fuse alone */

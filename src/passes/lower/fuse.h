@@ -6,7 +6,8 @@
  * one, are broadcast into it. Ops begin as parts of their own and join, in the order of the block, where
  *
  *   - no path leads out of what would be one part and back: parts, and the ops in none, stay without cycles;
- *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is computed there;
+ *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is computed there, or is that
+ *     of the rows which the other one has (ir/row.h): all that needs a row needs the same one then;
  *   - it is not slower by the model of ir/cost.h.
  *
  * What an access reads, what an assign writes into the region, and the numbers in rules come from outside of the part:
@@ -39,8 +40,9 @@ struct fuse_part {
 
 /* What is known of a part as long as it is open. */
 struct fuse_open {
-    const struct ir_op *op;       /* that it was at first */
-    const struct ir_type *like;   /* whose dims are the iteration space */
+    const struct ir_op *op;     /* that it was at first */
+    const struct ir_type *like; /* whose dims are the iteration space */
+    int row; /* so many of its last axes are rows, which are computed as a whole; 0: elements are, one by one */
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
     uint64_t uses;          /* of what it computes, by others */
@@ -93,6 +95,29 @@ tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *bloc
 uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op);
 /* Makes fuse ops of the block's parts, and puts the others around them. */
 tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
+
+/* Is the op of a class that kernels are made of? */
+bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op);
+/* Why the op, a candidate, is in no part; NULL: it may be in one. */
+const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op);
+
+/* Whose dims a part of the op, a candidate, has. */
+const struct ir_type *fuse_space(const struct ir_op *op);
+/* Is the operand a constant that stands for itself in a block: a number, the axes of a reduction? */
+bool fuse_is_inner(const struct ir_op *op, uint32_t operand);
+
+/* How the space of part `b` lies in that of `a`, where there is an op in `a` that reads what `b` computes. */
+enum fuse_fit {
+    FUSE_APART, /* they are not one kernel */
+    FUSE_SAME,  /* one space */
+    FUSE_INTO,  /* `b` is broadcast: what it computes is computed again for each element */
+    FUSE_ROWS,  /* what `b` computes is computed once for each row of `a` */
+    FUSE_OVER /* what `a` computes is computed once for each row of `b`, of what rows have come to */
+};
+enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b);
+/* An access that only changes how many axes of one element there are in a value that has one for each row of the part:
+ * it is computed where the row is. */
+bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);
 
 /* What the blocks of the op capture of its own block, one after the other; NULL behind the last. *at is 0 at first. */
 struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at);

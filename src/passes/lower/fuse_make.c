@@ -128,18 +128,13 @@ struct making {
     struct pass_context *pass;
     struct ir_block *body;
     struct ir_cloner *cloner;
-    VEC(struct ir_value *) operands, params; /* outside and inside; numbers stand for themselves */
-    VEC(struct ir_value *) results;          /* inside */
+    VEC(struct ir_value *)
+    operands, params;               /* outside and inside; some constants stand for themselves */
+    VEC(struct ir_value *) results; /* inside */
 };
 
-static bool is_number(const struct ir_value *value)
-{
-    const struct tensor *tensor = ir_value_constant(value);
-    return tensor && tensor_count(tensor) == 1;
-}
-
-/* A constant of one element, again in the block. */
-static struct ir_value *copy_number(struct making *making, const struct ir_value *value)
+/* A constant, again in the block. */
+static struct ir_value *copy_constant(struct making *making, const struct ir_value *value)
 {
     struct ir_op *copy = ir_clone_op(making->cloner, value->op);
     if (!copy)
@@ -164,13 +159,12 @@ static struct ir_value *make_param(const struct making *making, const struct ir_
 }
 
 /* What stands in the block for a value from outside. */
-static struct ir_value *enter(struct making *making, struct ir_value *value)
+static struct ir_value *enter(struct making *making, struct ir_value *value, bool is_inner)
 {
     for (size_t i = 0; i < making->operands.count; i++)
         if (making->operands.data[i] == value)
             return making->params.data[i];
-    struct ir_value *inner =
-        is_number(value) ? copy_number(making, value) : make_param(making, value);
+    struct ir_value *inner = is_inner ? copy_constant(making, value) : make_param(making, value);
     if (!inner || !vec_push(&making->operands, value) || !vec_push(&making->params, inner))
         return NULL;
     return inner;
@@ -188,7 +182,7 @@ static tssa_status *move_in(struct making *making, struct fuse_plan *plan, struc
             struct ir_value *value = ir_operand(op, i);
             if (!value || fuse_maker(value, making->body))
                 continue;
-            value = enter(making, value);
+            value = enter(making, value, fuse_is_inner(op, i));
             TRY_ALLOC(value);
             ir_op_set_operand(op, i, value);
         }

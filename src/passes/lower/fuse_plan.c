@@ -3,7 +3,7 @@
 #include "passes/lower/fuse.h"
 
 #include "ir/fuse.h"
-#include "ir/rule.h"
+#include "ir/row.h"
 
 /* Less is an error of rounding. */
 #define LEAST_LOSS (1 + 1e-9)
@@ -97,87 +97,6 @@ static struct fuse_set reached(struct fuse_plan *plan, const struct fuse_set *fr
     return all;
 }
 
-/* ---- What may be in a part ------------------------------------------------------------------------ */
-
-static bool is_candidate(const struct ir_op *op)
-{
-    return op->info->cls == IR_CLASS_ELEMENTWISE || ir_op_is(op, IR_OP_access) ||
-           ir_op_is(op, IR_OP_assign);
-}
-
-/* Conditions, numbers of iterations, indices and shapes are told before anything is launched. */
-static bool is_told(const struct ir_value *value)
-{
-    return value->known || (value->type->rank == 0 && (dtype_is_integer(value->type->dtype) ||
-                                                       value->type->dtype == TSSA_BOOL));
-}
-
-/* Why the op, a candidate, is in no part; NULL: it may be in one. */
-static const char *refusal(const struct fuse_plan *plan, const struct ir_op *op)
-{
-    const struct ir_value *result = &op->results[0];
-    const struct ir_type *type = result->type;
-    const struct rule *rule = rule_of(op);
-    if (!result->wanted || type->kind != TYPE_TENSOR || type->rank < 0 ||
-        type->dtype == TSSA_UNDEFINED)
-        return "the shape of what it computes is not known";
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (ir_operand(op, i) && ir_operand(op, i)->type->kind == TYPE_TENSOR &&
-            ir_operand(op, i)->type->dtype == TSSA_STRING)
-            return "it is about strings";
-    if (type->dtype == TSSA_STRING)
-        return "it is about strings";
-    if (op->n_operands > plan->fusion->most_operands)
-        return "it has too many operands";
-    if (is_told(result))
-        return "it computes what is told before a launch: a shape, an index, a condition";
-    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
-        if (rule->steps[i].kind == RULE_MASK)
-            return "how much it moves depends on data";
-    if (plan->fusion->takes && !plan->fusion->takes(plan->fusion->user, op))
-        return "no kernel has code for it";
-    return NULL;
-}
-
-/* Is the operand needed at other places than where it is computed? The number of a rule, what is read by one, what is
- * written by one. */
-static bool is_moved(const struct ir_op *op, uint32_t operand)
-{
-    return ir_op_is(op, IR_OP_access) || (ir_op_is(op, IR_OP_assign) && operand > 0);
-}
-
-/* Only its type is read. */
-static bool is_read(const struct ir_op *op, uint32_t operand)
-{
-    return !ir_op_is(op, IR_OP_CastLike) || operand == 0;
-}
-
-static bool is_number(const struct ir_value *value)
-{
-    const struct tensor *tensor = ir_value_constant(value);
-    return tensor && tensor_count(tensor) == 1;
-}
-
-/* ---- Spaces --------------------------------------------------------------------------------------- */
-
-/* Is every element of `from` broadcast to some of `to`? */
-static bool broadcasts(const struct ir_type *from, const struct ir_type *to)
-{
-    if (from->rank > to->rank)
-        return false;
-    for (int i = 0; i < from->rank; i++) {
-        const struct dim *dim = from->dims[i];
-        if (dim != to->dims[to->rank - from->rank + i] && !dim_is(dim, 1))
-            return false;
-    }
-    return true;
-}
-
-static bool is_same_space(const struct ir_type *a, const struct ir_type *b)
-{
-    return a->rank == b->rank && broadcasts(a, b) && broadcasts(b, a);
-}
-
 /* ---- Parts of one op ------------------------------------------------------------------------------ */
 
 static bool is_repeated(const struct ir_op *op, uint32_t operand)
@@ -196,45 +115,21 @@ static uint32_t count_uses(const struct ir_value *value)
     return n;
 }
 
-/* Bytes of an operand that a kernel reads: of what an access reads, its region. */
-static double read_bytes(const struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+/* The part that makes the operand. */
+static uint32_t maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
-    const struct ir_type *type = ir_operand(op, operand)->type;
-    if (!is_read(op, operand) || is_repeated(op, operand))
-        return 0;
-    if (ir_op_is(op, IR_OP_access) && operand == 0)
-        type = op->results[0].type;
-    return cost_bytes(type, &plan->sizes);
+    const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
+    const uint32_t part = maker ? plan->ops[maker->id].part : FUSE_NO_PART;
+    return is_open(plan, part) ? root_of(plan, part) : FUSE_NO_PART;
 }
 
-/* What the op takes in a kernel of its own. */
-static struct cost_work own_work(const struct fuse_plan *plan, const struct ir_op *op)
+/* Is the operand needed at other places than where the part that makes it computes it? */
+static bool moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
-    const struct ir_value *result = &op->results[0];
-    struct cost_work work = {.calls = 1};
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (ir_operand(op, i))
-            work.bytes += read_bytes(plan, op, i);
-    work.bytes += cost_bytes(result->type, &plan->sizes);
-    work.operations = cost_elements(result->type, &plan->sizes) * cost_element_work(op);
-    return work;
-}
-
-/* An access that is lowered to a view. */
-static bool is_view(const struct ir_op *op)
-{
-    return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op));
-}
-
-/* A session moves nothing for a view, and writes into what nobody else reads. */
-static struct cost_work work_alone(const struct fuse_plan *plan, const struct ir_op *op)
-{
-    if (is_view(op))
-        return (struct cost_work){0};
-    struct cost_work work = own_work(plan, op);
-    if (ir_op_is(op, IR_OP_assign) && plan->uses[ir_operand(op, 0)->id] == 1)
-        work.bytes = 2 * read_bytes(plan, op, 1);
-    return work;
+    if (!ir_fuse_moves(op, operand) || operand > 0)
+        return ir_fuse_moves(op, operand);
+    const uint32_t part = maker_part(plan, op, operand);
+    return part == FUSE_NO_PART || !fuse_is_row_view(op, open_part(plan, part));
 }
 
 /* What is behind an operand: the part that makes it, or what its maker depends on. */
@@ -246,9 +141,16 @@ static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t
     if (!from)
         return;
     if (is_open(plan, from->part))
-        add(plan, is_moved(op, operand) ? &part->behind : &part->direct, root_of(plan, from->part));
+        add(plan, moves(plan, op, operand) ? &part->behind : &part->direct,
+            root_of(plan, from->part));
     else if (from->part == FUSE_NO_PART && from->window == plan->window)
         add_all(&part->behind, &from->past);
+}
+
+/* Does nobody else need what an assign writes into? */
+static bool writes_in_place(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_assign) && plan->uses[ir_operand(op, 0)->id] == 1;
 }
 
 static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
@@ -257,16 +159,17 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     const struct fuse_part part = {.joined = number, .n_ops = 1};
     struct fuse_open *open = open_part(plan, number);
     *open = (struct fuse_open){.op = op,
-                               .like = op->results[0].type,
-                               .work = own_work(plan, op),
-                               .apart = work_alone(plan, op),
+                               .like = fuse_space(op),
+                               .row = ir_row_axes(op),
+                               .work = cost_kernel(op, &plan->sizes),
+                               .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),
                                .uses = plan->uses[op->results[0].id]};
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = ir_operand(op, i);
         if (!value)
             continue;
         add_operand(plan, op, i, open);
-        open->n_operands += !is_number(value) && !is_repeated(op, i);
+        open->n_operands += !fuse_is_inner(op, i) && !is_repeated(op, i);
     }
     struct fuse_set both = open->behind;
     add_all(&both, &open->direct);
@@ -288,21 +191,19 @@ static void find_edge(struct fuse_plan *plan, const struct ir_op *op, uint32_t i
                       struct edges *edges)
 {
     const struct ir_value *value = ir_operand(op, i);
-    const struct ir_op *maker = fuse_maker(value, op->parent);
-    const bool inside = maker && is_open(plan, plan->ops[maker->id].part) && !is_moved(op, i) &&
-                        root_of(plan, plan->ops[maker->id].part) == part;
+    const bool inside = maker_part(plan, op, i) == part && !moves(plan, op, i);
     uint32_t uses = 0;
     if (inside)
         for (uint32_t k = 0; k < op->n_operands; k++)
-            uses += ir_operand(op, k) == value && !is_moved(op, k);
+            uses += ir_operand(op, k) == value && !moves(plan, op, k);
     const uint32_t reader = plan->readers[value->id];
     const bool shared = !inside && reader && is_open(plan, reader - 1) &&
                         root_of(plan, reader - 1) == part && !ir_op_is(op, IR_OP_access);
     if (is_repeated(op, i) || (!inside && !shared))
         return;
     edges->uses += uses;
-    edges->operands += !is_number(value);
-    edges->bytes += read_bytes(plan, op, i);
+    edges->operands += !fuse_is_inner(op, i);
+    edges->bytes += cost_read_bytes(op, i, &plan->sizes);
     if (inside && plan->uses[value->id] == uses)
         edges->bytes += cost_bytes(value->type, &plan->sizes);
 }
@@ -311,9 +212,7 @@ static void find_edge(struct fuse_plan *plan, const struct ir_op *op, uint32_t i
 static void take_edges(struct fuse_plan *plan, const struct ir_op *op, uint32_t part)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_op *maker = fuse_maker(ir_operand(op, i), op->parent);
-        if (maker && is_open(plan, plan->ops[maker->id].part) && !is_moved(op, i) &&
-            root_of(plan, plan->ops[maker->id].part) == part)
+        if (maker_part(plan, op, i) == part && !moves(plan, op, i))
             plan->uses[ir_operand(op, i)->id]--;
     }
 }
@@ -327,6 +226,15 @@ static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to)
     return has(plan, &direct, from) || has(plan, &behind, from);
 }
 
+/* How often what part `b` computes is computed again in `a`. */
+static double times_again(const struct fuse_plan *plan, const struct fuse_open *a,
+                          const struct fuse_open *b, enum fuse_fit fit)
+{
+    const double times = cost_elements(a->like, &plan->sizes) /
+                         (1 + cost_elements(b->like, &plan->sizes)); /* never by nothing */
+    return fit != FUSE_INTO || times < 1 ? 1 : times;
+}
+
 /* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would be. */
 static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint32_t own,
                             uint32_t other, struct fuse_open *joined)
@@ -338,19 +246,21 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i))
             find_edge(plan, op, i, other, &edges);
-    const bool same = is_same_space(a->like, b->like);
-    if (!same && !broadcasts(b->like, a->like))
-        return "the shapes are not the same";
-    if (!same && b->uses > edges.uses)
+    const enum fuse_fit fit = fuse_fit(a, b);
+    if (fit == FUSE_APART)
+        return a->row && b->row ? "the rows are not the same" : "the shapes are not the same";
+    if (fit == FUSE_INTO && b->uses > edges.uses)
         return "what is broadcast there is used by others, too";
     if (a->n_operands + b->n_operands > plan->fusion->most_operands + edges.operands)
         return "the kernel would have too many operands";
     *joined = *a;
-    const double times = cost_elements(a->like, &plan->sizes) /
-                         (1 + cost_elements(b->like, &plan->sizes)); /* never by nothing */
+    if (b->row) {
+        joined->row = b->row;
+        joined->like = b->like;
+    }
     joined->work.calls = 1;
     joined->work.bytes += b->work.bytes - edges.bytes;
-    joined->work.operations += b->work.operations * (same || times < 1 ? 1 : times);
+    joined->work.operations += b->work.operations * times_again(plan, a, b, fit);
     const struct cost_machine *machine = plan->fusion->machine;
     const double before = cost_seconds(machine, &a->apart) + cost_seconds(machine, &b->apart);
     if (cost_seconds(machine, &joined->work) > before * LEAST_LOSS)
@@ -381,14 +291,6 @@ static void join(struct fuse_plan *plan, uint32_t own, uint32_t other,
     }
 }
 
-/* The part that makes the operand. */
-static uint32_t maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
-{
-    const struct ir_op *maker = fuse_maker(ir_operand(op, operand), op->parent);
-    const uint32_t part = maker ? plan->ops[maker->id].part : FUSE_NO_PART;
-    return is_open(plan, part) ? root_of(plan, part) : FUSE_NO_PART;
-}
-
 static const char *join_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t other)
 {
     struct fuse_open joined;
@@ -407,8 +309,8 @@ static void join_maker(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     const uint32_t part = maker_part(plan, op, operand);
     if (part == FUSE_NO_PART)
         return;
-    const char *why =
-        is_moved(op, operand) ? "it needs what that computes elsewhere" : join_part(plan, op, part);
+    const char *why = moves(plan, op, operand) ? "it needs what that computes elsewhere"
+                                               : join_part(plan, op, part);
     if (!why || own->why)
         return;
     own->why = why;
@@ -419,7 +321,7 @@ static void join_maker(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
 static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
     uint32_t *reader = &plan->readers[ir_operand(op, operand)->id];
-    if (*reader && is_open(plan, *reader - 1) && !is_number(ir_operand(op, operand)))
+    if (*reader && is_open(plan, *reader - 1) && !fuse_is_inner(op, operand))
         (void)join_part(plan, op, root_of(plan, *reader - 1));
     *reader = plan->ops[op->id].part + 1;
 }
@@ -431,7 +333,7 @@ static void close_parts(struct fuse_plan *plan)
     const uint32_t n = (uint32_t)plan->parts.count - plan->oldest;
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t k = 0; k < plan->open[i].op->n_operands; k++)
-            if (ir_operand(plan->open[i].op, k) && is_read(plan->open[i].op, k))
+            if (ir_operand(plan->open[i].op, k) && ir_fuse_reads(plan->open[i].op, k))
                 join_reader(plan, plan->open[i].op, k);
     plan->oldest = (uint32_t)plan->parts.count;
     plan->window++;
@@ -491,8 +393,8 @@ static void find_past(const struct fuse_plan *plan, const struct ir_op *op, stru
 static tssa_status *plan_op(struct fuse_plan *plan, const struct ir_op *op)
 {
     struct fuse_op *own = &plan->ops[op->id];
-    const bool candidate = is_candidate(op);
-    own->why = candidate ? refusal(plan, op) : NULL;
+    const bool candidate = fuse_is_candidate(plan, op);
+    own->why = candidate ? fuse_refusal(plan, op) : NULL;
     if (!candidate || own->why) {
         if (!ir_op_is_pure(op)) /* nothing is moved across effects */
             close_parts(plan);
@@ -504,7 +406,7 @@ static tssa_status *plan_op(struct fuse_plan *plan, const struct ir_op *op)
         close_parts(plan);
     TRY(add_part(plan, op));
     for (uint32_t i = 0; i < op->n_operands; i++)
-        if (ir_operand(op, i) && is_read(op, i))
+        if (ir_operand(op, i) && ir_fuse_reads(op, i))
             join_maker(plan, op, i);
     return NULL;
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ir/row.h"
+
+#include "ir/infer.h"
+
+/* Are the axes that are marked the last ones, so many? 0: they are others, or none. */
+static int count_last(int rank, const bool *marked)
+{
+    int n = 0, all = 0;
+    while (n < rank && marked[rank - 1 - n])
+        n++;
+    for (int i = 0; i < rank; i++)
+        all += marked[i];
+    return n == all ? n : 0;
+}
+
+static int axes_of_reduction(const struct ir_op *op, int rank)
+{
+    int64_t axes[IR_KNOWN_MAX];
+    bool marked[TSSA_MAX_RANK] = {false};
+    size_t count = 0;
+    int axis;
+    if (ir_operand(op, 1) && !infer_const_ints(op, 1, axes, &count))
+        return 0;
+    if (count == 0)
+        return ir_attr_int(op, "noop_with_empty_axes", 0) ? 0 : rank;
+    for (size_t i = 0; i < count; i++) {
+        if (!infer_find_axis(axes[i], rank, &axis))
+            return 0;
+        marked[axis] = true;
+    }
+    return count_last(rank, marked);
+}
+
+/* From the axis on, or of the axis alone. */
+static int axes_from(int64_t axis, int rank, bool all)
+{
+    int first;
+    if (!infer_find_axis(axis, rank, &first))
+        return 0;
+    return all || first == rank - 1 ? rank - first : 0;
+}
+
+static int axes_of_scan(const struct ir_op *op, int rank)
+{
+    int64_t axes[IR_KNOWN_MAX];
+    size_t count = 0;
+    return infer_const_ints(op, 1, axes, &count) && count == 1 ? axes_from(axes[0], rank, false)
+                                                               : 0;
+}
+
+int ir_row_axes(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
+    if (!type || type->kind != TYPE_TENSOR || type->rank < 1 || op->opaque)
+        return 0;
+    switch (op->info->id) {
+    case IR_OP_ArgMax:
+    case IR_OP_ArgMin:
+        return axes_from(ir_attr_int(op, "axis", 0), type->rank, false);
+    case IR_OP_CumSum:
+    case IR_OP_CumProd:
+        return axes_of_scan(op, type->rank);
+    case IR_OP_Softmax:
+    case IR_OP_LogSoftmax:
+    case IR_OP_Hardmax: /* before version 13 of all axes from this one on */
+        return axes_from(ir_attr_int(op, "axis", op->version && op->version < 13 ? 1 : -1),
+                         type->rank, op->version && op->version < 13);
+    case IR_OP_LayerNormalization:
+    case IR_OP_RMSNormalization:
+        return axes_from(ir_attr_int(op, "axis", -1), type->rank, true);
+    default:
+        return op->info->cls == IR_CLASS_REDUCTION ? axes_of_reduction(op, type->rank) : 0;
+    }
+}
+
+bool ir_row_folds(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_REDUCTION && !ir_op_is(op, IR_OP_CumSum) &&
+           !ir_op_is(op, IR_OP_CumProd);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may be in one kernel, and with what; see fuse.h. */
+#include "ir/fuse.h"
+#include "ir/row.h"
+#include "ir/rule.h"
+#include "passes/lower/fuse.h"
+
+/* ---- Spaces --------------------------------------------------------------------------------------- */
+
+/* Is every element of `from` broadcast to some of `to`? */
+static bool broadcasts(const struct ir_type *from, const struct ir_type *to)
+{
+    if (from->rank > to->rank)
+        return false;
+    for (int i = 0; i < from->rank; i++) {
+        const struct dim *dim = from->dims[i];
+        if (dim != to->dims[to->rank - from->rank + i] && !dim_is(dim, 1))
+            return false;
+    }
+    return true;
+}
+
+static bool is_same_space(const struct ir_type *a, const struct ir_type *b)
+{
+    return a->rank == b->rank && broadcasts(a, b) && broadcasts(b, a);
+}
+
+/* Has the type an element for each row of `like`, `n` axes of it, with or without axes of one element for these? */
+static bool is_per_row(const struct ir_type *type, const struct ir_type *like, int n)
+{
+    const int rows = like->rank - n;
+    if (n == 0 || (type->rank != rows && type->rank != like->rank))
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (i < rows ? type->dims[i] != like->dims[i] : !dim_is(type->dims[i], 1))
+            return false;
+    return true;
+}
+
+enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b)
+{
+    const bool both = a->row && b->row;
+    if (is_same_space(a->like, b->like))
+        return both && a->row != b->row ? FUSE_APART : FUSE_SAME;
+    if (both)
+        return FUSE_APART;
+    if (is_per_row(b->like, a->like, a->row))
+        return FUSE_ROWS;
+    if (b->row)
+        return is_per_row(a->like, b->like, b->row) ? FUSE_OVER : FUSE_APART;
+    return broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
+}
+
+bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part)
+{
+    return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op)) && part->row &&
+           is_per_row(ir_operand(op, 0)->type, part->like, part->row) &&
+           is_per_row(op->results[0].type, part->like, part->row);
+}
+
+/* ---- What may be in a part ------------------------------------------------------------------------ */
+
+static bool has_rows(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_REDUCTION || op->info->cls == IR_CLASS_NORMALIZATION;
+}
+
+static uint32_t class_of(const struct ir_op *op)
+{
+    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
+        return IR_FUSES_RULES;
+    if (op->info->cls == IR_CLASS_ELEMENTWISE)
+        return IR_FUSES_ELEMENTWISE;
+    return has_rows(op) ? IR_FUSES_ROWS : 0;
+}
+
+bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    return (class_of(op) & plan->fusion->classes) != 0;
+}
+
+const struct ir_type *fuse_space(const struct ir_op *op)
+{
+    return has_rows(op) ? ir_operand(op, 0)->type : op->results[0].type;
+}
+
+bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
+{
+    const struct tensor *tensor = ir_value_constant(ir_operand(op, operand));
+    return tensor &&
+           (tensor_count(tensor) == 1 || (operand > 0 && op->info->cls == IR_CLASS_REDUCTION));
+}
+
+/* Conditions, numbers of iterations, indices and shapes are told before anything is launched. */
+static bool is_told(const struct ir_value *value)
+{
+    return value->known || (value->type->rank == 0 && (dtype_is_integer(value->type->dtype) ||
+                                                       value->type->dtype == TSSA_BOOL));
+}
+
+static bool is_of_known_shape(const struct ir_value *value)
+{
+    const struct ir_type *type = value->type;
+    return value->wanted && type->kind == TYPE_TENSOR && type->rank >= 0 &&
+           type->dtype != TSSA_UNDEFINED;
+}
+
+/* Of an op that has rows. One row would be all there is: nothing could be computed at once. */
+static const char *row_refusal(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type, *result = op->results[0].type;
+    const int n = ir_row_axes(op);
+    for (uint32_t i = 1; i < op->n_results; i++)
+        if (op->results[i].wanted && op->results[i].uses)
+            return "it computes more than one result";
+    if (n == 0)
+        return "its rows are not the last axes";
+    if (n == type->rank)
+        return "it makes one row of all elements";
+    /* By its type nobody could tell then whether a value is one of each row, or one of each element of a row. */
+    bool ones = true;
+    for (int i = 0; i < result->rank; i++)
+        ones &= dim_is(result->dims[i], 1);
+    if (ir_row_folds(op) && result->rank < type->rank && broadcasts(result, type) && !ones)
+        return "there are as many rows as a row has elements";
+    return NULL;
+}
+
+const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    const struct ir_value *result = &op->results[0];
+    const struct rule *rule = rule_of(op);
+    if (!is_of_known_shape(result))
+        return "the shape of what it computes is not known";
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        if (ir_operand(op, i) && ir_operand(op, i)->type->kind == TYPE_TENSOR &&
+            ir_operand(op, i)->type->dtype == TSSA_STRING)
+            return "it is about strings";
+    if (result->type->dtype == TSSA_STRING)
+        return "it is about strings";
+    if (op->n_operands > plan->fusion->most_operands)
+        return "it has too many operands";
+    if (is_told(result))
+        return "it computes what is told before a launch: a shape, an index, a condition";
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+        if (rule->steps[i].kind == RULE_MASK)
+            return "how much it moves depends on data";
+    const char *why = has_rows(op) ? is_of_known_shape(ir_operand(op, 0))
+                                         ? row_refusal(op)
+                                         : "the shape of what it reads is not known"
+                                   : NULL;
+    if (!why && plan->fusion->takes && !plan->fusion->takes(plan->fusion->user, op))
+        why = "no kernel has code for it";
+    return why;
+}
