@@ -193,3 +193,9 @@ bool ir_control_drop_results(struct ir_op *op, const bool *drop)
         return false;
     return drop_results(op, drop);
 }
+
+bool ir_fuse_drop_operands(struct ir_op *op, const bool *drop)
+{
+    const uint32_t n = op->n_operands;
+    return drop_params(op->blocks[0], 0, n, drop) && drop_operands(op, 0, n, drop);
+}

@@ -24,12 +24,15 @@ bool ir_block_set_params(struct ir_block *block, uint32_t n, const uint32_t *fro
 bool ir_op_add_operand(struct ir_op *op, struct ir_value *value);
 
 /*
- * Takes results off an If, a Loop or a Scan (9 or newer): drop[i] tells of result i, which must have no
+ * Takes results off an If, a fuse op, a Loop or a Scan (9 or newer): drop[i] tells of result i, which must have no
  * uses; with a carried value its operand, parameter and what the body returns for it go as well. The
  * parameter must have no uses that remain but by the `return` operand that goes. Axes and directions of
  * a Scan's outputs follow. One result at least must stay.
  */
 bool ir_control_drop_results(struct ir_op *op, const bool *drop);
+
+/* Takes operands off a fuse op: drop[i] tells of operand i, whose parameter must have no uses. */
+bool ir_fuse_drop_operands(struct ir_op *op, const bool *drop);
 
 /* How many of a Loop's or Scan's first results are carried values (states). */
 uint32_t ir_loop_carried(const struct ir_op *op);
