@@ -5,12 +5,12 @@
 #define SMALLEST ((size_t)256)
 #define SMALLEST_LOG2 8
 
-/* A pooled buffer, in the first cache line of its memory, or beside that of a source. */
+/* A header that fills one cache line: one that lay across two cost a tenth of a small loop's iteration. */
 struct pool_block {
     struct buffer buffer; /* first: the pool gets it back as a buffer */
     struct pool_block *next;
 };
-_Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header fills one line");
+_Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header fits in one line");
 
 /* The class of a size, which is rounded up to the class's; POOL_CLASSES for what is too large to keep. */
 static int size_class(size_t *size)
@@ -29,16 +29,24 @@ static int size_class(size_t *size)
     return bin;
 }
 
+/* What is no buffer has the address of its buffer in the line in front. */
 static void *cached_allocate(void *user, size_t size, size_t alignment)
 {
-    struct buffer *buffer = alignment <= TENSOR_ALIGNMENT ? pool_alloc(user, size) : NULL;
-    return buffer ? buffer->data : NULL;
+    size_t bytes;
+    struct buffer *buffer =
+        alignment <= TENSOR_ALIGNMENT && size_add(size, TENSOR_ALIGNMENT, &bytes)
+            ? pool_alloc(user, bytes)
+            : NULL;
+    if (!buffer)
+        return NULL;
+    *(struct buffer **)buffer->data = buffer;
+    return (char *)buffer->data + TENSOR_ALIGNMENT;
 }
 
 static void cached_release(void *user, void *memory)
 {
     (void)user;
-    buffer_release((struct buffer *)((char *)memory - TENSOR_ALIGNMENT));
+    buffer_release(*(struct buffer **)(void *)((char *)memory - TENSOR_ALIGNMENT));
 }
 
 void pool_init(struct pool *pool, const tssa_allocator *allocator)
@@ -47,17 +55,15 @@ void pool_init(struct pool *pool, const tssa_allocator *allocator)
         (struct pool){.allocator = allocator, .cached = {pool, cached_allocate, cached_release}};
 }
 
-void pool_init_from(struct pool *pool, const tssa_allocator *allocator,
-                    const struct pool_source *source)
+void pool_init_in(struct pool *pool, const tssa_allocator *allocator,
+                  const struct buffer_space *space)
 {
-    *pool = (struct pool){.allocator = allocator, .source = *source};
+    *pool = (struct pool){.allocator = allocator, .space = *space};
 }
 
-static void free_block(struct pool *pool, struct pool_block *block)
+static const struct buffer_space *space_of(const struct pool *pool)
 {
-    if (pool->source.release)
-        pool->source.release(pool->source.user, block->buffer.data, block->buffer.size);
-    allocator_free(pool->allocator, block);
+    return pool->space.allocate ? &pool->space : NULL;
 }
 
 /* Gives back all but the first `keep` blocks of a class. */
@@ -73,7 +79,7 @@ static void shrink(struct pool *pool, int bin, uint32_t keep)
     while (block) {
         struct pool_block *next = block->next;
         pool->free_bytes -= block->buffer.size;
-        free_block(pool, block);
+        buffer_free(&block->buffer);
         block = next;
     }
 }
@@ -86,41 +92,22 @@ static void shrink_all(struct pool *pool)
 
 void pool_clear(struct pool *pool)
 {
+    const struct buffer_space space = pool->space;
     shrink_all(pool);
-    if (pool->source.allocate) {
-        const struct pool_source source = pool->source;
-        pool_init_from(pool, pool->allocator, &source);
-    } else {
+    if (space.allocate)
+        pool_init_in(pool, pool->allocator, &space);
+    else
         pool_init(pool, pool->allocator);
-    }
-}
-
-static struct pool_block *block_from_source(struct pool *pool, size_t size)
-{
-    struct pool_block *block = allocator_alloc(pool->allocator, sizeof *block);
-    void *memory = block ? pool->source.allocate(pool->source.user, size) : NULL;
-    if (!memory) {
-        allocator_free(pool->allocator, block);
-        return NULL;
-    }
-    block->buffer.data = memory;
-    return block;
-}
-
-static struct pool_block *block_from_allocator(struct pool *pool, size_t size)
-{
-    size_t bytes;
-    if (!size_add(size, TENSOR_ALIGNMENT, &bytes))
-        return NULL;
-    struct pool_block *block = allocator_alloc_aligned(pool->allocator, bytes, TENSOR_ALIGNMENT);
-    if (block)
-        block->buffer.data = (char *)block + TENSOR_ALIGNMENT;
-    return block;
 }
 
 static struct pool_block *take_block(struct pool *pool, size_t size)
 {
-    return pool->source.allocate ? block_from_source(pool, size) : block_from_allocator(pool, size);
+    struct pool_block *block =
+        allocator_alloc_aligned(pool->allocator, sizeof *block, TENSOR_ALIGNMENT);
+    if (block && buffer_take_memory(&block->buffer, pool->allocator, space_of(pool), size))
+        return block;
+    allocator_free(pool->allocator, block);
+    return NULL;
 }
 
 /* A new one; the second try is without anything cached. */
@@ -131,10 +118,6 @@ static struct pool_block *new_block(struct pool *pool, size_t size)
         shrink_all(pool);
         block = take_block(pool, size);
     }
-    if (!block)
-        return NULL;
-    block->buffer.size = size;
-    block->buffer.allocator = pool->allocator;
     return block;
 }
 
@@ -170,7 +153,7 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
     pool->used_bytes -= buffer->size;
     struct pool_block *block = (struct pool_block *)buffer;
     if (bin == POOL_CLASSES) {
-        free_block(pool, block);
+        buffer_free(&block->buffer);
         return;
     }
     pool->used[bin]--;

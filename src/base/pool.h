@@ -15,16 +15,9 @@
 
 #define POOL_CLASSES 96
 
-/* Where a pool's memory comes from, if not from its allocator: a device's, of which it gives handles. */
-struct pool_source {
-    void *user;
-    void *(*allocate)(void *user, size_t size); /* NULL: there is not so much */
-    void (*release)(void *user, void *memory, size_t size);
-};
-
 struct pool {
     const tssa_allocator *allocator;
-    struct pool_source source;             /* all NULL: the allocator */
+    struct buffer_space space;             /* of its buffers; allocate NULL: the host's */
     tssa_allocator cached;                 /* takes from the pool; of the host's memory alone */
     struct pool_block *free[POOL_CLASSES]; /* four classes per power of two */
     uint32_t used[POOL_CLASSES], peak[POOL_CLASSES]; /* handed out; the most since the last trim */
@@ -35,9 +28,9 @@ struct pool {
 
 /* The pool may not be moved afterwards. */
 void pool_init(struct pool *pool, const tssa_allocator *allocator);
-/* Of a source's memory. The headers of buffers, which lie beside it, are the allocator's. */
-void pool_init_from(struct pool *pool, const tssa_allocator *allocator,
-                    const struct pool_source *source);
+/* Of a space's memory, for what is the device's alone: its buffers do not leave the pool. */
+void pool_init_in(struct pool *pool, const tssa_allocator *allocator,
+                  const struct buffer_space *space);
 /* No buffer of the pool may be alive, and nothing that pool.cached gave. */
 void pool_clear(struct pool *pool);
 /* NULL when memory runs out (after giving the cache back and trying again). */

@@ -10,22 +10,35 @@
 
 /* ---- Buffers -------------------------------------------------------------------------------------- */
 
-/* The header takes the first cache line of its memory, so that the data behind it stays aligned. */
-_Static_assert(sizeof(struct buffer) <= TENSOR_ALIGNMENT, "a buffer's header fills one line");
+bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
+                        const struct buffer_space *space, size_t size)
+{
+    buffer->data = space ? space->allocate(space->user, size)
+                         : allocator_alloc_aligned(allocator, size, TENSOR_ALIGNMENT);
+    buffer->size = size;
+    buffer->allocator = allocator;
+    buffer->space = space;
+    buffer->pool = NULL;
+    return buffer->data != NULL;
+}
+
+void buffer_free(struct buffer *buffer)
+{
+    if (buffer->space)
+        buffer->space->release(buffer->space->user, buffer->data, buffer->size);
+    else
+        allocator_free(buffer->allocator, buffer->data);
+    allocator_free(buffer->allocator, buffer);
+}
 
 struct buffer *buffer_create(const tssa_allocator *allocator, size_t size)
 {
-    size_t bytes;
-    if (!size_add(size, TENSOR_ALIGNMENT, &bytes))
+    struct buffer *buffer = allocator_alloc(allocator, sizeof *buffer);
+    if (!buffer || !buffer_take_memory(buffer, allocator, NULL, size)) {
+        allocator_free(allocator, buffer);
         return NULL;
-    struct buffer *buffer = allocator_alloc_aligned(allocator, bytes, TENSOR_ALIGNMENT);
-    if (!buffer)
-        return NULL;
+    }
     atomic_init(&buffer->references, 1);
-    buffer->data = (char *)buffer + TENSOR_ALIGNMENT;
-    buffer->size = size;
-    buffer->allocator = allocator;
-    buffer->pool = NULL;
     return buffer;
 }
 
@@ -36,7 +49,7 @@ void buffer_release(struct buffer *buffer)
     if (buffer->pool)
         pool_take_back(buffer->pool, buffer);
     else
-        allocator_free(buffer->allocator, buffer);
+        buffer_free(buffer);
 }
 
 /* ---- Tensors -------------------------------------------------------------------------------------- */

@@ -27,12 +27,21 @@
 
 struct pool;
 
+/* Where a buffer's memory lies that is not the host's: a device's, which gives handles. Outlives its buffers. */
+struct buffer_space {
+    void *user;
+    void *(*allocate)(void *user, size_t size); /* NULL: there is not so much */
+    void (*release)(void *user, void *memory, size_t size);
+};
+
+/* A header, which lies beside the memory, in the host's whatever the space. */
 struct buffer {
     atomic_uint references;
-    void *data;
-    size_t size; /* usable bytes */
-    const tssa_allocator *allocator;
-    struct pool *pool; /* takes the memory back at count 0; NULL: the allocator does */
+    void *data;                       /* the memory, or its handle */
+    size_t size;                      /* usable bytes */
+    const tssa_allocator *allocator;  /* of the header, and of the host's memory */
+    const struct buffer_space *space; /* NULL: the host's */
+    struct pool *pool;                /* takes the buffer back at count 0; NULL: it is freed */
 };
 
 struct tensor {
@@ -58,7 +67,7 @@ struct value {
 
 /* ---- Buffers -------------------------------------------------------------------------------------- */
 
-/* One reference, TENSOR_ALIGNMENT-aligned, not zeroed; NULL when memory runs out. */
+/* In the host's memory: one reference, TENSOR_ALIGNMENT-aligned, not zeroed; NULL when memory runs out. */
 struct buffer *buffer_create(const tssa_allocator *allocator, size_t size);
 static inline void buffer_retain(struct buffer *buffer)
 {
@@ -66,6 +75,10 @@ static inline void buffer_retain(struct buffer *buffer)
         atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
 }
 void buffer_release(struct buffer *buffer); /* NULL is accepted */
+/* For pools: memory of `size` bytes for a header, and both given back. */
+bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
+                        const struct buffer_space *space, size_t size);
+void buffer_free(struct buffer *buffer);
 
 /* ---- Tensors -------------------------------------------------------------------------------------- */
 

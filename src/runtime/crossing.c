@@ -30,8 +30,8 @@ tssa_status *crossing_open(struct run *run)
     if (run->plan->n_spaces == 1)
         return NULL;
     TRY(context->device->stream_open(context, &run->streams[SPACE_DEVICE]));
-    const struct pool_source source = {run->streams[SPACE_DEVICE], allocate, release};
-    pool_init_from(&run->device_pool, run->allocator, &source);
+    const struct buffer_space space = {run->streams[SPACE_DEVICE], allocate, release};
+    pool_init_in(&run->device_pool, run->allocator, &space);
     run->sizes.dim = find_dim;
     run->device_env = run->env;
     run->device_env.pool = &run->device_pool;
