@@ -275,6 +275,9 @@ double cost_element_work(const struct ir_op *op)
 const struct cost_machine cost_cpu = {
     .name = "cpu", .call = 0.2e-6, .byte = 0.1e-9, .operation = 0.05e-9};
 
+const struct cost_machine cost_gpu = {
+    .name = "gpu", .call = 4e-6, .byte = 0.5e-12, .operation = 0.1e-12};
+
 double cost_seconds(const struct cost_machine *machine, const struct cost_work *work)
 {
     const double bytes = work->bytes * machine->byte,

@@ -92,6 +92,8 @@ struct cost_machine {
 
 /* A core of a CPU that runs a session. */
 extern const struct cost_machine cost_cpu;
+/* A GPU of a data centre, with memory of its own. */
+extern const struct cost_machine cost_gpu;
 /* Bytes and operations take their time at once. */
 double cost_seconds(const struct cost_machine *machine, const struct cost_work *work);
 

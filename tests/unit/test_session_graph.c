@@ -28,7 +28,6 @@
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "passes/pipeline.h"
-#include "runtime/evaluate.h"
 
 #define RUNS 3
 
@@ -53,19 +52,11 @@ static void expect_text(const struct ir_graph *graph, const char *text)
     free(now);
 }
 
-/* As tssa_model_optimize does where a device of the table fuses. */
 static tssa_status *optimize(tssa_model *model)
 {
-    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
-    struct evaluator evaluator;
-    evaluator_init(&evaluator, model->graph->allocator);
-    const struct pipeline pipeline = {.options = &options,
-                                      .evaluate = evaluator_run,
-                                      .evaluate_user = &evaluator,
-                                      .raised = &model->raised};
-    tssa_status *status = pipeline_run(model->graph, 2, &pipeline);
-    evaluator_free(&evaluator);
-    return status;
+    const tssa_optimize_options options = {
+        .struct_size = sizeof options, .level = 2, .target = TSSA_TARGET_SESSION};
+    return tssa_model_optimize(model, &options);
 }
 
 /* ---- Sessions ------------------------------------------------------------------------------------- */

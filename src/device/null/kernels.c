@@ -12,6 +12,7 @@
 #include "device/null/library.h"
 #include "device/null/memory.h"
 #include "ir/cost.h"
+#include "ir/fuse.h"
 
 /* A loop that nothing ends. */
 #define ENDLESS_TRIPS 16
@@ -77,6 +78,34 @@ static uint64_t operand_bytes(const struct kernel_args *args, uint32_t index)
     return here ? tensor_bytes(&value->tensor) : 0;
 }
 
+/* Of a type within the op; UINT64_MAX where that is not known. */
+static uint64_t bytes_of(const struct kernel_args *args, const struct ir_type *type)
+{
+    struct sizing sizing = {args->env->sizes, largest_operand(args)};
+    size_t bytes = tssa_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        int64_t size;
+        if (!dim_eval(type->dims[i], lookup, &sizing, &size) || size < 0 ||
+            !size_mul(bytes, (size_t)size, &bytes))
+            return UINT64_MAX;
+    }
+    return type->rank < 0 ? UINT64_MAX : bytes;
+}
+
+/* What a fused kernel reads of an operand: regions, where that is all that it reads. */
+static uint64_t fused_bytes(const struct kernel_args *args, uint32_t index)
+{
+    const uint64_t all = operand_bytes(args, index);
+    uint64_t bytes = 0;
+    for (const struct ir_use *use = ir_fuse_body(args->op)->params[index]->uses; use && bytes < all;
+         use = use->next) {
+        const bool region = ir_op_is(use->user, IR_OP_access) && use == use->user->operands;
+        const uint64_t more = region ? bytes_of(args, use->user->results[0].type) : all;
+        bytes = more < all - bytes ? bytes + more : all;
+    }
+    return bytes;
+}
+
 static tssa_status *count_results(struct kernel_args *args, bool region, uint64_t *bytes)
 {
     for (uint32_t i = 0; i < args->n_outputs; i++) {
@@ -94,7 +123,7 @@ static tssa_status *count_bytes(struct kernel_args *args)
     uint64_t bytes = 0;
     for (uint32_t i = region ? 1 : 0; i < args->n_inputs; i++)
         if (!(args->op->info->flags & IR_SHAPE))
-            bytes += operand_bytes(args, i);
+            bytes += ir_fuse_body(args->op) ? fused_bytes(args, i) : operand_bytes(args, i);
     TRY(count_results(args, region, &bytes));
     args->env->stream->counts.bytes += bytes;
     return NULL;
@@ -189,6 +218,14 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     return library_asks(&null_device, op) ? &library : &launch;
 }
 
+static const struct ir_fusion *lend(struct device_context *context)
+{
+    static const struct ir_fusion fusion = {
+        .classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 32};
+    (void)context;
+    return &fusion;
+}
+
 static void close(struct device_context *context)
 {
     (void)context;
@@ -202,6 +239,7 @@ const struct device null_device = {
     .find_kernel = find_kernel,
     .library = &null_library,
     .close = close,
+    .fusion = lend,
     .stream_open = null_stream_open,
     .stream_close = null_stream_close,
     .stream_wait = null_stream_wait,
