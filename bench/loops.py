@@ -119,6 +119,25 @@ PROGRAMS = {
         ],
         [("huge", np.array(1e30, np.float32))],
     ),
+    # any |= (x * i) mod y == i, of scalars alone
+    "any_number": Program(
+        {"x": (INT, []), "y": (INT, []), "any": (B, [])},
+        {"s": ("any", "next")},
+        {},
+        [
+            n("Mul", "x i", "product"),
+            n("Mod", "product y", "rest"),
+            n("Equal", "rest i", "equal"),
+            n("Or", "s equal", "next"),
+        ],
+    ),
+    # t[i] = (x * i) mod y, stacked
+    "multiples": Program(
+        {"x": (INT, []), "y": (INT, [])},
+        {},
+        {"rest": (INT, [])},
+        [n("Mul", "x i", "product"), n("Mod", "product y", "rest")],
+    ),
     # rows of a tensor, several element-wise operators
     "rows": Program(
         {"x": (F, ["M", "N"]), "w": (F, ["N"])},

@@ -61,6 +61,19 @@ static double moving_row(const struct estimate *e, const struct ir_use *use,
     return 0;
 }
 
+/* Sessions write to what a loop carries where it is: an iteration makes no tensor of that size. */
+static void forget_updates(const struct batch *batch, struct cost_ranges *body)
+{
+    size_t count = 0;
+    for (size_t i = 0; pass_is_for_session(batch->pass) && i < body->count; i++) {
+        const struct ir_op *op = body->ranges[i].value->op;
+        if (!op || !(op->info->flags & IR_UPDATE))
+            body->ranges[count++] = body->ranges[i];
+    }
+    if (pass_is_for_session(batch->pass))
+        body->count = count;
+}
+
 /* Bytes that are there while the loop runs, whatever is done: what it is given, and what it leaves. */
 static void find_fixed(const struct estimate *e, const struct cost_sizes *sizes, double *given,
                        double *left)
@@ -204,10 +217,14 @@ static void choose(struct estimate *e)
     const struct dim *elements = row_elements(e);
     if (elements && elements->kind != DIM_CONST && versions_fit(e->batch->pass, e->loop))
         e->choice->rows.elements = elements;
+    /* What a loop stacks takes as much itself: in ONNX Runtime half a KiB for a number. */
+    e->choice->may_ask = e->loop->n_stacked == 0;
     choice_try_dim(e->choice, e->batch->n_trips);
     for (size_t i = 0; i < e->made.count; i++)
         choice_try_type(e->choice, e->made.ranges[i].value->type);
     choice_make(e->choice);
+    if (e->choice->way == CHOICE_FEW && !versions_fit(e->batch->pass, e->loop))
+        e->choice->way = CHOICE_BLOCKS;
 }
 
 /* ---- Blocks --------------------------------------------------------------------------------------- */
@@ -284,6 +301,7 @@ static tssa_status *find(struct estimate *e, struct batch_cost *cost)
 {
     TRY(cost_ranges_find(e->first, e->batch->before, &e->made));
     TRY(cost_ranges_find(e->loop->body->first, NULL, &e->body));
+    forget_updates(e->batch, &e->body);
     TRY(choice_given_find(e->loop, &e->given));
     choose(e);
     if (e->loop->op->fits)

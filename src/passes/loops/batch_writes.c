@@ -8,7 +8,7 @@
  * Whether iterations write the same elements does not matter, since they write the same value; that is why
  * this is more than independent iterations (parallelize), which must prove that they do not. The indices
  * are computed for all iterations at once (batch.h), or for blocks of them (strip_mine.h) where all would
- * take much more memory than the loop (batch_cost.h).
+ * take much more memory than the loop (batch_cost.h), which a run may have to tell (versions.h).
  *
  *   needs   assigns (recover), counters computed from the iteration's number (induction), invariants outside
  *           of the loop (hoist), loops in loops made one (coalesce)
@@ -19,6 +19,7 @@
 #include "ir/rule.h"
 #include "passes/loops/batch.h"
 #include "passes/loops/batch_cost.h"
+#include "passes/loops/versions.h"
 #include "passes/loops/write_nest.h"
 
 struct state {
@@ -26,6 +27,8 @@ struct state {
     struct ir_cloner shared, stacked;
     struct loop loop;
     struct ir_block *block; /* the body of a loop over blocks of iterations, or NULL */
+    struct versions_few
+        few; /* where a run chooses between all at once and blocks; in_blocks: else NULL */
 };
 
 /* ---- Recognition ---------------------------------------------------------------------------------- */
@@ -119,6 +122,24 @@ static tssa_status *begin(struct state *s, struct batch *batch, struct ir_value 
     return batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips);
 }
 
+/* Blocks as well, behind what is made all at once; only that where blocks have no form. */
+static tssa_status *add_blocks(struct state *s, struct batch *batch, const struct strip *strip,
+                               const struct block_size *size, struct ir_value *const *results)
+{
+    bool done;
+    const struct ir_op *begun = batch->mark, *last = s->loop.op->prev;
+    struct ir_value **blocks =
+        ARENA_ARRAY(&s->pass->graph->arena, struct ir_value *, s->loop.op->n_results);
+    TRY_ALLOC(blocks);
+    TRY(begin(s, batch, batch->trips));
+    TRY(strip_mine(strip, batch, size, blocks, &done));
+    if (done)
+        s->few = (struct versions_few){begun, last, results, blocks, false};
+    else
+        batch_undo(batch);
+    return batch->status;
+}
+
 /* All elements are to be written at once; but if that takes too much, the loop is taken apart. */
 static tssa_status *decide(struct state *s, struct batch *batch, struct ir_value **results,
                            bool *done)
@@ -126,7 +147,8 @@ static tssa_status *decide(struct state *s, struct batch *batch, struct ir_value
     static const char *const ways[] = {
         [CHOICE_ALL] = "writes one value: all elements at once",
         [CHOICE_BLOCKS] = "writes one value: as many elements at once as there is memory for",
-        [CHOICE_LEAVE] = "writes one value, but stays a loop: little is won by fewer writes"};
+        [CHOICE_LEAVE] = "writes one value, but stays a loop: little is won by fewer writes",
+        [CHOICE_FEW] = "writes one value: all elements at once if there are few, else in blocks"};
     const struct strip strip = {.pass = s->pass,
                                 .loop = s->loop,
                                 .shared = &s->shared,
@@ -136,7 +158,9 @@ static tssa_status *decide(struct state *s, struct batch *batch, struct ir_value
     struct ir_value *trips = batch->trips;
     struct batch_cost cost;
     TRY(batch_cost_find(batch, &s->loop, results, &cost));
-    if (cost.choice.way != CHOICE_ALL) {
+    if (cost.choice.way == CHOICE_FEW) {
+        TRY(add_blocks(s, batch, &strip, &cost.size, results));
+    } else if (cost.choice.way != CHOICE_ALL) {
         batch_undo(batch);
         *done = false;
         TRY(begin(s, batch, trips));
@@ -154,6 +178,7 @@ static tssa_status *rewrite(struct state *s)
     struct ir_value *trips,
         **results = ARENA_ARRAY(&s->pass->graph->arena, struct ir_value *, op->n_results);
     bool done = false;
+    s->few = (struct versions_few){0};
     TRY_ALLOC(results);
     TRY(loop_make_trips(&s->loop, &trips));
     TRY(begin(s, &batch, trips));
@@ -165,6 +190,8 @@ static tssa_status *rewrite(struct state *s)
         batch_undo(&batch);
         return NULL;
     }
+    if (s->few.in_blocks)
+        return versions_split(&batch, &s->loop, &s->few);
     for (uint32_t k = 0; k < s->loop.n_carried; k++)
         loop_replace(loop_final(&s->loop, k), results[k]);
     ir_release_blocks(op);

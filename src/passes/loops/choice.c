@@ -155,6 +155,7 @@ typedef void visit_point(struct choice *choice, const struct cost_sizes *sizes,
  * sizes would put every loop over scalars into blocks, which cost most where there are few.
  */
 #define LARGEST_SIZE (INT64_C(1) << 20)
+#define BEYOND (INT64_C(1) << 23)
 #define SIZES_APART 32
 
 /* 1, 2, 3, 4, 6, 8, 12, ... */
@@ -182,6 +183,24 @@ static void visit_points(struct choice *choice, bool fine, visit_point *visit, v
 static bool loses(const struct choice_figures *f)
 {
     return f->blocks > MOST_LOSS * f->loop + SECONDS_ONCE;
+}
+
+/*
+ * Would all at once be too much of more iterations than are tried? Of mere scalars, of which there must be millions:
+ * nothing that fewer ones should pay for by blocks.
+ */
+static bool is_for_few(struct choice *choice)
+{
+    struct choice_figures f;
+    bool too_much = false;
+    for (int s = 0; choice->may_ask && s < choice->n_symbols; s++) {
+        const struct cost_sizes points[] = {{choice->symbols[s], BEYOND, 1},
+                                            {choice->symbols[s], BEYOND, BEYOND},
+                                            {choice->symbols[s], 1, BEYOND}};
+        for (size_t i = 0; i < sizeof points / sizeof *points; i++)
+            too_much |= find_figures(choice, &points[i], &f) && f.all > f.may;
+    }
+    return too_much;
 }
 
 /* What holds at all points, and at some. */
@@ -255,7 +274,7 @@ void choice_make(struct choice *choice)
     if (choice->in_branch && !scales.some)
         choice->way = CHOICE_LEAVE;
     else if (scales.all_fits && scales.all_wins)
-        choice->way = CHOICE_ALL;
+        choice->way = is_for_few(choice) ? CHOICE_FEW : CHOICE_ALL;
     else if (scales.blocks_win && !scales.blocks_lose)
         choice->way = CHOICE_BLOCKS;
     else
@@ -280,6 +299,9 @@ tssa_status *choice_remark(const struct choice *choice, const struct pass_contex
                            told->loop * 1e3);
     if (choice->way == CHOICE_ALL)
         return pass_remark(pass, kind, loop, "%s", way);
+    if (choice->way == CHOICE_FEW)
+        return pass_remark(pass, kind, loop, "%s (a run asks first: fewer than %lld iterations)",
+                           way, (long long)CHOICE_MANY);
     if (choice->way == CHOICE_BOTH)
         return pass_remark(pass, kind, loop,
                            "%s (a run asks first: rows of fewer than %lld elements, and at least "

@@ -3,7 +3,8 @@
  * Whether a loop's iterations are computed together, all at once or in blocks, or one by one, told from what
  * each costs: bytes that live at once, and seconds. Every size that only a run can tell is tried small and
  * large, and what is chosen must hold for all of them: never more than half as much memory again as the loop
- * plus the budget, and never slower. Where short rows would win and long ones lose, a run may choose (CHOICE_BOTH).
+ * plus the budget, and never slower. Where short rows would win and long ones lose, a run may choose (CHOICE_BOTH), as
+ * where only very many iterations would be too much at once (CHOICE_FEW).
  *
  *     struct choice choice = {.figures = my_figures, .context = &mine};
  *     choice_try_dim(&choice, dim);                 what symbols there are
@@ -32,7 +33,8 @@ enum choice_way {
     CHOICE_ALL,    /* all iterations at once */
     CHOICE_BLOCKS, /* a loop over blocks of iterations */
     CHOICE_LEAVE,  /* nothing is won, or something lost: each iteration does enough as it is */
-    CHOICE_BOTH    /* blocks where rows are short, and the loop as it is where they are long */
+    CHOICE_BOTH,   /* blocks where rows are short, and the loop as it is where they are long */
+    CHOICE_FEW     /* all at once where iterations are few, and blocks where they are many */
 };
 
 /* What a loop and its rewritten forms take where symbols are of some sizes. */
@@ -41,6 +43,9 @@ struct choice_figures {
     double all, may, row; /* bytes: of all iterations at once, what they may be, of one iteration */
     double loop, batched, blocks; /* seconds: of the loop, at once, in blocks */
 };
+
+/* Iterations that are not few: of mere scalars, about as many as fill a block. */
+#define CHOICE_MANY (INT64_C(1) << 16)
 
 /* Symbols that are tried one by one; others are as large as the rest. */
 #define CHOICE_MAX_SYMBOLS 8
@@ -60,6 +65,7 @@ struct choice {
     bool (*figures)(void *context, const struct cost_sizes *sizes, struct choice_figures *figures);
     void *context;
     bool must_win; /* at once only where some sizes win by it */
+    bool may_ask;  /* for the number of iterations: CHOICE_FEW is among the choices */
     const struct ir_block
         *block; /* the loop's: branches around it may exclude sizes. NULL: they do not */
     struct choice_rows rows;

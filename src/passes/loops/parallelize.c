@@ -24,7 +24,9 @@
  * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
  * calls cost little beside it, it stays. What blocks stack is copied once more: with short rows they are tens of times
  * as fast as the loop, with long ones slower. Where only a run can tell how long rows are, there are two versions of
- * the loop, behind a branch that asks (versions.h), as long as the file does not grow too much (--file-growth).
+ * the loop, behind a branch that asks (versions.h), as long as the file does not grow too much (--file-growth). So
+ * there are of a loop that would take too much memory from some million iterations on only, because an iteration makes
+ * mere numbers: all at once below 65536 iterations, and blocks from there on.
  *
  *   needs   forward_assigns, the loop's counter as a known element
  *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
@@ -321,10 +323,13 @@ static tssa_status *set_sums(struct parallel *s, struct batch *batch, bool *done
     return NULL;
 }
 
-static tssa_status *replace_loop(struct parallel *s, const struct batch *batch,
-                                 struct ir_value **results)
+static tssa_status *replace_loop(struct parallel *s, struct batch *batch, struct ir_value **results)
 {
     struct ir_op *op = s->loop.op;
+    if (s->blocks) {
+        const struct versions_few few = {s->begun, s->last, results, s->blocks, s->guarded};
+        return versions_split(batch, &s->loop, &few);
+    }
     if (s->question)
         return versions_create(s->pass, &s->loop, s->question, batch->trips, s->begun, results);
     for (uint32_t i = 0; i < op->n_results; i++)
@@ -337,11 +342,11 @@ static tssa_status *replace_loop(struct parallel *s, const struct batch *batch,
 
 /* Where the loop makes an iteration; else it leaves what it was given. What was made goes into the branch, behind the
  * number of iterations. */
-static tssa_status *replace_under_guard(struct parallel *s, const struct batch *batch,
+static tssa_status *replace_under_guard(struct parallel *s, struct batch *batch,
                                         struct ir_value **results)
 {
     struct ir_op *op = s->loop.op, *branch, *last = op->prev;
-    if (s->question) /* which asks for iterations, too */
+    if (s->question || s->blocks) /* which asks for iterations, too */
         return replace_loop(s, batch, results);
     uint32_t *kept = ARENA_ARRAY(&s->pass->graph->arena, uint32_t, op->n_results);
     TRY_ALLOC(kept);
@@ -395,6 +400,7 @@ static tssa_status *begin(struct parallel *s, struct batch *batch, struct ir_op 
     struct ir_value *trips;
     TRY(loop_make_trips(&s->loop, &trips));
     s->question = NULL;
+    s->blocks = NULL;
     s->begun = s->loop.op->prev;
     TRY(batch_init(batch, s->pass, &s->shared, &s->stacked, s->loop.op, trips));
     batch->mark = mark;
@@ -409,7 +415,9 @@ static const char *const ways[] = {
     [CHOICE_LEAVE] = "iterations are independent but stay a loop: each does so much that little "
                      "is won by fewer calls",
     [CHOICE_BOTH] = "computed in blocks of iterations where that pays, and else as it is: none "
-                    "needs what another one computes, but long rows would be copied once more"};
+                    "needs what another one computes, but long rows would be copied once more",
+    [CHOICE_FEW] = "all iterations are computed at once where there are few, and else in blocks: "
+                   "none needs what another one computes"};
 
 static tssa_status *compute_block(void *user, struct ir_block *block, struct batch *batch,
                                   struct ir_value **results, bool *done)
@@ -438,6 +446,22 @@ static tssa_status *compute_blocks(struct parallel *s, struct batch *batch,
     return strip_mine(&strip, batch, size, results, done);
 }
 
+/* Blocks as well, behind what is made all at once; only that where blocks have no form. */
+static tssa_status *add_blocks(struct parallel *s, struct batch *batch,
+                               const struct block_size *size)
+{
+    bool done;
+    struct ir_value **results =
+        ARENA_ARRAY(&s->pass->graph->arena, struct ir_value *, s->loop.op->n_results);
+    TRY_ALLOC(results);
+    s->last = s->loop.op->prev;
+    TRY(compute_blocks(s, batch, size, results, &done));
+    if (!done)
+        batch_undo(batch);
+    s->blocks = done ? results : NULL;
+    return batch->status;
+}
+
 /* All at once, in blocks, or not: as it costs. */
 static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op *mark,
                            struct ir_value **results, bool *done)
@@ -449,7 +473,11 @@ static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op
         *done = false;
         return NULL;
     }
-    if (way == CHOICE_ALL)
+    if (way == CHOICE_FEW) {
+        TRY(add_blocks(s, batch, &cost.size));
+        batch->mark = mark;
+    }
+    if (way == CHOICE_ALL || way == CHOICE_FEW)
         return choice_remark(&cost.choice, s->pass, s->loop.op, ways);
     batch->mark = s->begun; /* the number of iterations stays: the costs are told by it */
     batch_undo(batch);

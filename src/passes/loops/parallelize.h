@@ -40,6 +40,9 @@ struct parallel {
     struct ir_op *begun; /* the last op that was made before what the iterations compute, or NULL */
     bool explained;      /* a remark has said why it stays */
     struct ir_value *question; /* where a run chooses between blocks and the loop; else NULL */
+    struct ir_value *
+        *blocks; /* where it chooses between all at once and blocks: what those leave; else NULL */
+    const struct ir_op *last; /* of what is all at once there; blocks stand behind it */
     bool guarded; /* it is computed in a branch that asks first whether it makes an iteration */
 };
 

@@ -70,3 +70,34 @@ tssa_status *versions_create(struct pass_context *pass, const struct loop *loop,
     TRY(ir_infer_op_lenient(op));
     return ir_infer_op_lenient(branch);
 }
+
+/* ---- Few iterations and many ---------------------------------------------------------------------- */
+
+static struct ir_value *ask_few(struct batch *batch, bool some)
+{
+    struct ir_value *few =
+        batch_binary(batch, IR_OP_Less, batch->trips, batch_number(batch, CHOICE_MANY));
+    if (!some || batch->n_trips->low > 0)
+        return few;
+    return batch_binary(batch, IR_OP_And, few,
+                        batch_binary(batch, IR_OP_Greater, batch->trips, batch_number(batch, 0)));
+}
+
+tssa_status *versions_split(struct batch *batch, const struct loop *loop,
+                            const struct versions_few *few)
+{
+    struct ir_op *branch, *op = loop->op, *end = op->prev;
+    uint32_t *kept = ARENA_ARRAY(&batch->graph->arena, uint32_t, op->n_results);
+    struct ir_value *question = ask_few(batch, few->some);
+    TRY(batch->status);
+    TRY_ALLOC(kept);
+    TRY_ALLOC(question);
+    TRY(branch_create(loop, question, &branch, kept));
+    branch_fill(branch, 0, few->begun, few->last->next, few->at_once, kept);
+    branch_fill(branch, 1, few->begun, end->next, few->in_blocks, kept);
+    batch->graph->folded_growth += body_bytes(loop);
+    batch->pass->changed = true;
+    ir_release_blocks(op);
+    ir_op_remove(op);
+    return ir_infer_op_lenient(branch);
+}
