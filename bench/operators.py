@@ -36,6 +36,7 @@ class Case(NamedTuple):
     attributes: dict = {}
     low: float = -2.0
     high: float = 2.0
+    opset: int = 20
 
 
 def regions(count: int, size: float) -> np.ndarray:
@@ -91,6 +92,17 @@ CASES = {
     "logsoftmax": Case("LogSoftmax", [(64, 3, 49, 49)], attributes={"axis": -1}),
     "layernorm": Case("LayerNormalization", [(8, 197, 192)], [(192,), (192,)], {"axis": -1}),
     "instancenorm": Case("InstanceNormalization", [(1, 64, 64, 64)], [(64,), (64,)]),
+    "batchnorm": Case(
+        "BatchNormalization", [IMAGE], [(64,), (64,), (64,), np.full(64, 0.7, np.float32)]
+    ),
+    "lrn": Case("LRN", [IMAGE], attributes={"size": 5}),
+    "loss": Case("SoftmaxCrossEntropyLoss", [(512, 1000)], [np.arange(512)]),
+    "loss_hw": Case(
+        "SoftmaxCrossEntropyLoss", [(1, 21, 80, 80)], [np.arange(6400).reshape(1, 80, 80) % 21]
+    ),
+    "attention": Case("Attention", [(1, 4, 197, 64)] * 3, opset=23),
+    "globallp": Case("GlobalLpPool", [IMAGE]),
+    "reducesum_all": Case("ReduceSum", [(1000000,)], [ints(0)]),
     "reducesum_last": Case("ReduceSum", [(3136, 384)], [ints(-1)]),
     "reducemean_hw": Case("ReduceMean", [IMAGE], [ints(2, 3)]),
     "reducemean_c": Case("ReduceMean", [IMAGE], [ints(1)]),
@@ -198,7 +210,9 @@ def write_model(case: Case, path: Path) -> dict[str, np.ndarray]:
         constants,
     )
     save(
-        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9),
+        helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", case.opset)], ir_version=9
+        ),
         path,
     )
     return inputs

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, one query row at a time, in
- * double and rounded once. A masked position counts for nothing, whatever its key and value hold; a row
- * with no position left is 0.
+ * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, one query row at a time. DOUBLE is computed
+ * in double, narrower types in float32 and rounded once; sums are those of ir/reduction.def over an axis that is not the
+ * innermost one: of products of queries and keys, one element after the other, and of weighed values, one position after
+ * the other. A masked position counts for nothing, whatever its key and value
+ * hold; a row with no position left is 0.
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
+#include "kernels/cpu/normalization/softmax.h"
 
 enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, LENGTHS, OPERANDS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES, RESULTS };
@@ -86,7 +91,9 @@ struct attention {
     struct mask mask;
     int64_t past, total; /* positions */
     double scale;
-    const double *keys, *values; /* [batch][kv heads][total][size] */
+    const struct attention_loops *loops;
+    /* Of their type: [batch][kv heads][size][total], and [total][size]. */
+    const char *keys, *values;
     struct tensor *out[RESULTS];
 };
 
@@ -162,6 +169,8 @@ static tssa_status *open_operands(struct kernel_args *args, struct attention *a)
     if (!i64_add(a->past, a->k.length, &a->total))
         return ERROR(TSSA_RUNTIME, "there are too many positions");
     a->scale = a->attrs->scaled ? a->attrs->scale : 1 / sqrt((double)a->q.size);
+    bool wide = in[QUERY]->dtype == TSSA_DOUBLE || in[VALUE]->dtype == TSSA_DOUBLE;
+    a->loops = wide ? &attention_loops_f64 : &attention_loops_f32;
     TRY(check_lengths(a));
     return mask_init(a, in[MASK]);
 }
@@ -185,27 +194,28 @@ static tssa_status *open_results(struct kernel_args *args, struct attention *a)
     return kernel_output(args, SCORES, dtype, 4, scores, &a->out[SCORES]);
 }
 
-/* Past and present positions together, as doubles. */
+/* Past and present positions together, of the loops' type. */
 static tssa_status *join(struct kernel_args *args, const struct attention *a,
                          const struct heads *now, const struct tensor *past, struct tensor *present,
                          struct buffer **buffer)
 {
-    size_t count, bytes;
+    size_t count, bytes, width = a->loops->width;
+    const tssa_dtype dtype = a->loops->dtype;
     const int64_t dims[] = {now->batch, now->heads, a->total, now->size};
-    TRY(tensor_layout(TSSA_DOUBLE, 4, dims, &count, &bytes));
+    TRY(tensor_layout(dtype, 4, dims, &count, &bytes));
     TRY(kernel_scratch(args, bytes, buffer));
     for (int64_t i = 0; count > 0 && i < now->batch * now->heads; i++) {
-        double *to = (double *)(*buffer)->data + i * a->total * now->size;
+        char *to = (char *)(*buffer)->data + (size_t)(i * a->total * now->size) * width;
         int64_t from = i / now->heads * now->batch_step + i % now->heads * now->head_step;
         if (past)
-            load_doubles(past, i * a->past * now->size, 1, a->past * now->size, to);
-        to += a->past * now->size;
+            load_elements(past, i * a->past * now->size, 1, a->past * now->size, dtype, to);
+        to += (size_t)(a->past * now->size) * width;
         for (int64_t p = 0; p < now->length; p++)
-            load_doubles(now->tensor, from + p * now->length_step, 1, now->size,
-                         to + p * now->size);
+            load_elements(now->tensor, from + p * now->length_step, 1, now->size, dtype,
+                          to + (size_t)(p * now->size) * width);
     }
     if (present)
-        store_doubles(present, 0, 1, (int64_t)count, (*buffer)->data);
+        store_elements(present, 0, 1, (int64_t)count, dtype, (*buffer)->data);
     return NULL;
 }
 
@@ -215,122 +225,158 @@ struct row {
     int64_t batch, head, query;
 };
 
-static double dot(const double *a, const double *b, int64_t n)
+/* Memory of a part, all of the loops' type. */
+struct scratch {
+    char *query, *scores;
+    char *other; /* as many as scores: biases, then exponentials */
+    char *sums;  /* of scores or values, at all levels */
+};
+
+static struct scratch scratch_of(const struct attention *a, char *memory)
 {
-    double sums[8] = {0}, total = 0;
-    int64_t i = 0;
-    for (; i + 8 <= n; i += 8)
-        for (int k = 0; k < 8; k++)
-            sums[k] += a[i + k] * b[i + k];
-    for (; i < n; i++)
-        total += a[i] * b[i];
-    for (int k = 0; k < 8; k++)
-        total += sums[k];
-    return total;
+    size_t width = a->loops->width, row = (size_t)a->total * width;
+    struct scratch s = {.query = memory};
+    s.scores = s.query + (size_t)a->q.size * width;
+    s.other = s.scores + row;
+    s.sums = s.other + row;
+    return s;
 }
 
-/* What is added to the score of a position; -INFINITY: masked. */
-static double bias_at(const struct attention *a, const struct row *row, int64_t position)
+static bool scratch_bytes(const struct attention *a, size_t *bytes)
 {
-    const struct mask *m = &a->mask;
-    int64_t valid = a->total, before = a->past;
+    int64_t most = a->v.size > a->total ? a->v.size : a->total, all;
+    return i64_mul(most, REDUCE_LEVELS + 2, &all) && i64_add(all, a->q.size, &all) &&
+           size_mul((size_t)all, a->loops->width, bytes);
+}
+
+/* The sum of `rows` rows of n elements, each times its weight. */
+static const void *weighed_sum(const struct attention *a, const char *values, const char *weights,
+                               int64_t rows, int64_t n, bool skips, char *memory)
+{
+    const struct attention_loops *loops = a->loops;
+    struct reduce_levels levels;
+    reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, loops->dtype), loops->width, n,
+                        memory);
+    for (int64_t row = 0, count; row < rows; row += count) {
+        count = reduce_levels_room(&levels, rows - row);
+        loops->weigh(values + (size_t)(row * n) * loops->width,
+                     weights + (size_t)row * loops->width, count, n, skips, levels.memory);
+        reduce_levels_add(&levels, count);
+    }
+    return reduce_levels_end(&levels);
+}
+
+/* Positions from here on are masked. */
+static int64_t masked_from(const struct attention *a, const struct row *row)
+{
+    int64_t end = a->total, before = a->past;
     if (a->lengths) {
-        valid = ((const int64_t *)a->lengths->data)[row->batch];
+        int64_t valid = ((const int64_t *)a->lengths->data)[row->batch];
+        end = valid < end ? valid : end;
         before = valid < 0 ? INT64_MIN / 2 : valid - a->q.length;
     }
-    if (position >= valid || (a->attrs->causal && position > row->query + before))
-        return -INFINITY;
-    if (!m->tensor)
-        return 0;
-    if (position >= m->length)
-        return -INFINITY;
-    double value = dtype_load_double(
-        m->tensor->dtype, element_at(m->tensor, row->batch * m->steps[0] + row->head * m->steps[1] +
-                                                    row->query * m->steps[2] + position));
-    if (m->tensor->dtype == TSSA_BOOL)
-        return value != 0 ? 0 : -INFINITY;
-    return value;
+    if (a->attrs->causal && row->query + before < end)
+        end = row->query + before + 1;
+    if (a->mask.tensor && a->mask.length < end)
+        end = a->mask.length;
+    return end < 0 ? 0 : end;
+}
+
+static void mask_scores(const struct attention *a, const struct row *row, const struct scratch *s)
+{
+    const struct attention_loops *loops = a->loops;
+    const struct mask *m = &a->mask;
+    int64_t end = masked_from(a, row);
+    if (m->tensor) {
+        load_elements(m->tensor,
+                      row->batch * m->steps[0] + row->head * m->steps[1] + row->query * m->steps[2],
+                      1, end, loops->dtype, s->other);
+        loops->add_bias(s->scores, s->other, end, m->tensor->dtype == TSSA_BOOL);
+    }
+    loops->fill(s->scores + (size_t)end * loops->width, a->total - end, -INFINITY);
 }
 
 static void store_scores(const struct attention *a, const struct row *row, enum scores_mode mode,
-                         const double *scores)
+                         const struct scratch *s)
 {
     int64_t at = (row->batch * a->q.heads + row->head) * a->q.length + row->query;
     if (a->out[SCORES] && a->attrs->scores == mode)
-        store_doubles(a->out[SCORES], at * a->total, 1, a->total, scores);
+        store_elements(a->out[SCORES], at * a->total, 1, a->total, a->loops->dtype, s->scores);
 }
 
-static void softmax(double *scores, int64_t n)
+static void score(const struct attention *a, const struct row *row, const struct scratch *s,
+                  const char *keys)
 {
-    double largest = -INFINITY, sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = scores[i] > largest || isnan(scores[i]) ? scores[i] : largest;
-    for (int64_t i = 0; i < n; i++) {
-        scores[i] = largest == -INFINITY ? 0 : exp(scores[i] - largest);
-        sum += scores[i];
-    }
-    for (int64_t i = 0; i < n && sum != 0; i++)
-        scores[i] /= sum;
+    const struct attention_loops *loops = a->loops;
+    memcpy(s->scores, weighed_sum(a, keys, s->query, a->q.size, a->total, false, s->sums),
+           (size_t)a->total * loops->width);
+    loops->scale(s->scores, a->total, a->scale);
+    store_scores(a, row, SCORES_RAW, s);
+    if (a->attrs->softcap > 0)
+        loops->cap(s->scores, a->total, a->attrs->softcap);
+    store_scores(a, row, SCORES_CAPPED, s);
+    mask_scores(a, row, s);
+    store_scores(a, row, SCORES_MASKED, s);
+    if (loops->all_masked(s->scores, a->total))
+        loops->fill(s->scores, a->total, 0);
+    else
+        softmax_of_line(loops->dtype, s->scores, s->other, a->total);
+    store_scores(a, row, SCORES_SOFTMAX, s);
 }
 
-static void score(const struct attention *a, const struct row *row, const double *query,
-                  const double *keys, double *scores)
-{
-    double softcap = a->attrs->softcap;
-    for (int64_t p = 0; p < a->total; p++)
-        scores[p] = a->scale * dot(query, keys + p * a->k.size, a->k.size);
-    store_scores(a, row, SCORES_RAW, scores);
-    for (int64_t p = 0; softcap > 0 && p < a->total; p++)
-        scores[p] = softcap * tanh(scores[p] / softcap);
-    store_scores(a, row, SCORES_CAPPED, scores);
-    for (int64_t p = 0; p < a->total; p++) {
-        double bias = bias_at(a, row, p);
-        scores[p] = bias == -INFINITY ? bias : scores[p] + bias;
-    }
-    store_scores(a, row, SCORES_MASKED, scores);
-    softmax(scores, a->total);
-    store_scores(a, row, SCORES_SOFTMAX, scores);
-}
-
-/* Indices are (batch, head, query) triples. Scratch: a query, scores, a sum of values. */
-static void attend(void *context, void *scratch, int64_t begin, int64_t end)
+/* Indices are (batch, head, query) triples. */
+static void attend(void *context, void *memory, int64_t begin, int64_t end)
 {
     const struct attention *a = context;
     const struct heads *q = &a->q;
-    double *query = scratch, *scores = query + q->size, *sums = scores + a->total;
+    const struct scratch s = scratch_of(a, memory);
+    const tssa_dtype dtype = a->loops->dtype;
+    size_t width = a->loops->width;
     for (int64_t i = begin; i < end; i++) {
         struct row row = {i / q->length / q->heads, i / q->length % q->heads, i % q->length};
         int64_t group = row.batch * a->k.heads + row.head / (q->heads / a->k.heads);
-        load_doubles(q->tensor,
-                     row.batch * q->batch_step + row.head * q->head_step +
-                         row.query * q->length_step,
-                     1, q->size, query);
-        score(a, &row, query, a->keys + group * a->total * a->k.size, scores);
+        load_elements(q->tensor,
+                      row.batch * q->batch_step + row.head * q->head_step +
+                          row.query * q->length_step,
+                      1, q->size, dtype, s.query);
+        score(a, &row, &s, a->keys + (size_t)(group * a->total * a->k.size) * width);
         if (!a->out[Y])
             continue;
-        memset(sums, 0, (size_t)a->v.size * sizeof *sums);
-        const double *values = a->values + group * a->total * a->v.size;
-        for (int64_t p = 0; p < a->total; p++)
-            for (int64_t k = 0; scores[p] != 0 && k < a->v.size; k++)
-                sums[k] += scores[p] * values[p * a->v.size + k];
+        const char *values = a->values + (size_t)(group * a->total * a->v.size) * width;
+        const void *sums = weighed_sum(a, values, s.scores, a->total, a->v.size, true, s.sums);
         int64_t to =
             a->out[Y]->rank == 4 ? i : (row.batch * q->length + row.query) * q->heads + row.head;
-        store_doubles(a->out[Y], to * a->v.size, 1, a->v.size, sums);
+        store_elements(a->out[Y], to * a->v.size, 1, a->v.size, dtype, sums);
     }
 }
 
 static tssa_status *attend_all(struct kernel_args *args, struct attention *a)
 {
     const struct heads *q = &a->q;
-    int64_t rows, doubles, cost;
+    int64_t rows, cost;
     size_t bytes;
     if (!i64_mul(q->batch, q->heads, &rows) || !i64_mul(rows, q->length, &rows) ||
-        !i64_add(q->size, a->total, &doubles) || !i64_add(doubles, a->v.size, &doubles) ||
-        !size_mul((size_t)doubles, sizeof(double), &bytes))
+        !scratch_bytes(a, &bytes))
         return ERROR(TSSA_RUNTIME, "there are too many positions");
     if (!i64_mul(a->total, a->k.size + a->v.size + 16, &cost))
         cost = INT64_MAX;
     return parts_for(args, rows, cost, bytes, attend, a);
+}
+
+static tssa_status *transpose_keys(struct kernel_args *args, const struct attention *a,
+                                   struct buffer **keys)
+{
+    const struct attention_loops *loops = a->loops;
+    struct buffer *joined = *keys, *turned;
+    size_t each = (size_t)(a->total * a->k.size) * loops->width;
+    size_t heads = (size_t)(a->k.batch * a->k.heads);
+    TRY(kernel_scratch(args, heads * each, &turned));
+    for (size_t i = 0; i < heads; i++)
+        loops->transpose((const char *)joined->data + i * each, a->total, a->k.size,
+                         (char *)turned->data + i * each);
+    *keys = turned;
+    buffer_release(joined);
+    return NULL;
 }
 
 static tssa_status *run_Attention(struct kernel_args *args)
@@ -341,6 +387,7 @@ static tssa_status *run_Attention(struct kernel_args *args)
     TRY(open_operands(args, &a));
     TRY(open_results(args, &a));
     TRY_GOTO(status, join(args, &a, &a.k, a.past_key, a.out[PRESENT_KEY], &keys), done);
+    TRY_GOTO(status, transpose_keys(args, &a, &keys), done);
     TRY_GOTO(status, join(args, &a, &a.v, a.past_value, a.out[PRESENT_VALUE], &values), done);
     a.keys = keys->data;
     a.values = values->data;

@@ -54,6 +54,33 @@ static inline void store_doubles(const struct tensor *tensor, int64_t offset, in
                      &convert_default);
 }
 
+/* What float kernels compute in: DOUBLE in itself, narrower types in FLOAT. */
+static inline tssa_dtype computed_in(tssa_dtype dtype)
+{
+    return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+}
+
+/* As load_doubles and store_doubles, but as elements of that type. */
+static inline void load_elements(const struct tensor *tensor, int64_t offset, int64_t step,
+                                 int64_t n, tssa_dtype dtype, void *values)
+{
+    convert_elements(n, tensor->dtype, element_at(tensor, offset), step, dtype, values, 1,
+                     &convert_default);
+}
+
+static inline void store_elements(const struct tensor *tensor, int64_t offset, int64_t step,
+                                  int64_t n, tssa_dtype dtype, const void *values)
+{
+    convert_elements(n, dtype, values, 1, tensor->dtype, element_at(tensor, offset), step,
+                     &convert_default);
+}
+
+/* An operation of doubles that are floats, rounded again, is that of floats. */
+static inline double rounded_to(tssa_dtype dtype, double value)
+{
+    return dtype == TSSA_DOUBLE ? value : (double)(float)value;
+}
+
 /* A tensor of any numeric type as doubles in scratch memory; NULL stays NULL. */
 tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
                         struct buffer **buffer);

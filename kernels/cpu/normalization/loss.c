@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NegativeLogLikelihoodLoss-22 and SoftmaxCrossEntropyLoss-13 of ai.onnx. One term per position: minus
- * the log-probability of its target class, times the class's weight; summed in double, in order.
+ * the log-probability of its target class, times the class's weight. DOUBLE is computed in double, narrower types in
+ * float32; sums are those of ir/reduction.def.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce.h"
+#include "kernels/cpu/normalization/softmax.h"
 
-enum reduction { REDUCTION_MEAN, REDUCTION_SUM, REDUCTION_NONE };
+enum loss_reduction { LOSS_MEAN, LOSS_SUM, LOSS_NONE };
 
 struct loss {
-    enum reduction reduction;
+    enum loss_reduction reduction;
     bool softmax; /* the input is scores; else log-probabilities */
     bool ignores;
     int64_t ignore_index;
@@ -31,7 +33,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     const char *reduction = ir_attr_str(op, "reduction", "mean");
     for (size_t i = 0; i < 3; i++)
         if (strcmp(reduction, names[i]) == 0) {
-            state->reduction = (enum reduction)i;
+            state->reduction = (enum loss_reduction)i;
             return NULL;
         }
     return ERROR(TSSA_MALFORMED, "reduction is \"%s\"", reduction);
@@ -42,7 +44,9 @@ struct work {
     const struct tensor *in, *target, *weight; /* weight: NULL when there is none */
     const struct tensor *log_prob;             /* the second result; NULL where not wanted */
     struct lines lines;                        /* batches, classes, positions */
-    double *term, *factor;                     /* per position of the batch */
+    tssa_dtype dtype;                          /* that is computed in */
+    size_t width;
+    char *term, *factor; /* per position of the batch, of that type */
 };
 
 static int64_t target_at(const struct work *w, int64_t position)
@@ -55,40 +59,75 @@ static bool ignored(const struct work *w, int64_t target)
     return w->state->ignores && target == w->state->ignore_index;
 }
 
-static void log_softmax(double *x, int64_t n)
+/* Element i of values of the type that is computed in. */
+static double get(const struct work *w, const char *values, int64_t i)
 {
-    double most = x[0], sum = 0;
-    for (int64_t i = 1; i < n; i++)
-        most = x[i] > most ? x[i] : most;
-    for (int64_t i = 0; i < n; i++)
-        sum += exp(x[i] - most);
-    sum = log(sum);
-    for (int64_t i = 0; i < n; i++)
-        x[i] = x[i] - most - sum;
+    return dtype_load_double(w->dtype, values + (size_t)i * w->width);
+}
+
+static void put(const struct work *w, char *values, int64_t i, double value)
+{
+    dtype_store_double(w->dtype, values + (size_t)i * w->width, value);
+}
+
+/* Lines of neighbouring positions to one line after the other; and back. */
+static void load_lines(const struct work *w, int64_t offset, int64_t lines, char *x)
+{
+    int64_t n = w->lines.n, inner = w->lines.inner;
+    if (inner == 1)
+        load_elements(w->in, offset, 1, lines * n, w->dtype, x);
+    for (int64_t c = 0; inner > 1 && c < n; c++)
+        convert_elements(lines, w->in->dtype, element_at(w->in, offset + c * inner), 1, w->dtype,
+                         x + (size_t)c * w->width, n, &convert_default);
+}
+
+static void store_lines(const struct work *w, int64_t offset, int64_t lines, const char *x)
+{
+    int64_t n = w->lines.n, inner = w->lines.inner;
+    if (inner == 1)
+        store_elements(w->log_prob, offset, 1, lines * n, w->dtype, x);
+    for (int64_t c = 0; inner > 1 && c < n; c++)
+        convert_elements(lines, w->dtype, x + (size_t)c * w->width, n, w->log_prob->dtype,
+                         element_at(w->log_prob, offset + c * inner), 1, &convert_default);
+}
+
+/* Term and factor of position p, whose log-probability of the target is at x where it was computed. */
+static void run_position(const struct work *w, int64_t p, const char *x)
+{
+    int64_t target = target_at(w, p), inner = w->lines.inner;
+    char value[sizeof(double)];
+    put(w, w->factor, p, 0);
+    put(w, w->term, p, 0);
+    if (ignored(w, target))
+        return;
+    put(w, w->factor, p, 1);
+    if (w->weight)
+        load_elements(w->weight, target, 1, 1, w->dtype, w->factor + (size_t)p * w->width);
+    if (!w->state->softmax)
+        load_elements(w->in, (p / inner * w->lines.n + target) * inner + p % inner, 1, 1, w->dtype,
+                      value);
+    double log_prob = w->state->softmax ? get(w, x, target) : get(w, value, 0);
+    put(w, w->term, p, rounded_to(w->dtype, -log_prob * get(w, w->factor, p)));
 }
 
 static void run_positions(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    double *x = scratch;
-    int64_t n = w->lines.n, inner = w->lines.inner;
-    for (int64_t p = begin; p < end; p++) {
-        int64_t offset = p / inner * n * inner + p % inner, target = target_at(w, p);
+    int64_t n = w->lines.n, inner = w->lines.inner, most = softmax_lines(n);
+    char *x = scratch, *exps = x + (size_t)(most * n) * w->width;
+    for (int64_t p = begin, lines; p < end; p += lines) {
+        int64_t offset = p / inner * n * inner + p % inner;
+        lines = end - p < most ? end - p : most;
+        if (inner > 1 && inner - p % inner < lines)
+            lines = inner - p % inner;
         if (w->state->softmax) {
-            load_doubles(w->in, offset, inner, n, x);
-            log_softmax(x, n);
+            load_lines(w, offset, lines, x);
+            log_softmax_of_lines(w->dtype, x, exps, lines, n);
             if (w->log_prob)
-                store_doubles(w->log_prob, offset, inner, n, x);
+                store_lines(w, offset, lines, x);
         }
-        w->factor[p] = w->term[p] = 0;
-        if (ignored(w, target))
-            continue;
-        w->factor[p] = 1;
-        if (w->weight)
-            load_doubles(w->weight, target, 1, 1, &w->factor[p]);
-        if (!w->state->softmax)
-            load_doubles(w->in, offset + target * inner, 1, 1, &x[target]);
-        w->term[p] = -x[target] * w->factor[p];
+        for (int64_t i = 0; i < lines; i++)
+            run_position(w, p + i, x + (size_t)(i * n) * w->width);
     }
 }
 
@@ -103,25 +142,35 @@ static tssa_status *check_targets(const struct work *w, int64_t count)
     return NULL;
 }
 
+static double sum_of(const struct kernel_args *args, const struct work *w, char *values,
+                     int64_t count)
+{
+    const bool marked[1] = {true};
+    const struct tensor in = {.dtype = w->dtype, .rank = 1, .dims = {count}, .data = values};
+    char sum[sizeof(double)];
+    struct tensor out = {.dtype = w->dtype, .data = sum};
+    struct axis_nest kept, reduced;
+    axis_nest_init(&kept, &in, marked, false);
+    axis_nest_init(&reduced, &in, marked, true);
+    reduce_tensor(args->env->team, REDUCTION_Sum, &in, &kept, &reduced, NULL, &out);
+    return get(w, sum, 0);
+}
+
 static tssa_status *reduce(struct kernel_args *args, const struct work *w, int64_t count)
 {
     struct tensor *out;
-    if (w->state->reduction == REDUCTION_NONE) {
+    if (w->state->reduction == LOSS_NONE) {
         TRY(kernel_output(args, 0, w->in->dtype, w->target->rank, w->target->dims, &out));
         if (out)
-            store_doubles(out, 0, 1, count, w->term);
+            store_elements(out, 0, 1, count, w->dtype, w->term);
         return NULL;
     }
     TRY(kernel_output(args, 0, w->in->dtype, 0, NULL, &out));
     if (!out)
         return NULL;
-    double sum = 0, factors = 0;
-    for (int64_t p = 0; p < count; p++) {
-        sum += w->term[p];
-        factors += w->factor[p];
-    }
-    if (w->state->reduction == REDUCTION_MEAN)
-        sum /= factors;
+    double sum = sum_of(args, w, w->term, count);
+    if (w->state->reduction == LOSS_MEAN)
+        sum = rounded_to(w->dtype, sum / sum_of(args, w, w->factor, count));
     store_doubles(out, 0, 1, 1, &sum);
     return NULL;
 }
@@ -152,14 +201,18 @@ static tssa_status *run(struct kernel_args *args)
     struct tensor *log_prob;
     TRY(kernel_output(args, 1, work.in->dtype, work.in->rank, work.in->dims, &log_prob));
     work.log_prob = log_prob;
+    work.dtype = computed_in(work.in->dtype);
+    work.width = tssa_dtype_size(work.dtype);
     size_t bytes, line;
-    if (!size_mul((size_t)count, 2 * sizeof(double), &bytes) ||
-        !size_mul((size_t)work.lines.n, sizeof(double), &line))
+    if (!size_mul((size_t)count, 2 * work.width, &bytes) ||
+        !size_mul((size_t)work.lines.n,
+                  (size_t)(work.lines.n > 0 ? softmax_lines(work.lines.n) : 1) * 2 * work.width,
+                  &line))
         return ERROR(TSSA_LIMIT, "too many positions");
     struct buffer *buffer;
     TRY(kernel_scratch(args, bytes, &buffer));
     work.term = buffer->data;
-    work.factor = work.term + count;
+    work.factor = work.term + (size_t)count * work.width;
     tssa_status *status = NULL;
     if (work.lines.n > 0)
         status = parts_for(args, count, work.lines.n * 4, line, run_positions, &work);

@@ -10,8 +10,11 @@
 #include "base/clones.h"
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
+#include "ir/scalar/f64_exp.h"
+#include "ir/scalar/f64_log.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
+#include "kernels/cpu/normalization/softmax.h"
 
 struct softmax {
     int64_t axis;
@@ -29,10 +32,17 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return NULL;
 }
 
-/* ---- float32: neighbouring lines, as many as stay in the first-level cache -------------------------- */
-
 #define BLOCK 4096 /* elements */
 #define LINES 64   /* at most */
+
+int64_t softmax_lines(int64_t n)
+{
+    int64_t lines = n < BLOCK ? BLOCK / n : 1;
+    return lines < LINES ? lines : LINES;
+}
+
+/* ---- float32: neighbouring lines, as many as stay in the first-level cache -------------------------- */
+
 #define LONG_LINE 256
 
 #define INLINE static inline __attribute__((always_inline))
@@ -122,7 +132,7 @@ static double largest_and_exps(const double *x, double *exps, int64_t n, double 
     double most;
     reduce_lines(REDUCTION_Max, TSSA_DOUBLE, &most, x, n, 1, n, NULL);
     for (int64_t i = 0; i < n; i++)
-        exps[i] = exp(x[i] - most);
+        exps[i] = f64_exp(x[i] - most);
     reduce_lines(REDUCTION_Sum, TSSA_DOUBLE, sum, exps, n, 1, n, NULL);
     return most;
 }
@@ -137,7 +147,7 @@ static void softmax_line(double *x, double *exps, int64_t n)
 
 static void log_softmax_line(double *x, double *exps, int64_t n)
 {
-    double sum, most = largest_and_exps(x, exps, n, &sum), log_sum = log(sum);
+    double sum, most = largest_and_exps(x, exps, n, &sum), log_sum = f64_log(sum);
     for (int64_t i = 0; i < n; i++)
         x[i] = x[i] - most - log_sum;
 }
@@ -152,6 +162,24 @@ static void hardmax_line(double *x, double *exps, int64_t n)
             best = i;
     for (int64_t i = 0; i < n; i++)
         x[i] = i == best;
+}
+
+/* ---- Lines of other kernels -------------------------------------------------------------------------- */
+
+void softmax_of_line(tssa_dtype dtype, void *x, void *exps, int64_t n)
+{
+    if (dtype == TSSA_DOUBLE)
+        softmax_line(x, exps, n);
+    else
+        softmax_block(&(struct block){x, x, x, 1, n});
+}
+
+void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n)
+{
+    if (dtype != TSSA_DOUBLE)
+        log_softmax_block(&(struct block){x, x, exps, lines, n});
+    for (int64_t i = 0; dtype == TSSA_DOUBLE && i < lines; i++)
+        log_softmax_line((double *)x + i * n, exps, n);
 }
 
 /* ---- Running --------------------------------------------------------------------------------------- */
@@ -186,12 +214,6 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
-static int64_t block_lines(int64_t n)
-{
-    int64_t lines = n < BLOCK ? BLOCK / n : 1;
-    return lines < LINES ? lines : LINES;
-}
-
 /* Whether blocks are used where they lie. */
 static bool lies_in_floats(const struct work *w)
 {
@@ -201,7 +223,7 @@ static bool lies_in_floats(const struct work *w)
 static void run_blocks(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
-    int64_t n = w->lines.n, inner = w->lines.inner, most = block_lines(n);
+    int64_t n = w->lines.n, inner = w->lines.inner, most = softmax_lines(n);
     bool there = lies_in_floats(w);
     float *own = scratch, *exps = there ? own : own + most * n;
     for (int64_t first = begin, count; first < end; first += count) {
@@ -254,7 +276,7 @@ static tssa_status *run_with(struct kernel_args *args, const struct method *meth
     if (!out || n == 0)
         return NULL;
     bool blocks = method->block && work.in->dtype != TSSA_DOUBLE;
-    size_t bytes, each = blocks ? (size_t)block_lines(n) * 2 * sizeof(float) : 2 * sizeof(double);
+    size_t bytes, each = blocks ? (size_t)softmax_lines(n) * 2 * sizeof(float) : 2 * sizeof(double);
     if (!size_mul((size_t)n, each, &bytes))
         return ERROR(TSSA_LIMIT, "a line of %" PRId64 " elements is too long", n);
     return parts_for(args, lines, blocks ? n * 2 : n * 8, bytes, blocks ? run_blocks : run_lines,

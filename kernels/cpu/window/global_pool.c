@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalAveragePool-22, GlobalMaxPool-22, GlobalLpPool-22 of ai.onnx: one number per batch and channel. */
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/clones.h"
+#include "ir/scalar/f32_wide.h"
+#include "ir/scalar/f64_pow.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/window/pool.h"
@@ -21,20 +27,35 @@ struct work {
     const struct tensor *in, *out;
     int64_t n;
     double p;
+    tssa_dtype dtype; /* that is computed in */
 };
 
-/* GlobalLpPool: in double. */
+VECTOR_PROCEDURE(raise_floats, (float *x, int64_t n, float p), (x, n, p))
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = f32_pow(fabsf(x[i]), p);
+}
+
+VECTOR_PROCEDURE(raise_doubles, (double *x, int64_t n, double p), (x, n, p))
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = f64_pow(fabs(x[i]), p);
+}
+
+/* The p-th root, whose exponent no float32 may be. */
 static void raise_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
     for (int64_t plane = begin; plane < end; plane++) {
-        double *x = scratch, sum = 0;
-        load_doubles(w->in, plane * w->n, 1, w->n, x);
-        pool_raise(x, w->n, w->p);
-        for (int64_t i = 0; i < w->n; i++)
-            sum += x[i];
-        double result = pool_root(sum, w->p);
-        store_doubles(w->out, plane, 1, 1, &result);
+        char sum[sizeof(double)];
+        load_elements(w->in, plane * w->n, 1, w->n, w->dtype, scratch);
+        if (w->dtype == TSSA_DOUBLE)
+            raise_doubles(scratch, w->n, w->p);
+        else
+            raise_floats(scratch, w->n, (float)w->p);
+        reduce_lines(REDUCTION_Sum, w->dtype, sum, scratch, w->n, 1, w->n, NULL);
+        double root = f64_pow(dtype_load_double(w->dtype, sum), 1 / w->p);
+        dtype_store_double(w->out->dtype, element_at(w->out, plane), rounded_to(w->dtype, root));
     }
 }
 
@@ -50,20 +71,7 @@ static tssa_status *open_planes(struct kernel_args *args, const struct tensor **
     return kernel_output(args, 0, (*in)->dtype, (*in)->rank, dims, out);
 }
 
-static tssa_status *run_lp(struct kernel_args *args)
-{
-    const struct global_pool *state = args->state;
-    const struct tensor *in;
-    struct tensor *out;
-    TRY(open_planes(args, &in, &out));
-    if (!out)
-        return NULL;
-    struct work work = {in, out, dims_product(in->dims, 2, in->rank), state->p};
-    return parts_for(args, in->dims[0] * in->dims[1], work.n * 2, (size_t)work.n * sizeof(double),
-                     raise_planes, &work);
-}
-
-/* The others are reductions (ir/reduction.def). */
+/* Rows of ir/reduction.def. */
 static tssa_status *run_reduction(struct kernel_args *args, enum reduction_row row)
 {
     const struct tensor *in;
@@ -79,6 +87,26 @@ static tssa_status *run_reduction(struct kernel_args *args, enum reduction_row r
     axis_nest_init(&reduced, in, marked, true);
     reduce_tensor(args->env->team, row, in, &kept, &reduced, NULL, out);
     return NULL;
+}
+
+static tssa_status *run_lp(struct kernel_args *args)
+{
+    const struct global_pool *state = args->state;
+    struct work work = {.p = state->p};
+    struct tensor *out;
+    size_t bytes;
+    if (state->p == 1 || state->p == 2)
+        return run_reduction(args, state->p == 1 ? REDUCTION_L1 : REDUCTION_L2);
+    TRY(open_planes(args, &work.in, &out));
+    if (!out)
+        return NULL;
+    work.out = out;
+    work.n = dims_product(work.in->dims, 2, work.in->rank);
+    work.dtype = computed_in(work.in->dtype);
+    if (!size_mul((size_t)work.n, tssa_dtype_size(work.dtype), &bytes))
+        return ERROR(TSSA_LIMIT, "a plane of %" PRId64 " elements is too large", work.n);
+    return parts_for(args, dims_product(work.in->dims, 0, 2), work.n * 16, bytes, raise_planes,
+                     &work);
 }
 
 static tssa_status *run_average(struct kernel_args *args)

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/scalar/f64_pow.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/window.h"
 #include "kernels/cpu/window/pool.h"
@@ -230,12 +231,12 @@ static void average_whole(void *context, void *scratch, int64_t begin, int64_t e
 void pool_raise(double *x, int64_t n, double p)
 {
     for (int64_t i = 0; i < n; i++)
-        x[i] = p == 2 ? x[i] * x[i] : p == 1 ? fabs(x[i]) : pow(fabs(x[i]), p);
+        x[i] = p == 2 ? x[i] * x[i] : p == 1 ? fabs(x[i]) : f64_pow(fabs(x[i]), p);
 }
 
 double pool_root(double sum, double p)
 {
-    return p == 2 ? sqrt(sum) : p == 1 ? sum : pow(sum, 1 / p);
+    return p == 2 ? sqrt(sum) : p == 1 ? sum : f64_pow(sum, 1 / p);
 }
 
 static void lp_planes(void *context, void *scratch, int64_t begin, int64_t end)

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inner loops of Attention, by element type: FLOAT, which narrower types are computed in, and DOUBLE. */
+#ifndef TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
+#define TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
+
+#include "base/dtype.h"
+
+/* All elements are of the type. */
+struct attention_loops {
+    tssa_dtype dtype;
+    size_t width;
+    /* [rows][n] to [n][rows] */
+    void (*transpose)(const void *from, int64_t rows, int64_t n, void *to);
+    /* In place: scores * factor. */
+    void (*scale)(void *scores, int64_t n, double factor);
+    /* In place: softcap * tanh(scores / softcap). */
+    void (*cap)(void *scores, int64_t n, double softcap);
+    /* In place: scores + biases, -infinity where the bias is; of truth values, -infinity where it is false. */
+    void (*add_bias)(void *scores, const void *biases, int64_t n, bool truths);
+    void (*fill)(void *values, int64_t n, double value);
+    bool (*all_masked)(const void *scores, int64_t n); /* all are -infinity */
+    /* sums[i] + weights[0] * values[i] + weights[1] * values[n + i] + ...; `skips`: without what has weight 0. */
+    void (*weigh)(const void *values, const void *weights, int64_t rows, int64_t n, bool skips,
+                  void *sums);
+};
+
+extern const struct attention_loops attention_loops_f32, attention_loops_f64;
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The loops of Attention for one element type. A file attention_TYPE.c defines T, the C type of an element; T_DTYPE, its
+ * number; T_TANH; and T_LOOPS, the table to fill; and includes this file.
+ */
+#include <math.h>
+
+#include "base/clones.h"
+#include "kernels/cpu/attention/attention.h"
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Few rows at a time, so that what is written lies together. */
+#define TOGETHER 16
+
+VECTOR_PROCEDURE(transpose, (const void *from, int64_t rows, int64_t n, void *to),
+                 (from, rows, n, to))
+{
+    const T *restrict x = from;
+    T *restrict y = to;
+    int64_t whole = rows / TOGETHER * TOGETHER;
+    for (int64_t i = 0; i < whole; i += TOGETHER)
+        for (int64_t k = 0; k < n; k++)
+            for (int64_t j = 0; j < TOGETHER; j++)
+                y[k * rows + i + j] = x[(i + j) * n + k];
+    for (int64_t i = whole; i < rows; i++)
+        for (int64_t k = 0; k < n; k++)
+            y[k * rows + i] = x[i * n + k];
+}
+
+VECTOR_PROCEDURE(scale, (void *scores, int64_t n, double factor), (scores, n, factor))
+{
+    T *x = scores;
+    for (int64_t i = 0; i < n; i++)
+        x[i] *= (T)factor;
+}
+
+VECTOR_PROCEDURE(cap, (void *scores, int64_t n, double softcap), (scores, n, softcap))
+{
+    T *x = scores, most = (T)softcap;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = most * T_TANH(x[i] / most);
+}
+
+VECTOR_PROCEDURE(add_bias, (void *scores, const void *biases, int64_t n, bool truths),
+                 (scores, biases, n, truths))
+{
+    T *x = scores;
+    const T *bias = biases;
+    if (truths)
+        for (int64_t i = 0; i < n; i++)
+            x[i] = bias[i] != 0 ? x[i] : (T)-INFINITY;
+    else
+        for (int64_t i = 0; i < n; i++)
+            x[i] = bias[i] == (T)-INFINITY ? bias[i] : x[i] + bias[i];
+}
+
+static void fill(void *values, int64_t n, double value)
+{
+    T *x = values;
+    for (int64_t i = 0; i < n; i++)
+        x[i] = (T)value;
+}
+
+static bool all_masked(const void *scores, int64_t n)
+{
+    const T *x = scores;
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != (T)-INFINITY)
+            return false;
+    return true;
+}
+
+INLINE void weigh_rows(const T *restrict v, const T *restrict w, int64_t rows, int64_t n,
+                       bool skips, T *restrict a)
+{
+    for (; rows >= 4 && (!skips || (w[0] != 0 && w[1] != 0 && w[2] != 0 && w[3] != 0));
+         rows -= 4, w += 4, v += 4 * n)
+        for (int64_t i = 0; i < n; i++)
+            a[i] = (((a[i] + w[0] * v[i]) + w[1] * v[n + i]) + w[2] * v[2 * n + i]) +
+                   w[3] * v[3 * n + i];
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t i = 0; (!skips || w[r] != 0) && i < n; i++)
+            a[i] += w[r] * v[r * n + i];
+}
+
+VECTOR_PROCEDURE(weigh,
+                 (const void *values, const void *weights, int64_t rows, int64_t n, bool skips,
+                  void *sums),
+                 (values, weights, rows, n, skips, sums))
+{
+    weigh_rows(values, weights, rows, n, skips, sums);
+}
+
+const struct attention_loops T_LOOPS = {T_DTYPE,  sizeof(T), transpose,  scale, cap,
+                                        add_bias, fill,      all_masked, weigh};

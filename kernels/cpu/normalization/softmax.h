@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Softmax and LogSoftmax of lines, for kernels that have some: the bits are those of the operators. */
+#ifndef TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
+#define TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
+
+#include "base/dtype.h"
+
+/* How many lines of n > 0 elements are computed together, at most. */
+int64_t softmax_lines(int64_t n);
+/* In place, on n neighbours of FLOAT or DOUBLE; `exps` is memory for as many. */
+void softmax_of_line(tssa_dtype dtype, void *x, void *exps, int64_t n);
+/* On so many lines, which lie side by side. */
+void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
+
+#endif
