@@ -14,25 +14,60 @@
  *   breaks  nothing
  *
  * Rules must still be there: an access lowered to a Slice moves its region once more. Fuse ops are a session's; `unfuse`
- * puts their ops back. A remark says why an op is in no part, or not in that of what it reads.
+ * puts their ops back. A remark says of each op why it is in no kernel with others, or not in that of what it reads.
  */
 #include "passes/lower/fuse.h"
 
 #include "ir/fuse.h"
 
+/* Of these nobody asks why they are in no kernel. */
+static bool is_frame(const struct ir_op *op)
+{
+    return op->info->cls == IR_CLASS_INTERNAL || op->info->cls == IR_CLASS_CONTROL || op->opaque ||
+           ir_op_is(op, IR_OP_Constant) || ir_fuse_body(op);
+}
+
+/* An op that did not join what the op computes; NULL: none. */
+static const struct ir_op *apart_reader(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    for (const struct ir_use *use = op->results[0].uses; use; use = use->next)
+        if (use->user->id < plan->n_ops && plan->ops[use->user->id].other == op)
+            return use->user;
+    return NULL;
+}
+
+static tssa_status *say_alone(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    const struct ir_op *reader = apart_reader(plan, op);
+    char other[128];
+    if (!reader)
+        return pass_remark(plan->pass, TSSA_REMARK_MISSED, op,
+                           "nothing that may be in a kernel with it reads it or is read by it");
+    ir_op_describe(reader, other, sizeof other);
+    return pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "%s does not join it: %s", other,
+                       plan->ops[reader->id].why);
+}
+
+/* Why it is in no larger part. */
 static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
 {
     const struct fuse_op *own = &plan->ops[op->id];
+    const uint32_t part = fuse_part_of(plan, op);
+    const char *why = own->why;
     char other[128];
-    if (!own->why)
+    if (is_frame(op))
         return NULL;
-    if (!own->other)
-        return pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "%s", own->why);
-    if (fuse_part_of(plan, op) != FUSE_NO_PART &&
-        fuse_part_of(plan, op) == fuse_part_of(plan, own->other))
+    if (own->other && part != FUSE_NO_PART && part == fuse_part_of(plan, own->other))
         return NULL; /* by another way */
-    ir_op_describe(own->other, other, sizeof other);
-    return pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "does not join %s: %s", other, own->why);
+    if (own->other) {
+        ir_op_describe(own->other, other, sizeof other);
+        return pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "does not join %s: %s", other, why);
+    }
+    if (!why && !fuse_is_candidate(plan, op))
+        why = fuse_outside(op);
+    if (!why && part == FUSE_NO_PART)
+        return say_alone(plan, op);
+    return why ? pass_remark(plan->pass, TSSA_REMARK_MISSED, op, "%s", why) : NULL;
 }
 
 static tssa_status *fuse_block(struct fuse_plan *plan, struct ir_block *block)

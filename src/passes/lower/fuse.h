@@ -101,6 +101,8 @@ bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op);
 /* Why the op, a candidate, is in no part; NULL: it may be in one. */
 const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op);
 
+/* The same of an op that is no candidate. */
+const char *fuse_outside(const struct ir_op *op);
 /* Whose dims a part of the op, a candidate, has. */
 const struct ir_type *fuse_space(const struct ir_op *op);
 /* Is the operand a constant that stands for itself in a block: a number, the axes of a reduction? */

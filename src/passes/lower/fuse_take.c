@@ -153,3 +153,24 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
         why = "no kernel has code for it";
     return why;
 }
+
+const char *fuse_outside(const struct ir_op *op)
+{
+    if (op->n_results && (op->results[0].known || (op->info->flags & IR_SHAPE)))
+        return "it computes what is told before a launch: a shape, an index, a condition";
+    if (class_of(op))
+        return "no kernel has code for it";
+    switch (op->info->cls) {
+    case IR_CLASS_CONTRACTION:
+        return "a product has a kernel of its own";
+    case IR_CLASS_WINDOW:
+        return "it needs the neighbours of each element";
+    case IR_CLASS_SELECTION:
+        return "what it chooses, and how much, depends on data";
+    case IR_CLASS_SCATTER:
+        return "where it writes depends on data";
+    default:
+        return "only element-wise ops, accesses, assigns, and what is computed row by row are put "
+               "together";
+    }
+}
