@@ -9,8 +9,8 @@
 #ifndef TSSA_CUDA_PROBE_CARD_H
 #define TSSA_CUDA_PROBE_CARD_H
 
-#include "bench/cuda_probe/cuda_api.h"
 #include "bench/cuda_probe/kernels.h"
+#include "device/cuda/cuda_api.h"
 
 struct card {
     struct cuda_api api;

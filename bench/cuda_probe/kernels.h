@@ -3,7 +3,7 @@
 #ifndef TSSA_CUDA_PROBE_KERNELS_H
 #define TSSA_CUDA_PROBE_KERNELS_H
 
-#include "bench/cuda_probe/nvrtc.h"
+#include "device/cuda/nvrtc.h"
 
 typedef enum { KERNELS_BASIC, KERNELS_CONDITION, KERNELS_COUNT } kernels_file;
 

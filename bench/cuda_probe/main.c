@@ -34,7 +34,7 @@ static void print_help(void)
            "  --compile ARCH   only compile the kernels, for sm_ARCH; needs NVRTC and no card\n"
            "  --list           the probes, and what they ask\n"
            "  --help           this\n\n"
-           "Environment: " LIBRARY_FOLDER " names a folder from which alone libcuda, libnvrtc,\n"
+           "Environment: " SHARED_FOLDER " names a folder from which alone libcuda, libnvrtc,\n"
            "libcublasLt and libcudnn are taken; CUDA_HOME a toolkit to look into.\n\n"
            "Status: 0 all answered, 1 some could not be, 2 wrong usage, 3 no driver or no card (or "
            "no\n"

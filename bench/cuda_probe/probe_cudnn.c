@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "bench/cuda_probe/body.h"
-#include "bench/cuda_probe/cudnn.h"
 #include "bench/cuda_probe/numbers.h"
 #include "bench/cuda_probe/probe.h"
+#include "device/cuda/cudnn.h"
 
 static tssa_status *open_on_card(struct cudnn *cudnn, FILE *out)
 {

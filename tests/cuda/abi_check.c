@@ -7,7 +7,7 @@
 #include <cudnn_graph.h>
 #endif
 
-#include "bench/cuda_probe/cuda_api.h"
+#include "device/cuda/cublaslt.h"
 
 /* cuda.h says `cuMemAlloc` and means cuMemAlloc_v2; with the suffix a function has its plain name's type.
  * Structs and flag types have other names there, so these are compared by size and place. */
@@ -89,12 +89,12 @@ SAME_FUNCTION(cuGraphDestroy);
 
 /* ---- cuBLASLt and cuDNN -------------------------------------------------------------------------------- */
 
-/* Of probe_cublaslt.c. */
-SAME_VALUE(68, CUBLAS_COMPUTE_32F);
-SAME_VALUE(0, CUDA_R_32F);
+/* Of cublaslt.h. */
+SAME_VALUE(CUBLASLT_COMPUTE_32F, CUBLAS_COMPUTE_32F);
+SAME_VALUE(CUBLASLT_32F, CUDA_R_32F);
 
 #if __has_include(<cudnn_graph.h>)
 #define CUDNN_VALUE(ours, theirs, value) SAME_VALUE(value, CUDNN_##theirs);
-#include "bench/cuda_probe/cudnn_values.def"
+#include "device/cuda/cudnn_values.def"
 #undef CUDNN_VALUE
 #endif

@@ -3,7 +3,7 @@
 #ifndef TSSA_TESTS_CUDA_FAKE_H
 #define TSSA_TESTS_CUDA_FAKE_H
 
-#include "bench/cuda_probe/cuda_api.h"
+#include "device/cuda/cuda_api.h"
 
 #define EXPORT __attribute__((visibility("default")))
 /* Defines a function of a library, with its prototype. */

@@ -64,7 +64,7 @@ FAKE(cublasLtMatmul, void *handle, void *description, const void *alpha, const v
 
 enum {
 #define CUDNN_VALUE(ours, theirs, value) DNN_##ours = (value),
-#include "bench/cuda_probe/cudnn_values.def"
+#include "device/cuda/cudnn_values.def"
 #undef CUDNN_VALUE
 };
 

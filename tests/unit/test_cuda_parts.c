@@ -12,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/cuda_probe/cudnn.h"
 #include "bench/cuda_probe/record.h"
 #include "bench/cuda_probe/ulp.h"
+#include "device/cuda/cublaslt.h"
+#include "device/cuda/cudnn.h"
 
 static void counts_ulps(void **state)
 {
@@ -120,12 +121,46 @@ static void plans_without_a_card(void **state)
     assert_true(planned[0] && planned[1]);
 }
 
+static void expect(tssa_status *status, tssa_code code, const char *message)
+{
+    assert_int_equal(tssa_status_code(status), code);
+    assert_string_equal(tssa_status_message(status), message);
+    tssa_status_free(status);
+}
+
+/* Where nothing is: what is missing is said, and so is what a library lacks. */
+static void missing_libraries(void **state)
+{
+    (void)state;
+    struct cuda_api api = {0};
+    struct cublaslt lt = {0};
+    void *handle;
+    const char *before = getenv(SHARED_FOLDER);
+    char *kept = before ? strdup(before) : NULL;
+    setenv(SHARED_FOLDER, TSSA_SOURCE_DIR "/docs", 1);
+    expect(cuda_api_open(&api), TSSA_UNSUPPORTED, "no CUDA driver: libcuda.so.1 does not open");
+    expect(cublaslt_open(&lt), TSSA_UNSUPPORTED, "no cuBLASLt: libcublasLt.so.13 does not open");
+    if (kept)
+        setenv(SHARED_FOLDER, kept, 1);
+    else
+        unsetenv(SHARED_FOLDER);
+    free(kept);
+    expect(CUDA(&api, cuInit, 0), TSSA_UNSUPPORTED, "the library is too old: it has no cuInit");
+    expect(CUBLASLT(&lt, cublasLtCreate, &handle), TSSA_UNSUPPORTED,
+           "the library is too old: it has no cublasLtCreate");
+    assert_null(cuda_status(&api, 0, "cuInit"));
+    expect(cuda_status(&api, CUDA_OUT_OF_MEMORY, "cuMemAlloc_v2"), TSSA_OUT_OF_MEMORY,
+           "cuMemAlloc_v2: unknown, error 2 (the driver has no text for it)");
+    expect(cublaslt_status(&lt, 7, "cublasLtMatmul"), TSSA_RUNTIME, "cublasLtMatmul: failed");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_ulps),
         cmocka_unit_test(reads_what_was_written),
         cmocka_unit_test(plans_without_a_card),
+        cmocka_unit_test(missing_libraries),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,7 +15,7 @@
 
 #include "common/process.h"
 
-#define LIBRARIES "CUDA_PROBE_LIBRARIES"
+#define LIBRARIES "TSSA_CUDA_LIBRARIES"
 #define FAIL "FAKE_CUDA_FAIL"
 
 static const char tool[] = TSSA_BUILD_DIR "/bench/cuda_probe";

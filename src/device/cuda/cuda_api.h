@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the CUDA driver's interface that the probes use, written down here so that they build where
- * no toolkit is installed. abi_check.c holds it against the real headers where these are.
+ * The part of the CUDA driver's interface that is used, written down here so that it builds where no toolkit
+ * is installed. tests/cuda/abi_check.c holds it against the real headers where these are.
  */
-#ifndef TSSA_CUDA_PROBE_CUDA_API_H
-#define TSSA_CUDA_PROBE_CUDA_API_H
+#ifndef TSSA_DEVICE_CUDA_CUDA_API_H
+#define TSSA_DEVICE_CUDA_CUDA_API_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/cuda_probe/library.h"
+#include "device/cuda/shared.h"
 
 typedef unsigned cuda_result; /* an enum there */
 typedef unsigned long long cuda_address;
@@ -116,7 +116,7 @@ struct cuda_node_parameters {
     X(cuda_result, cuGraphDestroy, (cuda_graph))
 
 struct cuda_api {
-    CUDA_FUNCTIONS(LIBRARY_MEMBER)
+    CUDA_FUNCTIONS(SHARED_MEMBER)
 };
 
 /* Opens the driver. Functions it lacks are NULL: who calls one gets an error. */
@@ -126,6 +126,6 @@ tssa_status *cuda_api_open(struct cuda_api *api);
 tssa_status *cuda_status(const struct cuda_api *api, cuda_result result, const char *function);
 
 /* CUDA(api, cuInit, 0): the call, as a status. */
-#define CUDA(api, function, ...) LIBRARY_CALL(cuda_status, api, function, __VA_ARGS__)
+#define CUDA(api, function, ...) SHARED_CALL(cuda_status, api, function, __VA_ARGS__)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/cuda_probe/library.h"
+#include "device/cuda/shared.h"
 
 #include <dlfcn.h>
 #include <glob.h>
@@ -23,7 +23,7 @@ static void open_needed(const char *folder, const char *pattern)
 }
 
 /* folder NULL: wherever the loader looks. */
-static void *open_in(const char *folder, const struct library_names *names)
+static void *open_in(const char *folder, const struct shared_names *names)
 {
     void *library = NULL;
     if (folder && names->needs)
@@ -37,7 +37,7 @@ static void *open_in(const char *folder, const struct library_names *names)
     return library;
 }
 
-static void *open_installed(const struct library_names *names)
+static void *open_installed(const struct shared_names *names)
 {
     char folder[PATH_LIMIT];
     const char *home = getenv("CUDA_HOME");
@@ -49,22 +49,22 @@ static void *open_installed(const struct library_names *names)
     return library ? library : open_in("/usr/local/cuda/lib64", names);
 }
 
-tssa_status *library_open(const struct library_names *names, void **library)
+tssa_status *shared_open(const struct shared_names *names, void **library)
 {
-    const char *folder = getenv(LIBRARY_FOLDER);
+    const char *folder = getenv(SHARED_FOLDER);
     *library = folder ? open_in(folder, names) : open_installed(names);
     if (!*library)
         return ERROR(TSSA_UNSUPPORTED, "no %s: %s does not open", names->what, names->names[0]);
     return NULL;
 }
 
-void library_function(void *library, const char *name, void *target)
+void shared_function(void *library, const char *name, void *target)
 {
     void *address = dlsym(library, name);
     memcpy(target, &address, sizeof address);
 }
 
-tssa_status *library_lacks(const char *function)
+tssa_status *shared_lacks(const char *function)
 {
     return ERROR(TSSA_UNSUPPORTED, "the library is too old: it has no %s", function);
 }

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Libraries that are opened when they are wanted. Nothing of CUDA is linked: the program starts, and says
+ * Shared libraries that are opened when they are wanted. Nothing of CUDA is linked: a program starts, and says
  * what is missing, on a machine that has none of it.
  *
- * Where they are looked for: in the folder that the environment variable CUDA_PROBE_LIBRARIES names, and
+ * Where they are looked for: in the folder that the environment variable TSSA_CUDA_LIBRARIES names, and
  * nowhere else when it is set; otherwise where the loader looks, then in $CUDA_HOME/lib64, then in
  * /usr/local/cuda/lib64.
  */
-#ifndef TSSA_CUDA_PROBE_LIBRARY_H
-#define TSSA_CUDA_PROBE_LIBRARY_H
+#ifndef TSSA_DEVICE_CUDA_SHARED_H
+#define TSSA_DEVICE_CUDA_SHARED_H
 
 #include "base/status.h"
 
-#define LIBRARY_FOLDER "CUDA_PROBE_LIBRARIES"
+#define SHARED_FOLDER "TSSA_CUDA_LIBRARIES"
 
-struct library_names {
+struct shared_names {
     const char *what;     /* for the message: "CUDA driver" */
     const char *names[4]; /* file names, the preferred one first, NULL at the end */
     const char *needs; /* file name pattern of what it opens by name and would not find, or NULL */
 };
 
-tssa_status *library_open(const struct library_names *names, void **library);
+tssa_status *shared_open(const struct shared_names *names, void **library);
 
 /* Writes the address of a function to *target, a function pointer; NULL when the library lacks it. */
-void library_function(void *library, const char *name, void *target);
+void shared_function(void *library, const char *name, void *target);
 
 /* A table of functions is a struct of pointers, made from a list X(result, name, parameters). */
-#define LIBRARY_MEMBER(result, name, parameters) result(*name) parameters;
+#define SHARED_MEMBER(result, name, parameters) result(*name) parameters;
 
 /* Calls a function of a table and makes its result a status by `status_of(table, result, name)`; a
  * function that the library lacks is an error like others. */
-#define LIBRARY_CALL(status_of, table, function, ...)                                              \
+#define SHARED_CALL(status_of, table, function, ...)                                               \
     ((table)->function ? status_of((table), (table)->function(__VA_ARGS__), #function)             \
-                       : library_lacks(#function))
+                       : shared_lacks(#function))
 
-tssa_status *library_lacks(const char *function);
+tssa_status *shared_lacks(const char *function);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CUDA C to machine code at run time. Needs libnvrtc, and neither a driver nor a card. */
-#ifndef TSSA_CUDA_PROBE_NVRTC_H
-#define TSSA_CUDA_PROBE_NVRTC_H
+#ifndef TSSA_DEVICE_CUDA_NVRTC_H
+#define TSSA_DEVICE_CUDA_NVRTC_H
 
 #include <stddef.h>
 
-#include "bench/cuda_probe/library.h"
+#include "device/cuda/shared.h"
 
 typedef enum { IMAGE_CUBIN, IMAGE_PTX } image_kind;
 

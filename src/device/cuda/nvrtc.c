@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/cuda_probe/nvrtc.h"
+#include "device/cuda/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@ typedef unsigned result;
     X(result, nvrtcGetProgramLog, (program, char *))
 
 struct nvrtc {
-    NVRTC_FUNCTIONS(LIBRARY_MEMBER)
+    NVRTC_FUNCTIONS(SHARED_MEMBER)
 };
 
-static const struct library_names library_names = {
+static const struct shared_names names = {
     "NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"}, "libnvrtc-builtins.so.*"};
 
 static tssa_status *status_of(const struct nvrtc *nvrtc, result result, const char *function)
@@ -37,13 +37,13 @@ static tssa_status *status_of(const struct nvrtc *nvrtc, result result, const ch
                  nvrtc->nvrtcGetErrorString ? nvrtc->nvrtcGetErrorString(result) : "failed");
 }
 
-#define NVRTC(nvrtc, function, ...) LIBRARY_CALL(status_of, nvrtc, function, __VA_ARGS__)
+#define NVRTC(nvrtc, function, ...) SHARED_CALL(status_of, nvrtc, function, __VA_ARGS__)
 
 static tssa_status *open_nvrtc(struct nvrtc *nvrtc)
 {
     void *library;
-    TRY(library_open(&library_names, &library));
-#define LOAD(result, name, parameters) library_function(library, #name, &nvrtc->name);
+    TRY(shared_open(&names, &library));
+#define LOAD(result, name, parameters) shared_function(library, #name, &nvrtc->name);
     NVRTC_FUNCTIONS(LOAD)
 #undef LOAD
     return NULL;

@@ -3,13 +3,13 @@
  * Convolutions of float32, NCHW, by cuDNN's backend interface: descriptors are made, given attributes and
  * finalized. They live until the process ends.
  */
-#ifndef TSSA_CUDA_PROBE_CUDNN_H
-#define TSSA_CUDA_PROBE_CUDNN_H
+#ifndef TSSA_DEVICE_CUDA_CUDNN_H
+#define TSSA_DEVICE_CUDA_CUDNN_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "bench/cuda_probe/cuda_api.h"
+#include "device/cuda/cuda_api.h"
 
 typedef unsigned cudnn_result;
 typedef void *cudnn_descriptor;
@@ -28,7 +28,7 @@ typedef void *cudnn_descriptor;
     X(cudnn_result, cudnnBackendExecute, (void *handle, cudnn_descriptor plan, cudnn_descriptor))
 
 struct cudnn {
-    CUDNN_FUNCTIONS(LIBRARY_MEMBER)
+    CUDNN_FUNCTIONS(SHARED_MEMBER)
     void *handle;                /* NULL: plans are made for `properties`, and cannot run */
     cudnn_descriptor properties; /* of a device that need not be there */
 };

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/cuda_probe/cuda_api.h"
+#include "device/cuda/cuda_api.h"
 
-static const struct library_names driver = {"CUDA driver", {"libcuda.so.1"}, NULL};
+static const struct shared_names driver = {"CUDA driver", {"libcuda.so.1"}, NULL};
 
 tssa_status *cuda_api_open(struct cuda_api *api)
 {
     void *library;
-    TRY(library_open(&driver, &library));
-#define LOAD(result, name, parameters) library_function(library, #name, &api->name);
+    TRY(shared_open(&driver, &library));
+#define LOAD(result, name, parameters) shared_function(library, #name, &api->name);
     CUDA_FUNCTIONS(LOAD)
 #undef LOAD
     return NULL;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "bench/cuda_probe/cudnn.h"
+#include "device/cuda/cudnn.h"
 
 #include <string.h>
 
 enum {
 #define CUDNN_VALUE(ours, theirs, value) DNN_##ours = (value),
-#include "bench/cuda_probe/cudnn_values.def"
+#include "device/cuda/cudnn_values.def"
 #undef CUDNN_VALUE
 };
 
-static const struct library_names library_names = {"cuDNN", {"libcudnn.so.9", "libcudnn.so"}, NULL};
+static const struct shared_names names = {"cuDNN", {"libcudnn.so.9", "libcudnn.so"}, NULL};
 
 static tssa_status *status_of(const struct cudnn *cudnn, cudnn_result result, const char *function)
 {
@@ -20,14 +20,14 @@ static tssa_status *status_of(const struct cudnn *cudnn, cudnn_result result, co
                  result);
 }
 
-#define DNN(cudnn, function, ...) LIBRARY_CALL(status_of, cudnn, function, __VA_ARGS__)
+#define DNN(cudnn, function, ...) SHARED_CALL(status_of, cudnn, function, __VA_ARGS__)
 
 tssa_status *cudnn_open(struct cudnn *cudnn)
 {
     void *library;
-    TRY(library_open(&library_names, &library));
+    TRY(shared_open(&names, &library));
     *cudnn = (struct cudnn){0};
-#define LOAD(result, name, parameters) library_function(library, #name, &cudnn->name);
+#define LOAD(result, name, parameters) shared_function(library, #name, &cudnn->name);
     CUDNN_FUNCTIONS(LOAD)
 #undef LOAD
     return NULL;
