@@ -85,6 +85,10 @@ enum region_answer region_covers(struct region_space *space, const struct region
 /* Has no element of a a place in b? */
 enum region_answer region_disjoint(struct region_space *space, const struct region *a,
                                    const struct region *b);
+/* How many steps both rules begin with whose params are the same in every run. */
+uint32_t region_common_steps(struct region_space *space, const struct rule *a,
+                             struct ir_value *const *params_a, const struct rule *b,
+                             struct ir_value *const *params_b);
 /* All elements of the base? */
 enum region_answer region_is_whole(struct region_space *space, const struct region *region);
 /* Proven to hold nothing. */

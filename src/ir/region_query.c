@@ -237,31 +237,45 @@ static bool comparable(const struct region *a, const struct region *b)
     return true;
 }
 
+/* Is param p of two steps of one kind the same in every run? */
+static bool same_param(struct region_space *space, const struct rule_step *x,
+                       struct ir_value *const *params_x, const struct rule_step *y,
+                       struct ir_value *const *params_y, uint32_t p)
+{
+    struct dim_table *table = table_of(space);
+    const struct rule_param *s = &x->params[p], *t = &y->params[p];
+    const struct ir_value *v = s->is_operand ? params_x[s->value] : NULL;
+    const struct ir_value *w = t->is_operand ? params_y[t->value] : NULL;
+    if (v == w && (v || s->value == t->value))
+        return true;
+    /* Index tensors and masks are compared as values only. */
+    if (x->kind == RULE_GATHER || x->kind == RULE_MASK)
+        return false;
+    const struct dim *a = v ? region_scalar(space, v) : dim_const(table, s->value);
+    return a && a == (w ? region_scalar(space, w) : dim_const(table, t->value));
+}
+
+uint32_t region_common_steps(struct region_space *space, const struct rule *a,
+                             struct ir_value *const *params_a, const struct rule *b,
+                             struct ir_value *const *params_b)
+{
+    uint32_t common = 0;
+    for (; common < a->n_steps && common < b->n_steps; common++) {
+        const struct rule_step *x = &a->steps[common], *y = &b->steps[common];
+        if (x->kind != y->kind || x->n_params != y->n_params)
+            return common;
+        for (uint32_t p = 0; p < x->n_params; p++)
+            if (!same_param(space, x, params_a, y, params_b, p))
+                return common;
+    }
+    return common;
+}
+
 /* The same steps with the same params. */
 static bool same_steps(struct region_space *space, const struct region *a, const struct region *b)
 {
-    if (a->rule->n_steps != b->rule->n_steps)
-        return false;
-    for (uint32_t i = 0; i < a->rule->n_steps; i++) {
-        const struct rule_step *x = &a->rule->steps[i], *y = &b->rule->steps[i];
-        if (x->kind != y->kind || x->n_params != y->n_params)
-            return false;
-        bool tensor = x->kind == RULE_GATHER || x->kind == RULE_MASK;
-        for (uint32_t p = 0; p < x->n_params; p++) {
-            const struct rule_param *s = &x->params[p], *t = &y->params[p];
-            const struct ir_value *v = s->is_operand ? a->params[s->value] : NULL;
-            const struct ir_value *w = t->is_operand ? b->params[t->value] : NULL;
-            if (v == w && (v || s->value == t->value))
-                continue;
-            if (tensor)
-                return false;
-            struct dim_table *table = table_of(space);
-            if ((v ? region_scalar(space, v) : dim_const(table, s->value)) !=
-                (w ? region_scalar(space, w) : dim_const(table, t->value)))
-                return false;
-        }
-    }
-    return true;
+    return a->rule->n_steps == b->rule->n_steps &&
+           region_common_steps(space, a->rule, a->params, b->rule, b->params) == a->rule->n_steps;
 }
 
 static bool same_dims(const struct region *a, const struct region *b)

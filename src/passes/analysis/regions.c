@@ -5,42 +5,6 @@
 
 #include "ir/infer.h"
 
-/* A param of one op's rule. */
-struct place {
-    const struct ir_op *op;
-    const struct rule_step *step;
-};
-
-static const struct dim *number(struct place at, uint32_t i)
-{
-    return rule_param_dim(at.op, &at.step->params[i]);
-}
-
-static bool same_param(struct place a, struct place b, uint32_t i)
-{
-    const struct rule_param *p = &a.step->params[i], *q = &b.step->params[i];
-    const struct ir_value *v = rule_param_value(a.op, p), *w = rule_param_value(b.op, q);
-    if (v && v == w)
-        return true;
-    if (!p->is_operand && !q->is_operand)
-        return p->value == q->value;
-    /* Index tensors and masks are compared as values only: a known element is not all of them. */
-    if (a.step->kind == RULE_GATHER || a.step->kind == RULE_MASK)
-        return false;
-    const struct dim *x = number(a, i), *y = number(b, i);
-    return x && x == y;
-}
-
-static bool same_step(struct place a, struct place b)
-{
-    if (a.step->kind != b.step->kind || a.step->n_params != b.step->n_params)
-        return false;
-    for (uint32_t i = 0; i < a.step->n_params; i++)
-        if (!same_param(a, b, i))
-            return false;
-    return true;
-}
-
 bool rule_step_is_injective(const struct rule_step *step)
 {
     switch (step->kind) {
@@ -72,15 +36,20 @@ static bool prefix_shape(const struct ir_op *op, uint32_t n, int *rank, const st
 
 /* ---- Two rules ------------------------------------------------------------------------------------ */
 
-/* How many steps both rules begin with. */
-static uint32_t common_steps(const struct ir_op *a, const struct ir_op *b)
+static void params_of(const struct ir_op *op, struct ir_value **params)
 {
-    const struct rule *x = rule_of(a), *y = rule_of(b);
-    uint32_t i = 0;
-    while (i < x->n_steps && i < y->n_steps &&
-           same_step((struct place){a, &x->steps[i]}, (struct place){b, &y->steps[i]}))
-        i++;
-    return i;
+    for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
+        params[i] = ir_operand(op, rule_first_operand(op) + i);
+}
+
+/* How many steps both rules begin with. */
+static uint32_t common_steps(struct region_space *space, const struct ir_op *a,
+                             const struct ir_op *b)
+{
+    struct ir_value *params_a[IR_VARIADIC], *params_b[IR_VARIADIC];
+    params_of(a, params_a);
+    params_of(b, params_b);
+    return region_common_steps(space, rule_of(a), params_a, rule_of(b), params_b);
 }
 
 static bool is_injective(const struct rule *rule, uint32_t n)
@@ -130,8 +99,7 @@ static tssa_status *rest_region(struct region_space *space, const struct ir_type
     *rest = (struct rule){.n_steps = rule->n_steps - first,
                           .steps = rule->steps + first,
                           .n_operands = rule->n_operands};
-    for (uint32_t i = 0; i < rule->n_operands; i++)
-        params[i] = ir_operand(op, rule_first_operand(op) + i);
+    params_of(op, params);
     return region_make(space, base, rest, params, region);
 }
 
@@ -166,7 +134,7 @@ tssa_status *regions_relate(struct region_space *space, const struct ir_op *oute
                             const struct ir_op *inner, enum region_relation *relation)
 {
     const struct rule *a = rule_of(outer), *b = rule_of(inner);
-    uint32_t common = common_steps(outer, inner);
+    uint32_t common = common_steps(space, outer, inner);
     if (!is_injective(a, common))
         return relate_rest(space, outer, inner, 0, relation);
     if (common == a->n_steps) {
@@ -174,24 +142,27 @@ tssa_status *regions_relate(struct region_space *space, const struct ir_op *oute
         return NULL;
     }
     TRY(relate_rest(space, outer, inner, common, relation));
+    if (*relation == RELATION_UNKNOWN && common > 0)
+        TRY(relate_rest(space, outer, inner, 0, relation));
     if (*relation == RELATION_UNKNOWN && common + 1 == a->n_steps && common < b->n_steps &&
         is_inside(&a->steps[common], &b->steps[common]))
         *relation = RELATION_INSIDE;
     return NULL;
 }
 
-bool regions_identical(const struct ir_op *a, const struct ir_op *b)
+bool regions_identical(struct region_space *space, const struct ir_op *a, const struct ir_op *b)
 {
-    return rule_of(a)->n_steps == rule_of(b)->n_steps && common_steps(a, b) == rule_of(a)->n_steps;
+    return rule_of(a)->n_steps == rule_of(b)->n_steps &&
+           common_steps(space, a, b) == rule_of(a)->n_steps;
 }
 
-const struct rule *rule_inside(struct ir_graph *graph, const struct ir_op *outer,
+const struct rule *rule_inside(struct region_space *space, const struct ir_op *outer,
                                const struct ir_op *inner)
 {
     const struct rule *a = rule_of(outer), *b = rule_of(inner);
     struct rule_step steps[RULE_MAX_STEPS];
     struct rule_param params[4];
-    uint32_t common = common_steps(outer, inner), n = b->n_steps - common;
+    uint32_t common = common_steps(space, outer, inner), n = b->n_steps - common;
     if (n)
         memcpy(steps, b->steps + common, n * sizeof *steps);
     if (n && common < a->n_steps) { /* a slice of constant start, then something in it */
@@ -202,7 +173,7 @@ const struct rule *rule_inside(struct ir_graph *graph, const struct ir_op *outer
             params[2].value -= start;
         steps[0].params = params;
     }
-    return rule_create(graph, n, steps);
+    return rule_create(space->graph, n, steps);
 }
 
 /* ---- Rules that cannot fail ----------------------------------------------------------------------- */

@@ -19,13 +19,13 @@ enum region_relation {
 tssa_status *regions_relate(struct region_space *space, const struct ir_op *outer,
                             const struct ir_op *inner, enum region_relation *relation);
 /* The same rule; elements may occur twice. */
-bool regions_identical(const struct ir_op *a, const struct ir_op *b);
+bool regions_identical(struct region_space *space, const struct ir_op *a, const struct ir_op *b);
 
 /*
  * The steps of `inner` as a rule on the region of `outer`, when regions_relate says RELATION_INSIDE. Its
  * operands are numbered as in `inner`. NULL when memory runs out.
  */
-const struct rule *rule_inside(struct ir_graph *graph, const struct ir_op *outer,
+const struct rule *rule_inside(struct region_space *space, const struct ir_op *outer,
                                const struct ir_op *inner);
 
 /* No run fails because of this rule, whatever the elements: indices in range, axes of size one, ... */

@@ -15,10 +15,11 @@ static bool refuse(struct parallel *s, const struct ir_value *value, const struc
 /* ---- What the loop carries ------------------------------------------------------------------------ */
 
 /* The same region, which moves with the counter. */
-static bool moves(const struct batch *facts, const struct ir_op *a, const struct ir_op *b)
+static bool moves(struct region_space *space, const struct batch *facts, const struct ir_op *a,
+                  const struct ir_op *b)
 {
     int64_t factor, offset;
-    if (!regions_identical(a, b))
+    if (!regions_identical(space, a, b))
         return false;
     const struct rule *rule = rule_of(a);
     for (uint32_t i = 0; i < rule->n_steps; i++) {
@@ -41,7 +42,7 @@ static tssa_status *disjoint_across(struct parallel *s, const struct batch *fact
         struct region a, b;
         struct ir_value *params_a[IR_VARIADIC], *params_b[IR_VARIADIC];
     } * regions;
-    *disjoint = moves(facts, a, b);
+    *disjoint = moves(&s->space, facts, a, b);
     if (*disjoint)
         return NULL;
     const struct dim *counter = region_scalar(&s->space, s->loop.body->params[0]);

@@ -123,12 +123,13 @@ static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
 }
 
 /* The assign writes inside the access's region: it writes to the access of what was there before. */
-static tssa_status *write_inside(struct pass_context *pass, struct ir_op *access,
+static tssa_status *write_inside(struct forwarding *f, struct ir_op *access,
                                  const struct ir_op *assign)
 {
+    struct pass_context *pass = f->pass;
     struct ir_graph *graph = pass->graph;
     struct ir_value **read = params_of(graph, access), **written = params_of(graph, assign);
-    const struct rule *rest = rule_inside(graph, access, assign);
+    const struct rule *rest = rule_inside(&f->space, access, assign);
     TRY_ALLOC(read);
     TRY_ALLOC(written);
     TRY_ALLOC(rest);
@@ -162,7 +163,7 @@ static tssa_status *forward(struct forwarding *f, struct ir_op *access)
             TRY(fills_region(assign, &fills));
             if (fills)
                 return replace_by_access(pass, access, assign->operands[1].value,
-                                         rule_inside(pass->graph, assign, access));
+                                         rule_inside(&f->space, assign, access));
             i = MAX_CHAIN;
             break;
         case RELATION_DISJOINT:
@@ -172,7 +173,7 @@ static tssa_status *forward(struct forwarding *f, struct ir_op *access)
             TRY(regions_relate(&f->space, access, assign, &relation));
             if (relation == RELATION_INSIDE) {
                 ir_op_set_operand(access, 0, base);
-                return write_inside(pass, access, assign);
+                return write_inside(f, access, assign);
             }
             i = MAX_CHAIN;
             break;
@@ -272,7 +273,7 @@ static tssa_status *writes_what_is_there(struct forwarding *f, const struct ir_o
     enum region_relation relation;
     *answer = false;
     if (!source->op || !ir_op_is(source->op, IR_OP_access) ||
-        !regions_identical(assign, source->op))
+        !regions_identical(&f->space, assign, source->op))
         return NULL;
     const struct ir_value *from = ir_operand(source->op, 0);
     for (int i = 0; i < MAX_CHAIN && base != from && entering(assign) != from; i++) {
@@ -295,7 +296,7 @@ static tssa_status *skip_dead(struct forwarding *f, struct ir_op *assign)
     while (is_assign(base)) {
         TRY(regions_relate(&f->space, assign, base->op, &relation));
         if (relation != RELATION_EQUAL && relation != RELATION_INSIDE &&
-            !regions_identical(assign, base->op))
+            !regions_identical(&f->space, assign, base->op))
             return NULL;
         base = ir_operand(base->op, 0);
         ir_op_set_operand(assign, 0, base);

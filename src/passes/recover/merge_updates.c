@@ -56,7 +56,8 @@ static tssa_status *read_elements(struct pass_context *pass, const struct ir_op 
 }
 
 /* Which operand of the update is an access of the region that its result is assigned to; -1: none. */
-static int part_operand(const struct ir_op *assign, const struct ir_op *update)
+static int part_operand(struct region_space *space, const struct ir_op *assign,
+                        const struct ir_op *update)
 {
     int found = -1;
     for (uint32_t i = 0; i < update->n_operands; i++) {
@@ -64,7 +65,7 @@ static int part_operand(const struct ir_op *assign, const struct ir_op *update)
         if (!value)
             continue;
         if (value->op && ir_op_is(value->op, IR_OP_access) && found < 0 &&
-            value->type == update->results[0].type && regions_identical(assign, value->op))
+            value->type == update->results[0].type && regions_identical(space, assign, value->op))
             found = (int)i;
         else if (value->type->kind != TYPE_TENSOR || value->type->rank != 0)
             return -1;
@@ -84,9 +85,14 @@ static bool same_update(const struct ir_op *a, const struct ir_op *b, uint32_t p
     return true;
 }
 
+struct merging {
+    struct pass_context *pass;
+    struct region_space space;
+};
+
 /* Adds a part; false when the assign is none. */
-static tssa_status *add_part(struct pass_context *pass, struct parts *parts,
-                             const struct ir_op *assign, bool *added)
+static tssa_status *add_part(struct merging *m, struct parts *parts, const struct ir_op *assign,
+                             bool *added)
 {
     const struct ir_value *source = ir_operand(assign, 1);
     const struct ir_op *update = source->op;
@@ -97,10 +103,10 @@ static tssa_status *add_part(struct pass_context *pass, struct parts *parts,
         source->type->kind != TYPE_TENSOR ||
         source->type->dtype != ir_operand(assign, 0)->type->dtype)
         return NULL;
-    int part = part_operand(assign, update);
+    int part = part_operand(&m->space, assign, update);
     if (part < 0)
         return NULL;
-    TRY(read_elements(pass, assign, &axis, &size, &elements));
+    TRY(read_elements(m->pass, assign, &axis, &size, &elements));
     struct ir_value *base = ir_operand(ir_operand(update, (uint32_t)part)->op, 0);
     if (!parts->update)
         *parts = (struct parts){
@@ -132,22 +138,27 @@ static tssa_status *replace(struct pass_context *pass, const struct parts *parts
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {
+    struct merging *m = context;
     struct parts parts = {0};
     bool added = true;
     if (!ir_op_is(op, IR_OP_assign) || !rule_of(op))
         return NULL;
     for (const struct ir_op *assign = op; assign && ir_op_is(assign, IR_OP_assign);
          assign = ir_operand(assign, 0)->op) {
-        TRY(add_part(context, &parts, assign, &added));
+        TRY(add_part(m, &parts, assign, &added));
         if (!added)
             return NULL;
         if (is_complete(&parts))
-            return parts.base->type == op->results[0].type ? replace(context, &parts, op) : NULL;
+            return parts.base->type == op->results[0].type ? replace(m->pass, &parts, op) : NULL;
     }
     return NULL;
 }
 
 tssa_status *pass_merge_updates(struct pass_context *pass)
 {
-    return ir_block_walk(pass->graph->body, visit, pass);
+    struct merging merging = {.pass = pass};
+    region_space_init(&merging.space, pass->graph);
+    tssa_status *status = ir_block_walk(pass->graph->body, visit, &merging);
+    region_space_free(&merging.space);
+    return status;
 }
