@@ -136,6 +136,7 @@ struct buffer *pool_alloc(struct pool *pool, size_t size)
     atomic_init(&block->buffer.references, 1);
     block->buffer.pool = pool;
     block->next = NULL;
+    pool->takes++;
     if (bin < POOL_CLASSES && ++pool->used[bin] > pool->peak[bin])
         pool->peak[bin] = pool->used[bin];
     pool->used_bytes += block->buffer.size;

@@ -24,6 +24,7 @@ struct pool {
     size_t free_bytes;                               /* cached */
     size_t used_bytes, peak_bytes;                   /* as used and peak, over all classes */
     size_t peak_held; /* the most of used and cached together since the last trim */
+    uint64_t takes;   /* how often memory was handed out */
 };
 
 /* The pool may not be moved afterwards. */

@@ -18,8 +18,13 @@ void kernel_release(const struct kernel *kernel, const void *state)
         kernel->release(state);
 }
 
-static tssa_status *place_in_pool(struct kernel_args *args, size_t bytes, struct tensor *tensor)
+static tssa_status *place_in_pool(struct kernel_args *args, const struct kernel_place *place,
+                                  size_t bytes, struct tensor *tensor)
 {
+    if (place && place->wanted && bytes > *place->wanted) {
+        *place->wanted = bytes;
+        args->env->missed = true;
+    }
     struct buffer *buffer = pool_alloc(args->env->pool, bytes);
     TRY_ALLOC(buffer);
     tensor->data = buffer->data;
@@ -27,6 +32,9 @@ static tssa_status *place_in_pool(struct kernel_args *args, size_t bytes, struct
     tensor->owner = buffer;
     return NULL;
 }
+
+/* Where tensors without elements lie: an address, since memcpy wants one of no bytes as well. */
+static _Alignas(TENSOR_ALIGNMENT) const char nothing[TENSOR_ALIGNMENT];
 
 tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype dtype, int rank,
                            const int64_t *dims, struct tensor **tensor)
@@ -55,8 +63,12 @@ tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype 
         out->data = place->data;
         out->offset = place->offset;
         out->owner = NULL;
+    } else if (bytes == 0 && !args->env->stream) {
+        out->data = (void *)nothing;
+        out->offset = 0;
+        out->owner = NULL;
     } else {
-        TRY(place_in_pool(args, bytes, out));
+        TRY(place_in_pool(args, place, bytes, out));
     }
     value->kind = TSSA_KIND_TENSOR;
     out->dtype = dtype;
@@ -114,7 +126,7 @@ bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct
 
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer)
 {
-    *buffer = pool_alloc(args->env->pool, size);
+    *buffer = scratch_take(args->scratch, &args->scratch_use, args->env->pool, size);
     TRY_ALLOC(*buffer);
     return NULL;
 }

@@ -20,6 +20,7 @@
 
 #include "base/arena.h"
 #include "base/pool.h"
+#include "base/scratch.h"
 #include "base/team.h"
 #include "base/value.h"
 #include "ir/ir.h"
@@ -32,6 +33,8 @@ struct kernel_place {
     void *data;
     size_t offset; /* as in struct tensor */
     size_t size;
+    size_t
+        *wanted; /* bytes that were asked for and not there, at most; NULL: nobody plans this one */
 };
 
 /* What a run knows of sizes, lent to kernels of devices that have memory of their own. */
@@ -48,6 +51,8 @@ struct kernel_env {
     const struct team *team;
     struct device_stream *stream;     /* where the device's own memory is worked on; else NULL */
     const struct kernel_sizes *sizes; /* the same */
+    bool
+        missed; /* a place or a step's scratch memory was too small; whoever lays them out clears it */
 };
 
 struct kernel_args {
@@ -62,6 +67,8 @@ struct kernel_args {
     /* Per input of a device with memory of its own: it is small and in the host's, an argument of the launch;
      * NULL: none is, as on the host itself. */
     const bool *on_host;
+    struct step_scratch *scratch; /* of the step; NULL: scratch memory comes from the pool */
+    struct scratch_use scratch_use;
 };
 
 /* What a plan's kernels have made with a library; grows as the plan runs. */
@@ -106,7 +113,8 @@ tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t fro
  * but the kernel that took it, which may still read its dims.
  */
 bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor);
-/* Scratch memory from the pool, released with buffer_release. */
+/* Scratch memory, released with buffer_release before the kernel ends: it is no memory for outputs. For the
+ * calling thread alone, which may lend it to others. */
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);
 
 /* Input `index` as a tensor: an error when it is absent or no tensor. */

@@ -21,6 +21,8 @@ struct control_passing {
 };
 /* false: values pass in another way. */
 bool control_passes(const struct step *step, struct control_passing *passing);
+/* Does a Loop stack its result `index`, one element of it in every iteration? */
+bool control_stacks(const struct step *step, uint32_t index);
 
 /* ---- Shared by the files of control flow ---------------------------------------------------------- */
 

@@ -28,6 +28,7 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->inputs = array(a, plan->n_inputs, sizeof *run->inputs);
     run->outputs = array(a, plan->n_outputs, sizeof *run->outputs);
     run->places = array(a, plan->n_outputs, sizeof *run->places);
+    run->scratch = array(a, plan->n_steps, sizeof *run->scratch);
     run->symbols = array(a, plan->n_symbols, sizeof *run->symbols);
     run->argument_inputs = array(a, plan->body->n_params, sizeof *run->argument_inputs);
     run->argument_outputs = array(a, plan->body->n_returns, sizeof *run->argument_outputs);
@@ -36,8 +37,8 @@ static bool run_allocate(struct run *run, const struct plan *plan, bool profile)
     run->given = array(a, plan->body->n_returns, sizeof *run->given);
     run->profile = profile ? array(a, plan->n_steps, sizeof *run->profile) : NULL;
     return run->argument_inputs && run->argument_outputs && run->argument_wanted && run->bound &&
-           run->given && run->slots && run->inputs && run->outputs && run->places && run->symbols &&
-           slab_init(&run->slab, plan, a) && (!profile || run->profile);
+           run->given && run->slots && run->inputs && run->outputs && run->places && run->scratch &&
+           run->symbols && slab_init(run) && (!profile || run->profile);
 }
 
 tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator,
@@ -93,6 +94,7 @@ void run_free(struct run *run)
     allocator_free(a, (void *)run->inputs);
     allocator_free(a, run->outputs);
     allocator_free(a, run->places);
+    allocator_free(a, run->scratch);
     allocator_free(a, run->symbols);
     allocator_free(a, run->profile);
     allocator_free(a, (void *)run->argument_inputs);
@@ -511,6 +513,7 @@ static tssa_status *execute(struct run *run, const struct value *const *inputs,
     run->memory.live = 0;
     crossing_begin(run);
     if (!status) {
+        slab_offer(run, outputs);
         offer_outputs(run, outputs);
         status = wanted ? run_needed(run) : executor_run_block(run, run->plan->body);
     }

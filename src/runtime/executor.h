@@ -27,6 +27,7 @@ struct run {
     const struct value **inputs;                /* per plan->inputs: the slot's address or NULL */
     struct value **outputs;                     /* per plan->outputs */
     struct kernel_place *places;                /* per plan->outputs */
+    struct step_scratch *scratch;               /* per step */
     int64_t *symbols;                           /* per plan->symbols, as far as they were told */
     struct device_stream *streams[SPACE_COUNT]; /* plan->n_spaces of them */
     struct slab slab;
@@ -90,6 +91,7 @@ static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_e
         .places = run->places + step->first_output,
         .last_uses = run->plan->last_uses + step->first_input,
         .on_host = step->on_host,
+        .scratch = run->scratch + step->index,
     };
     return step->kernel->run(&args);
 }

@@ -14,8 +14,7 @@
 
 /* ---- Sizes ---------------------------------------------------------------------------------------- */
 
-static size_t placed_size(const struct plan *plan, const int64_t *symbols,
-                          const struct ir_type *type, size_t alignment)
+static size_t type_size(const struct plan *plan, const int64_t *symbols, const struct ir_type *type)
 {
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
@@ -24,8 +23,21 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }
+    return bytes;
+}
+
+/* Of an entry with dims that shrink where others grow, the most of all symbols tells too little. */
+static size_t placed_size(const struct plan *plan, const int64_t *symbols,
+                          const struct layout *layout, uint32_t i)
+{
+    const struct plan_placed *placed = &plan->placed[i];
+    const size_t alignment = layout->alignment;
+    size_t bytes =
+        placed->type ? type_size(plan, symbols, placed->type) : layout->scratch[placed->scratch];
     if (bytes > PTRDIFF_MAX / 2 - alignment) /* there may be two of it */
         return SIZE_MAX;
+    if (layout->wanted[i] > bytes)
+        bytes = layout->wanted[i];
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
@@ -187,8 +199,16 @@ static uint32_t neediest_step(const struct plan *plan, const struct layout *layo
     return step;
 }
 
-static size_t collect_pieces(const struct plan *plan, const struct layout *layout,
-                             struct piece *pieces)
+static size_t count_pieces(const struct plan *plan, const struct layout *layout)
+{
+    size_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        n += needs_room(plan, layout, i);
+    return n;
+}
+
+static void collect_pieces(const struct plan *plan, const struct layout *layout,
+                           struct piece *pieces)
 {
     const uint32_t step = neediest_step(plan, layout);
     size_t n = 0;
@@ -201,7 +221,6 @@ static size_t collect_pieces(const struct plan *plan, const struct layout *layou
                                          .entry = i,
                                          .at_most = placed->first <= step && step <= placed->last};
     }
-    return n;
 }
 
 /* Places the pieces in their order, and returns the end of the last one; `room` is for as many. */
@@ -232,15 +251,17 @@ static void promote(struct piece *pieces, size_t n, size_t end)
 static tssa_status *place_by_need(const struct plan *plan, const struct layout *layout, size_t size,
                                   size_t live)
 {
-    struct piece *pieces =
-        allocator_calloc(layout->allocator, (size_t)2 * plan->n_placed, sizeof *pieces);
+    const size_t n = count_pieces(plan, layout);
+    if (n > MOST_COMPARED)
+        return NULL;
+    struct piece *pieces = allocator_calloc(layout->allocator, 2 * n + 1, sizeof *pieces);
     TRY_ALLOC(pieces);
-    const size_t n = collect_pieces(plan, layout, pieces);
+    collect_pieces(plan, layout, pieces);
     qsort(pieces, n, sizeof *pieces, by_need);
     const size_t fit = (size_t)MOST_COMPARED * MOST_COMPARED / (n * n + 1);
     const size_t most = fit < 1 ? 1 : fit < MOST_TRIES ? fit : MOST_TRIES;
     for (size_t tries = 0; tries < most && is_wasteful(size, live); tries++) {
-        const size_t end = place_pieces(pieces, n, pieces + plan->n_placed);
+        const size_t end = place_pieces(pieces, n, pieces + n);
         for (size_t i = 0; end < size && i < n; i++)
             layout->offsets[pieces[i].entry] = pieces[i].offset;
         size = end < size ? end : size;
@@ -267,9 +288,7 @@ static void compute_sizes(const struct plan *plan, const int64_t *symbols,
 {
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         const uint32_t back = plan->placed[i].back;
-        layout->sizes[i] =
-            back ? layout->sizes[i - back]
-                 : placed_size(plan, symbols, plan->placed[i].type, layout->alignment);
+        layout->sizes[i] = back ? layout->sizes[i - back] : placed_size(plan, symbols, layout, i);
         layout->offsets[i] = SIZE_MAX;
     }
 }
@@ -278,7 +297,7 @@ static void compute_sizes(const struct plan *plan, const int64_t *symbols,
 static size_t compute_live(const struct plan *plan, const struct layout *layout)
 {
     size_t now = 0, most = 0, *live = layout->live; /* first: changes, modulo 2^64 */
-    memset(live, 0, (plan->n_steps + 1u) * sizeof *live);
+    memset(live, 0, (plan->n_steps + 2u) * sizeof *live);
     for (uint32_t i = 0; i < plan->n_placed; i++)
         if (needs_room(plan, layout, i)) {
             live[plan->placed[i].first] += room_of(plan, layout, i);
@@ -298,7 +317,7 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
     TRY(place_in_order(plan, layout));
     const size_t live = compute_live(plan, layout);
     *slab_size = end_of(plan, layout);
-    if (layout->thorough && plan->n_placed <= MOST_COMPARED) {
+    if (layout->thorough) {
         TRY(place_by_need(plan, layout, *slab_size, live));
         *slab_size = end_of(plan, layout);
     }

@@ -41,12 +41,21 @@ static void go_into_next_iteration(struct lifetime *own, const struct step *loop
         own->carried_until = until;
 }
 
+/* Until the outputs are handed over, when all steps have run. */
+static void leave(struct lifetime *own, uint32_t exit)
+{
+    own->leaves = true;
+    own->exit = exit;
+}
+
 /* The value's memory, which was made in `home`, is that of another name as well. */
 static void share(struct lifetime *own, const struct ir_block *home, const struct lifetime *other)
 {
     extend(own, other->last);
     own->escapes |= other->escapes;
     own->taken |= other->taken;
+    if (other->leaves)
+        leave(own, other->exit);
     if (other->loop && is_inside(home, other->loop->op))
         go_into_next_iteration(own, other->loop, other->carried_until);
 }
@@ -94,7 +103,8 @@ static void follow_return(const struct lifetimes *l, struct lifetime *own,
     const uint32_t index = (uint32_t)(use - use->user->operands);
     struct control_passing passing;
     if (!owner) {
-        own->escapes = true;
+        leave(own, index);
+        extend(own, l->plan->n_steps);
         return;
     }
     if (ir_op_is(owner, IR_OP_fuse)) {
@@ -247,6 +257,15 @@ static void find_fused_params(struct lifetimes *l, const struct ir_block *body)
         find_lifetime(l, body->params[i], body, 0);
 }
 
+/* The number of an iteration and its condition, once all is known of what the body holds. */
+static void find_loop_scalars(struct lifetimes *l, const struct step *loop)
+{
+    struct control_passing passing;
+    const struct ir_block *body = loop->blocks[0]->block;
+    for (uint32_t i = 0; control_passes(loop, &passing) && i < passing.operand; i++)
+        find_lifetime(l, body->params[i], body, 0);
+}
+
 /* ---- All ------------------------------------------------------------------------------------------ */
 
 static void index_steps(struct lifetimes *l, const struct block_plan *block)
@@ -274,6 +293,8 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
             find_in_block(l, step->blocks[b]);
         if (step->n_blocks && ir_op_is(step->op, IR_OP_fuse))
             find_fused_params(l, step->blocks[0]->block);
+        else if (step->n_blocks)
+            find_loop_scalars(l, step);
     }
 }
 
@@ -290,21 +311,25 @@ tssa_status *lifetimes_find(struct lifetimes *l, const struct plan *plan, struct
     return NULL;
 }
 
-uint32_t lifetime_first(const struct lifetime *lifetime, const struct step *step)
+uint32_t lifetime_step_first(const struct step *step)
 {
-    const struct step *first = lifetime->loop ? lifetime->loop : step;
-    while (lifetime->loop && first->n_blocks) {
-        const struct block_plan *block = first->blocks[0];
-        for (uint32_t b = 1; !block->n_steps && b < first->n_blocks; b++)
-            block = first->blocks[b];
+    while (step->n_blocks) {
+        const struct block_plan *block = step->blocks[0];
+        for (uint32_t b = 1; !block->n_steps && b < step->n_blocks; b++)
+            block = step->blocks[b];
         if (!block->n_steps)
             break;
-        first = &block->steps[0];
+        step = &block->steps[0];
     }
-    return first->index;
+    return step->index;
+}
+
+uint32_t lifetime_first(const struct lifetime *lifetime, const struct step *step)
+{
+    return lifetime->loop ? lifetime_step_first(lifetime->loop) : lifetime_step_first(step);
 }
 
 bool lifetime_takes_turns(const struct lifetime *lifetime, const struct step *step)
 {
-    return lifetime->loop && lifetime->carried_until >= step->index;
+    return lifetime->loop && lifetime->carried_until >= lifetime_step_first(step);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long the memory of a value is in use: from the step that computes it to the last step that may read
- * it, under whatever name. Names share memory where an op passes it on: views (IR_ALIAS), what a branch
+ * it, under whatever name; to the end of the run where it is a graph output. Names share memory where an op passes it on: views (IR_ALIAS), what a branch
  * returns and the If's result, what a loop is given, carries and returns. Who keeps a handle for a time
- * that the plan does not know (a graph output, a sequence) lets it escape.
+ * that the plan does not know (a sequence) lets it escape.
  *
  * What an iteration leaves for the next is still there while that runs, so its memory has two places that
  * take turns, unless nobody reads it any more when the next one is computed. It is in use as long as the
@@ -20,7 +20,9 @@ struct lifetime {
     const struct step *loop; /* it goes on into the next iteration; NULL: into none */
     uint32_t carried_until;  /* there: the last step that reads it, 0 when none does */
     bool escapes;
-    bool taken; /* an op may change it in place under the name that it has now */
+    bool leaves;   /* it is that of a graph output ... */
+    uint32_t exit; /* ... of this number */
+    bool taken;    /* an op may change it in place under the name that it has now */
 };
 
 struct lifetimes {
@@ -33,6 +35,8 @@ struct lifetimes {
 /* In the scratch arena. */
 tssa_status *lifetimes_find(struct lifetimes *lifetimes, const struct plan *plan,
                             struct arena *scratch);
+/* The first step that runs when this one does: one in its blocks, or itself. */
+uint32_t lifetime_step_first(const struct step *step);
 /* The first step during which the memory may be in use. */
 uint32_t lifetime_first(const struct lifetime *lifetime, const struct step *step);
 /* It must not lie where the next iteration's lies. */

@@ -14,9 +14,11 @@ struct loop {
     const struct step *step;
     const struct block_plan *body;
     uint32_t n_carried, n_stacked;
+    struct buffer *tables; /* the next two */
     struct value *carried; /* between iterations; owned */
     struct stack *stacks;
-    int64_t trips; /* INT64_MAX: no limit */
+    int64_t scalars[2]; /* the number of the iteration and its condition, where they are lent */
+    int64_t trips;      /* INT64_MAX: no limit */
 };
 
 bool control_loop_passes(const struct step *step, struct control_passing *passing)
@@ -24,6 +26,13 @@ bool control_loop_passes(const struct step *step, struct control_passing *passin
     const uint32_t n_carried = step->n_inputs > 2 ? step->n_inputs - 2 : 0;
     *passing = (struct control_passing){.operand = 2, .returned = 1, .n_carried = n_carried};
     return true;
+}
+
+bool control_stacks(const struct step *step, uint32_t index)
+{
+    struct control_passing passing;
+    return ir_op_is(step->op, IR_OP_Loop) && control_loop_passes(step, &passing) &&
+           index >= passing.n_carried;
 }
 
 /* What the body updates is its own to update, where nobody else uses it any more. */
@@ -44,6 +53,21 @@ static const struct kernel_env *env_of(const struct loop *loop, uint32_t result)
     const struct ir_value *value = &loop->step->op->results[result];
     const bool away = plan_space(loop->run->plan, value) != SPACE_HOST;
     return away ? &loop->run->device_env : &loop->run->env;
+}
+
+/* Both tables, zeroed. */
+static tssa_status *make_tables(struct loop *loop)
+{
+    struct run *run = loop->run;
+    const size_t carried = (loop->n_carried + 1u) * sizeof *loop->carried,
+                 bytes = carried + loop->n_stacked * sizeof *loop->stacks;
+    struct scratch_use use = {NULL};
+    loop->tables = scratch_take(run->scratch + loop->step->index, &use, &run->pool, bytes);
+    TRY_ALLOC(loop->tables);
+    memset(loop->tables->data, 0, bytes);
+    loop->carried = loop->tables->data;
+    loop->stacks = (struct stack *)((char *)loop->tables->data + carried);
+    return NULL;
 }
 
 /* Where a device that computes nothing should tell when the loop ends. */
@@ -68,13 +92,12 @@ static tssa_status *loop_open(struct loop *loop, bool *condition)
     if (step->n_inputs > 1 && inputs[1] && inputs[1]->kind != TSSA_KIND_NONE)
         TRY(control_read_bool(inputs[1], "the condition", condition));
     limit_trips(loop);
-    loop->carried =
-        allocator_calloc(&run->pool.cached, loop->n_carried + 1u, sizeof *loop->carried);
-    loop->stacks = allocator_calloc(&run->pool.cached, loop->n_stacked + 1u, sizeof *loop->stacks);
-    TRY_ALLOC(loop->carried);
-    TRY_ALLOC(loop->stacks);
-    for (uint32_t i = 0; i < loop->n_stacked; i++)
-        stack_init(&loop->stacks[i], env_of(loop, loop->n_carried + i));
+    TRY(make_tables(loop));
+    for (uint32_t i = 0; i < loop->n_stacked; i++) {
+        const uint32_t result = loop->n_carried + i;
+        stack_init(&loop->stacks[i], env_of(loop, result),
+                   &run->places[step->first_output + result]);
+    }
     for (uint32_t i = 0; i < loop->n_carried; i++)
         carry_in(loop, i);
     return NULL;
@@ -86,8 +109,7 @@ static void loop_close(struct loop *loop)
         value_release(&loop->carried[i]);
     for (uint32_t i = 0; loop->stacks && i < loop->n_stacked; i++)
         stack_free(&loop->stacks[i]);
-    allocator_free(&loop->run->pool.cached, loop->carried);
-    allocator_free(&loop->run->pool.cached, loop->stacks);
+    buffer_release(loop->tables);
 }
 
 static tssa_status *bind_scalar(struct loop *loop, uint32_t param, tssa_dtype dtype, int64_t number)
@@ -95,7 +117,14 @@ static tssa_status *bind_scalar(struct loop *loop, uint32_t param, tssa_dtype dt
     struct value value;
     if (loop->body->params[param] == SLOT_NONE)
         return NULL;
-    TRY(control_scalar(loop->run, dtype, number, &value));
+    if (loop->step->lends[param]) {
+        int64_t *scalar = &loop->scalars[param];
+        dtype_store_int64(dtype, scalar, number);
+        value = (struct value){.kind = TSSA_KIND_TENSOR,
+                               .tensor = {.dtype = dtype, .rank = 0, .data = scalar}};
+    } else {
+        TRY(control_scalar(loop->run, dtype, number, &value));
+    }
     executor_bind(loop->run, loop->body, param, &value);
     return NULL;
 }

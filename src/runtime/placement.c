@@ -8,6 +8,7 @@
 
 #include "base/vec.h"
 #include "ir/fuse.h"
+#include "runtime/control.h"
 #include "runtime/lifetime.h"
 
 /* ---- Symbols -------------------------------------------------------------------------------------- */
@@ -47,6 +48,7 @@ struct analysis {
     struct lifetimes lifetimes;
     uint32_t
         *offers; /* per value id: index into `placed`, plus 1, of what its last use makes of it */
+    bool *given; /* per plan->outputs: in memory that the caller may give */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
@@ -68,6 +70,16 @@ static bool may_lie_on(const struct analysis *a, const struct step *step, uint32
         return operand == 0 && a->plan->last_uses[step->first_input];
     return op->info->ew && (op->info->max_operands != IR_VARIADIC || op->n_operands <= 2) &&
            lifetime_of(a, value)->last == step->index;
+}
+
+/* Of a loop: what its body is told, if that is read in the same iteration alone. */
+static void lend_scalars(const struct analysis *a, const struct step *loop)
+{
+    struct step *lender = (struct step *)loop; /* the plan's, which is being made */
+    for (uint32_t i = 0; i < 2 && ir_op_is(loop->op, IR_OP_Loop); i++) {
+        const struct lifetime *life = lifetime_of(a, loop->blocks[0]->block->params[i]);
+        lender->lends[i] = !life->escapes && !life->loop;
+    }
 }
 
 /* Remembers with an operand that result 0 of the step, the newest entry, may take its place. */
@@ -105,13 +117,18 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
 {
     const struct ir_value *value = &step->op->results[i];
     const struct lifetime *life = lifetime_of(a, value);
-    bool shares = i == 0 && (step->op->info->flags & IR_ALIAS);
-    if (life->escapes || shares || !a->plan->told[step->first_output + i])
+    const bool shares = step->kernel
+                            ? i == 0 && (step->op->info->flags & IR_ALIAS)
+                            : !control_stacks(step, i) || plan_space(a->plan, value) != SPACE_HOST;
+    if (life->escapes || shares || a->given[step->first_output + i] ||
+        !a->plan->told[step->first_output + i])
         return NULL;
     struct plan_placed placed = {
         .output = step->first_output + i,
         .first = lifetime_first(life, step),
         .last = life->last,
+        .leaves = life->leaves,
+        .exit = life->exit,
         .type = value->type,
         .space = plan_space(a->plan, value),
         .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
@@ -119,9 +136,26 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
     join_place(a, value, &placed);
     if (!vec_push(&a->placed, placed))
         return status_out_of_memory();
-    if (i == 0)
+    if (i == 0 && step->kernel)
         offer_place(a, step, value);
     return NULL;
+}
+
+/* Of those that run on the host: a device's own memory is not asked for on the way. */
+static tssa_status *place_scratch(struct analysis *a, const struct step *step)
+{
+    const struct plan *plan = a->plan;
+    if ((plan->spaces.on_device && plan->spaces.on_device[step->op->id]) ||
+        (!step->kernel && !ir_op_is(step->op, IR_OP_Loop)))
+        return NULL;
+    const struct plan_placed placed = {
+        .output = SLOT_NONE,
+        .scratch = step->index,
+        .first = lifetime_step_first(step),
+        .last = step->index,
+        .space = SPACE_HOST,
+    };
+    return vec_push(&a->placed, placed) ? NULL : status_out_of_memory();
 }
 
 /* In reverse, so that users come before what they use. */
@@ -129,9 +163,11 @@ static tssa_status *place_results(struct analysis *a)
 {
     for (uint32_t i = a->plan->n_steps; i-- > 0;) {
         const struct step *step = a->lifetimes.steps[i];
-        for (uint32_t k = 0; step->kernel && k < step->n_outputs; k++)
+        for (uint32_t k = 0; k < step->n_outputs; k++)
             if (step->op->results[k].wanted)
                 TRY(place_result(a, step, k));
+        TRY(place_scratch(a, step));
+        lend_scalars(a, step);
     }
     return NULL;
 }
@@ -155,6 +191,8 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
         return NULL;
     qsort(placed, n, sizeof *placed, by_first);
     for (uint32_t i = 0; i < n; i++) {
+        if (placed[i].output == SLOT_NONE)
+            continue;
         uint32_t updated = a->updates[placed[i].output];
         entry[placed[i].output] = i;
         placed[i].back = updated ? i - entry[updated - 1] : 0;
@@ -162,6 +200,20 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     plan->placed = arena_copy(&plan->arena, placed, n * sizeof *placed);
     plan->n_placed = n;
     return plan->placed ? NULL : status_out_of_memory();
+}
+
+static tssa_status *keep_leaving(struct plan *plan)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        n += plan->placed[i].leaves;
+    uint32_t *leaving = ARENA_ARRAY(&plan->arena, uint32_t, n);
+    TRY_ALLOC(leaving);
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (plan->placed[i].leaves)
+            leaving[plan->n_leaving++] = i;
+    plan->leaving = leaving;
+    return NULL;
 }
 
 /* Tells each loop which entries take turns in it. The steps are the plan's, which is being made. */
@@ -210,7 +262,8 @@ static bool goes_out(const struct analysis *a, const struct block_plan *block, u
     if (!block->returns[i].move || !op || op->parent != block->block ||
         value->type->dtype == TSSA_STRING || (op->info->flags & IR_ALIAS) ||
         op->info->cls == IR_CLASS_SEQUENCE ||
-        (op->n_blocks && !ir_op_is(op, IR_OP_If) && !ir_op_is(op, IR_OP_fuse)))
+        (op->n_blocks && !ir_op_is(op, IR_OP_If) && !ir_op_is(op, IR_OP_fuse) &&
+         !ir_op_is(op, IR_OP_Loop)))
         return false;
     uint32_t handles = 0;
     for (const struct ir_use *use = value->uses; use; use = use->next)
@@ -235,11 +288,15 @@ static tssa_status *find_results(struct analysis *a, const struct block_plan *bl
     const struct step *step = goes_out(a, block, i, value) ? step_of(block, value->op) : NULL;
     if (!step || plan_space(a->plan, value) != SPACE_HOST)
         return NULL;
-    uint32_t index = (uint32_t)(value - value->op->results);
-    for (uint32_t b = 0; b < step->n_blocks; b++)
+    const uint32_t index = (uint32_t)(value - value->op->results);
+    const bool loop = ir_op_is(step->op, IR_OP_Loop);
+    for (uint32_t b = 0; b < step->n_blocks && !loop; b++)
         TRY(find_results(a, step->blocks[b], index, result));
+    if (loop ? !control_stacks(step, index) : step->n_blocks)
+        return NULL;
     struct plan_result found = {result, step->first_output + index};
-    return step->n_blocks || vec_push(&a->results, found) ? NULL : status_out_of_memory();
+    a->given[found.output] = true;
+    return vec_push(&a->results, found) ? NULL : status_out_of_memory();
 }
 
 static tssa_status *find_all_results(struct analysis *a)
@@ -264,8 +321,9 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
     a.offers = ARENA_ARRAY(scratch, uint32_t, plan->n_values);
+    a.given = ARENA_ARRAY(scratch, bool, plan->n_outputs);
     a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
-    if (!a.offers || !a.updates)
+    if (!a.offers || !a.given || !a.updates)
         return status_out_of_memory();
     TRY(lifetimes_find(&a.lifetimes, plan, scratch));
     TRY(find_all_results(&a));
@@ -274,5 +332,7 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     if (!status)
         status = keep_placed(&a, scratch);
     vec_free(&a.placed);
+    if (!status)
+        status = keep_leaving(plan);
     return status ? status : keep_turns(plan);
 }

@@ -17,10 +17,12 @@ struct layout {
     const tssa_allocator *allocator; /* for what is needed on the way */
     size_t *offsets;                 /* per entry; SIZE_MAX: nowhere, or in another space */
     size_t *sizes;                   /* per entry; SIZE_MAX: not known */
-    size_t *live;                    /* per step and one more: bytes of all that is in use then */
-    bool thorough;                   /* takes its time, and less memory */
-    enum space space;                /* of the entries that it is for */
-    size_t alignment;                /* of their places */
+    size_t *live;     /* per step, for the end, and one more: bytes of all that is in use then */
+    bool thorough;    /* takes its time, and less memory */
+    enum space space; /* of the entries that it is for */
+    size_t alignment; /* of their places */
+    const size_t *wanted;  /* per entry: bytes that it was too small for, or 0 */
+    const size_t *scratch; /* per step: bytes of its scratch memory */
 };
 
 /*

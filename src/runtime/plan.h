@@ -81,7 +81,9 @@ struct step {
     const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
     uint32_t n_turns;
     struct plan_copies before, after; /* after: for the symbols that the results tell */
-    const bool *on_host;              /* of a device's kernel, as in struct kernel_args */
+    bool lends
+        [2]; /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
+    const bool *on_host; /* of a device's kernel, as in struct kernel_args */
 };
 
 struct plan_return {
@@ -106,11 +108,18 @@ struct plan_constant {
     const struct tensor *tensor;
 };
 
-/* A result of which symbols tell the size, to be placed in the run's slab. */
+/* A result of which symbols tell the size, to be placed in the run's slab; or a step's scratch memory, of
+ * which earlier runs do. */
 struct plan_placed {
-    uint32_t output;      /* index into plan->outputs */
-    uint32_t first, last; /* step indices between which the memory is in use, both included */
-    const struct ir_type *type;
+    uint32_t output;  /* index into plan->outputs; SLOT_NONE: scratch memory */
+    uint32_t scratch; /* the step whose scratch memory it is */
+    /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of the run. */
+    uint32_t first, last;
+    /* It may be that of graph output `exit`, and has its place where the caller gives memory for that. Else
+     * it comes from the pool, and leaves the run as it is. */
+    bool leaves;
+    uint32_t exit;
+    const struct ir_type *type; /* NULL: scratch memory */
     enum space space;
     uint32_t
         back; /* its memory is that of the entry so many before, whose place it takes; 0: its own */
@@ -159,6 +168,8 @@ struct plan {
     const struct tensor *const *defaults; /* per graph input; NULL where the caller must give one */
     const struct plan_placed *placed;     /* by ascending `first` */
     uint32_t n_placed;
+    const uint32_t *leaving; /* those of `placed` that leave */
+    uint32_t n_leaving;
     const bool *sized; /* per plan->outputs: a run knows its size before the step computes it */
     const bool *told;  /* per plan->outputs: symbols tell its size, be they bound by it */
     const struct dim *const *symbols; /* that a run binds, those of the inputs first */

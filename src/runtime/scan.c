@@ -86,7 +86,7 @@ static tssa_status *scan_open(struct scan *scan)
     TRY_ALLOC(scan->values);
     TRY_ALLOC(scan->stacks);
     for (uint32_t i = 0; i < scan->n_stacked; i++)
-        stack_init(&scan->stacks[i], &scan->run->env);
+        stack_init(&scan->stacks[i], &scan->run->env, NULL);
     return NULL;
 }
 
@@ -291,7 +291,7 @@ static tssa_status *run_batched(struct scan *scan)
     struct stack *batches = allocator_calloc(&run->pool.cached, n + 1u, sizeof *batches);
     tssa_status *status = results && batches ? NULL : status_out_of_memory();
     for (uint32_t i = 0; batches && i < n; i++)
-        stack_init(&batches[i], &run->env);
+        stack_init(&batches[i], &run->env, NULL);
     if (!status)
         status = run_items(scan, results, batches);
     for (uint32_t i = 0; results && i < scan->n_stacked; i++)

@@ -29,22 +29,29 @@ static bool init_part(struct slab_part *part, enum space space, const struct pla
     layout->alignment = (space == SPACE_HOST ? plan->host : plan->device)->device->alignment;
     layout->offsets = array(allocator, plan->n_placed, sizeof *layout->offsets);
     layout->sizes = array(allocator, plan->n_placed, sizeof *layout->sizes);
-    layout->live = array(allocator, plan->n_steps + 1u, sizeof *layout->live);
+    layout->live = array(allocator, plan->n_steps + 2u, sizeof *layout->live);
     return layout->offsets && layout->sizes && layout->live;
 }
 
-bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator)
+bool slab_init(struct run *run)
 {
-    *slab = (struct slab){0};
+    const struct plan *plan = run->plan;
+    const tssa_allocator *allocator = run->allocator;
+    struct slab *slab = &run->slab;
     for (uint32_t i = 0; i < plan->n_spaces; i++)
         if (!init_part(&slab->parts[i], (enum space)i, plan, allocator))
             return false;
     slab->symbols = array(allocator, plan->n_symbols, sizeof *slab->symbols);
     slab->most = array(allocator, plan->n_symbols, sizeof *slab->most);
-    if (!slab->symbols || !slab->most)
+    slab->scratch = array(allocator, plan->n_steps, sizeof *slab->scratch);
+    slab->wanted = array(allocator, plan->n_placed, sizeof *slab->wanted);
+    if (!slab->symbols || !slab->most || !slab->scratch || !slab->wanted)
         return false;
     forget(slab->symbols, plan->n_symbols);
     forget(slab->most, plan->n_symbols);
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (!plan->placed[i].type)
+            run->scratch[plan->placed[i].scratch].missed = &run->env.missed;
     return true;
 }
 
@@ -67,6 +74,8 @@ void slab_free(struct run *run)
     }
     allocator_free(run->allocator, slab->symbols);
     allocator_free(run->allocator, slab->most);
+    allocator_free(run->allocator, slab->scratch);
+    allocator_free(run->allocator, slab->wanted);
 }
 
 size_t slab_size(const struct slab *slab)
@@ -82,6 +91,11 @@ size_t slab_live(const struct slab *slab, uint32_t step)
 
 /* ---- What the layout is for ----------------------------------------------------------------------- */
 
+static void forget_wanted(struct run *run)
+{
+    memset(run->slab.wanted, 0, run->plan->n_placed * sizeof *run->slab.wanted);
+}
+
 /* Makes slab->symbols what the run needs; false: they are that already. */
 static bool update_inputs(struct run *run)
 {
@@ -90,6 +104,7 @@ static bool update_inputs(struct run *run)
     if (bytes == 0 || memcmp(slab->symbols, run->symbols, bytes) == 0)
         return false;
     memcpy(slab->symbols, run->symbols, bytes);
+    forget_wanted(run);
     return true;
 }
 
@@ -114,11 +129,37 @@ static bool shrink_others(struct run *run)
         return false;
     for (uint32_t i = first; i < end; i++)
         shrinks |= slab->symbols[i] / 2 > (slab->most[i] > 0 ? slab->most[i] : 0);
-    if (shrinks)
+    if (shrinks) {
         memcpy(slab->symbols + first, slab->most + first, (end - first) * sizeof *slab->most);
+        forget_wanted(run);
+    }
     forget(slab->most + first, end - first);
     slab->runs = 0;
     return shrinks;
+}
+
+/* What results and scratch memory had too little of. */
+static bool grow_missed(struct run *run)
+{
+    struct slab *slab = &run->slab;
+    if (!run->env.missed && !run->device_env.missed)
+        return false;
+    for (uint32_t i = 0; i < run->plan->n_steps; i++)
+        if (run->scratch[i].most > slab->scratch[i]) {
+            slab->scratch[i] = run->scratch[i].most;
+            run->scratch[i].most = 0; /* it was a guess */
+        }
+    run->env.missed = run->device_env.missed = false;
+    return true;
+}
+
+/* What the first run missed was guessed, and other inputs may have needed more. */
+static void fit_scratch(struct run *run)
+{
+    struct slab *slab = &run->slab;
+    for (uint32_t i = 0; !slab->fitted && i < run->plan->n_steps; i++)
+        slab->scratch[i] = run->scratch[i].most;
+    slab->fitted = true;
 }
 
 /* ---- The layout ----------------------------------------------------------------------------------- */
@@ -133,13 +174,27 @@ static struct kernel_place place_at(const struct slab_part *part, size_t offset,
     return (struct kernel_place){.data = part->memory, .offset = offset, .size = size};
 }
 
+static struct kernel_place place_of(const struct run *run, uint32_t i)
+{
+    const struct slab_part *part = &run->slab.parts[run->plan->placed[i].space];
+    struct kernel_place place = place_at(part, part->layout.offsets[i], part->layout.sizes[i]);
+    while (run->plan->placed[i].back)
+        i -= run->plan->placed[i].back;
+    place.wanted = &run->slab.wanted[i];
+    return place;
+}
+
 static void set_places(struct run *run)
 {
     for (uint32_t i = 0; i < run->plan->n_placed; i++) {
         const struct plan_placed *placed = &run->plan->placed[i];
-        const struct slab_part *part = &run->slab.parts[placed->space];
-        run->places[placed->output] =
-            place_at(part, part->layout.offsets[i], part->layout.sizes[i]);
+        const struct kernel_place place = place_of(run, i);
+        if (placed->type) {
+            run->places[placed->output] = place;
+        } else {
+            run->scratch[placed->scratch].memory = place.data;
+            run->scratch[placed->scratch].size = place.size;
+        }
     }
 }
 
@@ -166,6 +221,8 @@ static tssa_status *lay_out(struct run *run)
         size_t size;
         part->layout.allocator = &run->pool.cached;
         part->layout.thorough = run->slab.thorough;
+        part->layout.scratch = run->slab.scratch;
+        part->layout.wanted = run->slab.wanted;
         TRY(placement_compute(run->plan, run->slab.symbols, &part->layout, &size));
         TRY(resize(run, part, size));
     }
@@ -179,6 +236,8 @@ static tssa_status *lay_out_inputs_only(struct run *run)
     const uint32_t first = run->plan->n_input_symbols, count = run->plan->n_symbols - first;
     forget(run->slab.symbols + first, count);
     forget(run->slab.most + first, count);
+    forget_wanted(run);
+    memset(run->slab.scratch, 0, run->plan->n_steps * sizeof *run->slab.scratch);
     return lay_out(run);
 }
 
@@ -187,12 +246,16 @@ tssa_status *slab_prepare(struct run *run)
     struct slab *slab = &run->slab;
     bool changed = !slab->placed;
     changed |= update_inputs(run);
+    slab->fitted &= !changed;
     changed |= grow_others(run);
+    changed |= grow_missed(run);
     changed |= shrink_others(run);
     slab->alike = changed ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
     const bool thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
     if (!changed && !thorough)
         return NULL;
+    if (thorough)
+        fit_scratch(run);
     slab->thorough = thorough;
     slab->placed = false;
     tssa_status *status = lay_out(run);
@@ -202,6 +265,17 @@ tssa_status *slab_prepare(struct run *run)
     }
     slab->placed = !status;
     return status;
+}
+
+void slab_offer(struct run *run, const struct value *outputs)
+{
+    for (uint32_t i = 0; i < run->plan->n_leaving; i++) {
+        const uint32_t at = run->plan->leaving[i];
+        const struct plan_placed *placed = &run->plan->placed[at];
+        const bool given = outputs[placed->exit].kind == TSSA_KIND_TENSOR;
+        run->places[placed->output] =
+            given ? place_of(run, at) : (struct kernel_place){.data = NULL};
+    }
 }
 
 void slab_take_turns(struct run *run, const struct step *loop)
@@ -214,8 +288,9 @@ void slab_take_turns(struct run *run, const struct step *loop)
         if (!place->data) /* it is in the pool */
             continue;
         const size_t size = part->layout.sizes[at];
-        const struct kernel_place first = place_at(part, part->layout.offsets[at], size);
+        const struct kernel_place first = place_of(run, at);
         const bool is_first = place->data == first.data && place->offset == first.offset;
         *place = is_first ? place_at(part, part->layout.offsets[at] + size, size) : first;
+        place->wanted = first.wanted;
     }
 }

@@ -7,6 +7,7 @@
  * - The inputs' symbols are those of the run that begins.
  * - What a run tells only on its way (the number of boxes that are left) counts with the most that runs
  *   told before. A result that turns out larger takes its memory from the pool, this once.
+ * - So does the scratch memory that steps needed (base/scratch.h).
  * - When several runs need the same layout, time is taken for one that needs less memory.
  * - Now and then the layout is compared with what was really needed, and shrinks to that when it is more
  *   than twice as much.
@@ -27,13 +28,17 @@ struct slab_part {
 struct slab {
     struct slab_part parts[SPACE_COUNT]; /* plan->n_spaces of them */
     int64_t *symbols;                    /* that the layout is for */
-    int64_t *most;  /* per plan->symbols: the most that was told lately; -1: it was not told */
-    uint32_t runs;  /* since `most` was compared with the layout */
-    uint32_t alike; /* runs in a row that the layout was for */
+    int64_t *most;   /* per plan->symbols: the most that was told lately; -1: it was not told */
+    size_t *wanted;  /* per entry of plan->placed: bytes that it was too small for, or 0 */
+    size_t *scratch; /* per step: bytes that the layout has for it */
+    bool fitted;     /* scratch memory was made as small as runs with these inputs need it */
+    uint32_t runs;   /* since `most` was compared with the layout */
+    uint32_t alike;  /* runs in a row that the layout was for */
     bool placed, thorough; /* there is a layout; one that took its time */
 };
 
-bool slab_init(struct slab *slab, const struct plan *plan, const tssa_allocator *allocator);
+/* Of a run whose tables are there. */
+bool slab_init(struct run *run);
 /* Before the streams of the run are closed. */
 void slab_free(struct run *run);
 /* Bytes held. */
@@ -42,6 +47,8 @@ size_t slab_size(const struct slab *slab);
 size_t slab_live(const struct slab *slab, uint32_t step);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
+/* Then: what leaves the run has a place if the caller gives memory for it. */
+void slab_offer(struct run *run, const struct value *outputs);
 /* Between iterations of a loop: results that it carries go to the other one of their two places. */
 void slab_take_turns(struct run *run, const struct step *loop);
 

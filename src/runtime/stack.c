@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <string.h>
 
-void stack_init(struct stack *stack, const struct kernel_env *env)
+void stack_init(struct stack *stack, const struct kernel_env *env, const struct kernel_place *place)
 {
     *stack = (struct stack){.pool = env->pool, .stream = env->stream};
+    if (place && !env->stream)
+        stack->place = *place;
 }
 
-static tssa_status *copy_bytes(const struct stack *stack, struct buffer *to, size_t offset,
+static tssa_status *copy_bytes(const struct stack *stack, void *to, size_t offset,
                                struct device_place from, size_t size)
 {
     struct device_stream *stream = stack->stream;
@@ -18,15 +20,24 @@ static tssa_status *copy_bytes(const struct stack *stack, struct buffer *to, siz
         return NULL;
     if (stream)
         return stream->context->device->copy(stream, DEVICE_COPY_WITHIN,
-                                             (struct device_place){to->data, offset}, from, size);
-    memcpy((char *)to->data + offset, from.memory, size);
+                                             (struct device_place){to, offset}, from, size);
+    memcpy((char *)to + offset, from.memory, size);
     return NULL;
 }
 
 void stack_free(struct stack *stack)
 {
-    buffer_release(stack->buffer);
-    stack->buffer = NULL;
+    buffer_release(stack->owner);
+    stack->owner = NULL;
+    stack->data = NULL;
+}
+
+static void set_memory(struct stack *stack, struct buffer *buffer)
+{
+    buffer_release(stack->owner);
+    stack->owner = buffer;
+    stack->data = buffer->data;
+    stack->capacity = buffer->size;
 }
 
 static tssa_status *stack_grow(struct stack *stack, size_t count)
@@ -37,12 +48,21 @@ static tssa_status *stack_grow(struct stack *stack, size_t count)
     struct buffer *grown = pool_alloc(stack->pool, bytes);
     TRY_ALLOC(grown);
     tssa_status *status = NULL;
-    if (stack->buffer)
-        status = copy_bytes(stack, grown, 0, (struct device_place){stack->buffer->data, 0},
+    if (stack->data)
+        status = copy_bytes(stack, grown->data, 0, (struct device_place){stack->data, 0},
                             stack->count * stack->element_bytes);
-    buffer_release(stack->buffer);
-    stack->buffer = grown;
+    set_memory(stack, grown);
     return status;
+}
+
+/* In the place of the result, which is as large as runs need it: less than the most that there may be. */
+static bool stack_in_place(struct stack *stack)
+{
+    if (!stack->place.data || stack->element_bytes > stack->place.size)
+        return false;
+    stack->data = stack->place.data;
+    stack->capacity = stack->place.size;
+    return true;
 }
 
 static tssa_status *check_element(struct stack *stack, const struct value *value)
@@ -50,7 +70,7 @@ static tssa_status *check_element(struct stack *stack, const struct value *value
     if (value->kind != TSSA_KIND_TENSOR)
         return ERROR(TSSA_RUNTIME, "a scan output must be a tensor");
     const struct tensor *tensor = &value->tensor;
-    if (!stack->buffer) {
+    if (!stack->data) {
         if (tensor->rank >= TSSA_MAX_RANK)
             return ERROR(TSSA_RUNTIME, "a scan output's rank would exceed %d", TSSA_MAX_RANK);
         stack->element = *tensor;
@@ -82,14 +102,15 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
 {
     TRY(check_element(stack, value));
     size_t needed = stack->count + 1, capacity = 0;
-    if (stack->buffer)
-        capacity = stack->element_bytes ? stack->buffer->size / stack->element_bytes : SIZE_MAX;
-    if (!stack->buffer)
-        TRY(stack_grow(stack, first_capacity(stack, hint)));
-    else if (needed > capacity)
+    const size_t first = first_capacity(stack, hint);
+    if (stack->data)
+        capacity = stack->element_bytes ? stack->capacity / stack->element_bytes : SIZE_MAX;
+    if (!stack->data && !stack_in_place(stack))
+        TRY(stack_grow(stack, first));
+    else if (stack->count && needed > capacity)
         TRY(stack_grow(stack, 2 * needed));
     const struct device_place from = {value->tensor.data, value->tensor.offset};
-    TRY(copy_bytes(stack, stack->buffer, stack->count * stack->element_bytes, from,
+    TRY(copy_bytes(stack, stack->data, stack->count * stack->element_bytes, from,
                    stack->element_bytes));
     stack->count++;
     return NULL;
@@ -116,16 +137,15 @@ static tssa_status *reorder(struct stack *stack, int axis, bool reverse)
         return NULL;
     struct buffer *moved = pool_alloc(stack->pool, bytes);
     TRY_ALLOC(moved);
-    move_axis(moved->data, stack->buffer->data, stack->count, outer, inner, reverse);
-    buffer_release(stack->buffer);
-    stack->buffer = moved;
+    move_axis(moved->data, stack->data, stack->count, outer, inner, reverse);
+    set_memory(stack, moved);
     return NULL;
 }
 
 tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64_t axis,
                           bool reverse, struct value *out)
 {
-    if (!stack->buffer) {
+    if (!stack->data) {
         stack->element = *empty;
         TRY(stack_grow(stack, 0));
     }
@@ -141,9 +161,10 @@ tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64
     tensor->rank = rank;
     for (int i = 0, from = 0; i < rank; i++)
         tensor->dims[i] = i == at ? (int64_t)stack->count : stack->element.dims[from++];
-    tensor->data = stack->buffer->data;
-    tensor->owner = stack->buffer;
-    stack->buffer = NULL;
+    tensor->data = stack->data;
+    tensor->owner = stack->owner;
+    stack->owner = NULL;
+    stack->data = NULL;
     stack->count = 0;
     return NULL;
 }

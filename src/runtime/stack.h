@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scan outputs: equal-shaped tensors collected one after another into one tensor with a new axis. The
- * memory doubles as it grows, since the number of iterations is not known ahead.
+ * memory doubles as it grows, since the number of iterations is not known ahead; unless the plan has a place
+ * for the result that is large enough.
  */
 #ifndef TSSA_RUNTIME_STACK_H
 #define TSSA_RUNTIME_STACK_H
@@ -13,13 +14,17 @@
 struct stack {
     struct pool *pool;
     struct device_stream *stream; /* of a device's memory; NULL: the host's */
-    struct buffer *buffer;        /* NULL: nothing pushed yet */
+    struct kernel_place place;    /* of the result; data NULL: none */
+    void *data;                   /* NULL: nothing pushed yet */
+    struct buffer *owner;         /* of the data; NULL: it is in the place */
+    size_t capacity;              /* bytes */
     struct tensor element;        /* dtype and shape of the elements; its data is not used */
     size_t element_bytes, count;
 };
 
-/* `env`: where the tensors lie, and their pool. */
-void stack_init(struct stack *stack, const struct kernel_env *env);
+/* `env`: where the tensors lie, and their pool. `place`: of the host's memory; NULL: none. */
+void stack_init(struct stack *stack, const struct kernel_env *env,
+                const struct kernel_place *place);
 void stack_free(struct stack *stack);
 /* Copies the tensor's elements; the shape must be that of the ones before. `hint` > 0: how many there
  * will be in all. */

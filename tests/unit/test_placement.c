@@ -23,7 +23,7 @@ struct fixture {
     struct ir_graph *graph;
     struct plan plan;
     struct plan_placed placed[MAX_PLACED];
-    size_t offsets[MAX_PLACED], sizes[MAX_PLACED], live[MAX_STEPS + 1], slab;
+    size_t offsets[MAX_PLACED], sizes[MAX_PLACED], live[MAX_STEPS + 2], wanted[MAX_PLACED], slab;
     bool thorough;
 };
 
@@ -37,6 +37,7 @@ static void setup(struct fixture *f)
 {
     f->graph = ir_graph_create(&allocator_default);
     f->thorough = false;
+    memset(f->wanted, 0, sizeof f->wanted);
     assert_non_null(f->graph);
     f->plan = (struct plan){.graph = f->graph, .placed = f->placed, .n_steps = MAX_STEPS};
 }
@@ -53,6 +54,7 @@ static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
                                   .offsets = f->offsets,
                                   .sizes = f->sizes,
                                   .live = f->live,
+                                  .wanted = f->wanted,
                                   .thorough = f->thorough,
                                   .alignment = TENSOR_ALIGNMENT};
     assert_null(placement_compute(&f->plan, symbols, &layout, &f->slab));
