@@ -501,12 +501,20 @@ typedef struct tssa_session tssa_session;
 /* The names of the devices that sessions may run on, by number, the default one first; NULL after the last. */
 TSSA_API const char *tssa_device_name(size_t index);
 
+/* When a session compiles kernels for what it fuses (docs/kernels.md). The bits are the same in any case. */
+typedef enum tssa_compile {
+    TSSA_COMPILE_OFF = 0, /* never */
+    TSSA_COMPILE_WAIT = 1 /* when it is made */
+} tssa_compile;
+
 typedef struct tssa_session_options {
     size_t struct_size;
     /* NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data does not
      * tell them, and hold zeros; see tssa_session_counts. */
     const char *device;
     int profile; /* record a duration and a count per step; see tssa_session_profile */
+    /* Where there is no generator of code, or it cannot do it, operators run one by one, and it is said once. */
+    tssa_compile compile;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */

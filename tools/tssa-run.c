@@ -136,7 +136,8 @@ static enum exit_code prepare(struct job *job)
 {
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .device = job->arguments.common.device,
-                                          .profile = job->arguments.profile != NULL};
+                                          .profile = job->arguments.profile != NULL,
+                                          .compile = job->arguments.common.compile};
     uint64_t start = clock_now();
     progress("preparing the session");
     tssa_status *status = optimize(job);

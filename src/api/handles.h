@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "device/device.h"
+#include "runtime/compile.h"
 
 struct tssa_context {
     tssa_allocator source; /* the caller's */
@@ -18,6 +19,7 @@ struct tssa_context {
     void (*log)(void *user, tssa_log_level level, const char *message); /* NULL: silence */
     void *log_user;
     atomic_flag library_missed; /* it was said that the device has no library */
+    atomic_flag compile_missed; /* that something could not be compiled */
 };
 
 /* One line to the caller's log; cut at 512 bytes. */
@@ -55,7 +57,8 @@ void model_change(struct tssa_model *model);
  * *own is to be freed on failure, too. The model outlives both.
  */
 tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                struct ir_graph **own, const struct ir_graph **graph);
+                                bool compile, struct compile_report *report, struct ir_graph **own,
+                                const struct ir_graph **graph);
 /* tssa_session_create on a device that need be in no table. */
 tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
                                const tssa_session_options *options, tssa_session **session);

@@ -41,12 +41,26 @@ static void note_library(struct tssa_context *context, const struct plan *plan)
         context_miss_plugin(context, library->plugin, library->missed);
 }
 
+/* That nothing can be compiled here, once per context. */
+static void note_compiled(struct tssa_context *context, const struct compile_report *report)
+{
+    if (report->compiled)
+        context_log(context, TSSA_LOG_INFO, "session: %u fused operators are compiled kernels",
+                    (unsigned)report->compiled);
+    if (report->refused && !atomic_flag_test_and_set(&context->compile_missed))
+        context_log(context, TSSA_LOG_WARNING, "session: %u fused operators are run one by one: %s",
+                    (unsigned)report->refused, report->why);
+}
+
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
     const tssa_allocator *allocator = &model->context->allocator;
     const struct ir_graph *graph;
-    TRY(session_graph_make(model, session->device, &session->graph, &graph));
+    struct compile_report report;
+    TRY(session_graph_make(model, session->device, options->compile != TSSA_COMPILE_OFF, &report,
+                           &session->graph, &graph));
+    note_compiled(model->context, &report);
     TRY(plan_create(graph, session->device, &session->plan));
     if (!options->profile)
         return NULL;
@@ -133,6 +147,8 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
     TRY(OPTIONS_READ(tssa_session_options, given, &options));
+    if (options.compile != TSSA_COMPILE_OFF && options.compile != TSSA_COMPILE_WAIT)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: there is no such `compile`");
     const struct device *device = device_find(options.device);
     return device ? session_create_on(model, device, &options, out) : refuse_device(options.device);
 }

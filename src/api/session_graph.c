@@ -10,10 +10,12 @@
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
-/* What the device makes kernels of; NULL: it makes none. */
-static const struct ir_fusion *fusion_of(struct device_context *device)
+/* What the device makes kernels of; NULL: it makes none, or has to compile them and is not asked to. */
+static const struct ir_fusion *fusion_of(struct device_context *device, bool compile)
 {
-    return device->device->fusion ? device->device->fusion(device) : NULL;
+    if (!device->device->fusion || (device->device->compile && !compile))
+        return NULL;
+    return device->device->fusion(device);
 }
 
 /* Puts the ops of fuse ops back that the device has no kernel for. */
@@ -31,7 +33,7 @@ static void refuse(struct ir_block *block, const struct device *device)
 }
 
 static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
-                         const struct device *device)
+                         struct device_context *device, struct compile_report *report)
 {
     static const char *const names[] = {"fuse"};
     const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
@@ -43,8 +45,10 @@ static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
                                       .fusion = fusion};
     tssa_status *status =
         pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
+    if (!status && device->device->compile)
+        status = compile_fused(graph, device, report);
     if (!status) {
-        refuse(graph->body, device);
+        refuse(graph->body, device->device);
         status = pipeline_finish(graph, &pipeline);
     }
     evaluator_free(&evaluator);
@@ -52,14 +56,16 @@ static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
 }
 
 tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                struct ir_graph **own, const struct ir_graph **graph)
+                                bool compile, struct compile_report *report, struct ir_graph **own,
+                                const struct ir_graph **graph)
 {
-    const struct ir_fusion *fusion = fusion_of(device);
+    const struct ir_fusion *fusion = fusion_of(device, compile);
+    *report = (struct compile_report){0};
     *own = NULL;
     *graph = model->graph;
     if (!fusion || !model->raised)
         return NULL;
     TRY(ir_clone_graph(model->raised, own));
     *graph = *own;
-    return fuse(*own, fusion, device->device);
+    return fuse(*own, fusion, device, report);
 }

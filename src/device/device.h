@@ -24,6 +24,7 @@
 
 #include "device/kernel.h"
 #include "device/place.h"
+#include "gir/build.h"
 
 struct device_context;
 struct device_library;
@@ -51,6 +52,12 @@ struct device {
     /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none anywhere. */
     const struct kernel *(*find_kernel)(const struct ir_op *op);
     const struct device_library *library; /* device/library.h; NULL: it has none */
+    /*
+     * Code for a kernel, which lives as long as the context; equal kernels have one. *code is NULL where there is none,
+     * and why is in `message`, cut at `size` bytes. The function NULL: kernels are not compiled here.
+     */
+    tssa_status *(*compile)(struct device_context *context, const struct gir_kernel *kernel,
+                            const void **code, char *message, size_t size);
     void (*close)(struct device_context *context);
     /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is returned: the device
      * makes none. find_kernel has the last word on each fuse op. */
@@ -90,8 +97,16 @@ struct device_context {
         *host; /* where what the device lacks runs; NULL: the device is the host */
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
-    pthread_mutex_t lock;            /* held while the library is opened */
-    _Atomic(void *) library;         /* the device's own; NULL until a kernel needs it */
+    pthread_mutex_t lock;    /* held while the library is opened, and while something is compiled */
+    _Atomic(void *) library; /* the device's own; NULL until a kernel needs it */
+    void *compiled;          /* the device's own, of `compile`; the lock guards it */
+};
+
+/* A fuse op for which there is code: ir_op.kernel. */
+struct device_fused {
+    const struct gir_kernel *kernel;
+    struct gir_space space; /* what its arguments are of the op */
+    const void *code;
 };
 
 /* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes: read and

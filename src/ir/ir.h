@@ -188,6 +188,8 @@ struct ir_op {
     /* Of a Loop: it goes over blocks of iterations; is best left as it is (or an If between two versions of one);
      * all its iterations may be computed at once, as whoever made it has seen. */
     bool in_blocks, kept, fits;
+    const void *
+        kernel; /* of a fuse op in a session's graph: what the device compiled for it; a copy has none */
     uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
 

@@ -165,6 +165,7 @@ static void make_devices(void)
     devices[0].name = "fusing";
     devices[0].find_kernel = find_kernel;
     devices[0].fusion = lend;
+    devices[0].compile = NULL;
     devices[1] = devices[0];
     devices[1].find_kernel = find_some_kernels;
 }

@@ -126,6 +126,8 @@ static void test_every_struct(void **state)
                 TSSA_INVALID_ARGUMENT, "tssa_optimize_options");
     expect_code(tssa_model_save_file(p.model, "none.onnx", &(tssa_save_options){0}),
                 TSSA_INVALID_ARGUMENT, "tssa_save_options");
+    const tssa_session_options never = {.struct_size = sizeof never, .compile = (tssa_compile)7};
+    expect_code(tssa_session_create(p.model, &never, &session), TSSA_INVALID_ARGUMENT, "compile");
     expect_code(tssa_session_create(p.model, &(tssa_session_options){0}, &session),
                 TSSA_INVALID_ARGUMENT, "tssa_session_options");
     expect_code(tssa_session_run_with(p.session, &(tssa_run_options){0}, 1, &p.x, 1, &y),

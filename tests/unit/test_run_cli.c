@@ -328,6 +328,7 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
     expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
     expect_refused(RUN(start, "--device", "abacus"), 2, "cpu or null is wanted");
+    expect_refused(RUN(start, "--compile", "later"), 2, "off or wait is wanted");
     expect_refused(RUN(start, "--output-format", "raw"), 2, "npy or pb");
     expect_refused(RUN(start, start_data, "--boxes"), 2, "--boxes");
     expect_refused(RUN(start, "--shape", "a:4611686018427387904x8"), 2, "input a");

@@ -85,8 +85,10 @@ static tssa_status *optimize(struct subject *subject)
 
 static tssa_status *make_session(struct subject *subject, bool profile)
 {
-    const tssa_session_options options = {
-        .struct_size = sizeof options, .device = subject->device, .profile = profile};
+    const tssa_session_options options = {.struct_size = sizeof options,
+                                          .device = subject->device,
+                                          .profile = profile,
+                                          .compile = subject->compile};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
 
@@ -169,7 +171,10 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                             const struct target *target, int64_t size,
                             const struct model_bytes *bytes)
 {
-    *subject = (struct subject){.target = target, .size = size, .device = arguments->common.device};
+    *subject = (struct subject){.target = target,
+                                .size = size,
+                                .device = arguments->common.device,
+                                .compile = arguments->common.compile};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

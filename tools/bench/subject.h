@@ -31,7 +31,8 @@ struct subject {
     size_t model_bytes, session_bytes; /* held when each was there */
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
     const char *device;                /* NULL: the default one */
-    bool counted;                      /* the device counts, and told `work` of the latest run */
+    tssa_compile compile;
+    bool counted; /* the device counts, and told `work` of the latest run */
     tssa_session_work work;
     tssa_memory_use use;          /* of runs, as subject_read_memory found it last */
     struct profile_table profile; /* of runs after those that count; may be empty */

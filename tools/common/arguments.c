@@ -233,6 +233,20 @@ static int parse_number(int key, const char *argument, struct common_arguments *
     }
 }
 
+static int choose_compile(const char *argument, tssa_compile *compile)
+{
+    static const struct {
+        const char *name;
+        tssa_compile compile;
+    } choices[] = {{"off", TSSA_COMPILE_OFF}, {"wait", TSSA_COMPILE_WAIT}};
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strcmp(argument, choices[i].name) == 0) {
+            *compile = choices[i].compile;
+            return 0;
+        }
+    return argument_refuse("--compile", argument, "off or wait");
+}
+
 int argument_common(int key, const char *argument, struct common_arguments *common)
 {
     switch (key) {
@@ -249,6 +263,8 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
         return 0;
     case KEY_DEVICE:
         return choose_device(argument, &common->device);
+    case KEY_COMPILE:
+        return choose_compile(argument, &common->compile);
     case KEY_RTOL:
         return argument_tolerance("--rtol", argument, &common->rtol);
     case KEY_ATOL:

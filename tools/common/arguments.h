@@ -81,6 +81,7 @@ struct common_arguments {
     double rtol, atol;
     const char *outputs; /* names, with commas; NULL: all */
     const char *device;  /* NULL: the default one */
+    tssa_compile compile;
     bool quiet, external_links;
 };
 
@@ -101,6 +102,7 @@ enum {
     KEY_OUTPUTS,
     KEY_LINKS,
     KEY_DEVICE,
+    KEY_COMPILE,
     KEY_OWN
 };
 

@@ -53,6 +53,14 @@
             "device would have to do is counted",                                                  \
             group                                                                                  \
     }
+#define OPTION_COMPILE(group)                                                                      \
+    {                                                                                              \
+        "compile", KEY_COMPILE, "WHEN", 0,                                                         \
+            "Compile kernels of fused operators: wait, before the first run; off, the default. "   \
+            "The bits are "                                                                        \
+            "the same",                                                                            \
+            group                                                                                  \
+    }
 #define OPTION_MEMORY(group)                                                                       \
     {                                                                                              \
         "memory-limit", KEY_MEMORY, "MIB", 0,                                                      \

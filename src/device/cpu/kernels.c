@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's row in the table of devices, and its kernel of every op. */
+#include "device/cpu/compile.h"
 #include "device/cpu/memory.h"
 #include "device/cpu/provider.h"
 #include "device/devices.h"
+#include "ir/cost.h"
+#include "ir/fuse.h"
 
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
            compute)                                                                                \
@@ -27,8 +30,30 @@ static const struct kernel *const kernel_table[IR_OP_COUNT] = {
 
 static const struct kernel *find_kernel(const struct ir_op *op)
 {
+    if (op->kernel)
+        return &cpu_kernel_fused;
     const struct kernel *kernel = kernel_table[op->info->id];
     return kernel->run && !op->opaque ? kernel : NULL;
+}
+
+static bool takes(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return !gir_refuses(op);
+}
+
+static const struct ir_fusion *lend_fusion(struct device_context *context)
+{
+    static const struct ir_fusion fusion = {
+        .classes = IR_FUSES_ELEMENTWISE, .machine = &cost_cpu, .most_operands = 32, .takes = takes};
+    (void)context;
+    return &fusion;
+}
+
+static void close_context(struct device_context *context)
+{
+    cpu_compile_close(context);
+    cpu_engine_close(context);
 }
 
 const struct device cpu_device = {
@@ -37,7 +62,9 @@ const struct device cpu_device = {
     .alignment = TENSOR_ALIGNMENT,
     .find_kernel = find_kernel,
     .library = &cpu_library,
-    .close = cpu_engine_close,
+    .compile = cpu_compile,
+    .fusion = lend_fusion,
+    .close = close_context,
     .stream_open = cpu_stream_open,
     .stream_close = cpu_stream_close,
     .stream_wait = cpu_stream_wait,

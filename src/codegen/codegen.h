@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Generators of machine code: a kernel (gir/gir.h) becomes an object file in memory, which who asked for it loads
+ * (device/cpu/object.h). A generator is a plugin, since what it is made of is large: it is opened when the first kernel
+ * is compiled.
+ */
+#ifndef TSSA_CODEGEN_CODEGEN_H
+#define TSSA_CODEGEN_CODEGEN_H
+
+#include "gir/gir.h"
+
+/* A function of f32 or f64 that is no operation of the machine: out[i] is of a[i] and b[i], for n elements. The arrays
+ * are apart. Functions of one operand do not read b. */
+typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_t n);
+
+/*
+ * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a row the next one
+ * begins. Nothing is read or written but n elements (of what does not move, one) in each of `rows` rows. A result may
+ * lie where an operand lies that it may lie on, else it overlaps nothing. functions[0] is the table of f32's functions
+ * by scalar_id, functions[1] that of f64's.
+ */
+typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
+                            const codegen_function *const *functions);
+
+/* The name of that function in an object file. */
+#define CODEGEN_ENTRY "tssa_kernel"
+
+/* The instruction set that code is made for: this machine's, or the level of x86-64's ABI of this number. */
+enum codegen_level { CODEGEN_V3 = 3, CODEGEN_V4 = 4 };
+
+struct codegen_object {
+    const void *bytes; /* a relocatable ELF file */
+    size_t size;
+    void *handle; /* the generator's */
+};
+
+/* Any thread. */
+struct codegen {
+    /* Of a kernel that gir_check accepts. False: it cannot be done, and why is in `message`, cut at `size` bytes. */
+    bool (*compile)(const struct gir_kernel *kernel, enum codegen_level level,
+                    struct codegen_object *object, char *message, size_t size);
+    void (*release)(struct codegen_object *object);
+};
+
+/* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot be used here, and
+ * the message says why. Its number is that of all that is above. */
+#define CODEGEN_PLUGIN "tssa-llvm"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_1"
+typedef const struct codegen *(*codegen_open)(char *message, size_t size);
+
+#endif

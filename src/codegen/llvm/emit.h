@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of a kernel as LLVM's instructions, on vectors of some lanes, or on elements where that is one. */
+#ifndef TSSA_CODEGEN_LLVM_EMIT_H
+#define TSSA_CODEGEN_LLVM_EMIT_H
+
+#include "codegen/codegen.h"
+#include "codegen/llvm/api.h"
+
+/* A module being made. */
+struct emitter {
+    const struct llvm_api *llvm;
+    const struct gir_kernel *kernel;
+    LLVMContext context;
+    LLVMModule module;
+    LLVMBuilder builder;
+    unsigned lanes; /* of values being emitted */
+    bool failed;    /* LLVM lacks an intrinsic */
+
+    /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
+    LLVMValue args[GIR_MAX_ARGS]; /* a pointer to element 0 of the row */
+    LLVMValue index, mask;
+    LLVMValue functions; /* the tables */
+    LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
+    LLVMValue values[GIR_MAX_CODES];
+};
+
+LLVMType emit_type(const struct emitter *e, tssa_dtype dtype);    /* of a value */
+LLVMType emit_element(const struct emitter *e, tssa_dtype dtype); /* of one lane */
+LLVMValue emit_int(const struct emitter *e, unsigned bits, uint64_t value);
+/* x in all lanes. */
+LLVMValue emit_splat(const struct emitter *e, LLVMValue x, tssa_dtype dtype);
+LLVMValue emit_intrinsic(struct emitter *e, const char *name, LLVMType *types, unsigned n_types,
+                         LLVMValue *args, unsigned n_args);
+LLVMValue emit_binary(const struct emitter *e, int opcode, LLVMValue x, LLVMValue y);
+LLVMValue emit_cast(const struct emitter *e, int opcode, LLVMValue x, LLVMType type);
+LLVMValue emit_select(const struct emitter *e, LLVMValue truth, LLVMValue x, LLVMValue y);
+
+/* A constant of a type, its bits in all lanes. */
+LLVMValue emit_constant(const struct emitter *e, tssa_dtype dtype, uint64_t bits);
+LLVMValue emit_number(const struct emitter *e, tssa_dtype dtype, double number);
+LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dtype to);
+/* An operation of values of this type (SEL: of what it chooses between). */
+LLVMValue emit_scalar(struct emitter *e, const struct gir_code *code, tssa_dtype type,
+                      const LLVMValue *x);
+/* Step i of the kernel, into values[i]. */
+void emit_step(struct emitter *e, uint32_t i);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels compiled for the CPU, and the step that runs one. */
+#ifndef TSSA_DEVICE_CPU_COMPILE_H
+#define TSSA_DEVICE_CPU_COMPILE_H
+
+#include "codegen/codegen.h"
+#include "device/device.h"
+
+/* What a kernel has become. */
+struct cpu_code {
+    codegen_run run;
+    const codegen_function *functions[2]; /* of f32, of f64 */
+};
+
+/* struct device.compile: equal kernels of a context are compiled once. */
+tssa_status *cpu_compile(struct device_context *context, const struct gir_kernel *kernel,
+                         const void **code, char *message, size_t size);
+/* Frees what was compiled in the context. */
+void cpu_compile_close(struct device_context *context);
+
+/* Of fuse ops for which there is code. */
+extern const struct kernel cpu_kernel_fused;
+
+#endif

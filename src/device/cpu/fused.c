@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs compiled kernels. Axes that all arguments walk as one are merged; of what is left the innermost is a row's
+ * elements, the next one the rows of a call, and each of the others a loop around calls. Which those are is told from
+ * the kernel's axes alone: sizes are only read.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "device/cpu/compile.h"
+
+struct walk {
+    const struct cpu_code *code;
+    uint32_t n_args;
+    int n_axes;                                 /* innermost first */
+    int64_t sizes[TSSA_MAX_RANK];               /* of axes */
+    int64_t steps[TSSA_MAX_RANK][GIR_MAX_ARGS]; /* of axes, in bytes */
+    char *data[GIR_MAX_ARGS];
+    int64_t element[GIR_MAX_ARGS]; /* from one element of a row to the next, in bytes */
+};
+
+/* ---- Arguments ------------------------------------------------------------------------------------ */
+
+static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
+{
+    char text[160];
+    tensor_describe(tensor, text, sizeof text);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) does not fit the others' shapes", index,
+                 text);
+}
+
+/* Reads the operands' shapes: the dims of the space, which are the results'. */
+static tssa_status *read_operands(struct kernel_args *args, const struct device_fused *fused,
+                                  struct walk *walk, int64_t *dims)
+{
+    const struct gir_arg *given = gir_args(fused->kernel);
+    for (int i = 0; i < fused->space.rank; i++)
+        dims[i] = -1;
+    for (uint32_t k = 0; k < walk->n_args && !given[k].is_result; k++) {
+        const struct gir_place *place = &fused->space.places[k];
+        const struct tensor *tensor;
+        TRY(kernel_tensor(args, place->index, &tensor));
+        if (tensor->dtype != (tssa_dtype)given[k].dtype || tensor->rank != place->rank)
+            return do_not_fit(place->index, tensor);
+        const int first = fused->space.rank - tensor->rank;
+        for (int i = 0; i < tensor->rank; i++) {
+            const bool has = place->axes >> (first + i) & 1;
+            int64_t *dim = &dims[first + i];
+            if (has && *dim < 0)
+                *dim = tensor->dims[i];
+            if (tensor->dims[i] != (has ? *dim : 1))
+                return do_not_fit(place->index, tensor);
+        }
+        walk->data[k] = tensor->data;
+    }
+    for (int i = 0; i < fused->space.rank; i++)
+        dims[i] = dims[i] < 0 ? 1 : dims[i];
+    return NULL;
+}
+
+static tssa_status *make_results(struct kernel_args *args, const struct device_fused *fused,
+                                 struct walk *walk, const int64_t *dims)
+{
+    const struct gir_arg *given = gir_args(fused->kernel);
+    for (uint32_t k = 0; k < walk->n_args; k++) {
+        struct tensor *tensor;
+        if (!given[k].is_result)
+            continue;
+        TRY(kernel_output(args, fused->space.places[k].index, given[k].dtype, fused->space.rank,
+                          dims, &tensor));
+        if (!tensor)
+            return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
+        walk->data[k] = tensor->data;
+    }
+    return NULL;
+}
+
+/* ---- Axes ----------------------------------------------------------------------------------------- */
+
+/* Does every argument have both axes, or neither? */
+static bool is_one(const struct device_fused *fused, uint32_t n_args, int a, int b)
+{
+    for (uint32_t k = 0; k < n_args; k++)
+        if ((fused->space.places[k].axes >> a & 1) != (fused->space.places[k].axes >> b & 1))
+            return false;
+    return true;
+}
+
+static bool has_axis(const struct device_fused *fused, uint32_t n_args, int axis)
+{
+    for (uint32_t k = 0; k < n_args; k++)
+        if (fused->space.places[k].axes >> axis & 1)
+            return true;
+    return false;
+}
+
+static void find_axes(const struct device_fused *fused, struct walk *walk, const int64_t *dims)
+{
+    int64_t count[GIR_MAX_ARGS];
+    int last = -1;
+    walk->n_axes = 0;
+    for (uint32_t k = 0; k < walk->n_args; k++) {
+        const struct gir_arg *arg = &gir_args(fused->kernel)[k];
+        count[k] = (int64_t)dtype_info(arg->dtype)->size;
+        walk->element[k] = arg->moves ? count[k] : 0;
+    }
+    for (int axis = fused->space.rank - 1; axis >= 0; axis--) {
+        if (!has_axis(fused, walk->n_args, axis))
+            continue;
+        const bool joins = last >= 0 && is_one(fused, walk->n_args, axis, last);
+        const int at = joins ? walk->n_axes - 1 : walk->n_axes++;
+        if (!joins)
+            walk->sizes[at] = 1;
+        walk->sizes[at] *= dims[axis];
+        for (uint32_t k = 0; k < walk->n_args; k++) {
+            const bool has = fused->space.places[k].axes >> axis & 1;
+            if (!joins)
+                walk->steps[at][k] = has ? count[k] : 0;
+            count[k] *= has ? dims[axis] : 1;
+        }
+        last = axis;
+    }
+    for (int at = walk->n_axes; at < 2; at++) {
+        walk->sizes[at] = 1;
+        memset(walk->steps[at], 0, walk->n_args * sizeof walk->steps[at][0]);
+    }
+    if (walk->n_axes < 2)
+        walk->n_axes = 2;
+}
+
+/* ---- Walking -------------------------------------------------------------------------------------- */
+
+/* The place of element number `begin` along the axes. */
+static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char **at)
+{
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        at[k] = walk->data[k];
+    for (int axis = 0; axis < walk->n_axes; axis++) {
+        index[axis] = begin % walk->sizes[axis];
+        begin /= walk->sizes[axis];
+        for (uint32_t k = 0; k < walk->n_args; k++)
+            at[k] += index[axis] * (axis == 0 ? walk->element[k] : walk->steps[axis][k]);
+    }
+}
+
+/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
+static void run_range(void *context, int64_t begin, int64_t end)
+{
+    const struct walk *walk = context;
+    const int64_t length = walk->sizes[0];
+    while (begin < end) {
+        int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
+        char *at[GIR_MAX_ARGS];
+        go_to(walk, begin, index, at);
+        if (index[0] || end - begin < length)
+            n = length - index[0] < end - begin ? length - index[0] : end - begin;
+        else
+            rows = (end - begin) / length;
+        if (rows > walk->sizes[1] - index[1])
+            rows = walk->sizes[1] - index[1];
+        walk->code->run((void *const *)at, walk->steps[1], rows, n, walk->code->functions);
+        begin += rows * n;
+    }
+}
+
+/* Below this many elements per thread, starting threads costs more than it brings. */
+#define GRAIN 16384
+
+static tssa_status *run_fused(struct kernel_args *args)
+{
+    const struct device_fused *fused = args->state;
+    struct walk walk;
+    int64_t dims[TSSA_MAX_RANK], count = 1;
+    walk.code = fused->code;
+    walk.n_args = fused->kernel->n_args;
+    TRY(read_operands(args, fused, &walk, dims));
+    TRY(make_results(args, fused, &walk, dims));
+    for (int i = 0; i < fused->space.rank; i++)
+        count *= dims[i];
+    if (count == 0)
+        return NULL;
+    find_axes(fused, &walk, dims);
+    team_for(args->env->team, count, GRAIN, run_range, &walk);
+    return NULL;
+}
+
+/* The state is the op's, as long as the graph lives. */
+static tssa_status *prepare_fused(const struct ir_op *op, const struct kernel_setup *setup,
+                                  const void **state)
+{
+    (void)setup;
+    *state = op->kernel;
+    return NULL;
+}
+
+const struct kernel cpu_kernel_fused = {.prepare = prepare_fused, .run = run_fused};

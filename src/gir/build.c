@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of fuse ops; see build.h. */
+#include "gir/build.h"
+
+#include <string.h>
+
+#include "gir/scalars.h"
+#include "ir/fuse.h"
+
+struct builder {
+    const struct ir_op *fuse;
+    const struct ir_block *body;
+    const struct ir_type *like; /* its dims are the space */
+    struct gir_space *space;
+    struct gir_maker maker;
+    struct gir_arg args[GIR_MAX_ARGS];
+    uint32_t n_args;
+    uint32_t first_value, n_values; /* ids of the values of the block */
+    uint32_t *steps;                /* per value of the block */
+};
+
+static const char *refuse(struct builder *b, const char *why)
+{
+    if (!b->maker.why)
+        b->maker.why = why;
+    return b->maker.why;
+}
+
+/* ---- Arguments ------------------------------------------------------------------------------------ */
+
+/* The axes that a value of this type has; false: it is not known how it is broadcast. */
+static bool find_axes(const struct builder *b, const struct ir_type *type, uint32_t *axes)
+{
+    *axes = 0;
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->rank > b->like->rank)
+        return false;
+    for (int i = 0; i < type->rank; i++) {
+        const int axis = b->like->rank - type->rank + i;
+        if (dim_is(type->dims[i], 1))
+            continue;
+        if (type->dims[i] != b->like->dims[axis])
+            return false;
+        *axes |= 1u << axis;
+    }
+    return true;
+}
+
+static void add_arg(struct builder *b, const struct ir_value *value, uint32_t index, bool is_result)
+{
+    uint32_t axes;
+    if (b->n_args == GIR_MAX_ARGS) {
+        refuse(b, "it has more arguments than kernels may have");
+    } else if (!dtype_in(T_FLOAT | T_INT | T_BOOL, value->type->dtype)) {
+        refuse(b, "kernels have no such elements");
+    } else if (!find_axes(b, value->type, &axes) ||
+               (is_result && value->type->rank != b->like->rank)) {
+        refuse(b, "how shapes are broadcast is not known");
+    } else {
+        b->space->places[b->n_args] =
+            (struct gir_place){.index = index, .rank = value->type->rank, .axes = axes};
+        b->args[b->n_args++] =
+            (struct gir_arg){.dtype = (uint8_t)value->type->dtype, .is_result = is_result};
+    }
+}
+
+/* The innermost axis that anything has. */
+static uint32_t innermost(const struct builder *b)
+{
+    uint32_t all = 0, axis = 1;
+    for (uint32_t i = 0; i < b->n_args; i++)
+        all |= b->space->places[i].axes;
+    for (uint32_t bit = 1; bit <= all; bit <<= 1)
+        if (all & bit)
+            axis = bit;
+    return axis;
+}
+
+/* What moves, and what may lie on what. Every axis of results is one of an operand, or else of length 1. */
+static void finish_args(struct builder *b)
+{
+    const uint32_t inner = innermost(b);
+    uint32_t read = 0;
+    for (uint32_t i = 0; i < b->n_args; i++) {
+        b->args[i].moves = b->args[i].is_result || (b->space->places[i].axes & inner);
+        read |= b->args[i].is_result ? 0 : b->space->places[i].axes;
+    }
+    for (uint32_t i = 0; i < b->n_args; i++) {
+        if (!b->args[i].is_result)
+            continue;
+        if (b->space->places[i].axes & ~read)
+            refuse(b, "how shapes are broadcast is not known");
+        for (uint32_t k = 0; k < b->n_args; k++)
+            if (!b->args[k].is_result && b->args[k].moves && b->args[k].dtype == b->args[i].dtype &&
+                b->space->places[k].axes == b->space->places[i].axes)
+                b->args[i].may_lie_on |= UINT64_C(1) << k;
+    }
+}
+
+static tssa_dtype loaded_as(const struct builder *b, uint32_t arg)
+{
+    return b->args[arg].dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)b->args[arg].dtype;
+}
+
+/* ---- Values --------------------------------------------------------------------------------------- */
+
+static uint32_t *step_of(const struct builder *b, const struct ir_value *value)
+{
+    return &b->steps[value->id - b->first_value];
+}
+
+static void add_param(struct builder *b, const struct ir_value *param)
+{
+    const uint32_t arg = b->n_args;
+    if (!param->uses)
+        return;
+    add_arg(b, param, param->index, false);
+    if (!b->maker.why)
+        *step_of(b, param) = gir_make(
+            &b->maker,
+            (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, arg), .bits = arg});
+}
+
+static void add_constant(struct builder *b, const struct ir_op *op)
+{
+    const struct tensor *tensor = ir_value_constant(&op->results[0]);
+    if (!tensor || tensor_count(tensor) != 1 ||
+        !dtype_in(T_FLOAT | T_INT | T_BOOL, tensor->dtype)) {
+        refuse(b, "it holds a constant that is no number");
+        return;
+    }
+    const tssa_dtype type = tensor->dtype == TSSA_BOOL ? TSSA_UINT8 : tensor->dtype;
+    struct gir_code code = {.op = GIR_CONSTANT, .type = (uint8_t)type};
+    memcpy(&code.bits, tensor->data, dtype_info(type)->size);
+    *step_of(b, &op->results[0]) = gir_make(&b->maker, code);
+}
+
+static void add_op(struct builder *b, const struct ir_op *op)
+{
+    uint32_t operands[GIR_MAX_ARGS];
+    if (op->n_operands > GIR_MAX_ARGS || op->n_results != 1) {
+        refuse(b, "it has more arguments than kernels may have");
+        return;
+    }
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        operands[i] = ir_operand(op, i) ? *step_of(b, ir_operand(op, i)) : GIR_NONE;
+    *step_of(b, &op->results[0]) = gir_make_op(&b->maker, op, operands);
+}
+
+static void add_result(struct builder *b, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(ir_block_return(b->body), index);
+    const uint32_t arg = b->n_args;
+    add_arg(b, value, index, true);
+    if (b->maker.why)
+        return;
+    const tssa_dtype type = loaded_as(b, arg);
+    const uint32_t step = gir_make_as(&b->maker, *step_of(b, value), type);
+    gir_make(
+        &b->maker,
+        (struct gir_code){.op = GIR_STORE, .type = (uint8_t)type, .operands = {step}, .bits = arg});
+}
+
+static void add_all(struct builder *b)
+{
+    for (uint32_t i = 0; i < b->body->n_params; i++)
+        add_param(b, b->body->params[i]);
+    for (const struct ir_op *op = b->body->first; op && !b->maker.why; op = op->next)
+        if (ir_op_is(op, IR_OP_Constant))
+            add_constant(b, op);
+        else if (!ir_op_is(op, IR_OP_return))
+            add_op(b, op);
+    for (uint32_t i = 0; i < b->fuse->n_results; i++)
+        if (b->fuse->results[i].wanted)
+            add_result(b, i);
+    finish_args(b);
+}
+
+/* ---- Bytes ---------------------------------------------------------------------------------------- */
+
+/* Drops the steps that no result needs; the rest is numbered anew. Loads stand before stores. */
+static void drop_dead(struct gir_maker *maker, uint32_t *numbers)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < maker->n; i++)
+        numbers[i] = maker->codes[i].op == GIR_STORE;
+    for (uint32_t i = maker->n; i-- > 0;)
+        for (uint32_t k = 0; numbers[i] && k < gir_n_operands(&maker->codes[i]); k++)
+            numbers[maker->codes[i].operands[k]] = 1;
+    for (uint32_t i = 0; i < maker->n; i++) {
+        if (!numbers[i])
+            continue;
+        struct gir_code code = maker->codes[i];
+        for (uint32_t k = 0; k < gir_n_operands(&code); k++)
+            code.operands[k] = numbers[code.operands[k]];
+        numbers[i] = n;
+        maker->codes[n++] = code;
+    }
+    maker->n = n;
+}
+
+static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allocator,
+                             struct gir_kernel **kernel)
+{
+    const size_t args = b->n_args * sizeof(struct gir_arg),
+                 codes = b->maker.n * sizeof(struct gir_code);
+    struct gir_kernel *made = allocator_alloc(allocator, sizeof *made + args + codes);
+    TRY_ALLOC(made);
+    *made = (struct gir_kernel){.magic = GIR_MAGIC,
+                                .size = (uint32_t)(sizeof *made + args + codes),
+                                .n_args = b->n_args,
+                                .n_codes = b->maker.n};
+    memcpy(made + 1, b->args, args);
+    memcpy((char *)(made + 1) + args, b->maker.codes, codes);
+    *kernel = made;
+    return NULL;
+}
+
+/* The values that a block has, numbered from the first one on. */
+static void number_values(struct builder *b)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (uint32_t i = 0; i < b->body->n_params; i++) {
+        const uint32_t id = b->body->params[i]->id;
+        low = id < low ? id : low;
+        high = id > high ? id : high;
+    }
+    for (const struct ir_op *op = b->body->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            const uint32_t id = op->results[i].id;
+            low = id < low ? id : low;
+            high = id > high ? id : high;
+        }
+    b->first_value = low;
+    b->n_values = low <= high ? high - low + 1 : 0;
+}
+
+static const struct ir_type *find_space(const struct ir_op *fuse)
+{
+    const struct ir_op *ret = ir_block_return(ir_fuse_body(fuse));
+    for (uint32_t i = 0; i < fuse->n_results; i++)
+        if (fuse->results[i].wanted)
+            return ir_operand(ret, i)->type;
+    return NULL;
+}
+
+static tssa_status *build(struct builder *b, const tssa_allocator *allocator,
+                          struct gir_kernel **kernel)
+{
+    TRY_ALLOC(b->maker.codes);
+    TRY_ALLOC(b->steps);
+    add_all(b);
+    if (b->maker.why)
+        return NULL;
+    drop_dead(&b->maker, b->maker.codes ? b->steps : NULL);
+    return copy_out(b, allocator, kernel);
+}
+
+tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator,
+                       struct gir_kernel **kernel, struct gir_space *space, const char **why)
+{
+    struct builder b = {
+        .fuse = fuse, .body = ir_fuse_body(fuse), .like = find_space(fuse), .space = space};
+    *kernel = NULL;
+    *why = NULL;
+    *space = (struct gir_space){0};
+    if (!b.like || b.like->kind != TYPE_TENSOR || b.like->rank < 0) {
+        *why = "the shape of what it computes is not known";
+        return NULL;
+    }
+    space->rank = b.like->rank;
+    number_values(&b);
+    b.maker.capacity = GIR_MAX_CODES;
+    b.maker.codes = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *b.maker.codes);
+    /* Later on, room for a number per step. */
+    const uint32_t n = b.n_values > GIR_MAX_CODES ? b.n_values : GIR_MAX_CODES;
+    b.steps = allocator_calloc(allocator, n, sizeof *b.steps);
+    tssa_status *status = build(&b, allocator, kernel);
+    *why = b.maker.why;
+    allocator_free(allocator, b.maker.codes);
+    allocator_free(allocator, b.steps);
+    return status;
+}
+
+const char *gir_refuses(const struct ir_op *op)
+{
+    struct gir_code codes[128];
+    struct gir_maker maker = {.codes = codes, .capacity = sizeof codes / sizeof *codes};
+    uint32_t operands[GIR_MAX_ARGS];
+    if (op->n_operands > GIR_MAX_ARGS)
+        return "it has more arguments than kernels may have";
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *value = ir_operand(op, i);
+        const tssa_dtype dtype = value ? value->type->dtype : TSSA_FLOAT;
+        if (!dtype_in(T_FLOAT | T_INT | T_BOOL, dtype))
+            return "kernels have no such elements";
+        const tssa_dtype type = dtype == TSSA_BOOL ? TSSA_UINT8 : dtype;
+        struct gir_code code = {.op = GIR_LOAD, .type = (uint8_t)type, .bits = i};
+        const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
+        if (tensor && tensor_count(tensor) == 1) {
+            code = (struct gir_code){.op = GIR_CONSTANT, .type = (uint8_t)type};
+            memcpy(&code.bits, tensor->data, dtype_info(type)->size);
+        }
+        operands[i] = value ? gir_make(&maker, code) : GIR_NONE;
+    }
+    gir_make_op(&maker, op, operands);
+    return maker.why;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels (gir.h) of `fuse` ops (ir/fuse.h) that hold element-wise ops alone: the rows' scalar programs, one after the
+ * other, over the iteration space of the results. What is the same twice is computed once, and nothing that no result
+ * needs. An operand is there as a whole along each axis of the space, or broadcast along it, and which of the two is
+ * told from types: dims that are the same in every run, or 1.
+ */
+#ifndef TSSA_GIR_BUILD_H
+#define TSSA_GIR_BUILD_H
+
+#include "gir/gir.h"
+
+/* An argument of the kernel: which operand or result of the op it is, and which axes of the space it has, by bit. */
+struct gir_place {
+    uint32_t index;
+    int rank;
+    uint32_t axes;
+};
+
+/* The iteration space: the dims of the results. An axis that no argument has is of length 1. */
+struct gir_space {
+    int rank;
+    struct gir_place places[GIR_MAX_ARGS]; /* per argument of the kernel */
+};
+
+/* Is there a kernel for a fuse op that holds the op? NULL, or why there is none. */
+const char *gir_refuses(const struct ir_op *op);
+
+/*
+ * The kernel of a fuse op, of the allocator's memory, which the caller frees. It is NULL where the op is more than a
+ * kernel can be, and *why then says how.
+ */
+tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator,
+                       struct gir_kernel **kernel, struct gir_space *space, const char **why);
+
+#endif

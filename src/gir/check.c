@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whether bytes are a kernel; see gir.h. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gir/gir.h"
+
+#define TYPES_MEMORY (T_FLOAT | T_INT | T_BOOL)
+#define TYPES_NUMBER (T_F32F64 | T_INT)
+
+/* ---- Operations ----------------------------------------------------------------------------------- */
+
+/* The types of which a scalar operation that is no leaf is computed: of its operands, of SEL's choices. */
+static dtype_mask types_of(enum scalar_id id)
+{
+    switch (id) {
+    case SCALAR_SEL:
+        return TYPES_MEMORY;
+    case SCALAR_EQ:
+        return TYPES_NUMBER | T_BOOL;
+    case SCALAR_ADD:
+    case SCALAR_SUB:
+    case SCALAR_MUL:
+    case SCALAR_DIV:
+    case SCALAR_MOD:
+    case SCALAR_FMOD:
+    case SCALAR_MIN:
+    case SCALAR_MAX:
+    case SCALAR_NEG:
+    case SCALAR_ABS:
+    case SCALAR_SIGN:
+    case SCALAR_LT:
+    case SCALAR_LE:
+    case SCALAR_GT:
+    case SCALAR_GE:
+        return TYPES_NUMBER;
+    case SCALAR_AND:
+    case SCALAR_OR:
+    case SCALAR_XOR:
+    case SCALAR_NOT:
+        return T_BOOL;
+    case SCALAR_BAND:
+    case SCALAR_BOR:
+    case SCALAR_BXOR:
+    case SCALAR_BNOT:
+        return T_INT;
+    case SCALAR_SHL:
+    case SCALAR_SHR:
+        return T_UINT;
+    case SCALAR_WHEN:
+    case SCALAR_OPT:
+    case SCALAR_LAST:
+        return 0;
+    default:
+        return scalar_info(id)->operands ? T_F32F64 : 0; /* functions, roundings, ISNAN; leaves */
+    }
+}
+
+bool gir_converts(tssa_dtype from, tssa_dtype to)
+{
+    if (from == TSSA_FLOAT16 || from == TSSA_BFLOAT16)
+        return to == TSSA_FLOAT;
+    if (to == TSSA_FLOAT16 || to == TSSA_BFLOAT16)
+        return from == TSSA_FLOAT;
+    return from != to && dtype_in(TYPES_NUMBER | T_BOOL, from) &&
+           dtype_in(TYPES_NUMBER | T_BOOL, to);
+}
+
+bool gir_computes(enum scalar_id id, tssa_dtype type)
+{
+    return dtype_in(types_of(id), type);
+}
+
+/* ---- Kernels -------------------------------------------------------------------------------------- */
+
+struct checker {
+    const struct gir_kernel *kernel;
+    const struct gir_arg *args;
+    const struct gir_code *codes;
+    uint32_t at;
+    uint64_t stored; /* results */
+};
+
+static tssa_status *wrong(const struct checker *c, const char *what)
+{
+    return ERROR(TSSA_MALFORMED, "kernel, step %" PRIu32 ": %s", c->at, what);
+}
+
+static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
+{
+    static const uint8_t zero[sizeof gir_args(kernel)->zero];
+    const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
+    bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves <= 1 &&
+                arg->is_result <= arg->moves && memcmp(arg->zero, zero, sizeof zero) == 0 &&
+                (arg->is_result || !arg->may_lie_on);
+    for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
+        if (arg->may_lie_on >> k & 1)
+            good = k < kernel->n_args && !args[k].is_result && args[k].moves &&
+                   args[k].dtype == arg->dtype;
+    return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
+}
+
+static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
+{
+    const bool store = code->op == GIR_STORE;
+    if (code->bits >= c->kernel->n_args)
+        return wrong(c, "there is no such argument");
+    const struct gir_arg *arg = &c->args[code->bits];
+    const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
+    if (arg->is_result != store || code->type != type)
+        return wrong(c, "it does not suit the argument");
+    if (!store)
+        return c->stored ? wrong(c, "something is loaded behind a store") : NULL;
+    if (c->stored >> code->bits & 1)
+        return wrong(c, "the argument is stored twice");
+    c->stored |= UINT64_C(1) << code->bits;
+    return c->codes[code->operands[0]].type == type ? NULL : wrong(c, "the types differ");
+}
+
+static tssa_status *check_scalar(const struct checker *c, const struct gir_code *code)
+{
+    const enum scalar_id id = code->scalar;
+    const struct scalar_info *info = scalar_info(id);
+    const bool choice = id == SCALAR_SEL, test = info->kind == SCALAR_KIND_TEST;
+    const struct gir_code *last = &c->codes[code->operands[info->operands - 1]];
+    const tssa_dtype type = last->type;
+    if (!gir_computes(id, type) || code->type != (test ? TSSA_BOOL : type))
+        return wrong(c, "it is not computed in that type");
+    for (uint32_t i = 0; i + 1 < info->operands; i++)
+        if (c->codes[code->operands[i]].type != (choice && i == 0 ? TSSA_BOOL : type))
+            return wrong(c, "an operand has another type");
+    return NULL;
+}
+
+static tssa_status *check_constant(const struct checker *c, const struct gir_code *code)
+{
+    const unsigned width = 8 * dtype_info(code->type)->size;
+    if (!dtype_in(TYPES_MEMORY & ~T_BOOL, code->type) || (width < 64 && code->bits >> width))
+        return wrong(c, "no element of the type");
+    return NULL;
+}
+
+static tssa_status *check_code(struct checker *c, const struct gir_code *code)
+{
+    const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_CONSTANT;
+    if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits) ||
+        (code->op == GIR_SCALAR
+             ? code->scalar >= SCALAR_COUNT_OF_IDS || !types_of((enum scalar_id)code->scalar)
+             : code->scalar != 0))
+        return wrong(c, "it is none");
+    const uint32_t n = gir_n_operands(code);
+    for (uint32_t i = 0; i < 3; i++)
+        if (i < n ? code->operands[i] >= c->at || c->codes[code->operands[i]].op == GIR_STORE
+                  : code->operands[i] != 0)
+            return wrong(c, "an operand is none");
+    switch (code->op) {
+    case GIR_CONSTANT:
+        return check_constant(c, code);
+    case GIR_CONVERT:
+        return gir_converts(c->codes[code->operands[0]].type, code->type)
+                   ? NULL
+                   : wrong(c, "there is no such conversion");
+    case GIR_SCALAR:
+        return check_scalar(c, code);
+    default:
+        return check_memory(c, code);
+    }
+}
+
+tssa_status *gir_check(const void *bytes, size_t size)
+{
+    const struct gir_kernel *kernel = bytes;
+    if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
+        return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
+    if (kernel->n_args > GIR_MAX_ARGS || kernel->n_codes > GIR_MAX_CODES ||
+        size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
+                    kernel->n_codes * sizeof(struct gir_code))
+        return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",
+                     kernel->n_args, kernel->n_codes);
+    struct checker c = {.kernel = kernel, .args = gir_args(kernel), .codes = gir_codes(kernel)};
+    uint64_t results = 0;
+    for (uint32_t i = 0; i < kernel->n_args; i++) {
+        TRY(check_arg(kernel, i));
+        results |= (uint64_t)c.args[i].is_result << i;
+    }
+    for (; c.at < kernel->n_codes; c.at++)
+        TRY(check_code(&c, &c.codes[c.at]));
+    return c.stored == results ? NULL : ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
+}

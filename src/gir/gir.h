@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernel IR: what a kernel computes, as flat plain data without a pointer into the graph that it was made from. The
+ * same bytes are what a generator of code is handed, what equal kernels are told by, what a fuzzer mutates, and,
+ * printed, golden text.
+ *
+ * A kernel is rows of elements: for each row, and each of n elements in it, a straight line of code in which each
+ * step makes one value, once. Arguments are memory: an operand or a result that moves has n elements side by side in
+ * a row, one that does not has one element, which the whole row reads. What rows there are, and where each argument
+ * has them, is the caller's: dims are told in the call, so that one kernel serves all shapes.
+ *
+ *     args                                   0: f32 moves, 1: f32, 2: f32 result on 0
+ *     %0 = load 0 : f32
+ *     %1 = load 1 : f32
+ *     %2 = MUL %0 %1 : f32
+ *     %3 = 1 : f32
+ *     %4 = ADD %2 %3 : f32
+ *     store 2 %4
+ *
+ * Values have element types. A value of type bool is a truth value; elements of type bool are loaded and stored as
+ * the bytes that they are, values of type u8. Of f16 and bf16 there are conversions, choices, loads and stores.
+ *
+ * Meaning: of operations ir/scalar.def's, without exception; of conversions that of kernels/cpu/lib/convert.h.
+ * Nothing traps and nothing fails, so a kernel has nothing to report.
+ *
+ * Threads: a description is immutable when it is made.
+ */
+#ifndef TSSA_GIR_GIR_H
+#define TSSA_GIR_GIR_H
+
+#include "base/dtype.h"
+#include "ir/scalar.h"
+
+#define GIR_MAGIC 0x31726967 /* "gir1": the number of this layout */
+#define GIR_MAX_ARGS 64
+#define GIR_MAX_CODES 2048
+
+enum gir_op {
+    GIR_LOAD,     /* bits: the argument; type: its element type, u8 where that is bool */
+    GIR_CONSTANT, /* bits: the element's */
+    GIR_CONVERT,  /* of operand 0, to type */
+    GIR_SCALAR,   /* scalar: the operation; type: the result's */
+    GIR_STORE,    /* bits: the argument; operand 0; type as of a load */
+    GIR_OP_COUNT
+};
+
+/* Every byte counts: what is not used is 0. */
+struct gir_code {
+    uint8_t op;     /* gir_op */
+    uint8_t scalar; /* scalar_id */
+    uint8_t type;   /* tssa_dtype */
+    uint8_t zero;
+    uint32_t operands[3]; /* numbers of steps before */
+    uint64_t bits;
+};
+
+struct gir_arg {
+    uint8_t dtype;
+    uint8_t is_result; /* written; results move */
+    uint8_t moves;
+    uint8_t zero[5];
+    uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
+};
+
+struct gir_kernel {
+    uint32_t magic;
+    uint32_t size; /* bytes in all */
+    uint32_t n_args, n_codes;
+    /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
+};
+
+static inline const struct gir_arg *gir_args(const struct gir_kernel *kernel)
+{
+    return (const struct gir_arg *)(kernel + 1);
+}
+
+static inline const struct gir_code *gir_codes(const struct gir_kernel *kernel)
+{
+    return (const struct gir_code *)(gir_args(kernel) + kernel->n_args);
+}
+
+/* How many operands the step has. */
+uint32_t gir_n_operands(const struct gir_code *code);
+
+/*
+ * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what is wrong. What
+ * passes may be given to a generator of code.
+ */
+tssa_status *gir_check(const void *bytes, size_t size);
+
+/* What steps there are: conversions, and operations of operands of a type (SEL: of what it chooses between). */
+bool gir_converts(tssa_dtype from, tssa_dtype to);
+bool gir_computes(enum scalar_id id, tssa_dtype type);
+
+struct text;
+/* The text above, of a kernel that gir_check accepts. False: memory ran out. */
+bool gir_print(const struct gir_kernel *kernel, struct text *text);
+
+/* Functions that a kernel calls, as they are no operation of a machine: of f32 and f64. */
+bool gir_is_call(const struct gir_code *code);
+
+#endif

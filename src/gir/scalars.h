@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of a kernel being made: those of one op, by its row's scalar program. */
+#ifndef TSSA_GIR_SCALARS_H
+#define TSSA_GIR_SCALARS_H
+
+#include "gir/gir.h"
+
+#define GIR_NONE UINT32_MAX
+
+struct gir_maker {
+    struct gir_code *codes;
+    uint32_t n, capacity;
+    const char *why; /* it cannot be made; sticky */
+};
+
+/* The number of a step that is the same as this one, which is made where there is none. */
+uint32_t gir_make(struct gir_maker *maker, struct gir_code code);
+/* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a truth value or as
+ * bytes. */
+uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
+/* A value as one of this type. */
+uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type);
+
+#endif

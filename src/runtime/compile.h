@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Compiles kernels of the fuse ops of a graph, before a plan is made of it. */
+#ifndef TSSA_RUNTIME_COMPILE_H
+#define TSSA_RUNTIME_COMPILE_H
+
+#include "device/device.h"
+
+/* How many fuse ops have kernels now, and why not all. */
+struct compile_report {
+    uint32_t compiled, refused;
+    char why[160]; /* the first one was refused; cut */
+};
+
+/*
+ * Asks the device, whose `compile` is there, for code for every fuse op of the graph. An op that has got it
+ * (ir_op.kernel) is run by it in every plan made from the graph; the others are as they were. The context outlives the
+ * graph. Errors: out of memory.
+ */
+tssa_status *compile_fused(struct ir_graph *graph, struct device_context *context,
+                           struct compile_report *report);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Random element-wise regions, as text of the IR: one fuse op over a space of rank 0 to 8, of operands of all element
+ * types that are broadcast into it in every way, and of every row of the op table.
+ */
+#ifndef TSSA_TESTS_COMMON_RANDOM_REGION_H
+#define TSSA_TESTS_COMMON_RANDOM_REGION_H
+
+#include <stdint.h>
+
+/* The same text for the same seed, to be freed. Its symbolic dims are A, B, ... */
+char *random_region(uint64_t seed);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernel IR: what fuse ops become, as text, why some become nothing, and that of any bytes it is told what is wrong. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/no_error.h"
+#include "common/op_run.h"
+#include "common/random_region.h"
+#include "gir/build.h"
+#include "ir/fuse.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+
+#define GRAPH(params, operands, body, results)                                                     \
+    "graph @g opset(\"\": 21) ir_version(10) (" params ") -> (" results ") {\n  " results          \
+    " = fuse(" operands ") { body(" body " } }\n  return(" results ")\n}\n"
+
+static struct ir_graph *parse(const char *text)
+{
+    struct ir_graph *graph;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(ir_verify(graph));
+    return graph;
+}
+
+/* NULL: *why says so. */
+static struct gir_kernel *build(const char *text, struct gir_space *space, const char **why)
+{
+    struct ir_graph *graph = parse(text);
+    struct gir_kernel *kernel;
+    no_error(gir_build(graph->body->first, &allocator_default, &kernel, space, why));
+    ir_graph_free(graph);
+    if (kernel)
+        no_error(gir_check(kernel, kernel->size));
+    return kernel;
+}
+
+static void expect_text(const char *source, const char *expected)
+{
+    struct gir_space space;
+    const char *why;
+    struct text text;
+    struct gir_kernel *kernel = build(source, &space, &why);
+    if (!kernel)
+        fail_msg("%s", why);
+    text_init(&text, &allocator_default);
+    assert_true(gir_print(kernel, &text));
+    assert_string_equal(text_string(&text), expected);
+    text_free(&text);
+    allocator_free(&allocator_default, kernel);
+}
+
+static void texts(void **state)
+{
+    (void)state;
+    /* What moves, what may lie on what; the same is computed once. */
+    expect_text(GRAPH("%x: f32[N, 4], %s: f32[N, 1]", "%x, %s",
+                      "%p: f32[N, 4], %q: f32[N, 1]) { %m = Mul(%p, %q) %a = Sigmoid(%m) "
+                      "%b = Sigmoid(%m) %c = Add(%a, %b) return(%c)",
+                      "%y"),
+                "args 0: f32 moves, 1: f32, 2: f32 result on 0\n"
+                "%0 = load 0 : f32\n"
+                "%1 = load 1 : f32\n"
+                "%2 = MUL %0 %1 : f32\n"
+                "%3 = 0 : f32\n"
+                "%4 = LT %2 %3 : bool\n"
+                "%5 = ABS %2 : f32\n"
+                "%6 = NEG %5 : f32\n"
+                "%7 = EXP %6 : f32\n"
+                "%8 = 1 : f32\n"
+                "%9 = SEL %4 %7 %8 : f32\n"
+                "%10 = ADD %8 %7 : f32\n"
+                "%11 = DIV %9 %10 : f32\n"
+                "%12 = ADD %11 %11 : f32\n"
+                "store 2 %12\n");
+    /* Truth values and bytes; rounding after each op; two results; what no result needs is gone. */
+    expect_text(GRAPH("%x: f16[N], %b: bool[N]", "%x, %b",
+                      "%p: f16[N], %c: bool[N]) { %z = Exp(%p) %t = IsNaN(%p) %n = And(%t, %c) "
+                      "%m = Add(%p, %p) %r = Relu(%m) return(%n, %r)",
+                      "%y, %w"),
+                "args 0: f16 moves, 1: bool moves, 2: bool result on 1, 3: f16 result on 0\n"
+                "%0 = load 0 : f16\n"
+                "%1 = load 1 : u8\n"
+                "%2 = convert %0 : f32\n"
+                "%3 = ISNAN %2 : bool\n"
+                "%4 = convert %1 : bool\n"
+                "%5 = AND %3 %4 : bool\n"
+                "%6 = ADD %2 %2 : f32\n"
+                "%7 = convert %6 : f16\n"
+                "%8 = convert %7 : f32\n"
+                "%9 = 0 : f32\n"
+                "%10 = MAX %8 %9 : f32\n"
+                "%11 = convert %10 : f16\n"
+                "%12 = convert %5 : u8\n"
+                "store 2 %12\n"
+                "store 3 %11\n");
+    /* A power that is a product, integers, a fold. */
+    expect_text(GRAPH("%x: f64[2, N]", "%x",
+                      "%p: f64[2, N]) { %k = Constant() {value = i64[] 2} %q = Pow(%p, %k) "
+                      "%i = Cast(%q) {to = 6} %m = Max(%i, %i, %i) return(%m)",
+                      "%y"),
+                "args 0: f64 moves, 1: i32 result\n"
+                "%0 = load 0 : f64\n"
+                "%1 = MUL %0 %0 : f64\n"
+                "%2 = convert %1 : i32\n"
+                "%3 = MAX %2 %2 : i32\n"
+                "%4 = MAX %3 %2 : i32\n"
+                "store 1 %4\n");
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        GRAPH("%x: f32[N], %s: f32[M]", "%x, %s",
+              "%p: f32[N], %q: f32[M]) { %a = Add(%p, %q) return(%a)", "%y"),
+        GRAPH("%x: f32[N, 4]", "%x", "%p: f32[N, 4]) { %a = Softmax(%p) return(%a)", "%y"),
+        GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Pow(%p, %p) return(%a)", "%y"),
+        GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Shrink(%p) return(%a)", "%y"),
+        GRAPH("%x: f32[4]", "%x",
+              "%p: f32[4]) { %k = Constant() {value = f32[4] [1, 2, 3, 4]} %a = Add(%p, %k) "
+              "return(%a)",
+              "%y"),
+        GRAPH("%x: f32[N], %s: f32[M, N]", "%x, %s",
+              "%p: f32[N], %q: f32[M, N]) { %b = Abs(%p) %a = Add(%p, %q) return(%a, %b)",
+              "%y, %z"),
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct gir_space space;
+        const char *why;
+        assert_null(build(programs[i], &space, &why));
+        assert_non_null(why);
+    }
+}
+
+/* Every axis of every argument, in the kernel's order of them. */
+static void spaces(void **state)
+{
+    (void)state;
+    struct gir_space space;
+    const char *why;
+    struct gir_kernel *kernel =
+        build(GRAPH("%x: f32[A, 1, C], %s: f32[B, 1]", "%s, %x",
+                    "%q: f32[B, 1], %p: f32[A, 1, C]) { %a = Add(%p, %q) return(%a)", "%y"),
+              &space, &why);
+    assert_non_null(kernel);
+    assert_int_equal(space.rank, 3);
+    assert_int_equal(kernel->n_args, 3);
+    assert_int_equal(space.places[0].axes, 2);
+    assert_int_equal(space.places[0].rank, 2);
+    assert_int_equal(space.places[1].axes, 5);
+    assert_int_equal(space.places[2].axes, 7);
+    assert_false(gir_args(kernel)[0].moves);
+    assert_true(gir_args(kernel)[1].moves);
+    assert_int_equal(gir_args(kernel)[2].may_lie_on, 0);
+    allocator_free(&allocator_default, kernel);
+}
+
+/* What is accepted has text; what is not is refused in words. */
+static void any_bytes(void **state)
+{
+    (void)state;
+    size_t accepted = 0;
+    for (uint64_t seed = 0; seed < 200; seed++) {
+        struct random random = {seed};
+        struct gir_space space;
+        const char *why;
+        char *text = random_region(seed);
+        struct gir_kernel *kernel = build(text, &space, &why);
+        free(text);
+        for (int i = 0; kernel && i < 200; i++) {
+            /* Memory of just these bytes, so that a read behind them is seen. */
+            const size_t size = (size_t)random_int(&random, i % 4 ? kernel->size : 0, kernel->size);
+            unsigned char *bytes = malloc(size ? size : 1);
+            assert_non_null(bytes);
+            memcpy(bytes, kernel, size);
+            for (int64_t k = random_int(&random, 1, 3); k > 0 && size; k--)
+                bytes[random_int(&random, 0, (int64_t)size - 1)] =
+                    (unsigned char)random_int(&random, 0, i % 2 ? 255 : 8);
+            tssa_status *status = gir_check(bytes, size);
+            struct text printed;
+            text_init(&printed, &allocator_default);
+            if (!status)
+                assert_true(gir_print((const struct gir_kernel *)(void *)bytes, &printed));
+            accepted += !status;
+            text_free(&printed);
+            tssa_status_free(status);
+            free(bytes);
+        }
+        allocator_free(&allocator_default, kernel);
+    }
+    assert_true(accepted > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(texts),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(spaces),
+        cmocka_unit_test(any_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

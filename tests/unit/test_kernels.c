@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types, ranks and
+ * broadcasts, with NaN, infinities, -0, denormals and the ends of integers, one thread and several. Without a generator
+ * of code that is skipped, and said.
+ */
+/* ctest-timeout: 600 */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/committed_models.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+#include "common/op_run.h"
+#include "common/random_region.h"
+#include "common/test_alloc.h"
+#include "common/test_device.h"
+#include "ir/fuse.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+#include "runtime/compile.h"
+#include "runtime/executor.h"
+
+#define MAX_VALUES 16
+
+static struct ir_graph *parse(const char *text)
+{
+    struct ir_graph *graph;
+    tssa_status *status = ir_parse(&allocator_default, text, strlen(text), &graph);
+    if (!status)
+        status = ir_infer_graph(graph);
+    if (!status)
+        status = ir_verify(graph);
+    if (status)
+        print_message("%s\n%s\n", tssa_status_message(status), text);
+    no_error(status);
+    return graph;
+}
+
+/* ---- Inputs --------------------------------------------------------------------------------------- */
+
+static void random_element(struct random *random, tssa_dtype dtype, void *element)
+{
+    static const double special[] = {
+        0.0,  -0.0,  INFINITY,     -INFINITY,     NAN,    1e-41, -1e-310, 6e-8,
+        1e30, -1e30, 65504.0,      0x1p-126,      0.5,    -1,    2,       3,
+        2.5,  -3.5,  2147483648.0, -2147483649.0, 9.3e18, 88.5,  -104.5,  1.5e9};
+    const int64_t way = random_int(random, 0, 9);
+    const uint64_t bits = random_bits(random);
+    if (way == 0 || (way < 3 && !dtype_is_float(dtype)))
+        memcpy(element, &bits, dtype_info(dtype)->size);
+    else if (dtype_is_float(dtype) && way < 4)
+        dtype_store_double(dtype, element, special[random_int(random, 0, 23)]);
+    else if (dtype_is_float(dtype))
+        dtype_store_double(dtype, element, (double)random_int(random, -4096, 4096) / 512);
+    else
+        dtype_store_int64(dtype, element, random_int(random, -3, 5));
+}
+
+static void make_input(struct random *random, const struct ir_type *type, const int64_t *sizes,
+                       struct value *value)
+{
+    struct tensor tensor = {.dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &tensor.dims[i]))
+            tensor.dims[i] = sizes[type->dims[i]->name[0] - 'A'];
+    tensor.owner = buffer_create(&allocator_default, tensor_bytes(&tensor) + 1);
+    assert_non_null(tensor.owner);
+    tensor.data = tensor.owner->data;
+    for (size_t i = 0, n = tensor_count(&tensor); i < n; i++)
+        random_element(random, tensor.dtype,
+                       (char *)tensor.data + i * dtype_info(tensor.dtype)->size);
+    *value = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = tensor};
+}
+
+/* Few elements in all, and now and then none. */
+static void make_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t some[] = {1, 1, 2, 3, 4, 7, 16, 33, 64, 100};
+    int64_t count = 1;
+    for (int i = 0; i < 8; i++) {
+        sizes[i] = random_int(random, 0, 60) ? some[random_int(random, 0, 9)] : 0;
+        if (count * sizes[i] > 6000)
+            sizes[i] = 1;
+        count *= sizes[i] ? sizes[i] : 1;
+    }
+}
+
+/* ---- Running -------------------------------------------------------------------------------------- */
+
+struct program {
+    struct ir_graph *graph;
+    struct plan *plan;
+    struct run *run;
+    struct value outputs[MAX_VALUES];
+    uint32_t n_outputs;
+};
+
+static void program_open(struct program *p, struct ir_graph *graph)
+{
+    p->graph = graph;
+    no_error(plan_create(graph, test_device(), &p->plan));
+    no_error(run_create(p->plan, &allocator_default, NULL, false, &p->run));
+    p->n_outputs = ir_block_return(graph->body)->n_operands;
+    assert_true(p->n_outputs <= MAX_VALUES);
+}
+
+static void program_close(struct program *p)
+{
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        value_release(&p->outputs[i]);
+    run_free(p->run);
+    plan_free(p->plan);
+    ir_graph_free(p->graph);
+}
+
+static bool same_element(tssa_dtype dtype, const char *a, const char *b)
+{
+    return memcmp(a, b, dtype_info(dtype)->size) == 0 ||
+           (dtype_is_float(dtype) && isnan(dtype_load_double(dtype, a)) &&
+            isnan(dtype_load_double(dtype, b)));
+}
+
+static void compare(const struct tensor *a, const struct tensor *b, const char *text,
+                    uint32_t output)
+{
+    const size_t width = dtype_info(a->dtype)->size;
+    assert_true(a->dtype == b->dtype && tensor_same_shape(a, b));
+    for (size_t i = 0, n = tensor_count(a); i < n; i++)
+        if (!same_element(a->dtype, (char *)a->data + i * width, (char *)b->data + i * width)) {
+            print_message("%s", text);
+            fail_msg("output %u, element %zu: %.17g where %.17g is right", (unsigned)output, i,
+                     dtype_load_double(a->dtype, (char *)a->data + i * width),
+                     dtype_load_double(b->dtype, (char *)b->data + i * width));
+        }
+}
+
+/* Whether the region was compiled. */
+static bool check_region(uint64_t seed)
+{
+    char *text = random_region(seed);
+    struct random random = {seed};
+    struct program compiled = {0}, interpreted = {0};
+    struct compile_report report;
+    struct ir_graph *graph = parse(text);
+    no_error(compile_fused(graph, test_device(), &report));
+    program_open(&compiled, graph);
+    program_open(&interpreted, parse(text));
+    for (int round = 0; round < 2; round++) {
+        struct value inputs[MAX_VALUES];
+        const struct value *given[MAX_VALUES];
+        const uint32_t n = graph->body->n_params;
+        int64_t sizes[8];
+        make_sizes(&random, sizes);
+        for (uint32_t i = 0; i < n; i++) {
+            make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
+            given[i] = &inputs[i];
+        }
+        no_error(run_execute(compiled.run, given, compiled.outputs));
+        no_error(run_execute(interpreted.run, given, interpreted.outputs));
+        for (uint32_t i = 0; i < compiled.n_outputs; i++) {
+            compare(&compiled.outputs[i].tensor, &interpreted.outputs[i].tensor, text, i);
+            value_release(&compiled.outputs[i]);
+            value_release(&interpreted.outputs[i]);
+        }
+        for (uint32_t i = 0; i < n; i++)
+            value_release(&inputs[i]);
+    }
+    program_close(&compiled);
+    program_close(&interpreted);
+    free(text);
+    return report.compiled == 1;
+}
+
+/* Is there a generator of code? */
+static bool can_compile(void)
+{
+    static const char text[] =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N]) -> (%y) {\n"
+        "  %y = fuse(%x) { body(%p: f32[N]) { %a = Neg(%p) return(%a) } }\n  return(%y)\n}\n";
+    struct compile_report report;
+    struct ir_graph *graph = parse(text);
+    no_error(compile_fused(graph, test_device(), &report));
+    ir_graph_free(graph);
+    if (!report.compiled)
+        print_message("nothing is compiled here: %s\n", report.why);
+    return report.compiled;
+}
+
+static void random_regions(void **state)
+{
+    (void)state;
+    if (!can_compile())
+        skip();
+    const char *wanted = getenv("TSSA_REGIONS"), *first = getenv("TSSA_FIRST_REGION");
+    const long n = wanted ? atol(wanted) : 400, begin = first ? atol(first) : 0;
+    long compiled = 0;
+    for (long i = begin; i < begin + n; i++)
+        compiled += check_region((uint64_t)i);
+    print_message("%ld of %ld regions were compiled\n", compiled, n);
+    assert_true(n < 20 || compiled > n / 2);
+}
+
+/* ---- Sessions ------------------------------------------------------------------------------------- */
+
+static void count_kernels(void *user, const tssa_step_profile *step)
+{
+    *(size_t *)user += strcmp(step->op, "fuse") == 0;
+}
+
+static size_t n_kernels; /* steps of all models */
+
+/* The same outputs as without, three times over. */
+static void one_model(void **state)
+{
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options compile = {
+        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
+    struct model_run run = {0};
+    tssa_session *session;
+    tssa_value *outputs[MAX_VALUES] = {NULL};
+    no_error(model_run_open(&run, *state, 0));
+    no_error(tssa_model_optimize(run.model, &optimize));
+    no_error(model_run_read_inputs(&run, *state));
+    no_error(model_run_execute(&run));
+    no_error(tssa_session_create(run.model, &compile, &session));
+    assert_true(run.output_count <= MAX_VALUES);
+    for (int i = 0; i < 3; i++) {
+        no_error(tssa_session_run(session, run.input_count, run.inputs, run.output_count, outputs));
+        for (size_t k = 0; k < run.output_count; k++) {
+            const struct value *made = &outputs[k]->value, *wanted = model_run_output(&run, k);
+            assert_int_equal(made->kind, wanted->kind);
+            if (made->kind == TSSA_KIND_TENSOR)
+                compare(&made->tensor, &wanted->tensor, *state, (uint32_t)k);
+            tssa_value_free(outputs[k]);
+            outputs[k] = NULL;
+        }
+    }
+    no_error(tssa_session_profile_steps(session, count_kernels, &n_kernels));
+    tssa_session_free(session);
+    model_run_close(&run);
+}
+
+static void kernels_ran(void **state)
+{
+    (void)state;
+    if (!can_compile())
+        skip();
+    assert_true(n_kernels > 100);
+}
+
+static tssa_status *make_session(const tssa_allocator *allocator)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/bbox_expand/model.onnx";
+    const tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .allocator = allocator};
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options compile = {.struct_size = sizeof compile,
+                                          .compile = TSSA_COMPILE_WAIT};
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    TRY(tssa_context_create(&options, &context));
+    tssa_status *status = tssa_model_load_file(context, path, NULL, &model);
+    if (!status) {
+        status = tssa_model_optimize(model, &optimize);
+        if (!status)
+            status = tssa_session_create(model, &compile, &session);
+        if (!status)
+            tssa_session_free(session);
+        tssa_model_free(model);
+    }
+    tssa_context_free(context);
+    return status;
+}
+
+static void every_allocation_fails_once(void **state)
+{
+    (void)state;
+    assert_true(test_alloc_sweep(make_session) > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_regions),
+                                       cmocka_unit_test(every_allocation_fails_once)},
+                            last[] = {cmocka_unit_test(kernels_ran)};
+    return cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +
+           cmocka_run_group_tests(last, NULL, NULL);
+}
