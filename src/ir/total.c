@@ -3,6 +3,7 @@
 
 #include "ir/infer.h"
 #include "ir/rebuild.h"
+#include "ir/scalar.h"
 
 typedef bool (*total_fn)(const struct ir_op *op);
 
@@ -250,11 +251,6 @@ static const total_fn rules[IR_OP_COUNT] = {
     [IR_OP_Reshape] = is_reshape_total,
     [IR_OP_Expand] = is_expand_total,
     [IR_OP_ConstantOfShape] = is_shape_constant,
-    [IR_OP_ReduceSum] = is_reduction_total,
-    [IR_OP_ReduceMean] = is_reduction_total,
-    [IR_OP_ReduceProd] = is_reduction_total,
-    [IR_OP_ReduceMax] = is_reduction_total,
-    [IR_OP_ReduceMin] = is_reduction_total,
     [IR_OP_MatMul] = is_matmul_total,
     [IR_OP_Gather] = is_gather_total,
     [IR_OP_CumSum] = is_cumsum_total,
@@ -264,12 +260,21 @@ static const total_fn rules[IR_OP_COUNT] = {
 
 /* ---- Element-wise ops ----------------------------------------------------------------------------- */
 
+/* Does the program divide by operand 1? */
+static bool divides(const struct scalar_code *program)
+{
+    for (const struct scalar_code *code = program; code->id != SCALAR_END; code++)
+        if ((code->id == SCALAR_DIV || code->id == SCALAR_MOD || code->id == SCALAR_FMOD) &&
+            code[-1].id == SCALAR_Y)
+            return true;
+    return false;
+}
+
 static bool may_divide_by_zero(const struct ir_op *op)
 {
     int64_t values[IR_KNOWN_MAX];
     size_t count;
-    if (!(ir_op_is(op, IR_OP_Div) || ir_op_is(op, IR_OP_Mod)) ||
-        !dtype_is_integer(infer_dtype(op, 0)))
+    if (!dtype_is_integer(infer_dtype(op, 0)) || !divides(op->info->ew->program))
         return false;
     if (!infer_const_ints(op, 1, values, &count))
         return true;
@@ -329,6 +334,8 @@ bool ir_op_is_total(const struct ir_op *op)
                (ir_op_is(op, IR_OP_fuse) && are_blocks_total(op));
     if (op->info->ew)
         return op->n_operands <= MAX_OPERANDS && is_elementwise_total(op);
+    if (op->info->reduction)
+        return is_reduction_total(op);
     return rules[op->info->id] && rules[op->info->id](op);
 }
 

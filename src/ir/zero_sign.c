@@ -3,52 +3,24 @@
 
 #include <math.h>
 
-#include "ir/ops.h"
+#include "ir/reduction.h"
 
 /* Values that are looked at for one answer, and elements of a constant. */
 #define MAX_VALUES 128
 #define MAX_ELEMENTS (1 << 20)
 
+/* Of ops that are no rows of scalar operations, movements or reductions. */
 enum zero_rule {
     UNKNOWN,
-    NEVER,  /* what it computes is no -0.0, whatever it is given */
-    FIRST,  /* every element is one of the first operand's: so of other types */
-    ANY,    /* every element is one of an operand's; these may be all operands */
-    ONE_OF, /* a sum: -0.0 when both terms are */
-    MINUEND /* a difference: -0.0 when it is -0.0 - 0.0 */
+    NEVER_ZERO, /* what it computes is no -0.0, whatever it is given */
+    FIRST,      /* every element is one of the first operand's: so of other types */
+    ALL         /* every element is one of an operand's; these may be all operands */
 };
 
 static const uint8_t rules[IR_OP_COUNT] = {
-    [IR_OP_Exp] = NEVER,
-    [IR_OP_Sigmoid] = NEVER,
-    [IR_OP_Softmax] = NEVER,
-    [IR_OP_Abs] = NEVER,
-    [IR_OP_ReduceL1] = NEVER,
-    [IR_OP_ReduceL2] = NEVER,
-    [IR_OP_ReduceSumSquare] = NEVER,
-    [IR_OP_Identity] = FIRST,
-    [IR_OP_Reshape] = FIRST,
-    [IR_OP_Flatten] = FIRST,
-    [IR_OP_Transpose] = FIRST,
-    [IR_OP_Squeeze] = FIRST,
-    [IR_OP_Unsqueeze] = FIRST,
-    [IR_OP_Expand] = FIRST,
-    [IR_OP_Tile] = FIRST,
-    [IR_OP_Slice] = FIRST,
-    [IR_OP_Split] = FIRST,
-    [IR_OP_Gather] = FIRST,
-    [IR_OP_GatherND] = FIRST,
-    [IR_OP_GatherElements] = FIRST,
-    [IR_OP_Compress] = FIRST,
-    [IR_OP_access] = FIRST,
-    [IR_OP_assign] = ANY,
-    [IR_OP_Concat] = ANY,
-    [IR_OP_Where] = ANY,
-    [IR_OP_Max] = ANY,
-    [IR_OP_Min] = ANY,
-    [IR_OP_Clip] = ANY,
-    [IR_OP_Add] = ONE_OF,
-    [IR_OP_Sub] = MINUEND,
+    [IR_OP_Softmax] = NEVER_ZERO,   [IR_OP_Identity] = FIRST, [IR_OP_Split] = FIRST,
+    [IR_OP_GatherND] = FIRST,       [IR_OP_access] = FIRST,   [IR_OP_assign] = ALL,
+    [IR_OP_GatherElements] = FIRST, [IR_OP_Concat] = ALL,
 };
 
 struct search {
@@ -96,26 +68,182 @@ static bool pad_never(struct search *search, const struct ir_op *op)
            (!ir_operand(op, 2) || never(search, ir_operand(op, 2)));
 }
 
+/* ---- Programs of scalar operations ------------------------------------------------------------------ */
+
+/* What is known of a number: the higher one tells more. NaNs have no sign here. */
+enum sign {
+    ANY,
+    NEVER,   /* no -0.0 */
+    POSITIVE /* and nothing negative */
+};
+
+struct program {
+    struct search *search;
+    const struct ir_op *op;
+    enum sign combined;   /* A; of a fold, what the operands before come to: X */
+    uint32_t next;        /* of a fold, the operand that is Y; else 0 */
+    signed char known[3]; /* of operands that were asked for: 1 + sign */
+};
+
+static enum sign lesser(enum sign a, enum sign b)
+{
+    return a < b ? a : b;
+}
+
+static enum sign operand_sign(struct program *p, uint32_t index)
+{
+    const struct ir_value *value = ir_operand(p->op, index);
+    if (index < 3 && p->known[index])
+        return (enum sign)(p->known[index] - 1);
+    enum sign sign = value && never(p->search, value) ? NEVER : ANY;
+    if (index < 3)
+        p->known[index] = (signed char)(1 + sign);
+    return sign;
+}
+
+static enum sign leaf_sign(struct program *p, const struct scalar_code *code)
+{
+    switch (code->id) {
+    case SCALAR_X:
+        return p->next ? p->combined : operand_sign(p, 0);
+    case SCALAR_Y:
+        return operand_sign(p, p->next ? p->next : 1);
+    case SCALAR_Z:
+        return operand_sign(p, 2);
+    case SCALAR_A:
+        return p->combined;
+    case SCALAR_K:
+        return signbit(code->number) ? (code->number < 0 ? NEVER : ANY) : POSITIVE;
+    case SCALAR_LOWEST:
+        return NEVER;
+    case SCALAR_HIGHEST:
+    case SCALAR_COUNT:
+        return POSITIVE;
+    default:
+        return ANY;
+    }
+}
+
+/* A leaf times itself. */
+static bool is_square(const struct scalar_code *code, const struct scalar_code *program)
+{
+    return code - program >= 2 && code[-1].id == code[-2].id &&
+           scalar_info((enum scalar_id)code[-1].id)->operands == 0 && code[-1].id != SCALAR_P &&
+           code[-1].id != SCALAR_K;
+}
+
+static enum sign code_sign(const struct program *p, const struct scalar_code *code,
+                           const struct scalar_code *program, const enum sign *in)
+{
+    switch (code->id) {
+    case SCALAR_EXP:
+    case SCALAR_ABS:
+        return POSITIVE;
+    case SCALAR_SQRT:
+        return in[0];
+    case SCALAR_LOG1P:
+        return in[0] == POSITIVE ? POSITIVE : ANY;
+    case SCALAR_ADD: /* -0.0 when both terms are */
+        if (in[0] == POSITIVE && in[1] == POSITIVE)
+            return POSITIVE;
+        return in[0] || in[1] ? NEVER : ANY;
+    case SCALAR_SUB: /* -0.0 when it is -0.0 - 0.0 */
+        return in[0] ? NEVER : ANY;
+    case SCALAR_MUL:
+        if (is_square(code, program))
+            return POSITIVE;
+        return in[0] == POSITIVE && in[1] == POSITIVE ? POSITIVE : ANY;
+    case SCALAR_DIV:
+        return in[0] == POSITIVE && in[1] == POSITIVE ? POSITIVE : ANY;
+    case SCALAR_SEL:
+        return lesser(in[1], in[2]);
+    case SCALAR_OPT:
+        return in[ir_operand(p->op, code->index) ? 0 : 1];
+    case SCALAR_MIN:
+    case SCALAR_MAX:
+    case SCALAR_WHEN:
+    case SCALAR_LAST:
+        return lesser(in[0], in[1]);
+    default:
+        return ANY;
+    }
+}
+
+static enum sign program_sign(struct program *p, const struct scalar_code *program)
+{
+    enum sign stack[SCALAR_MAX_STACK];
+    int n = 0;
+    for (const struct scalar_code *code = program; code->id != SCALAR_END; code++, n++) {
+        int operands = scalar_info((enum scalar_id)code->id)->operands;
+        n -= operands;
+        stack[n] = operands ? code_sign(p, code, program, stack + n) : leaf_sign(p, code);
+    }
+    return stack[0];
+}
+
+/* Narrow floats are rounded after the program: what is negative and small becomes -0.0, but no sum of two elements is that
+ * small. */
+static bool may_round_to_zero(const struct ir_op *op)
+{
+    const struct scalar_code *program = op->info->ew->program, *code = program;
+    bool sums = false;
+    if (dtype_in(T_F32F64, op->results[0].type->dtype))
+        return false;
+    for (; code->id != SCALAR_END; code++)
+        sums |= code->id == SCALAR_ADD || code->id == SCALAR_SUB;
+    return sums && code - program > 3;
+}
+
+static bool elementwise_never(struct search *search, const struct ir_op *op)
+{
+    const struct scalar_code *program = op->info->ew->program;
+    struct program p = {.search = search, .op = op};
+    enum sign sign;
+    if (op->info->max_operands == IR_VARIADIC) {
+        p.combined = operand_sign(&p, 0);
+        for (p.next = 1; p.next < op->n_operands; p.next++)
+            p.combined = program_sign(&p, program);
+        sign = p.combined;
+    } else {
+        sign = program_sign(&p, program);
+    }
+    return sign == POSITIVE || (sign == NEVER && !may_round_to_zero(op));
+}
+
+/* Of a sum whose terms may be -0.0, runtimes begin with 0.0 or with the first term. */
+static bool reduction_never(struct search *search, const struct ir_op *op)
+{
+    const struct reduction_info *reduction = op->info->reduction;
+    struct program p = {.search = search, .op = op};
+    bool adds = reduction->combine == SCALAR_ADD;
+    p.combined = lesser(program_sign(&p, reduction->identity), program_sign(&p, reduction->before));
+    if (!adds && reduction->combine != SCALAR_MAX && reduction->combine != SCALAR_MIN)
+        p.combined = ANY;
+    return program_sign(&p, reduction->after) != ANY;
+}
+
+/* ---- Ops ------------------------------------------------------------------------------------------ */
+
 static bool op_never(struct search *search, const struct ir_op *op)
 {
-    const struct ir_value *first = ir_operand(op, 0), *second = ir_operand(op, 1);
+    const struct ir_value *first = ir_operand(op, 0);
     if (ir_op_is(op, IR_OP_Cast)) /* of integers */
         return !dtype_is_float(first->type->dtype) && never(search, first);
     if (ir_op_is(op, IR_OP_ConstantOfShape))
         return filled_never(op);
     if (ir_op_is(op, IR_OP_Pad))
         return pad_never(search, op);
-    switch (rules[op->info->id]) {
-    case NEVER:
+    if (op->info->ew)
+        return elementwise_never(search, op);
+    if (op->info->reduction)
+        return reduction_never(search, op);
+    switch (op->info->rule ? FIRST : rules[op->info->id]) {
+    case NEVER_ZERO:
         return true;
     case FIRST:
         return first && never(search, first);
-    case ANY:
+    case ALL:
         return all_never(search, op);
-    case ONE_OF:
-        return never(search, first) || never(search, second);
-    case MINUEND:
-        return never(search, first);
     default:
         return false;
     }

@@ -26,6 +26,20 @@ static const struct origin origins[] = {
     {"%x = Softmax(%f)", true},
     {"%x = Abs(%f)", true},
     {"%x = Relu(%f)", false},
+    {"%a = Exp(%f) %x = Relu(%a)", true},
+    {"%x = Softplus(%f)", true},
+    {"%x = Sum(%f, %g, %zero)", true},
+    {"%x = Sum(%f, %g)", false},
+    {"%x = ThresholdedRelu(%f)", false},
+    {"%a = Abs(%f) %x = ThresholdedRelu(%a)", true},
+    {"%a = Abs(%f) %x = Sqrt(%a)", true},
+    {"%a = Abs(%f) %x = Mul(%a, %a)", false},
+    {"%s = ReduceSumSquare(%h, %one) %x = Expand(%s, %same)", true},
+    {"%s = ReduceL1(%h, %one) %x = Expand(%s, %same)", true},
+    {"%s = ReduceSum(%h, %one) %x = Expand(%s, %same)", false},
+    {"%s = ReduceMax(%h, %one) %x = Expand(%s, %same)", false},
+    {"%a = Abs(%h) %s = ReduceMax(%a, %one) %x = Expand(%s, %same)", true},
+    {"%a = Abs(%h) %s = ReduceMean(%a, %one) %x = Expand(%s, %same)", false},
     {"%x = Neg(%f)", false},
     {"%x = Mul(%f, %g)", false},
     {"%x = Sqrt(%f)", false},
@@ -64,6 +78,7 @@ static const struct origin origins[] = {
     "  %%minus = Constant() {value = f32[] -0.0}\n"                                                \
     "  %%two = Constant() {value = f32[] 2.0}\n"                                                   \
     "  %%same = Constant() {value = i64[2] [9, 24]}\n"                                             \
+    "  %%one = Constant() {value = i64[1] [1]}\n"                                                  \
     "  %%pads = Constant() {value = i64[4] [0, %d, 0, %d]}\n"                                      \
     "  %s\n"                                                                                       \
     "  %%padded = Pad(%%h, %%pads%s)\n"                                                            \

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/scalar.h"
 #include "passes/recover/recover.h"
 
 /* One axis of a box: all of it, start, start + step, .. end (exclusive), or one position. */
@@ -128,17 +129,27 @@ static enum comparison opposite(enum comparison comparison)
     return opposites[comparison];
 }
 
+/* Of a row whose program compares its operands, and does no more. */
 static enum comparison comparison_of(const struct ir_op *op)
 {
-    static const uint8_t kinds[IR_OP_COUNT] = {
-        [IR_OP_Equal] = EQUAL + 1,
-        [IR_OP_Less] = LESS + 1,
-        [IR_OP_LessOrEqual] = LESS_OR_EQUAL + 1,
-        [IR_OP_Greater] = GREATER + 1,
-        [IR_OP_GreaterOrEqual] = GREATER_OR_EQUAL + 1,
-    };
-    uint8_t kind = kinds[op->info->id];
-    return kind ? (enum comparison)(kind - 1) : NO_COMPARISON;
+    const struct scalar_code *code = op->info->ew ? op->info->ew->program : NULL;
+    if (!code || code[0].id != SCALAR_X || code[1].id != SCALAR_Y || code[2].id == SCALAR_END ||
+        code[3].id != SCALAR_END)
+        return NO_COMPARISON;
+    switch (code[2].id) {
+    case SCALAR_EQ:
+        return EQUAL;
+    case SCALAR_LT:
+        return LESS;
+    case SCALAR_LE:
+        return LESS_OR_EQUAL;
+    case SCALAR_GT:
+        return GREATER;
+    case SCALAR_GE:
+        return GREATER_OR_EQUAL;
+    default:
+        return NO_COMPARISON;
+    }
 }
 
 /* What is to the left of the number goes to its right. */
