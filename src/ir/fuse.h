@@ -25,24 +25,23 @@
 
 struct cost_machine;
 
-/* Classes of ops that kernels are made of. */
-enum ir_fuses {
-    IR_FUSES_ELEMENTWISE = 1,
-    IR_FUSES_RULES =
-        2, /* accesses and assigns: of what is outside of the kernel, but for views of what rows came to */
-    IR_FUSES_ROWS =
-        4, /* what rows are computed of, one by one: reductions, softmax, normalizations (ir/row.h). All
-                           of a kernel have the same rows */
-    IR_FUSES_ALL = 7
-};
+/*
+ * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
+ * (unless it moves inside), and views of what rows came to; and what is computed row by row (ir/row.h: reductions,
+ * softmax, normalizations), where all rows of a kernel are the same.
+ */
+enum ir_fuses { IR_FUSES_ELEMENTWISE = 1, IR_FUSES_RULES = 2, IR_FUSES_ROWS = 4, IR_FUSES_ALL = 7 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
 struct ir_fusion {
     uint32_t classes;                   /* enum ir_fuses */
     const struct cost_machine *machine; /* that they run on: ir/cost.h */
     uint32_t most_operands;             /* of a kernel */
-    bool (*takes)(void *user,
-                  const struct ir_op *op); /* may the op, of these, be in one? NULL: any */
+    /* What an access reads, or an assign writes, may be computed in the kernel that alone needs it: elements are
+     * computed where they are read. */
+    bool moves_inside;
+    /* May the op, of these classes, be in a kernel? NULL: any. */
+    bool (*takes)(void *user, const struct ir_op *op);
     void *user;
 };
 

@@ -178,7 +178,7 @@ static double now(void)
 
 /* For who asks for the pass by name and lends nothing. */
 static const struct ir_fusion any_fusion = {
-    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 32};
+    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 32, .moves_inside = true};
 
 /* One optimization under way. */
 struct runner {

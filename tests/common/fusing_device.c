@@ -9,7 +9,7 @@
 #define MOST_OPERANDS 64
 
 const struct ir_fusion fusing_takes_all = {
-    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8};
+    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8, .moves_inside = true};
 
 /* An op of the block; its results are values `first` and so on. */
 struct inner {

@@ -31,7 +31,7 @@ struct way {
 };
 
 static const struct ir_fusion kernels = {
-    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8};
+    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8, .moves_inside = true};
 
 static const struct way ways[] = {
     {"conversion", false, TSSA_TARGET_ONNX, {0}, NULL},

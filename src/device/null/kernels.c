@@ -221,7 +221,7 @@ static const struct kernel *find_kernel(const struct ir_op *op)
 static const struct ir_fusion *lend(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
-        .classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 32};
+        .classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 32, .moves_inside = true};
     (void)context;
     return &fusion;
 }

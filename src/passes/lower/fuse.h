@@ -11,7 +11,9 @@
  *   - it is not slower by the model of ir/cost.h.
  *
  * What an access reads, what an assign writes into the region, and the numbers in rules come from outside of the part:
- * they are needed at other places than where they are computed.
+ * they are needed at other places than where they are computed. Where kernels compute what is needed where it is
+ * needed (ir_fusion.moves_inside), a part takes in another one all the same, if it alone reads what that computes,
+ * through accesses and assigns, and no rows are computed there.
  */
 #ifndef TSSA_PASSES_LOWER_FUSE_H
 #define TSSA_PASSES_LOWER_FUSE_H
@@ -49,6 +51,8 @@ struct fuse_open {
     struct fuse_set direct; /* parts of which it reads results where they are computed */
     struct fuse_set
         behind; /* parts on which it depends through something else, as far as it was known */
+    struct fuse_set
+        moved; /* parts of which it reads results elsewhere, and could compute them there */
     struct fuse_set before; /* all parts on which it depends */
 };
 

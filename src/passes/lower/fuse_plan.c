@@ -62,6 +62,12 @@ static struct fuse_open *open_part(struct fuse_plan *plan, uint32_t part)
     return &plan->open[part - plan->oldest];
 }
 
+/* The op that the part was at first. */
+static const struct ir_op *open_op(const struct fuse_plan *plan, uint32_t part)
+{
+    return plan->open[part - plan->oldest].op;
+}
+
 static void add(const struct fuse_plan *plan, struct fuse_set *set, uint32_t part)
 {
     const uint32_t bit = part - plan->oldest;
@@ -132,6 +138,14 @@ static bool moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t opera
     return part == FUSE_NO_PART || !fuse_is_row_view(op, open_part(plan, part));
 }
 
+/* Could the part that makes the operand, which it moves, compute it where it is needed? */
+static bool moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    const uint32_t part = maker_part(plan, op, operand);
+    return plan->fusion->moves_inside && operand == (ir_op_is(op, IR_OP_access) ? 0 : 1) &&
+           part != FUSE_NO_PART && open_part(plan, part)->row == 0;
+}
+
 /* What is behind an operand: the part that makes it, or what its maker depends on. */
 static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand,
                         struct fuse_open *part)
@@ -141,7 +155,10 @@ static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t
     if (!from)
         return;
     if (is_open(plan, from->part))
-        add(plan, moves(plan, op, operand) ? &part->behind : &part->direct,
+        add(plan,
+            !moves(plan, op, operand)         ? &part->direct
+            : moves_inside(plan, op, operand) ? &part->moved
+                                              : &part->behind,
             root_of(plan, from->part));
     else if (from->part == FUSE_NO_PART && from->window == plan->window)
         add_all(&part->behind, &from->past);
@@ -173,6 +190,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     }
     struct fuse_set both = open->behind;
     add_all(&both, &open->direct);
+    add_all(&both, &open->moved);
     open->before = reached(plan, &both, FUSE_NO_PART, FUSE_NO_PART);
     plan->ops[op->id].part = number;
     return vec_push(&plan->parts, part) ? NULL : status_out_of_memory();
@@ -217,13 +235,16 @@ static void take_edges(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     }
 }
 
-/* Is there a way from `from` to `to` that leads through something else? */
-static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to)
+/* Is there a way from `from` to `to` that leads through something else? What is moved is something else, unless it is
+ * to be moved `inside`. */
+static bool leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to, bool inside)
 {
     const struct fuse_open *part = open_part(plan, to);
+    const uint32_t one = inside ? from : FUSE_NO_PART, two = inside ? to : FUSE_NO_PART;
     const struct fuse_set direct = reached(plan, &part->direct, from, to),
+                          moved = reached(plan, &part->moved, one, two),
                           behind = reached(plan, &part->behind, FUSE_NO_PART, FUSE_NO_PART);
-    return has(plan, &direct, from) || has(plan, &behind, from);
+    return has(plan, &direct, from) || has(plan, &moved, from) || has(plan, &behind, from);
 }
 
 /* How often what part `b` computes is computed again in `a`. */
@@ -235,13 +256,31 @@ static double times_again(const struct fuse_plan *plan, const struct fuse_open *
     return fit != FUSE_INTO || times < 1 ? 1 : times;
 }
 
+/* Does it take longer than the two it is made of? */
+static bool is_slower(const struct fuse_plan *plan, const struct fuse_open *a,
+                      const struct fuse_open *b, const struct fuse_open *joined)
+{
+    const struct cost_machine *machine = plan->fusion->machine;
+    const double before = cost_seconds(machine, &a->apart) + cost_seconds(machine, &b->apart);
+    return cost_seconds(machine, &joined->work) > before * LEAST_LOSS;
+}
+
+/* What part `b` depends on, `joined` does. */
+static void add_sets(struct fuse_open *joined, const struct fuse_open *b)
+{
+    add_all(&joined->direct, &b->direct);
+    add_all(&joined->moved, &b->moved);
+    add_all(&joined->behind, &b->behind);
+    add_all(&joined->before, &b->before);
+}
+
 /* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would be. */
 static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint32_t own,
                             uint32_t other, struct fuse_open *joined)
 {
     const struct fuse_open *a = open_part(plan, own), *b = open_part(plan, other);
     struct edges edges = {0};
-    if (leads_around(plan, own, other) || leads_around(plan, other, own))
+    if (leads_around(plan, own, other, false) || leads_around(plan, other, own, false))
         return "something else is computed between the two";
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i))
@@ -261,16 +300,12 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     joined->work.calls = 1;
     joined->work.bytes += b->work.bytes - edges.bytes;
     joined->work.operations += b->work.operations * times_again(plan, a, b, fit);
-    const struct cost_machine *machine = plan->fusion->machine;
-    const double before = cost_seconds(machine, &a->apart) + cost_seconds(machine, &b->apart);
-    if (cost_seconds(machine, &joined->work) > before * LEAST_LOSS)
+    if (is_slower(plan, a, b, joined))
         return "it would take longer";
     joined->apart = joined->work;
     joined->n_operands += b->n_operands - edges.operands;
     joined->uses += b->uses - edges.uses;
-    add_all(&joined->direct, &b->direct);
-    add_all(&joined->behind, &b->behind);
-    add_all(&joined->before, &b->before);
+    add_sets(joined, b);
     return NULL;
 }
 
@@ -326,15 +361,99 @@ static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t
     *reader = plan->ops[op->id].part + 1;
 }
 
+/* ---- Moving inside -------------------------------------------------------------------------------- */
+
+/* What part `own` reads elsewhere of what part `other` computes. */
+struct moved {
+    uint64_t uses;
+    double read, elements; /* bytes and elements, of all uses */
+    double written;        /* bytes, by the other one for it */
+};
+
+static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t other,
+                       struct moved *moved)
+{
+    for (uint32_t k = 0; k < op->n_operands; k++) {
+        if (maker_part(plan, op, k) != other || !moves(plan, op, k) || !moves_inside(plan, op, k))
+            continue;
+        const struct ir_type *region =
+            ir_op_is(op, IR_OP_access) ? op->results[0].type : ir_operand(op, k)->type;
+        moved->uses++;
+        moved->read += cost_read_bytes(op, k, &plan->sizes);
+        moved->elements += cost_elements(region, &plan->sizes);
+    }
+}
+
+static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t other)
+{
+    struct moved moved = {0};
+    for (uint32_t i = plan->oldest; i < plan->parts.count; i++) {
+        const struct ir_op *op = open_op(plan, i);
+        const struct ir_value *result = &op->results[0];
+        if (root_of(plan, i) == own)
+            find_moved(plan, op, other, &moved);
+        if (root_of(plan, i) == other && plan->uses[result->id])
+            moved.written += cost_bytes(result->type, &plan->sizes);
+    }
+    return moved;
+}
+
+/* Can part `own` compute what part `other` does, where it reads it? *joined is what both would be. */
+static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
+{
+    const struct fuse_open *a = open_part(plan, own), *b = open_part(plan, other);
+    if (own == other || b->row || leads_around(plan, own, other, true) ||
+        leads_around(plan, other, own, true))
+        return false;
+    const struct moved moved = moved_between(plan, own, other);
+    if (moved.uses == 0 || moved.uses != b->uses ||
+        a->n_operands + b->n_operands > plan->fusion->most_operands + moved.uses)
+        return false;
+    const double times = moved.elements / (1 + cost_elements(b->like, &plan->sizes));
+    *joined = *a;
+    joined->work.calls = 1;
+    joined->work.bytes += (b->work.bytes - moved.written) * times - moved.read;
+    joined->work.operations += b->work.operations * times;
+    joined->apart = joined->work;
+    joined->n_operands += b->n_operands - (uint32_t)moved.uses;
+    add_sets(joined, b);
+    return !is_slower(plan, a, b, joined);
+}
+
+static void move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+{
+    struct fuse_open joined;
+    const uint32_t other = maker_part(plan, op, operand);
+    if (other == FUSE_NO_PART || !moves(plan, op, operand) || !moves_inside(plan, op, operand))
+        return;
+    const uint32_t own = root_of(plan, plan->ops[op->id].part);
+    if (!can_move(plan, own, other, &joined))
+        return;
+    for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
+        if (root_of(plan, i) == other)
+            plan->uses[open_op(plan, i)->results[0].id] = 0;
+    join(plan, own, other, &joined);
+}
+
+static void move_all_inside(struct fuse_plan *plan)
+{
+    for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
+        for (uint32_t k = 0; k < open_op(plan, i)->n_operands && k < 2; k++)
+            move_inside(plan, open_op(plan, i), k);
+}
+
+/* ---- Windows -------------------------------------------------------------------------------------- */
+
 /* Nothing before takes anything any more. Only now do parts join that read the same: what computes something for
  * another goes first. */
 static void close_parts(struct fuse_plan *plan)
 {
-    const uint32_t n = (uint32_t)plan->parts.count - plan->oldest;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t k = 0; k < plan->open[i].op->n_operands; k++)
-            if (ir_operand(plan->open[i].op, k) && ir_fuse_reads(plan->open[i].op, k))
-                join_reader(plan, plan->open[i].op, k);
+    move_all_inside(plan);
+    for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
+        for (uint32_t k = 0; k < open_op(plan, i)->n_operands; k++)
+            if (ir_operand(open_op(plan, i), k) && ir_fuse_reads(open_op(plan, i), k))
+                join_reader(plan, open_op(plan, i), k);
+    move_all_inside(plan);
     plan->oldest = (uint32_t)plan->parts.count;
     plan->window++;
 }
