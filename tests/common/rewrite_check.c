@@ -53,9 +53,9 @@ static void no_error(const char *source, tssa_status *status)
 /* ---- Passes --------------------------------------------------------------------------------------- */
 
 static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
-                               struct pass_batching batching)
+                               struct pass_batching batching, tssa_target target)
 {
-    const tssa_optimize_options options = {.verify_after_passes = 1};
+    const tssa_optimize_options options = {.verify_after_passes = 1, .target = target};
     struct evaluator evaluator;
     char names[512], *rest = NULL;
     const char *list[32];
@@ -74,21 +74,21 @@ static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
     return status;
 }
 
-static struct ir_graph *prepare(const char *text, const char *passes, struct pass_batching batching,
-                                bool rewritten)
+static struct ir_graph *prepare(const struct rewrite_check *check, bool rewritten)
 {
     struct ir_graph *graph;
+    const char *text = check->text;
     no_error(text, ir_parse(&allocator_default, text, strlen(text), &graph));
     no_error(text, ir_verify(graph));
     no_error(text, ir_infer_graph(graph));
     if (rewritten)
-        no_error(text, run_passes(graph, passes, batching));
+        no_error(text, run_passes(graph, check->passes, check->batching, check->target));
     return graph;
 }
 
 static void program_open(struct program *p, const struct rewrite_check *check, bool rewritten)
 {
-    p->graph = prepare(check->text, check->passes, check->batching, rewritten);
+    p->graph = prepare(check, rewritten);
     p->n_outputs = ir_block_return(p->graph->body)->n_operands;
     assert_true(p->n_outputs <= MAX_VALUES);
     no_error(check->text, plan_create(p->graph, test_device(), &p->plan));
@@ -244,7 +244,8 @@ int rewrite_count(const char *source, const char *passes, const char *word)
 int rewrite_count_batched(const char *source, const char *passes, struct pass_batching batching,
                           const char *word)
 {
-    struct ir_graph *graph = prepare(source, passes, batching, true);
+    const struct rewrite_check check = {.text = source, .passes = passes, .batching = batching};
+    struct ir_graph *graph = prepare(&check, true);
     struct text text;
     int count = 0;
     text_init(&text, &allocator_default);

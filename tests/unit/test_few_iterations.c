@@ -83,6 +83,8 @@ static void test_same(void **state)
             run.passes = NULL;
             run.lenient = true;
             rewrite_check(&run);
+            run.target = TSSA_TARGET_SESSION;
+            rewrite_check(&run);
         }
     }
 }
@@ -113,6 +115,26 @@ static void test_one_version(void **state)
                                                                "  return(%r0, %k0)\n}\n";
     assert_int_equal(count(asked, "If@"), 1);
     assert_int_equal(count(asked, "Loop@"), 0);
+}
+
+/* In another loop a question would cost in every iteration. */
+static void test_in_a_loop(void **state)
+{
+    (void)state;
+    const char *nested = "graph (%x: i64[1], %y: i64[1], %s: bool[1], %n: i64[], %l: i64[], %w: "
+                         "i64[1]) -> (%q1, %h) {\n"
+                         "  %zero = Constant() {value = i64[1] [0]}\n"
+                         "  %q1, %h = Loop(%l, _, %s, %w) {\n"
+                         "    body(%j: i64[], %d: bool[], %u: bool[1], %f: i64[1]) {\n" SCALARS(
+                             "%n") "      %f1 = Sub(%k, %f)\n"
+                                   "      %u1 = And(%u, %r)\n"
+                                   "      return(%d, %u1, %f1)\n"
+                                   "    }\n"
+                                   "  }\n"
+                                   "  return(%q1, %h)\n"
+                                   "}\n";
+    assert_int_equal(count(nested, "If@"), 0);
+    assert_int_equal(count(nested, "Loop@"), 1);
 }
 
 /* ---- Again ---------------------------------------------------------------------------------------- */
@@ -241,8 +263,8 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same), cmocka_unit_test(test_one_version),
-        cmocka_unit_test(test_again), cmocka_unit_test(test_memory_of_runs),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_same),           cmocka_unit_test(test_one_version),
+        cmocka_unit_test(test_in_a_loop),      cmocka_unit_test(test_again),
+        cmocka_unit_test(test_memory_of_runs), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -176,13 +176,46 @@ static void test_sums(void **state)
         }
 }
 
+/* Rows of an unknown length: sessions write them one by one. */
+static void test_rows(void **state)
+{
+    (void)state;
+    const char *rows = "graph (%x: u8[N, 3], %v: u8[], %lengths: i64[N]) -> (%y) {\n"
+                       "  %zero = Constant() {value = i64[] 0}\n"
+                       "  %less = Constant() {value = i64[] 1}\n"
+                       "  %shape = Shape(%lengths)\n"
+                       "  %n = Gather(%shape, %zero)\n"
+                       "  %y = Loop(%n, _, %x) {\n"
+                       "    body(%i: i64[], %c: bool[], %t: u8[N, 3]) {\n"
+                       "      %given = Gather(%lengths, %i)\n"
+                       "      %length = Sub(%given, %less)\n"
+                       "      %t1 = Loop(%length, _, %t) {\n"
+                       "        body(%k: i64[], %ck: bool[], %s: u8[N, 3]) {\n"
+                       "          %at = Add(%k, %less)\n"
+                       "          %s1 = assign(%s, %v, %i, %at) {rule = [select(0, $0), "
+                       "select(0, $1)]}\n"
+                       "          return(%ck, %s1)\n"
+                       "        }\n"
+                       "      }\n"
+                       "      return(%c, %t1)\n"
+                       "    }\n"
+                       "  }\n"
+                       "  return(%y)\n"
+                       "}\n";
+    for (int64_t size = 0; size <= 6; size++)
+        for (int target = TSSA_TARGET_ONNX; target <= TSSA_TARGET_SESSION; target++) {
+            const struct rewrite_check run = {
+                .text = rows, .size = size, .seed = 6, .target = (tssa_target)target};
+            assert_true(rewrite_check(&run));
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alignment),
-        cmocka_unit_test(test_two_loops),
-        cmocka_unit_test(test_near_misses),
-        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_alignment),   cmocka_unit_test(test_two_loops),
+        cmocka_unit_test(test_near_misses), cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -208,6 +208,14 @@ static const struct dim *row_elements(const struct estimate *e)
     return all;
 }
 
+/* Only a loop that is come to once may ask: in another one, every iteration of that would pay for it. */
+static bool is_in_loop(const struct ir_block *block)
+{
+    while (block->owner && ir_op_is(block->owner, IR_OP_If))
+        block = block->owner->parent;
+    return block->owner != NULL;
+}
+
 static void choose(struct estimate *e)
 {
     e->choice->figures = find_figures;
@@ -218,7 +226,7 @@ static void choose(struct estimate *e)
     if (elements && elements->kind != DIM_CONST && versions_fit(e->batch->pass, e->loop))
         e->choice->rows.elements = elements;
     /* What a loop stacks takes as much itself: in ONNX Runtime half a KiB for a number. */
-    e->choice->may_ask = e->loop->n_stacked == 0;
+    e->choice->may_ask = e->loop->n_stacked == 0 && !is_in_loop(e->choice->block);
     choice_try_dim(e->choice, e->batch->n_trips);
     for (size_t i = 0; i < e->made.count; i++)
         choice_try_type(e->choice, e->made.ranges[i].value->type);

@@ -68,16 +68,39 @@ static struct ir_value *make_column(struct batch *batch, const struct ir_op *ass
     return batch_unsqueeze(batch, assign, value, 1, 1);
 }
 
+/* The indices [[a, b], [a, b + 1], ...] of sessions, for which Pad is one call in place of three. A file keeps the
+ * columns, which recover reads. NULL: not of this form. */
+static struct ir_value *pad_column(struct batch *batch, const struct ir_op *assign)
+{
+    static const int64_t in_front[] = {0, 1, 0, 0};
+    const struct rule *rule = rule_of(assign);
+    bool row_batched, batched;
+    if (!pass_is_for_session(batch->pass) || rule->n_steps != 2)
+        return NULL;
+    struct ir_value *row = rule_param_value(assign, &rule->steps[0].params[1]),
+                    *column = rule_param_value(assign, &rule->steps[1].params[1]);
+    row = row && row->type->rank == 0 ? batch_get(batch, row, &row_batched) : NULL;
+    column = column ? batch_get(batch, column, &batched) : NULL;
+    if (!row || row_batched || !column || !batched)
+        return NULL;
+    struct ir_value *operands[] = {batch_unsqueeze(batch, assign, column, 1, 1),
+                                   batch_ints(batch, 1, 4, in_front), row};
+    struct ir_op *op = batch_make(batch, assign, IR_OP_Pad, 3, operands);
+    return op ? &op->results[0] : NULL;
+}
+
 static struct ir_value *write_all(const struct state *s, struct batch *batch, uint32_t k)
 {
     const struct loop *loop = &s->loop;
     const struct ir_op *assign = only_write(loop, k);
     const struct rule *rule = rule_of(assign);
     struct ir_value *columns[TSSA_MAX_RANK];
-    for (uint32_t i = 0; i < rule->n_steps; i++)
+    struct ir_value *indices = pad_column(batch, assign);
+    for (uint32_t i = 0; i < rule->n_steps && !indices; i++)
         columns[i] = make_column(batch, assign, &rule->steps[i].params[1]);
     struct ir_value *operands[] = {s->block ? s->block->params[k + 2] : loop_initial(loop, k),
-                                   batch_concat(batch, assign, 1, rule->n_steps, columns),
+                                   indices ? indices
+                                           : batch_concat(batch, assign, 1, rule->n_steps, columns),
                                    batch_stacked(batch, ir_operand(assign, 1), assign)};
     struct ir_op *op = batch_make(batch, assign, IR_OP_ScatterND, 3, operands);
     return op ? &op->results[0] : NULL;
