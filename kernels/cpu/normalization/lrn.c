@@ -73,10 +73,10 @@ static void *sum_squares(const struct work *w, const char *x, int64_t stride, in
     return reduce_levels_end(&levels);
 }
 
-/* n neighbours of all channels from `offset` on. */
+/* n neighbours of all channels from `offset` on. Scratch: for what is converted, as many and n results. */
 static void run_block(const struct work *w, char *scratch, int64_t offset, int64_t n)
 {
-    _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST], results[BLOCK * REDUCE_WIDEST];
+    _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST];
     /* size - 1 neighbours; the odd one comes after. */
     int64_t before = (w->state->size - 1) / 2, after = w->state->size - 1 - before;
     int64_t channels = w->lines.n, inner = w->lines.inner, stride = inner;
@@ -93,7 +93,8 @@ static void run_block(const struct work *w, char *scratch, int64_t offset, int64
         int64_t first = c > before ? c - before : 0,
                 end = after < channels - 1 - c ? c + after + 1 : channels;
         void *sums = sum_squares(w, x, stride, first, end, n, memory);
-        void *y = converts ? results : element_at(w->out, offset + c * inner);
+        void *y = converts ? scratch + (size_t)(channels * n) * w->width
+                           : element_at(w->out, offset + c * inner);
         (w->dtype == TSSA_DOUBLE ? scale_doubles : scale_floats)(
             w->state, x + (size_t)(c * stride) * w->width, sums, y, n);
         if (converts)
@@ -130,7 +131,8 @@ static tssa_status *run(struct kernel_args *args)
     work.blocks = (work.lines.inner + BLOCK - 1) / BLOCK;
     int64_t n = work.lines.inner < BLOCK ? work.lines.inner : BLOCK;
     size_t bytes = 0;
-    if (in->dtype != work.dtype && !size_mul((size_t)work.lines.n, (size_t)n * work.width, &bytes))
+    if (in->dtype != work.dtype &&
+        !size_mul((size_t)work.lines.n + 1, (size_t)n * work.width, &bytes))
         return ERROR(TSSA_LIMIT, "a line of %" PRId64 " elements is too long", work.lines.n);
     return parts_for(args, work.lines.outer * work.blocks, work.lines.n * n * 8, bytes, run_blocks,
                      &work);

@@ -71,21 +71,25 @@ static tssa_status *open_planes(struct kernel_args *args, const struct tensor **
     return kernel_output(args, 0, (*in)->dtype, (*in)->rank, dims, out);
 }
 
-/* Rows of ir/reduction.def. */
-static tssa_status *run_reduction(struct kernel_args *args, enum reduction_row row)
+void pool_reduce(const struct kernel_args *args, enum reduction_row row, const struct tensor *in,
+                 struct tensor *out)
 {
-    const struct tensor *in;
-    struct tensor *out;
     struct axis_nest kept, reduced;
     bool marked[TSSA_MAX_RANK];
-    TRY(open_planes(args, &in, &out));
-    if (!out)
-        return NULL;
     for (int i = 0; i < in->rank; i++)
         marked[i] = i >= 2;
     axis_nest_init(&kept, in, marked, false);
     axis_nest_init(&reduced, in, marked, true);
     reduce_tensor(args->env->team, row, in, &kept, &reduced, NULL, out);
+}
+
+static tssa_status *run_reduction(struct kernel_args *args, enum reduction_row row)
+{
+    const struct tensor *in;
+    struct tensor *out;
+    TRY(open_planes(args, &in, &out));
+    if (out)
+        pool_reduce(args, row, in, out);
     return NULL;
 }
 

@@ -133,7 +133,8 @@ static void apply_taps(const struct window *w, tap_fn fn, const struct plane *pl
 struct work {
     const struct pool_state *state;
     const struct window *window;
-    const struct tensor *in, *out;
+    const struct tensor *in;
+    struct tensor *out;
     int64_t *indices; /* MaxPool's second result; NULL where not wanted */
     double lowest;    /* what an empty window has as its maximum */
     double *counts;   /* AveragePool: elements per window */
@@ -218,14 +219,6 @@ static void average_taps(void *context, void *scratch, int64_t begin, int64_t en
     pool_taps_average(w->taps, w->divisors,
                       (const float *)w->in->data + begin * w->window->in_count,
                       (float *)w->out->data + begin * w->window->out_count, end - begin, scratch);
-}
-
-/* One window, which is the whole plane. */
-static void average_whole(void *context, void *scratch, int64_t begin, int64_t end)
-{
-    const struct work *w = context;
-    (void)scratch;
-    pool_average_whole(w->in, w->out, w->window->in_count, begin, end);
 }
 
 void pool_raise(double *x, int64_t n, double p)
@@ -364,6 +357,10 @@ static tssa_status *run_average(struct kernel_args *args)
     TRY(begin(args, &window, &work));
     if (window.out_count == 0 || !work.out)
         return NULL;
+    if (is_whole(&window)) {
+        pool_reduce(args, REDUCTION_Mean, work.in, work.out);
+        return NULL;
+    }
     size_t bytes;
     if (!size_mul((size_t)window.out_count, sizeof(double) + sizeof(float), &bytes))
         return ERROR(TSSA_LIMIT, "too many windows");
@@ -375,9 +372,7 @@ static tssa_status *run_average(struct kernel_args *args)
     parts_body body = average_planes;
     struct pool_taps taps;
     struct pool_rows rows;
-    if (work.in->dtype == TSSA_FLOAT && is_whole(&window)) {
-        body = average_whole;
-    } else if (work.in->dtype == TSSA_FLOAT && pool_taps_plan(&window, &taps)) {
+    if (work.in->dtype == TSSA_FLOAT && pool_taps_plan(&window, &taps)) {
         for (int64_t i = 0; i < window.out_count; i++)
             work.divisors[i] = work.counts[i] > 0 ? (float)work.counts[i] : INFINITY;
         work.taps = &taps;

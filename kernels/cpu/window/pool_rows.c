@@ -291,38 +291,3 @@ void pool_rows_average(const struct pool_rows *rows, const double *counts, const
     for (; planes > 0; planes--, in += w->in_count, out += w->out_count)
         average_plane(rows, counts, enter(rows, in, padded), out, scratch);
 }
-
-/* ---- Whole planes --------------------------------------------------------------------------------- */
-
-/* So many sums at once hide how long an addition takes. */
-#define LANES 8
-
-VECTOR_PROCEDURE(sum_planes, (const float *in, int64_t n, int64_t planes, double *sums),
-                 (in, n, planes, sums))
-{
-    for (; planes >= LANES; planes -= LANES, in += LANES * n, sums += LANES) {
-        double lanes[LANES] = {0};
-        for (int64_t i = 0; i < n; i++)
-            for (int64_t l = 0; l < LANES; l++)
-                lanes[l] += (double)in[l * n + i];
-        memcpy(sums, lanes, sizeof lanes);
-    }
-    for (; planes > 0; planes--, in += n, sums++) {
-        *sums = 0;
-        for (int64_t i = 0; i < n; i++)
-            *sums += (double)in[i];
-    }
-}
-
-void pool_average_whole(const struct tensor *in, const struct tensor *out, int64_t n, int64_t begin,
-                        int64_t end)
-{
-    double sums[8 * LANES];
-    while (begin < end) {
-        int64_t planes = end - begin < 8 * LANES ? end - begin : 8 * LANES;
-        sum_planes((const float *)in->data + begin * n, n, planes, sums);
-        for (int64_t i = 0; i < planes; i++)
-            ((float *)out->data)[begin + i] = (float)(sums[i] / (double)n);
-        begin += planes;
-    }
-}

@@ -31,8 +31,4 @@ void pool_rows_max(const struct pool_rows *rows, const float *in, float *out, in
 void pool_rows_average(const struct pool_rows *rows, const double *counts, const float *in,
                        float *out, int64_t planes, void *scratch);
 
-/* Planes [begin, end) of n elements each, of a float32 tensor: the mean of each to the same place of `out`. */
-void pool_average_whole(const struct tensor *in, const struct tensor *out, int64_t n, int64_t begin,
-                        int64_t end);
-
 #endif
