@@ -515,6 +515,9 @@ typedef struct tssa_session_options {
     int profile; /* record a duration and a count per step; see tssa_session_profile */
     /* Where there is no generator of code, or it cannot do it, operators run one by one, and it is said once. */
     tssa_compile compile;
+    /* On a device that computes nothing, sizes that only data tells are this share of their bounds, more than 0 and
+     * at most 1; 0: all of it. */
+    double data_share;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */

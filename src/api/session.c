@@ -71,7 +71,7 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
 }
 
 static void open_device(struct tssa_session *session, struct tssa_context *context,
-                        const struct device *device)
+                        const struct device *device, double data_share)
 {
     session->device = &context->device;
     if (device == context->device.device)
@@ -79,6 +79,8 @@ static void open_device(struct tssa_session *session, struct tssa_context *conte
     device_context_open(&session->own, device, &context->allocator, &context->team);
     if (!device->is_host)
         session->own.host = &context->device;
+    if (data_share > 0)
+        session->own.data_share = data_share;
     session->device = &session->own;
 }
 
@@ -118,7 +120,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     const tssa_allocator *allocator = &model->context->allocator;
     struct tssa_session *session = allocator_calloc(allocator, 1, sizeof *session);
     TRY_ALLOC(session);
-    open_device(session, model->context, device);
+    open_device(session, model->context, device, options->data_share);
     tssa_status *status = fill_session(session, model, options);
     if (status) {
         plan_free(session->plan);
@@ -150,7 +152,15 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (options.compile != TSSA_COMPILE_OFF && options.compile != TSSA_COMPILE_WAIT)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: there is no such `compile`");
     const struct device *device = device_find(options.device);
-    return device ? session_create_on(model, device, &options, out) : refuse_device(options.device);
+    if (!device)
+        return refuse_device(options.device);
+    if (!(options.data_share >= 0 && options.data_share <= 1))
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: data_share is not from 0 to 1");
+    if (options.data_share > 0 && !device->counts_only)
+        return ERROR(TSSA_INVALID_ARGUMENT,
+                     "tssa_session_create: device %s computes, and takes no data_share",
+                     device->name);
+    return session_create_on(model, device, &options, out);
 }
 
 void tssa_session_free(tssa_session *session)

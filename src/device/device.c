@@ -25,7 +25,8 @@ const struct device *device_find(const char *name)
 void device_context_open(struct device_context *context, const struct device *device,
                          const tssa_allocator *allocator, const struct team *team)
 {
-    *context = (struct device_context){.device = device, .allocator = allocator, .team = team};
+    *context = (struct device_context){
+        .device = device, .data_share = 1, .allocator = allocator, .team = team};
     pthread_mutex_init(&context->lock, NULL);
 }
 

@@ -95,6 +95,8 @@ struct device_context {
     const struct device *device;
     struct device_context
         *host; /* where what the device lacks runs; NULL: the device is the host */
+    double
+        data_share; /* on one that counts only, sizes that data tells: this share of their bounds */
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
     pthread_mutex_t lock;    /* held while the library is opened, and while something is compiled */

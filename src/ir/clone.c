@@ -50,7 +50,9 @@ static bool grow(struct ir_cloner *cloner, size_t n)
 
 bool ir_cloner_map(struct ir_cloner *cloner, const struct ir_value *from, struct ir_value *to)
 {
-    if (from->id >= cloner->n_values && !grow(cloner, cloner->graph->n_values))
+    const size_t values = cloner->graph->n_values;
+    /* A value of another graph may have a higher number than all of this one. */
+    if (from->id >= cloner->n_values && !grow(cloner, from->id < values ? values : from->id + 1u))
         return false;
     cloner->values[from->id] = (struct ir_cloned){.value = to, .epoch = cloner->epoch};
     return true;

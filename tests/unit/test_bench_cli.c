@@ -205,6 +205,10 @@ static void counts_on_a_device(void **state)
     assert_true(number(work, "allocations") == 0 && number(work, "library_calls") == 0);
     json_decref(root);
     expect_refused(RUN(start, "--device", "abacus"), 2, "cpu or null is wanted");
+    expect_good(RUN(ssd_folder, "--device", "null", "--share", "0.5", "-n", "10", "-q"),
+                " launches, ");
+    expect_refused(RUN(start, "--device", "null", "--share", "0"), 2, "above 0 and up to 1");
+    expect_refused(RUN(start, "--share", "half"), 2, "above 0 and up to 1");
 }
 
 static void says_when_the_machine_was_loud(void **state)

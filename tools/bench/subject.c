@@ -88,7 +88,8 @@ static tssa_status *make_session(struct subject *subject, bool profile)
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .device = subject->device,
                                           .profile = profile,
-                                          .compile = subject->compile};
+                                          .compile = subject->compile,
+                                          .data_share = subject->share};
     return tssa_session_create(subject->model, &options, &subject->session);
 }
 
@@ -174,7 +175,8 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
     *subject = (struct subject){.target = target,
                                 .size = size,
                                 .device = arguments->common.device,
-                                .compile = arguments->common.compile};
+                                .compile = arguments->common.compile,
+                                .share = arguments->common.share};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

@@ -32,6 +32,7 @@ struct subject {
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
     const char *device;                /* NULL: the default one */
     tssa_compile compile;
+    double share; /* as tssa_session_options.data_share */
     bool counted; /* the device counts, and told `work` of the latest run */
     tssa_session_work work;
     tssa_memory_use use;          /* of runs, as subject_read_memory found it last */

@@ -81,6 +81,15 @@ int argument_integer(const char *option, const char *argument, int64_t low, int6
                                                      : argument_refuse(option, argument, wanted);
 }
 
+static int choose_share(const char *argument, double *share)
+{
+    char *end;
+    *share = strtod(argument, &end);
+    if (end == argument || *end || !(*share > 0 && *share <= 1))
+        return argument_refuse("--share", argument, "a number above 0 and up to 1");
+    return 0;
+}
+
 /* The name of a device that this build has. */
 static int choose_device(const char *argument, const char **device)
 {
@@ -265,6 +274,8 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
         return choose_device(argument, &common->device);
     case KEY_COMPILE:
         return choose_compile(argument, &common->compile);
+    case KEY_SHARE:
+        return choose_share(argument, &common->share);
     case KEY_RTOL:
         return argument_tolerance("--rtol", argument, &common->rtol);
     case KEY_ATOL:

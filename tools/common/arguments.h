@@ -82,6 +82,7 @@ struct common_arguments {
     const char *outputs; /* names, with commas; NULL: all */
     const char *device;  /* NULL: the default one */
     tssa_compile compile;
+    double share; /* as tssa_session_options.data_share */
     bool quiet, external_links;
 };
 
@@ -103,6 +104,7 @@ enum {
     KEY_LINKS,
     KEY_DEVICE,
     KEY_COMPILE,
+    KEY_SHARE,
     KEY_OWN
 };
 

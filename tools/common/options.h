@@ -61,6 +61,13 @@
             "the same",                                                                            \
             group                                                                                  \
     }
+#define OPTION_SHARE(group)                                                                        \
+    {                                                                                              \
+        "share", KEY_SHARE, "X", 0,                                                                \
+            "On the device null: sizes that only data tells are this share of their bounds "       \
+            "(default 1)",                                                                         \
+            group                                                                                  \
+    }
 #define OPTION_MEMORY(group)                                                                       \
     {                                                                                              \
         "memory-limit", KEY_MEMORY, "MIB", 0,                                                      \

@@ -1,61 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device that computes nothing: results have the sizes that the plan says, and what a device would do for
- * them is counted. Where only data could tell a size, it is as large as its bound, or, where it has none, as
- * the largest operand has elements.
+ * The device that computes nothing: results have their sizes (null/sizes.h), and what a device would do for
+ * them is counted.
  *
  * A view is nothing. What asks a library (device/library.def) is a call of it, all else a launch, what is fused
  * one for all of it. Bytes are those of operands in the device's memory, read, and of results, written; of what
- * reads or changes a region, those of the region; a result that cannot be changed in place costs a launch more, which copies it.
+ * reads or changes a region, those of the region; a result that cannot be changed in place costs a launch more,
+ * which copies it.
  */
 #include "device/devices.h"
 #include "device/null/library.h"
 #include "device/null/memory.h"
+#include "device/null/sizes.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 
 /* A loop that nothing ends. */
 #define ENDLESS_TRIPS 16
 
-/* ---- Sizes ---------------------------------------------------------------------------------------- */
-
-struct sizing {
-    const struct kernel_sizes *sizes;
-    int64_t most; /* elements of the largest operand */
-};
-
-static bool lookup(void *context, const struct dim *symbol, int64_t *value)
-{
-    const struct sizing *sizing = context;
-    if (sizing->sizes->dim(sizing->sizes, symbol, value))
-        return true;
-    *value = sizing->most < symbol->high ? sizing->most : symbol->high;
-    if (symbol->high == INT64_MAX)
-        *value = sizing->most;
-    if (*value < symbol->low)
-        *value = symbol->low;
-    return true;
-}
-
-static int64_t largest_operand(const struct kernel_args *args)
-{
-    size_t most = 1;
-    for (uint32_t i = 0; i < args->n_inputs; i++)
-        if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR &&
-            tensor_count(&args->inputs[i]->tensor) > most)
-            most = tensor_count(&args->inputs[i]->tensor);
-    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
-}
-
-static tssa_status *find_dims(const struct kernel_args *args, uint32_t index, int64_t *dims)
-{
-    const struct ir_type *type = args->op->results[index].type;
-    struct sizing sizing = {args->env->sizes, largest_operand(args)};
-    for (int i = 0; i < type->rank; i++)
-        if (!dim_eval(type->dims[i], lookup, &sizing, &dims[i]) || dims[i] < 0)
-            return ERROR(TSSA_RUNTIME, "dim %d of result %u has no size", i, (unsigned)index);
-    return NULL;
-}
+/* ---- Counting ------------------------------------------------------------------------------------- */
 
 static tssa_status *make_result(struct kernel_args *args, uint32_t index, struct tensor **tensor)
 {
@@ -64,11 +27,9 @@ static tssa_status *make_result(struct kernel_args *args, uint32_t index, struct
     *tensor = NULL;
     if (!args->outputs[index])
         return NULL;
-    TRY(find_dims(args, index, dims));
+    TRY(null_dims(args, index, dims));
     return kernel_output(args, index, type->dtype, type->rank, dims, tensor);
 }
-
-/* ---- Counting ------------------------------------------------------------------------------------- */
 
 /* Of an operand in the device's memory. */
 static uint64_t operand_bytes(const struct kernel_args *args, uint32_t index)
@@ -81,11 +42,10 @@ static uint64_t operand_bytes(const struct kernel_args *args, uint32_t index)
 /* Of a type within the op; UINT64_MAX where that is not known. */
 static uint64_t bytes_of(const struct kernel_args *args, const struct ir_type *type)
 {
-    struct sizing sizing = {args->env->sizes, largest_operand(args)};
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
         int64_t size;
-        if (!dim_eval(type->dims[i], lookup, &sizing, &size) || size < 0 ||
+        if (!null_dim(args, type->dims[i], &size) || size < 0 ||
             !size_mul(bytes, (size_t)size, &bytes))
             return UINT64_MAX;
     }
@@ -155,7 +115,7 @@ static tssa_status *run_view(struct kernel_args *args)
     TRY(kernel_tensor(args, 0, &from));
     if (!out)
         return NULL;
-    TRY(find_dims(args, 0, dims));
+    TRY(null_dims(args, 0, dims));
     value_copy(out, args->inputs[0]);
     out->tensor.rank = rank;
     for (int i = 0; i < rank; i++)

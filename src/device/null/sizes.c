@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/null/sizes.h"
+
+#include <math.h>
+
+#include "ir/clone.h"
+#include "ir/infer.h"
+
+/* ---- By the plan ---------------------------------------------------------------------------------- */
+
+static bool told(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct kernel_sizes *sizes = context;
+    return sizes->dim(sizes, symbol, value);
+}
+
+/* True when the plan told all of them. */
+static bool by_plan(const struct kernel_args *args, const struct ir_type *type, bool *has,
+                    int64_t *dims)
+{
+    bool all = true;
+    for (int i = 0; i < type->rank; i++)
+        all &= has[i] = dim_eval(type->dims[i], told, (void *)args->env->sizes, &dims[i]);
+    return all;
+}
+
+/* ---- By the operands ------------------------------------------------------------------------------ */
+
+/* In a graph of the op alone: a number of the host is a constant, all else a parameter of its shape. */
+static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *args, uint32_t index,
+                             struct ir_value **value)
+{
+    const struct tensor *tensor = &args->inputs[index]->tensor;
+    if (args->on_host[index]) {
+        struct ir_op *constant = ir_constant_create(graph, tensor);
+        TRY_ALLOC(constant);
+        ir_op_append(graph->body, constant);
+        *value = &constant->results[0];
+        return ir_infer_op(constant);
+    }
+    *value = ir_block_add_param(graph->body);
+    TRY_ALLOC(*value);
+    (*value)->type = type_tensor_const(&graph->types, tensor->dtype, tensor->rank, tensor->dims);
+    TRY_ALLOC((*value)->type);
+    return NULL;
+}
+
+static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner *cloner,
+                               struct ir_op **copy)
+{
+    struct ir_graph *graph = cloner->graph;
+    for (uint32_t i = 0; i < args->n_inputs; i++) {
+        struct ir_value *value;
+        if (!ir_operand(args->op, i))
+            continue;
+        TRY(stand_in(graph, args, i, &value));
+        if (!ir_cloner_map(cloner, ir_operand(args->op, i), value))
+            return status_out_of_memory();
+    }
+    *copy = ir_clone_op(cloner, args->op);
+    TRY_ALLOC(*copy);
+    for (uint32_t i = 0; i < (*copy)->n_results; i++)
+        (*copy)->results[i].declared = NULL; /* types are their graph's */
+    ir_op_append(graph->body, *copy);
+    return ir_infer_op_lenient(*copy);
+}
+
+static bool unknown(void *context, const struct dim *symbol, int64_t *value)
+{
+    (void)context;
+    (void)symbol;
+    (void)value;
+    return false;
+}
+
+static void read_dims(const struct ir_type *type, int rank, bool *has, int64_t *dims)
+{
+    for (int i = 0; type->rank == rank && i < rank; i++)
+        if (!has[i])
+            has[i] = dim_eval(type->dims[i], unknown, NULL, &dims[i]);
+}
+
+static tssa_status *by_operands(const struct kernel_args *args, uint32_t index, int rank, bool *has,
+                                int64_t *dims)
+{
+    for (uint32_t i = 0; i < args->n_inputs; i++)
+        if (ir_operand(args->op, i) &&
+            (!args->inputs[i] || args->inputs[i]->kind != TSSA_KIND_TENSOR))
+            return NULL;
+    if (args->op->n_blocks)
+        return NULL;
+    struct ir_graph *graph = ir_graph_create(args->env->stream->context->allocator);
+    struct ir_cloner cloner;
+    struct ir_op *copy;
+    TRY_ALLOC(graph);
+    ir_cloner_init(&cloner, graph);
+    tssa_status *status = infer_copy(args, &cloner, &copy);
+    if (!status)
+        read_dims(copy->results[index].type, rank, has, dims);
+    ir_cloner_free(&cloner);
+    ir_graph_free(graph);
+    return status;
+}
+
+/* ---- By nothing ----------------------------------------------------------------------------------- */
+
+struct guess {
+    const struct kernel_sizes *sizes;
+    int64_t most; /* elements of the largest operand */
+    double share;
+};
+
+static bool lookup(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct guess *guess = context;
+    if (guess->sizes->dim(guess->sizes, symbol, value))
+        return true;
+    const int64_t bound = guess->most < symbol->high ? guess->most : symbol->high;
+    *value = guess->share < 1 ? (int64_t)ceil((double)bound * guess->share) : bound;
+    if (*value < symbol->low)
+        *value = symbol->low;
+    return true;
+}
+
+static int64_t largest_operand(const struct kernel_args *args)
+{
+    size_t most = 1;
+    for (uint32_t i = 0; i < args->n_inputs; i++)
+        if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR &&
+            tensor_count(&args->inputs[i]->tensor) > most)
+            most = tensor_count(&args->inputs[i]->tensor);
+    return most < INT64_MAX ? (int64_t)most : INT64_MAX;
+}
+
+bool null_dim(const struct kernel_args *args, const struct dim *dim, int64_t *value)
+{
+    struct guess guess = {args->env->sizes, largest_operand(args),
+                          args->env->stream->context->data_share};
+    return dim_eval(dim, lookup, &guess, value);
+}
+
+/* ---- All ------------------------------------------------------------------------------------------ */
+
+tssa_status *null_dims(const struct kernel_args *args, uint32_t index, int64_t *dims)
+{
+    const struct ir_type *type = args->op->results[index].type;
+    bool has[TSSA_MAX_RANK];
+    if (by_plan(args, type, has, dims))
+        return NULL;
+    TRY(by_operands(args, index, type->rank, has, dims));
+    for (int i = 0; i < type->rank; i++)
+        if ((!has[i] && !null_dim(args, type->dims[i], &dims[i])) || dims[i] < 0)
+            return ERROR(TSSA_RUNTIME, "dim %d of result %u has no size", i, (unsigned)index);
+    return NULL;
+}
