@@ -57,7 +57,7 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
 {
     const tssa_allocator *allocator = &model->context->allocator;
     const struct ir_graph *graph;
-    struct compile_report report;
+    struct compile_report report = {0};
     TRY(session_graph_make(model, session->device, options->compile != TSSA_COMPILE_OFF, &report,
                            &session->graph, &graph));
     note_compiled(model->context, &report);

@@ -30,8 +30,9 @@
 const struct ew_info ew_table[EW_COUNT] = {
 #define OP(...)
 #define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
-    [EW_INDEX_##                                                                                   \
-        id_] = {.result = result_, .params = params_, .program = SCALAR_PROGRAM(expression_)},
+    [EW_INDEX_##id_] = {.result = result_,                                                         \
+                        .params = params_,                                                         \
+                        .program = (const struct scalar_code[]){expression_{.id = SCALAR_END}}},
 #include "ir/ops.def"
 #undef OP
 #undef EW

@@ -8,6 +8,8 @@
 #define SHIFT_GIVEN REDUCTION_SHIFT_GIVEN
 #define SHIFT_Max REDUCTION_Max
 
+#define PROGRAM(...) ((const struct scalar_code[]){__VA_ARGS__{.id = SCALAR_END}})
+
 const struct reduction_info reduction_table[REDUCTION_ROWS] = {
 #define REDUCTION(row_, types_, shift_, identity_, before_, combine_, after_)                      \
     [REDUCTION_##row_] = {.row = REDUCTION_##row_,                                                 \
@@ -15,9 +17,9 @@ const struct reduction_info reduction_table[REDUCTION_ROWS] = {
                           .types = types_,                                                         \
                           .shift = SHIFT_##shift_,                                                 \
                           .combine = SCALAR_##combine_,                                            \
-                          .identity = SCALAR_PROGRAM(identity_),                                   \
-                          .before = SCALAR_PROGRAM(before_),                                       \
-                          .after = SCALAR_PROGRAM(after_)},
+                          .identity = PROGRAM(identity_),                                          \
+                          .before = PROGRAM(before_),                                              \
+                          .after = PROGRAM(after_)},
 #include "ir/reduction.def"
 #undef REDUCTION
 };

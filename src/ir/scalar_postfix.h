@@ -8,8 +8,6 @@
 
 #include "ir/scalar.h"
 
-#define SCALAR_PROGRAM(...) ((const struct scalar_code[]){__VA_ARGS__{.id = SCALAR_END}})
-
 enum { INDEX_Y = 1, INDEX_Z = 2 };
 
 /* clang-format off */

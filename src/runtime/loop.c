@@ -61,7 +61,7 @@ static tssa_status *make_tables(struct loop *loop)
     struct run *run = loop->run;
     const size_t carried = (loop->n_carried + 1u) * sizeof *loop->carried,
                  bytes = carried + loop->n_stacked * sizeof *loop->stacks;
-    struct scratch_use use = {NULL};
+    struct scratch_use use = {0};
     loop->tables = scratch_take(run->scratch + loop->step->index, &use, &run->pool, bytes);
     TRY_ALLOC(loop->tables);
     memset(loop->tables->data, 0, bytes);

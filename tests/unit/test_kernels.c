@@ -151,7 +151,7 @@ static bool check_region(uint64_t seed)
     char *text = random_region(seed);
     struct random random = {seed};
     struct program compiled = {0}, interpreted = {0};
-    struct compile_report report;
+    struct compile_report report = {0};
     struct ir_graph *graph = parse(text);
     no_error(compile_fused(graph, test_device(), &report));
     program_open(&compiled, graph);
@@ -188,7 +188,7 @@ static bool can_compile(void)
     static const char text[] =
         "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N]) -> (%y) {\n"
         "  %y = fuse(%x) { body(%p: f32[N]) { %a = Neg(%p) return(%a) } }\n  return(%y)\n}\n";
-    struct compile_report report;
+    struct compile_report report = {0};
     struct ir_graph *graph = parse(text);
     no_error(compile_fused(graph, test_device(), &report));
     ir_graph_free(graph);

@@ -39,7 +39,7 @@ static void test_stacked(void **state)
     struct pool pool;
     pool_init(&pool, &allocator_default);
     for (int run = 0; run < 2; run++) {
-        struct scratch_use use = {NULL};
+        struct scratch_use use = {0};
         struct buffer *a = take(&scratch, &use, &pool, 100, 1);
         struct buffer *b = take(&scratch, &use, &pool, 1, 2);
         struct buffer *c = take(&scratch, &use, &pool, 64, 3);
@@ -69,7 +69,7 @@ static void test_learnt(void **state)
     static _Alignas(TENSOR_ALIGNMENT) char memory[SIZE];
     bool missed = false;
     struct step_scratch scratch = {memory, 256, 0, &missed};
-    struct scratch_use use = {NULL};
+    struct scratch_use use = {0};
     struct pool pool;
     pool_init(&pool, &allocator_default);
     struct buffer *a = take(&scratch, &use, &pool, 100, 1);
@@ -89,7 +89,7 @@ static void test_none(void **state)
 {
     (void)state;
     struct step_scratch none = {NULL, 0, 0, NULL};
-    struct scratch_use use = {NULL};
+    struct scratch_use use = {0};
     struct pool pool;
     pool_init(&pool, &allocator_default);
     buffer_release(take(NULL, &use, &pool, 100, 1));

@@ -172,25 +172,30 @@ static void fold_shares(void *context, int64_t begin, int64_t end)
     }
 }
 
-/*
- * Shares of RADIX ^ 2 steps, then of RADIX, are what the order combines apart anyway; the last few steps are left.
- * Returns how many are done.
- */
+/* Shares of `each` steps, as many as there are from g->first on: what the order combines apart anyway. */
+static void fold_level(struct group *g, struct reduce_levels *levels, int level, int64_t each,
+                       int64_t steps)
+{
+    const int64_t room = SHARES / g->n, most = room < MOST_SHARES ? room : MOST_SHARES;
+    g->steps = each;
+    while (steps - g->first >= each) {
+        const int64_t rest = (steps - g->first) / each, count = rest < most ? rest : most;
+        team_for(g->r->team, count, 1, fold_shares, g);
+        for (int64_t i = 0; i < count; i++)
+            reduce_levels_join(levels, level, g->shares + (size_t)i * levels->bytes);
+        g->first += count * each;
+    }
+}
+
+/* Shares of RADIX ^ 2 steps, then of RADIX; the last few steps are left. Returns how many are done. */
 static int64_t fold_by_team(struct group *g, struct reduce_levels *levels, int64_t steps)
 {
     _Alignas(64) char shares[SHARES * WIDEST];
-    int64_t most = SHARES / g->n < MOST_SHARES ? SHARES / g->n : MOST_SHARES;
     g->shares = shares;
     g->first = 0;
-    g->steps = RADIX * RADIX;
-    for (int level = 2; level > 0; level--, g->steps /= RADIX)
-        for (int64_t count; (count = (steps - g->first) / g->steps) > 0;) {
-            count = count < most ? count : most;
-            team_for(g->r->team, count, 1, fold_shares, g);
-            for (int64_t i = 0; i < count; i++)
-                reduce_levels_join(levels, level, shares + (size_t)i * levels->bytes);
-            g->first += count * g->steps;
-        }
+    fold_level(g, levels, 2, RADIX * RADIX, steps);
+    fold_level(g, levels, 1, RADIX, steps);
+    g->shares = NULL;
     return g->first;
 }
 

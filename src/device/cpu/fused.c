@@ -36,7 +36,7 @@ static tssa_status *read_operands(struct kernel_args *args, const struct device_
     const struct gir_arg *given = gir_args(fused->kernel);
     for (int i = 0; i < fused->space.rank; i++)
         dims[i] = -1;
-    for (uint32_t k = 0; k < walk->n_args && !given[k].is_result; k++) {
+    for (uint32_t k = 0; k < fused->kernel->n_args && !given[k].is_result; k++) {
         const struct gir_place *place = &fused->space.places[k];
         const struct tensor *tensor;
         TRY(kernel_tensor(args, place->index, &tensor));
@@ -62,7 +62,7 @@ static tssa_status *make_results(struct kernel_args *args, const struct device_f
                                  struct walk *walk, const int64_t *dims)
 {
     const struct gir_arg *given = gir_args(fused->kernel);
-    for (uint32_t k = 0; k < walk->n_args; k++) {
+    for (uint32_t k = 0; k < fused->kernel->n_args; k++) {
         struct tensor *tensor;
         if (!given[k].is_result)
             continue;
