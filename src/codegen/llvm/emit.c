@@ -113,10 +113,10 @@ LLVMValue emit_select(const struct emitter *e, LLVMValue truth, LLVMValue x, LLV
 
 LLVMValue emit_splat(const struct emitter *e, LLVMValue x, tssa_dtype dtype)
 {
-    const LLVMType type = emit_type(e, dtype);
+    LLVMType type = emit_type(e, dtype);
     if (e->lanes == 1)
         return x;
-    const LLVMValue poison = e->llvm->LLVMGetPoison(type);
+    LLVMValue poison = e->llvm->LLVMGetPoison(type);
     x = e->llvm->LLVMBuildInsertElement(e->builder, poison, x, emit_int(e, 32, 0), "");
     return e->llvm->LLVMBuildShuffleVector(e->builder, x, poison,
                                            e->llvm->LLVMConstNull(emit_type(e, TSSA_INT32)), "");
@@ -140,35 +140,35 @@ LLVMValue emit_intrinsic(struct emitter *e, const char *name, LLVMType *types, u
 
 static LLVMValue to_half(const struct emitter *e, LLVMValue x)
 {
-    const LLVMType half = vector_of(e, e->llvm->LLVMHalfTypeInContext(e->context));
+    LLVMType half = vector_of(e, e->llvm->LLVMHalfTypeInContext(e->context));
     return emit_cast(e, LLVM_BITCAST, emit_cast(e, LLVM_FP_TRUNC, x, half),
                      emit_type(e, TSSA_FLOAT16));
 }
 
 static LLVMValue from_half(const struct emitter *e, LLVMValue x)
 {
-    const LLVMType half = vector_of(e, e->llvm->LLVMHalfTypeInContext(e->context));
+    LLVMType half = vector_of(e, e->llvm->LLVMHalfTypeInContext(e->context));
     return emit_cast(e, LLVM_FP_EXT, emit_cast(e, LLVM_BITCAST, x, half), emit_type(e, TSSA_FLOAT));
 }
 
 static LLVMValue to_bfloat16(const struct emitter *e, LLVMValue x)
 {
-    const LLVMValue bits = emit_cast(e, LLVM_BITCAST, x, emit_type(e, TSSA_UINT32)),
-                    is_nan = e->llvm->LLVMBuildFCmp(e->builder, LLVM_UNO, x, x, "");
-    const LLVMValue sixteen = emit_constant(e, TSSA_UINT32, 16);
-    const LLVMValue high = emit_binary(e, LLVM_LSHR, bits, sixteen);
+    LLVMValue bits = emit_cast(e, LLVM_BITCAST, x, emit_type(e, TSSA_UINT32)),
+              is_nan = e->llvm->LLVMBuildFCmp(e->builder, LLVM_UNO, x, x, "");
+    LLVMValue sixteen = emit_constant(e, TSSA_UINT32, 16);
+    LLVMValue high = emit_binary(e, LLVM_LSHR, bits, sixteen);
     LLVMValue sum = emit_binary(e, LLVM_AND, high, emit_constant(e, TSSA_UINT32, 1));
     sum = emit_binary(e, LLVM_ADD, sum, emit_constant(e, TSSA_UINT32, 0x7fff));
     sum = emit_binary(e, LLVM_ADD, sum, bits);
-    const LLVMValue rounded = emit_binary(e, LLVM_LSHR, sum, sixteen),
-                    nan = emit_binary(e, LLVM_OR, high, emit_constant(e, TSSA_UINT32, 0x40));
+    LLVMValue rounded = emit_binary(e, LLVM_LSHR, sum, sixteen),
+              nan = emit_binary(e, LLVM_OR, high, emit_constant(e, TSSA_UINT32, 0x40));
     return emit_cast(e, LLVM_TRUNC, emit_select(e, is_nan, nan, rounded),
                      emit_type(e, TSSA_BFLOAT16));
 }
 
 static LLVMValue from_bfloat16(const struct emitter *e, LLVMValue x)
 {
-    const LLVMValue wide = emit_cast(e, LLVM_ZEXT, x, emit_type(e, TSSA_UINT32));
+    LLVMValue wide = emit_cast(e, LLVM_ZEXT, x, emit_type(e, TSSA_UINT32));
     return emit_cast(e, LLVM_BITCAST,
                      emit_binary(e, LLVM_SHL, wide, emit_constant(e, TSSA_UINT32, 16)),
                      emit_type(e, TSSA_FLOAT));
@@ -179,23 +179,23 @@ static LLVMValue to_signed(const struct emitter *e, LLVMValue x, tssa_dtype from
 {
     const bool beyond = from == TSSA_DOUBLE && to == TSSA_INT32;
     const double end = to == TSSA_INT32 ? 0x1p31 : 0x1p63, low = beyond ? -0x1p31 - 1 : -end;
-    const LLVMValue above = e->llvm->LLVMBuildFCmp(e->builder, beyond ? LLVM_OGT : LLVM_OGE, x,
-                                                   emit_number(e, from, low), "");
-    const LLVMValue below =
+    LLVMValue above = e->llvm->LLVMBuildFCmp(e->builder, beyond ? LLVM_OGT : LLVM_OGE, x,
+                                             emit_number(e, from, low), "");
+    LLVMValue below =
         e->llvm->LLVMBuildFCmp(e->builder, LLVM_OLT, x, emit_number(e, from, end), "");
-    const LLVMValue fits = emit_binary(e, LLVM_AND, above, below);
-    const LLVMValue safe = emit_select(e, fits, x, emit_number(e, from, 0));
+    LLVMValue fits = emit_binary(e, LLVM_AND, above, below);
+    LLVMValue safe = emit_select(e, fits, x, emit_number(e, from, 0));
     return emit_select(e, fits, emit_cast(e, LLVM_FP_TO_SI, safe, emit_type(e, to)),
                        emit_constant(e, to, UINT64_C(1) << (width_of(to) - 1)));
 }
 
 static LLVMValue to_uint64(const struct emitter *e, LLVMValue x, tssa_dtype from)
 {
-    const LLVMValue half = emit_number(e, from, 0x1p63);
-    const LLVMValue high = e->llvm->LLVMBuildFCmp(e->builder, LLVM_OGE, x, half, "");
-    const LLVMValue rest = emit_select(e, high, emit_binary(e, LLVM_FSUB, x, half), x);
-    const LLVMValue integer = to_signed(e, rest, from, TSSA_INT64);
-    const LLVMValue top = emit_constant(e, TSSA_UINT64, UINT64_C(1) << 63);
+    LLVMValue half = emit_number(e, from, 0x1p63);
+    LLVMValue high = e->llvm->LLVMBuildFCmp(e->builder, LLVM_OGE, x, half, "");
+    LLVMValue rest = emit_select(e, high, emit_binary(e, LLVM_FSUB, x, half), x);
+    LLVMValue integer = to_signed(e, rest, from, TSSA_INT64);
+    LLVMValue top = emit_constant(e, TSSA_UINT64, UINT64_C(1) << 63);
     return emit_select(e, high, emit_binary(e, LLVM_XOR, integer, top), integer);
 }
 
@@ -254,22 +254,22 @@ static LLVMValue address(const struct emitter *e, const struct gir_code *code)
 static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 {
     const bool moves = gir_args(e->kernel)[code->bits].moves;
-    const LLVMType type = moves ? emit_type(e, code->type) : emit_element(e, code->type);
-    const LLVMValue where = moves ? address(e, code) : e->args[code->bits];
+    LLVMType type = moves ? emit_type(e, code->type) : emit_element(e, code->type);
+    LLVMValue where = moves ? address(e, code) : e->args[code->bits];
     if (moves && e->mask) {
         LLVMType types[] = {type, e->llvm->LLVMPointerTypeInContext(e->context, 0)};
         LLVMValue args[] = {where, emit_int(e, 32, size_of(code->type)), e->mask,
                             e->llvm->LLVMConstNull(type)};
         return emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
     }
-    const LLVMValue value = e->llvm->LLVMBuildLoad2(e->builder, type, where, "");
+    LLVMValue value = e->llvm->LLVMBuildLoad2(e->builder, type, where, "");
     e->llvm->LLVMSetAlignment(value, size_of(code->type));
     return moves ? value : emit_splat(e, value, code->type);
 }
 
 static void emit_store(struct emitter *e, const struct gir_code *code)
 {
-    const LLVMValue value = e->values[code->operands[0]], where = address(e, code);
+    LLVMValue value = e->values[code->operands[0]], where = address(e, code);
     if (e->mask) {
         LLVMType types[] = {emit_type(e, code->type),
                             e->llvm->LLVMPointerTypeInContext(e->context, 0)};
@@ -286,9 +286,9 @@ static void emit_store(struct emitter *e, const struct gir_code *code)
 /* An entry of an array of pointers. */
 static LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigned number)
 {
-    const LLVMType pointer = e->llvm->LLVMPointerTypeInContext(e->context, 0);
+    LLVMType pointer = e->llvm->LLVMPointerTypeInContext(e->context, 0);
     LLVMValue index = emit_int(e, 64, number);
-    const LLVMValue at = e->llvm->LLVMBuildGEP2(e->builder, pointer, array, &index, 1, "");
+    LLVMValue at = e->llvm->LLVMBuildGEP2(e->builder, pointer, array, &index, 1, "");
     return e->llvm->LLVMBuildLoad2(e->builder, pointer, at, "");
 }
 
@@ -296,19 +296,17 @@ static LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigne
 static LLVMValue emit_call(struct emitter *e, const struct gir_code *code)
 {
     const struct llvm_api *llvm = e->llvm;
-    const LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
+    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
     LLVMType params[] = {pointer, pointer, pointer, llvm->LLVMIntTypeInContext(e->context, 64)};
-    const LLVMType type =
-        llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, 4, 0);
+    LLVMType type = llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, 4, 0);
     for (uint32_t i = 0; i < gir_n_operands(code); i++)
         llvm->LLVMSetAlignment(
             llvm->LLVMBuildStore(e->builder, e->values[code->operands[i]], e->rooms[i]), 8);
-    const LLVMValue table = emit_entry_of(e, e->functions, code->type == TSSA_DOUBLE);
-    const LLVMValue function = emit_entry_of(e, table, code->scalar);
+    LLVMValue table = emit_entry_of(e, e->functions, code->type == TSSA_DOUBLE);
+    LLVMValue function = emit_entry_of(e, table, code->scalar);
     LLVMValue args[] = {e->rooms[0], e->rooms[1], e->rooms[2], emit_int(e, 64, e->lanes)};
     llvm->LLVMBuildCall2(e->builder, type, function, args, 4, "");
-    const LLVMValue result =
-        llvm->LLVMBuildLoad2(e->builder, emit_type(e, code->type), e->rooms[2], "");
+    LLVMValue result = llvm->LLVMBuildLoad2(e->builder, emit_type(e, code->type), e->rooms[2], "");
     llvm->LLVMSetAlignment(result, 8);
     return result;
 }

@@ -55,7 +55,7 @@ static LLVMBlock here(const struct function *f)
 
 static LLVMValue phi(const struct function *f, LLVMValue first, LLVMBlock from)
 {
-    const LLVMValue value = f->e->llvm->LLVMBuildPhi(f->e->builder, integer(f, 64), "");
+    LLVMValue value = f->e->llvm->LLVMBuildPhi(f->e->builder, integer(f, 64), "");
     f->e->llvm->LLVMAddIncoming(value, &first, &from, 1);
     return value;
 }
@@ -68,7 +68,7 @@ static void loop(const struct function *f, LLVMValue value, uint64_t step, LLVMV
     LLVMValue sum = emit_binary(f->e, LLVM_ADD, value, number(f, step));
     LLVMBlock from = here(f);
     llvm->LLVMAddIncoming(value, &sum, &from, 1);
-    const LLVMValue more = llvm->LLVMBuildICmp(f->e->builder, LLVM_SLT, sum, limit, "");
+    LLVMValue more = llvm->LLVMBuildICmp(f->e->builder, LLVM_SLT, sum, limit, "");
     llvm->LLVMBuildCondBr(f->e->builder, more, head, out);
 }
 
@@ -104,12 +104,11 @@ static void emit_entry(struct function *f)
     begin(f, f->entry);
     for (uint32_t i = 0; i < e->kernel->n_codes; i++)
         calls |= gir_is_call(&gir_codes(e->kernel)[i]);
-    const LLVMType room = llvm->LLVMVectorType(integer(f, 64), f->lanes);
+    LLVMType room = llvm->LLVMVectorType(integer(f, 64), f->lanes);
     for (int i = 0; calls && i < 3; i++)
         e->rooms[i] = llvm->LLVMBuildAlloca(e->builder, room, "");
     f->whole = emit_binary(e, LLVM_AND, f->params[LENGTH], number(f, ~(uint64_t)(f->lanes - 1)));
-    const LLVMValue any =
-        llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->params[ROWS], number(f, 0), "");
+    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->params[ROWS], number(f, 0), "");
     llvm->LLVMBuildCondBr(e->builder, any, f->row, f->end);
 }
 
@@ -118,14 +117,14 @@ static void emit_places(const struct function *f)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
-    const LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = integer(f, 8),
-                   word = integer(f, 64);
+    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = integer(f, 8),
+             word = integer(f, 64);
     for (uint32_t i = 0; i < e->kernel->n_args; i++) {
         LLVMValue index = number(f, i);
         LLVMValue at = llvm->LLVMBuildGEP2(e->builder, pointer, f->params[ARGS], &index, 1, "");
-        const LLVMValue base = llvm->LLVMBuildLoad2(e->builder, pointer, at, "");
+        LLVMValue base = llvm->LLVMBuildLoad2(e->builder, pointer, at, "");
         at = llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
-        const LLVMValue step = llvm->LLVMBuildLoad2(e->builder, word, at, "");
+        LLVMValue step = llvm->LLVMBuildLoad2(e->builder, word, at, "");
         LLVMValue offset = emit_binary(e, LLVM_MUL, step, f->r);
         e->args[i] = llvm->LLVMBuildGEP2(e->builder, byte, base, &offset, 1, "");
     }
@@ -140,8 +139,8 @@ static void emit_row(struct function *f)
     emit_places(f);
     e->lanes = f->lanes;
     emit_steps(f, true);
-    const LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->whole, number(f, 0), "");
-    const LLVMBlock from = here(f);
+    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->whole, number(f, 0), "");
+    LLVMBlock from = here(f);
     llvm->LLVMBuildCondBr(e->builder, any, f->body, f->rest);
     begin(f, f->body);
     e->index = phi(f, number(f, 0), from);
@@ -155,10 +154,10 @@ static LLVMValue emit_mask(const struct function *f)
 {
     struct emitter *e = f->e;
     LLVMValue lanes[64];
-    const LLVMValue left = emit_binary(e, LLVM_SUB, f->params[LENGTH], f->whole);
+    LLVMValue left = emit_binary(e, LLVM_SUB, f->params[LENGTH], f->whole);
     for (unsigned i = 0; i < f->lanes; i++)
         lanes[i] = emit_int(e, 32, i);
-    const LLVMValue all = emit_splat(e, emit_cast(e, LLVM_TRUNC, left, integer(f, 32)), TSSA_INT32);
+    LLVMValue all = emit_splat(e, emit_cast(e, LLVM_TRUNC, left, integer(f, 32)), TSSA_INT32);
     return e->llvm->LLVMBuildICmp(e->builder, LLVM_ULT, e->llvm->LLVMConstVector(lanes, f->lanes),
                                   all, "");
 }
@@ -167,10 +166,9 @@ static void emit_rest(const struct function *f)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
-    const LLVMBlock tail = block(f, "tail");
+    LLVMBlock tail = block(f, "tail");
     begin(f, f->rest);
-    const LLVMValue any =
-        llvm->LLVMBuildICmp(e->builder, LLVM_SLT, f->whole, f->params[LENGTH], "");
+    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SLT, f->whole, f->params[LENGTH], "");
     llvm->LLVMBuildCondBr(e->builder, any, tail, f->next);
     begin(f, tail);
     if (f->masks) {
@@ -180,10 +178,10 @@ static void emit_rest(const struct function *f)
         llvm->LLVMBuildBr(e->builder, f->next);
         return;
     }
-    const LLVMBlock single = block(f, "single");
+    LLVMBlock single = block(f, "single");
     e->lanes = 1;
     emit_steps(f, true);
-    const LLVMBlock from = here(f);
+    LLVMBlock from = here(f);
     llvm->LLVMBuildBr(e->builder, single);
     begin(f, single);
     e->index = phi(f, f->whole, from);
@@ -195,13 +193,13 @@ static void make_function(struct function *f)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
-    const LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
+    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
     LLVMType params[N_PARAMS] = {[ARGS] = pointer,
                                  [STEPS] = pointer,
                                  [ROWS] = integer(f, 64),
                                  [LENGTH] = integer(f, 64),
                                  [FUNCTIONS] = pointer};
-    const LLVMType type =
+    LLVMType type =
         llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, N_PARAMS, 0);
     f->function = llvm->LLVMAddFunction(e->module, CODEGEN_ENTRY, type);
     for (unsigned i = 0; i < N_PARAMS; i++)

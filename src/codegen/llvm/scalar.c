@@ -83,54 +83,53 @@ static LLVMValue compare(const struct operation *o, int floats, int with_sign, i
 static LLVMValue extreme(const struct operation *o, bool least)
 {
     if (is_float(o)) {
-        const LLVMValue other = fcmp(o, least ? LLVM_OGT : LLVM_OLT, o->a, o->b);
-        const LLVMValue is_nan = fcmp(o, LLVM_UNO, o->b, o->b);
+        LLVMValue other = fcmp(o, least ? LLVM_OGT : LLVM_OLT, o->a, o->b);
+        LLVMValue is_nan = fcmp(o, LLVM_UNO, o->b, o->b);
         return choose(o, binary(o, LLVM_OR, is_nan, other), o->b, o->a);
     }
-    const LLVMValue a =
-        least ? compare(o, 0, LLVM_SLE, LLVM_ULE) : compare(o, 0, LLVM_SGE, LLVM_UGE);
+    LLVMValue a = least ? compare(o, 0, LLVM_SLE, LLVM_ULE) : compare(o, 0, LLVM_SGE, LLVM_UGE);
     return choose(o, a, o->a, o->b);
 }
 
 /* Quotient and remainder of integers: by 0 they are 0; by -1 nothing is divided, which could not be represented. */
 static LLVMValue divide(const struct operation *o, bool remainder)
 {
-    const LLVMValue zero = number(o, 0), by_zero = icmp(o, LLVM_IEQ, o->b, zero);
+    LLVMValue zero = number(o, 0), by_zero = icmp(o, LLVM_IEQ, o->b, zero);
     if (!is_signed(o)) {
-        const LLVMValue safe = choose(o, by_zero, number(o, 1), o->b);
+        LLVMValue safe = choose(o, by_zero, number(o, 1), o->b);
         return choose(o, by_zero, zero, binary(o, remainder ? LLVM_UREM : LLVM_UDIV, o->a, safe));
     }
-    const LLVMValue by_minus = icmp(o, LLVM_IEQ, o->b, number(o, -1));
-    const LLVMValue safe = choose(o, binary(o, LLVM_OR, by_zero, by_minus), number(o, 1), o->b);
-    const LLVMValue result = binary(o, remainder ? LLVM_SREM : LLVM_SDIV, o->a, safe);
-    const LLVMValue of_minus = remainder ? zero : binary(o, LLVM_SUB, zero, o->a);
+    LLVMValue by_minus = icmp(o, LLVM_IEQ, o->b, number(o, -1));
+    LLVMValue safe = choose(o, binary(o, LLVM_OR, by_zero, by_minus), number(o, 1), o->b);
+    LLVMValue result = binary(o, remainder ? LLVM_SREM : LLVM_SDIV, o->a, safe);
+    LLVMValue of_minus = remainder ? zero : binary(o, LLVM_SUB, zero, o->a);
     return choose(o, by_zero, zero, choose(o, by_minus, of_minus, result));
 }
 
 /* With the divisor's sign. */
 static LLVMValue modulo(const struct operation *o)
 {
-    const LLVMValue r = divide(o, true), zero = number(o, 0);
+    LLVMValue r = divide(o, true), zero = number(o, 0);
     if (!is_signed(o))
         return r;
-    const LLVMValue signs = binary(o, LLVM_XOR, r, o->b);
-    const LLVMValue wrong =
+    LLVMValue signs = binary(o, LLVM_XOR, r, o->b);
+    LLVMValue wrong =
         binary(o, LLVM_AND, icmp(o, LLVM_INE, r, zero), icmp(o, LLVM_SLT, signs, zero));
     return choose(o, wrong, binary(o, LLVM_ADD, r, o->b), r);
 }
 
 static LLVMValue sign(const struct operation *o)
 {
-    const LLVMValue zero = number(o, 0), plus = number(o, 1);
+    LLVMValue zero = number(o, 0), plus = number(o, 1);
     if (is_float(o)) {
-        const LLVMValue is_zero = fcmp(o, LLVM_OEQ, o->a, zero);
-        const LLVMValue rest = choose(o, is_zero, zero, o->a);
-        const LLVMValue low = choose(o, fcmp(o, LLVM_OLT, o->a, zero), number(o, -1), rest);
+        LLVMValue is_zero = fcmp(o, LLVM_OEQ, o->a, zero);
+        LLVMValue rest = choose(o, is_zero, zero, o->a);
+        LLVMValue low = choose(o, fcmp(o, LLVM_OLT, o->a, zero), number(o, -1), rest);
         return choose(o, fcmp(o, LLVM_OGT, o->a, zero), plus, low);
     }
     if (!is_signed(o))
         return choose(o, icmp(o, LLVM_INE, o->a, zero), plus, zero);
-    const LLVMValue low = choose(o, icmp(o, LLVM_SLT, o->a, zero), number(o, -1), zero);
+    LLVMValue low = choose(o, icmp(o, LLVM_SLT, o->a, zero), number(o, -1), zero);
     return choose(o, icmp(o, LLVM_SGT, o->a, zero), plus, low);
 }
 
@@ -140,14 +139,14 @@ static LLVMValue magnitude(const struct operation *o)
         return one(o, "llvm.fabs");
     if (!is_signed(o))
         return o->a;
-    const LLVMValue zero = number(o, 0);
+    LLVMValue zero = number(o, 0);
     return choose(o, icmp(o, LLVM_SLT, o->a, zero), binary(o, LLVM_SUB, zero, o->a), o->a);
 }
 
 /* 0 where the distance is the width or more. */
 static LLVMValue shift(const struct operation *o, int opcode)
 {
-    const LLVMValue zero = number(o, 0), fits = icmp(o, LLVM_ULT, o->b, number(o, width(o)));
+    LLVMValue zero = number(o, 0), fits = icmp(o, LLVM_ULT, o->b, number(o, width(o)));
     return choose(o, fits, binary(o, opcode, o->a, choose(o, fits, o->b, zero)), zero);
 }
 

@@ -65,8 +65,8 @@ static void compile(struct entry *entry)
 static struct entry *find(const struct device_context *context, const struct gir_kernel *kernel)
 {
     struct entry *entry = context->compiled;
-    while (entry &&
-           (entry->kernel->size != kernel->size || memcmp(entry->kernel, kernel, kernel->size)))
+    while (entry && (entry->kernel->size != kernel->size ||
+                     memcmp(entry->kernel, kernel, kernel->size) != 0))
         entry = entry->next;
     return entry;
 }
