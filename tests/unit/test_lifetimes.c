@@ -253,6 +253,21 @@ static const char *const graphs[] = {
     GRAPH("  %b = Exp@13(%a)\n " IF("y", "%t1 = Abs@13(%b)\n %t2 = Sin@7(%t1)\n return(%t2)\n",
                                     "return(%b)\n") "  %e = Add@14(%b, %y)\n"
                                                     "  %f = Sub@14(%e, %b)\n %z = Neg@13(%f)\n"),
+    /* The number of an iteration, which the next one is given, as it is and by another name. */
+    GRAPH("  %n0 = Constant() {value = i64[] 3}: i64[]\n"
+          "  %y, %w, %v = Loop@21(%t, _, %a, %n0, %n0) {\n"
+          "    body(%i: i64[], %d: bool[], %p: f32[N], %q: i64[], %r: i64[]) {\n"
+          "%e = Cast@25(%q) {to = 1}\n %f = Cast@25(%r) {to = 1}\n %b = Add@14(%p, %e)\n"
+          "%g = Mul@14(%b, %f)\n %j = Identity@21(%i)\n return(%d, %g, %i, %j)\n    }\n  }\n"
+          "  %h = Cast@25(%w) {to = 1}\n %k = Cast@25(%v) {to = 1}\n %m = Mul@14(%h, %k)\n"
+          "  %z = Add@14(%y, %m)\n"),
+    /* What a loop stacks, read behind it, and in the next iteration of one around it. */
+    GRAPH("  %s0 = Constant() {value = i64[1] [0]}: i64[1]\n  " LOOP2(
+        "y, %w", "%a, %x",
+        "%l, %s = Loop@21(%t, _, %q) { body(%i2: i64[], %d2: bool[], %p2: f32[N]) {\n"
+        "%b3 = Add@14(%p2, %p)\n return(%d2, %b3, %b3) } }\n"
+        "%u = ReduceSum@13(%s, %s0) {keepdims = 0}\n %o = Add@14(%u, %l)\n %b = Sub@14(%o, %p)\n"
+        "return(%d, %b, %u)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
     /* Updates: of what a loop carries, of what a branch gives, of a value that is carried as well. */
     GRAPH("  " LOOP2("y, %w", "%a, %x",
                      "%b = ScatterND@18(%p, %k0, %u0)\n %f = Sub@14(%q, %one)\n"
@@ -305,7 +320,7 @@ static void one_graph(const char *text)
     open_graph(&placed, text);
     open_graph(&pooled, text);
     assert_true(placed.plan->n_placed > 0);
-    pooled.plan->n_placed = 0;
+    pooled.plan->n_placed = pooled.plan->n_leaving = 0;
     no_error(run_create(placed.plan, &allocator_default, NULL, false, &placed.run));
     no_error(run_create(pooled.plan, &allocator_default, NULL, false, &pooled.run));
     watch(placed.plan->body);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * No run reads memory that its plan says is dead: every committed model gives the same bits when that is
+ * written over (common/poison.h) as when everything comes from the pool, whoever gives the outputs' memory.
+ */
+/* ctest-timeout: 300 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/committed_models.h"
+#include "common/model_run.h"
+#include "common/no_error.h"
+#include "common/poison.h"
+#include "common/xmalloc.h"
+
+#define RUNS 5 /* sizes are learnt, outputs given, and the layout takes its time */
+
+static bool same(const struct value *a, const struct value *b)
+{
+    if (a->kind != b->kind)
+        return false;
+    if (a->kind == TSSA_KIND_NONE)
+        return true;
+    if (a->kind == TSSA_KIND_TENSOR) {
+        const size_t bytes = tensor_bytes(&a->tensor);
+        return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
+               (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
+    }
+    assert_int_equal(a->kind, TSSA_KIND_SEQUENCE);
+    bool equal = sequence_length(a->sequence) == sequence_length(b->sequence);
+    for (size_t i = 0; equal && i < sequence_length(a->sequence); i++)
+        equal = same(sequence_element(a->sequence, i), sequence_element(b->sequence, i));
+    return equal;
+}
+
+static void make(const struct model_run *model, struct plan **plan, struct run **run, bool poisoned)
+{
+    no_error(plan_create(model->model->graph, &model->context->device, plan));
+    if (poisoned)
+        poison_plan(*plan);
+    else
+        (*plan)->n_placed = (*plan)->n_leaving = 0;
+    no_error(run_create(*plan, &allocator_default, NULL, false, run));
+}
+
+static void compare(struct run *run, struct run *pooled, const struct value *const *inputs,
+                    size_t count)
+{
+    struct value *outputs = xcalloc(count, sizeof *outputs);
+    struct value *expected = xcalloc(count, sizeof *expected);
+    no_error(run_execute(pooled, inputs, expected));
+    for (int r = 0; r < RUNS; r++) {
+        for (size_t i = 0; i < count; i++)
+            if (outputs[i].kind != TSSA_KIND_TENSOR || outputs[i].tensor.dtype == TSSA_STRING)
+                value_release(&outputs[i]);
+            else
+                memset(outputs[i].tensor.data, 0x55, tensor_bytes(&outputs[i].tensor));
+        no_error(run_execute(run, inputs, outputs));
+        for (size_t i = 0; i < count; i++)
+            assert_true(same(&outputs[i], &expected[i]));
+    }
+    for (size_t i = 0; i < count; i++) {
+        value_release(&outputs[i]);
+        value_release(&expected[i]);
+    }
+    free(outputs);
+    free(expected);
+}
+
+static void run_model(const char *path, int level)
+{
+    const tssa_optimize_options options = {.struct_size = sizeof options, .level = level};
+    const uint64_t before = poison_bytes();
+    struct model_run model = {0};
+    struct plan *plans[2];
+    struct run *runs[2];
+    no_error(model_run_open(&model, path, 0));
+    no_error(tssa_model_optimize(model.model, &options));
+    no_error(model_run_read_inputs(&model, path));
+    const struct value **inputs = xcalloc(model.input_count, sizeof *inputs);
+    for (size_t i = 0; i < model.input_count; i++)
+        inputs[i] = model.inputs[i] ? &model.inputs[i]->value : NULL;
+    for (int i = 0; i < 2; i++)
+        make(&model, &plans[i], &runs[i], i == 0);
+    compare(runs[0], runs[1], inputs, model.output_count);
+    assert_true(plans[0]->n_placed == 0 || runs[0]->slab.parts[SPACE_HOST].size == 0 ||
+                poison_bytes() > before);
+    for (int i = 0; i < 2; i++) {
+        poison_forget(plans[i]);
+        run_free(runs[i]);
+        plan_free(plans[i]);
+    }
+    free(inputs);
+    model_run_close(&model);
+}
+
+static void one_model(void **state)
+{
+    run_model(*state, 0);
+    run_model(*state, 1);
+    run_model(*state, 2);
+}
+
+int main(void)
+{
+    return committed_models_test(one_model);
+}
