@@ -163,43 +163,50 @@ static tssa_status *place_results(struct analysis *a)
 {
     for (uint32_t i = a->plan->n_steps; i-- > 0;) {
         const struct step *step = a->lifetimes.steps[i];
-        for (uint32_t k = 0; k < step->n_outputs; k++)
+        TRY(place_scratch(a, step));
+        for (uint32_t k = step->n_outputs; k-- > 0;)
             if (step->op->results[k].wanted)
                 TRY(place_result(a, step, k));
-        TRY(place_scratch(a, step));
         lend_scalars(a, step);
     }
     return NULL;
 }
 
-static int by_first(const void *a, const void *b)
+/* By `first`, and in the steps' order where that is equal: a counting sort of what was found in reverse. */
+static struct plan_placed *sort_placed(struct analysis *a, struct arena *scratch)
 {
-    const struct plan_placed *x = a, *y = b;
-    if (x->first != y->first)
-        return x->first < y->first ? -1 : 1;
-    return x->output < y->output ? -1 : x->output > y->output;
+    const struct plan_placed *found = a->placed.data;
+    const size_t n = a->placed.count;
+    struct plan_placed *sorted = ARENA_ARRAY(&a->plan->arena, struct plan_placed, n);
+    uint32_t *next = ARENA_ARRAY(scratch, uint32_t, (size_t)a->plan->n_steps + 2); /* by `first` */
+    if (!sorted || !next)
+        return NULL;
+    for (size_t i = 0; i < n; i++)
+        next[found[i].first + 1]++;
+    for (uint32_t first = 1; first <= a->plan->n_steps; first++)
+        next[first] += next[first - 1];
+    for (size_t i = n; i-- > 0;)
+        sorted[next[found[i].first]++] = found[i];
+    return sorted;
 }
 
 static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
 {
     struct plan *plan = a->plan;
-    struct plan_placed *placed = a->placed.data;
-    uint32_t n = (uint32_t)a->placed.count,
-             *entry = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
-    TRY_ALLOC(entry);
-    if (n == 0)
-        return NULL;
-    qsort(placed, n, sizeof *placed, by_first);
-    for (uint32_t i = 0; i < n; i++) {
+    struct plan_placed *placed = sort_placed(a, scratch);
+    uint32_t *entry = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
+    if (!placed || !entry)
+        return status_out_of_memory();
+    plan->placed = placed;
+    plan->n_placed = (uint32_t)a->placed.count;
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
         if (placed[i].output == SLOT_NONE)
             continue;
         uint32_t updated = a->updates[placed[i].output];
         entry[placed[i].output] = i;
         placed[i].back = updated ? i - entry[updated - 1] : 0;
     }
-    plan->placed = arena_copy(&plan->arena, placed, n * sizeof *placed);
-    plan->n_placed = n;
-    return plan->placed ? NULL : status_out_of_memory();
+    return NULL;
 }
 
 static tssa_status *keep_leaving(struct plan *plan)
