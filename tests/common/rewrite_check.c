@@ -238,14 +238,19 @@ bool rewrite_check(const struct rewrite_check *check)
 
 int rewrite_count(const char *source, const char *passes, const char *word)
 {
-    return rewrite_count_batched(source, passes, (struct pass_batching){0}, word);
+    return rewrite_count_of(&(struct rewrite_check){.text = source, .passes = passes}, word);
 }
 
 int rewrite_count_batched(const char *source, const char *passes, struct pass_batching batching,
                           const char *word)
 {
-    const struct rewrite_check check = {.text = source, .passes = passes, .batching = batching};
-    struct ir_graph *graph = prepare(&check, true);
+    return rewrite_count_of(
+        &(struct rewrite_check){.text = source, .passes = passes, .batching = batching}, word);
+}
+
+int rewrite_count_of(const struct rewrite_check *check, const char *word)
+{
+    struct ir_graph *graph = prepare(check, true);
     struct text text;
     int count = 0;
     text_init(&text, &allocator_default);

@@ -31,5 +31,6 @@ bool rewrite_check(const struct rewrite_check *check);
 int rewrite_count(const char *text, const char *passes, const char *word);
 int rewrite_count_batched(const char *text, const char *passes, struct pass_batching batching,
                           const char *word);
+int rewrite_count_of(const struct rewrite_check *check, const char *word);
 
 #endif

@@ -277,11 +277,46 @@ struct ir_value *batch_start(struct batch *batch, const struct ir_op *origin, in
     return start;
 }
 
+/*
+ * In a session, where a loop in a loop is a few calls whose number counts: what the iterations were counted by before
+ * that was raised to 0, which for a Range is the same. NULL: it was not.
+ */
+static struct ir_value *raised_to_0(const struct batch *batch)
+{
+    const struct ir_op *op = batch->trips->op;
+    int64_t least;
+    if (!pass_is_for_session(batch->pass) || batch->first || !op || !ir_op_is(op, IR_OP_Max) ||
+        op->n_operands != 2 || !loop_known_int(ir_operand(op, 1), &least) || least != 0)
+        return NULL;
+    return ir_operand(op, 0);
+}
+
+/* Their number is the length of the Range then, so that nothing is raised at all. */
+static struct ir_value *number_range(struct batch *batch, struct ir_value *end)
+{
+    static const int64_t zero = 0, one = 1;
+    struct ir_value *operands[] = {batch_ints(batch, 0, 1, &zero), end,
+                                   batch_ints(batch, 0, 1, &one)};
+    struct ir_value *range = result_of(batch_make(batch, NULL, IR_OP_Range, 3, operands));
+    const struct ir_type *type = type_tensor(&batch->graph->types, TSSA_INT64, 1, &batch->n_trips);
+    if (!range || !type) {
+        batch_out_of_memory(batch);
+        return NULL;
+    }
+    range->type = type; /* the same size, under the symbol that other types use */
+    if (!batch->trips_1d)
+        batch->trips_1d = result_of(batch_make(batch, NULL, IR_OP_Shape, 1, &range));
+    return range;
+}
+
 struct ir_value *batch_range(struct batch *batch)
 {
     static const int64_t one = 1;
-    if (!batch->range) {
-        struct ir_value *end = batch->trips;
+    struct ir_value *end = batch->range ? NULL : raised_to_0(batch);
+    if (end) {
+        batch->range = number_range(batch, end);
+    } else if (!batch->range) {
+        end = batch->trips;
         if (batch->first)
             end = arithmetic(batch, NULL, IR_OP_Add, batch->first, end);
         struct ir_value *operands[] = {batch_start(batch, NULL, 1, 0), end,
