@@ -109,6 +109,9 @@ bool batch_put(struct batch *batch, struct ir_op *op);
 struct ir_value *batch_ints(struct batch *batch, int rank, size_t count, const int64_t *values);
 /* An i64[]; and an op on two values, of which one may be NULL where memory ran out. */
 struct ir_value *batch_number(struct batch *batch, int64_t value);
+struct ir_value *batch_arithmetic(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
+                                  struct ir_value *a, struct ir_value *b);
+/* The same for the sake of no op of the body. */
 struct ir_value *batch_binary(struct batch *batch, enum ir_op_id id, struct ir_value *a,
                               struct ir_value *b);
 struct ir_value *batch_unsqueeze(struct batch *batch, const struct ir_op *origin,
