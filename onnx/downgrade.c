@@ -22,22 +22,17 @@ struct downgrade {
 
 static struct ir_attr *find_attr(const struct export_draft *draft, const char *name)
 {
-    struct export *export = draft->export;
-    for (size_t i = 0; i < export->node_attrs.count; i++)
-        if (strcmp(export->node_attrs.data[i].name, name) == 0)
-            return &export->node_attrs.data[i];
-    return NULL;
+    return node_attrs_find(&draft->export->node_attrs, name);
 }
 
 static void drop_attr(const struct export_draft *draft, const char *name)
 {
-    struct export *export = draft->export;
-    struct ir_attr *attr = find_attr(draft, name);
-    if (!attr)
-        return;
-    size_t after = export->node_attrs.count - 1 - (size_t)(attr - export->node_attrs.data);
-    memmove(attr, attr + 1, after * sizeof *attr);
-    export->node_attrs.count--;
+    node_attrs_drop(&draft->export->node_attrs, name);
+}
+
+static int64_t int_attr(const struct export_draft *draft, const char *name, int64_t fallback)
+{
+    return node_attrs_int(&draft->export->node_attrs, name, fallback);
 }
 
 /* `name` is a literal: no names are interned for a graph that is only read. */
@@ -56,18 +51,6 @@ static tssa_status *set_string(const struct export_draft *draft, const char *nam
 {
     return add_attr(draft, name,
                     (struct ir_attr){.kind = IR_ATTR_STRING, .s = {literal, strlen(literal)}});
-}
-
-static bool string_is(const struct ir_attr *attr, const char *text)
-{
-    return attr && attr->kind == IR_ATTR_STRING && attr->s.size == strlen(text) &&
-           memcmp(attr->s.data, text, attr->s.size) == 0;
-}
-
-static int64_t int_attr(const struct export_draft *draft, const char *name, int64_t fallback)
-{
-    const struct ir_attr *attr = find_attr(draft, name);
-    return attr && attr->kind == IR_ATTR_INT ? attr->i : fallback;
 }
 
 /* ---- Operands of a draft -------------------------------------------------------------------------- */
@@ -97,11 +80,6 @@ static tssa_status *set_operand(const struct export_draft *draft, size_t index,
             return status_out_of_memory();
     export->operands.data[index] = value;
     return NULL;
-}
-
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
 }
 
 static tssa_status *refuse(const struct export_draft *draft, const char *why)
@@ -165,7 +143,7 @@ static tssa_status *downgrade_axis_attribute(struct export_draft *draft,
     if (operand(draft, row->number))
         TRY(downgrade_int_attribute(draft, row));
     int64_t axis = int_attr(draft, row->attr, -2);
-    int rank = rank_of(operand(draft, 0));
+    int rank = node_operand_rank(operand(draft, 0));
     if (axis < 0 && rank < 0)
         return refuse(draft, "counts axes from the front, and the rank is unknown");
     return add_attr(draft, row->attr,
@@ -268,7 +246,7 @@ static tssa_status *downgrade_drop_ints(struct export_draft *draft, const struct
 static tssa_status *downgrade_drop_string(struct export_draft *draft, const struct downgrade *row)
 {
     const struct ir_attr *attr = find_attr(draft, row->attr);
-    if (attr && !string_is(attr, row->text))
+    if (attr && !attr_is_string(attr, row->text))
         return unknown_attr(draft, row->attr);
     drop_attr(draft, row->attr);
     return NULL;
@@ -276,7 +254,7 @@ static tssa_status *downgrade_drop_string(struct export_draft *draft, const stru
 
 static tssa_status *downgrade_refuse_string(struct export_draft *draft, const struct downgrade *row)
 {
-    if (!string_is(find_attr(draft, row->attr), row->text))
+    if (!attr_is_string(find_attr(draft, row->attr), row->text))
         return NULL;
     return ERROR(TSSA_UNSUPPORTED, "%s-%d has no %s \"%s\"", draft->name, draft->version, row->attr,
                  row->text);
@@ -285,20 +263,15 @@ static tssa_status *downgrade_refuse_string(struct export_draft *draft, const st
 /* row->text is "new=old". */
 static tssa_status *downgrade_respell(struct export_draft *draft, const struct downgrade *row)
 {
-    const struct ir_attr *attr = find_attr(draft, row->attr);
-    const char *after = strchr(row->text, '=') + 1;
-    size_t size = (size_t)(after - row->text) - 1;
-    if (!attr || attr->kind != IR_ATTR_STRING || attr->s.size != size ||
-        memcmp(attr->s.data, row->text, size) != 0)
-        return NULL;
-    return set_string(draft, row->attr, after);
+    const char *then = attr_respelled(find_attr(draft, row->attr), row->text);
+    return then ? set_string(draft, row->attr, then) : NULL;
 }
 
 /* The default was this one, and is another one now. */
 static tssa_status *downgrade_roi_coordinates(struct export_draft *draft,
                                               const struct downgrade *row)
 {
-    if (!string_is(find_attr(draft, row->attr), row->text))
+    if (!attr_is_string(find_attr(draft, row->attr), row->text))
         return refuse(draft, "places samples differently");
     drop_attr(draft, row->attr);
     return NULL;
@@ -307,7 +280,7 @@ static tssa_status *downgrade_roi_coordinates(struct export_draft *draft,
 /* One scale for all: the axis says nothing. */
 static tssa_status *downgrade_scalar_axis(struct export_draft *draft, const struct downgrade *row)
 {
-    if (rank_of(operand(draft, 1)) != 0)
+    if (node_operand_rank(operand(draft, 1)) != 0)
         return refuse(draft, "has one scale for all elements");
     drop_attr(draft, row->attr);
     return NULL;
@@ -345,15 +318,6 @@ static const struct ir_value *empty_floats(const struct export_draft *draft)
 
 /* ---- Actions: Resize ------------------------------------------------------------------------------ */
 
-static bool shrinks(const struct tensor *scales)
-{
-    const float *data = scales && scales->dtype == TSSA_FLOAT ? scales->data : NULL;
-    for (size_t i = 0; data && i < tensor_count(scales); i++)
-        if (data[i] < 1)
-            return true;
-    return false;
-}
-
 /* To Resize-10 (X, scales), or Upsample before; see upgrade_resize_operands. */
 static tssa_status *downgrade_resize_factors(struct export_draft *draft,
                                              const struct downgrade *row)
@@ -362,15 +326,15 @@ static tssa_status *downgrade_resize_factors(struct export_draft *draft,
     const struct ir_value *scales = operand(draft, 2);
     const struct tensor *factors = ir_value_constant(scales);
     const struct ir_attr *mode = find_attr(draft, "mode");
-    bool linear = string_is(mode, "linear");
+    bool linear = attr_is_string(mode, "linear");
     if (!scales || operand(draft, 1) || operand(draft, 3) ||
-        (mode && !linear && !string_is(mode, "nearest")))
+        (mode && !linear && !attr_is_string(mode, "nearest")))
         return refuse(draft, "takes factors, to nearest or linear");
-    if (!string_is(find_attr(draft, "coordinate_transformation_mode"), "asymmetric") ||
-        (!linear &&
-         !string_is(find_attr(draft, "nearest_mode"), shrinks(factors) ? "ceil" : "floor")))
+    if (!attr_is_string(find_attr(draft, "coordinate_transformation_mode"), "asymmetric") ||
+        (!linear && !attr_is_string(find_attr(draft, "nearest_mode"),
+                                    scales_shrink(factors) ? "ceil" : "floor")))
         return refuse(draft, "places samples differently");
-    bool grows = factors ? !shrinks(factors) : export_model_opset(draft->export->graph) < 10;
+    bool grows = factors ? !scales_shrink(factors) : export_model_opset(draft->export->graph) < 10;
     if (draft->version < 10 && !grows)
         return refuse(draft, "takes factors of 1 and more");
     drop_attr(draft, "coordinate_transformation_mode");
@@ -440,7 +404,8 @@ static bool same_never(struct export_draft *draft)
 /* One mode was there in 11 alone. */
 static bool same_known_coordinates(struct export_draft *draft)
 {
-    return !string_is(find_attr(draft, "coordinate_transformation_mode"), "tf_half_pixel_for_nn");
+    return !attr_is_string(find_attr(draft, "coordinate_transformation_mode"),
+                           "tf_half_pixel_for_nn");
 }
 
 /* Since 22, no window starts in the padding at the end, as ceil_mode could have it before. */
@@ -455,7 +420,7 @@ static bool same_equal_shapes(struct export_draft *draft)
     const struct ir_op *op = draft->op;
     for (uint32_t i = 1; i < op->n_operands && draft->version < 8; i++)
         if (op->operands[i].value->type != op->operands[0].value->type ||
-            rank_of(op->operands[i].value) < 0)
+            node_operand_rank(op->operands[i].value) < 0)
             return false;
     return true;
 }
@@ -596,7 +561,7 @@ static tssa_status *check_schema(struct export_draft *draft)
 /* The rank that an op's axes are counted in; -1: unknown. */
 static int axes_rank(const struct export_draft *draft, size_t n_axes)
 {
-    int rank = rank_of(operand(draft, 0));
+    int rank = node_operand_rank(operand(draft, 0));
     if (rank >= 0 && draft->op->info->id == IR_OP_Unsqueeze)
         rank += (int)n_axes;
     if (rank >= 0 && draft->op->info->id == IR_OP_OneHot)

@@ -5,6 +5,7 @@
 
 #include "base/bitset.h"
 #include "onnx/exporter.h"
+#include "onnx/node_attrs.h"
 
 /* A tensor that goes to the file of external data. */
 struct external_tensor {
@@ -58,7 +59,7 @@ struct export
     bool needs_empty;       /* and no constant of the graph is one */
     /* Of the node being written, kept for their memory. */
     VEC(const struct ir_value *) operands;
-    VEC(struct ir_attr) node_attrs;
+    node_attrs node_attrs;
 };
 
 /* ---- hazard.c ------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "onnx/external.h"
 #include "onnx/importer.h"
+#include "onnx/node_attrs.h"
 #include "onnx/tensor_proto.h"
 #include "onnx/wire.h"
 
@@ -84,7 +85,7 @@ struct import {
     uint64_t dense_left;     /* bytes that sparse tensors may still grow to */
     /* Of the node being imported, kept for their memory. */
     VEC(struct ir_value *) operands;
-    VEC(struct ir_attr) node_attrs;
+    node_attrs node_attrs;
     /* What becomes of the graph's arrays of the same names. */
     VEC(struct ir_value_notes) value_notes;
     VEC(struct ir_annotation) annotations;

@@ -24,40 +24,32 @@ static struct ir_graph *graph_of(const struct draft *draft)
 
 static struct ir_attr *find_attr(const struct draft *draft, const char *name)
 {
-    struct import *import = draft->scope->import;
-    for (size_t i = 0; i < import->node_attrs.count; i++)
-        if (strcmp(import->node_attrs.data[i].name, name) == 0)
-            return &import->node_attrs.data[i];
-    return NULL;
+    return node_attrs_find(&draft->scope->import->node_attrs, name);
+}
+
+static void drop_attr(const struct draft *draft, const char *name)
+{
+    node_attrs_drop(&draft->scope->import->node_attrs, name);
+}
+
+static int64_t int_attr(const struct draft *draft, const char *name, int64_t fallback)
+{
+    return node_attrs_int(&draft->scope->import->node_attrs, name, fallback);
 }
 
 /* Takes the attribute out of the draft; NULL kind mismatch is an error. */
 static tssa_status *take_attr(struct draft *draft, const char *name, enum ir_attr_kind kind,
                               struct ir_attr *taken, bool *found)
 {
-    struct import *import = draft->scope->import;
-    struct ir_attr *attr = find_attr(draft, name);
+    const struct ir_attr *attr = find_attr(draft, name);
     *found = attr != NULL;
     if (!attr)
         return NULL;
     if (attr->kind != kind)
         return ERROR(TSSA_MALFORMED, "attribute \"%s\" has the wrong type", name);
     *taken = *attr;
-    size_t after = import->node_attrs.count - 1 - (size_t)(attr - import->node_attrs.data);
-    memmove(attr, attr + 1, after * sizeof *attr);
-    import->node_attrs.count--;
+    drop_attr(draft, name);
     return NULL;
-}
-
-static void drop_attr(struct draft *draft, const char *name)
-{
-    struct import *import = draft->scope->import;
-    struct ir_attr *attr = find_attr(draft, name);
-    if (!attr)
-        return;
-    size_t after = import->node_attrs.count - 1 - (size_t)(attr - import->node_attrs.data);
-    memmove(attr, attr + 1, after * sizeof *attr);
-    import->node_attrs.count--;
 }
 
 /* Adds an attribute that the draft does not have. */
@@ -79,17 +71,6 @@ static tssa_status *set_string(struct draft *draft, const char *name, const char
     return add_attr(draft, name, attr);
 }
 
-static bool string_is(const struct ir_attr *attr, const char *text)
-{
-    return attr && attr->kind == IR_ATTR_STRING && strcmp(attr->s.data, text) == 0;
-}
-
-static int64_t int_attr(const struct draft *draft, const char *name, int64_t fallback)
-{
-    const struct ir_attr *attr = find_attr(draft, name);
-    return attr && attr->kind == IR_ATTR_INT ? attr->i : fallback;
-}
-
 /* ---- Operands of a draft -------------------------------------------------------------------------- */
 
 static struct ir_value *operand(const struct draft *draft, size_t index)
@@ -106,12 +87,6 @@ static tssa_status *set_operand(struct draft *draft, size_t index, struct ir_val
             return status_out_of_memory();
     import->operands.data[index] = value;
     return NULL;
-}
-
-/* -1: unknown. */
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
 }
 
 static tssa_dtype dtype_of(const struct ir_value *value)
@@ -291,7 +266,7 @@ static tssa_status *upgrade_tile_repeats(struct draft *draft, const struct upgra
     (void)row;
     const struct tensor *tiles = ir_value_constant(operand(draft, 1));
     const struct tensor *axis = ir_value_constant(operand(draft, 2));
-    int rank = rank_of(operand(draft, 0));
+    int rank = node_operand_rank(operand(draft, 0));
     if (!tiles || !axis || rank < 0 || tensor_count(tiles) != 1 || tensor_count(axis) != 1 ||
         tiles->dtype == TSSA_STRING || axis->dtype == TSSA_STRING)
         return ERROR(TSSA_UNSUPPORTED, "Tile of opset 1 needs a known rank and constant numbers");
@@ -373,13 +348,8 @@ static tssa_status *upgrade_float_to_int(struct draft *draft, const struct upgra
 /* row->text is "old=new". */
 static tssa_status *upgrade_respell(struct draft *draft, const struct upgrade *row)
 {
-    const struct ir_attr *attr = find_attr(draft, row->attr);
-    const char *after = strchr(row->text, '=') + 1;
-    size_t size = (size_t)(after - row->text) - 1;
-    if (!attr || attr->kind != IR_ATTR_STRING || attr->s.size != size ||
-        memcmp(attr->s.data, row->text, size) != 0)
-        return NULL;
-    return set_string(draft, row->attr, after);
+    const char *now = attr_respelled(find_attr(draft, row->attr), row->text);
+    return now ? set_string(draft, row->attr, now) : NULL;
 }
 
 /* Before 14, statistics of the batch were meant where outputs beyond the first were asked for. Of the
@@ -425,7 +395,7 @@ static tssa_status *upgrade_align_operand(struct draft *draft, const struct upgr
     drop_attr(draft, row->attr);
     if (!aligned)
         return NULL;
-    int a = rank_of(operand(draft, 0)), b = rank_of(operand(draft, 1));
+    int a = node_operand_rank(operand(draft, 0)), b = node_operand_rank(operand(draft, 1));
     if (a < 0 || b < 0)
         return ERROR(TSSA_UNSUPPORTED,
                      "broadcasting along an axis needs inputs of known rank (opset below 7)");
@@ -443,9 +413,9 @@ static tssa_status *upgrade_channel_slope(struct draft *draft, const struct upgr
 {
     (void)row;
     struct ir_value *slope = operand(draft, 1);
-    if (rank_of(slope) != 1 || dim_is(slope->type->dims[0], 1))
+    if (node_operand_rank(slope) != 1 || dim_is(slope->type->dims[0], 1))
         return NULL;
-    int rank = rank_of(operand(draft, 0));
+    int rank = node_operand_rank(operand(draft, 0));
     if (rank < 0)
         return ERROR(TSSA_UNSUPPORTED,
                      "a slope per channel needs an input of known rank (opset below 7)");
@@ -458,7 +428,7 @@ static tssa_status *upgrade_channel_slope(struct draft *draft, const struct upgr
 static tssa_status *upgrade_upsample_scales(struct draft *draft, const struct upgrade *row)
 {
     (void)row;
-    struct ir_attr height, width;
+    struct ir_attr height = {.f = 0}, width = {.f = 0};
     bool has_height, has_width;
     TRY(take_attr(draft, "height_scale", IR_ATTR_FLOAT, &height, &has_height));
     TRY(take_attr(draft, "width_scale", IR_ATTR_FLOAT, &width, &has_width));
@@ -473,17 +443,6 @@ static tssa_status *upgrade_upsample_scales(struct draft *draft, const struct up
                     (struct ir_attr){.kind = IR_ATTR_FLOATS, .count = 4, .floats = scales});
 }
 
-static bool shrinks(const struct tensor *scales)
-{
-    if (!scales || scales->dtype != TSSA_FLOAT)
-        return false;
-    const float *data = scales->data;
-    for (size_t i = 0; i < tensor_count(scales); i++)
-        if (data[i] < 1)
-            return true;
-    return false;
-}
-
 /* Resize-10 and Upsample: X, scales. Their rounding was not specified; this is ONNX Runtime's. */
 static tssa_status *upgrade_resize_operands(struct draft *draft, const struct upgrade *row)
 {
@@ -492,8 +451,9 @@ static tssa_status *upgrade_resize_operands(struct draft *draft, const struct up
     TRY(set_operand(draft, 2, scales));
     TRY(set_operand(draft, 1, NULL));
     TRY(set_string(draft, "coordinate_transformation_mode", "asymmetric"));
-    TRY(set_string(draft, "nearest_mode", shrinks(ir_value_constant(scales)) ? "ceil" : "floor"));
-    if (string_is(find_attr(draft, "mode"), "bilinear"))
+    TRY(set_string(draft, "nearest_mode",
+                   scales_shrink(ir_value_constant(scales)) ? "ceil" : "floor"));
+    if (attr_is_string(find_attr(draft, "mode"), "bilinear"))
         TRY(set_string(draft, "mode", "linear"));
     draft->version = ir_op_bind(draft->info, IR_NEWEST_OPSET);
     return NULL;
