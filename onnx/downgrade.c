@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An op in the words of an opset: the actions of downgrade.def, and what its schema says of the outcome. */
+/* An op in the words of an older opset: the actions and meanings of downgrade.def. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/dtype.h"
 #include "onnx/export.h"
-#include "onnx/schema.h"
 
 /* Nothing is written for older operator sets: below 7, broadcasting was another one. */
 
@@ -19,11 +18,6 @@ struct downgrade {
 };
 
 /* ---- Attributes of a draft ------------------------------------------------------------------------ */
-
-static struct ir_attr *find_attr(const struct export_draft *draft, const char *name)
-{
-    return node_attrs_find(&draft->export->node_attrs, name);
-}
 
 static void drop_attr(const struct export_draft *draft, const char *name)
 {
@@ -55,12 +49,6 @@ static tssa_status *set_string(const struct export_draft *draft, const char *nam
 
 /* ---- Operands of a draft -------------------------------------------------------------------------- */
 
-static const struct ir_value *operand(const struct export_draft *draft, int index)
-{
-    const struct export *export = draft->export;
-    return (size_t)index < export->operands.count ? export->operands.data[index] : NULL;
-}
-
 /* Absent operands at the end are no operands. */
 static void drop_operand(const struct export_draft *draft, int index)
 {
@@ -82,16 +70,11 @@ static tssa_status *set_operand(const struct export_draft *draft, size_t index,
     return NULL;
 }
 
-static tssa_status *refuse(const struct export_draft *draft, const char *why)
-{
-    return ERROR(TSSA_UNSUPPORTED, "%s-%d %s", draft->name, draft->version, why);
-}
-
 /* The constant that an operand is; an error when it is none. */
 static tssa_status *constant_operand(const struct export_draft *draft, int index, const char *attr,
                                      const struct tensor **tensor)
 {
-    *tensor = ir_value_constant(operand(draft, index));
+    *tensor = ir_value_constant(export_draft_operand(draft, index));
     if (*tensor && (*tensor)->dtype != TSSA_STRING)
         return NULL;
     return ERROR(TSSA_UNSUPPORTED, "%s-%d takes %s as an attribute, and it is not constant",
@@ -104,12 +87,12 @@ static tssa_status *downgrade_ints_attribute(struct export_draft *draft,
                                              const struct downgrade *row)
 {
     const struct tensor *tensor;
-    if (!operand(draft, row->number))
+    if (!export_draft_operand(draft, row->number))
         return NULL;
     TRY(constant_operand(draft, row->number, row->attr, &tensor));
     size_t count = tensor_count(tensor);
     if (count == 0 && !row->text && strcmp(row->op, "Slice") != 0)
-        return refuse(draft, "cannot be told an empty list of axes or sizes");
+        return export_refuse(draft, "cannot be told an empty list of axes or sizes");
     drop_operand(draft, row->number);
     if (count == 0 && row->text)
         return NULL;
@@ -125,11 +108,11 @@ static tssa_status *downgrade_ints_attribute(struct export_draft *draft,
 static tssa_status *downgrade_int_attribute(struct export_draft *draft, const struct downgrade *row)
 {
     const struct tensor *tensor;
-    if (!operand(draft, row->number))
+    if (!export_draft_operand(draft, row->number))
         return NULL;
     TRY(constant_operand(draft, row->number, row->attr, &tensor));
     if (tensor_count(tensor) != 1)
-        return refuse(draft, "takes one number");
+        return export_refuse(draft, "takes one number");
     drop_operand(draft, row->number);
     return add_attr(
         draft, row->attr,
@@ -140,12 +123,12 @@ static tssa_status *downgrade_int_attribute(struct export_draft *draft, const st
 static tssa_status *downgrade_axis_attribute(struct export_draft *draft,
                                              const struct downgrade *row)
 {
-    if (operand(draft, row->number))
+    if (export_draft_operand(draft, row->number))
         TRY(downgrade_int_attribute(draft, row));
     int64_t axis = int_attr(draft, row->attr, -2);
-    int rank = node_operand_rank(operand(draft, 0));
+    int rank = node_operand_rank(export_draft_operand(draft, 0));
     if (axis < 0 && rank < 0)
-        return refuse(draft, "counts axes from the front, and the rank is unknown");
+        return export_refuse(draft, "counts axes from the front, and the rank is unknown");
     return add_attr(draft, row->attr,
                     (struct ir_attr){.kind = IR_ATTR_INT, .i = axis + (axis < 0 ? rank : 0)});
 }
@@ -156,10 +139,10 @@ static tssa_status *downgrade_float_attribute(struct export_draft *draft,
 {
     const struct tensor *tensor;
     double value;
-    if (operand(draft, row->number)) {
+    if (export_draft_operand(draft, row->number)) {
         TRY(constant_operand(draft, row->number, row->attr, &tensor));
         if (tensor_count(tensor) != 1)
-            return refuse(draft, "takes one number");
+            return export_refuse(draft, "takes one number");
         value = dtype_load_double(tensor->dtype, tensor->data);
     } else if (row->text) {
         value = strtod(row->text, NULL);
@@ -167,7 +150,7 @@ static tssa_status *downgrade_float_attribute(struct export_draft *draft,
         return NULL;
     }
     if (value == value && (double)(float)value != value)
-        return refuse(draft, "takes a number of type FLOAT");
+        return export_refuse(draft, "takes a number of type FLOAT");
     drop_operand(draft, row->number);
     return add_attr(draft, row->attr, (struct ir_attr){.kind = IR_ATTR_FLOAT, .f = (float)value});
 }
@@ -175,25 +158,25 @@ static tssa_status *downgrade_float_attribute(struct export_draft *draft,
 static tssa_status *downgrade_drop_steps(struct export_draft *draft, const struct downgrade *row)
 {
     const struct tensor *tensor;
-    if (!operand(draft, row->number))
+    if (!export_draft_operand(draft, row->number))
         return NULL;
     TRY(constant_operand(draft, row->number, "steps", &tensor));
     for (size_t i = 0; i < tensor_count(tensor); i++)
         if (dtype_load_int64(tensor->dtype,
                              (const char *)tensor->data + i * tssa_dtype_size(tensor->dtype)) != 1)
-            return refuse(draft, "has no steps");
+            return export_refuse(draft, "has no steps");
     drop_operand(draft, row->number);
     return NULL;
 }
 
 static tssa_status *downgrade_drop_false(struct export_draft *draft, const struct downgrade *row)
 {
-    const struct tensor *tensor = ir_value_constant(operand(draft, row->number));
-    if (!operand(draft, row->number))
+    const struct tensor *tensor = ir_value_constant(export_draft_operand(draft, row->number));
+    if (!export_draft_operand(draft, row->number))
         return NULL;
     if (!tensor || tensor->dtype != TSSA_BOOL || tensor_count(tensor) != 1 ||
         dtype_load_int64(TSSA_BOOL, tensor->data) != 0)
-        return refuse(draft, "is for inference alone");
+        return export_refuse(draft, "is for inference alone");
     drop_operand(draft, row->number);
     return NULL;
 }
@@ -201,7 +184,7 @@ static tssa_status *downgrade_drop_false(struct export_draft *draft, const struc
 /* Without sizes, parts were equal, and there were as many as outputs. */
 static tssa_status *downgrade_split_evenly(struct export_draft *draft, const struct downgrade *row)
 {
-    const struct ir_attr *attr = find_attr(draft, row->attr);
+    const struct ir_attr *attr = export_draft_attr(draft, row->attr);
     if (!attr)
         return NULL;
     const struct ir_type *type = draft->op->operands[0].value->type;
@@ -213,48 +196,43 @@ static tssa_status *downgrade_split_evenly(struct export_draft *draft, const str
                count > 0 && size % count == 0;
     }
     if (!even || count != (int64_t)draft->op->n_results)
-        return refuse(draft, "makes equal parts, and these may differ");
+        return export_refuse(draft, "makes equal parts, and these may differ");
     drop_attr(draft, row->attr);
     return NULL;
 }
 
 /* ---- Actions: attributes -------------------------------------------------------------------------- */
 
-static tssa_status *unknown_attr(const struct export_draft *draft, const char *attr)
-{
-    return ERROR(TSSA_UNSUPPORTED, "%s-%d has no \"%s\"", draft->name, draft->version, attr);
-}
-
 static tssa_status *downgrade_drop_int(struct export_draft *draft, const struct downgrade *row)
 {
     if (int_attr(draft, row->attr, row->number) != row->number)
-        return unknown_attr(draft, row->attr);
+        return export_unknown_attr(draft, row->attr);
     drop_attr(draft, row->attr);
     return NULL;
 }
 
 static tssa_status *downgrade_drop_ints(struct export_draft *draft, const struct downgrade *row)
 {
-    const struct ir_attr *attr = find_attr(draft, row->attr);
+    const struct ir_attr *attr = export_draft_attr(draft, row->attr);
     for (size_t i = 0; attr && attr->kind == IR_ATTR_INTS && i < attr->count; i++)
         if (attr->ints[i] != row->number)
-            return unknown_attr(draft, row->attr);
+            return export_unknown_attr(draft, row->attr);
     drop_attr(draft, row->attr);
     return NULL;
 }
 
 static tssa_status *downgrade_drop_string(struct export_draft *draft, const struct downgrade *row)
 {
-    const struct ir_attr *attr = find_attr(draft, row->attr);
+    const struct ir_attr *attr = export_draft_attr(draft, row->attr);
     if (attr && !attr_is_string(attr, row->text))
-        return unknown_attr(draft, row->attr);
+        return export_unknown_attr(draft, row->attr);
     drop_attr(draft, row->attr);
     return NULL;
 }
 
 static tssa_status *downgrade_refuse_string(struct export_draft *draft, const struct downgrade *row)
 {
-    if (!attr_is_string(find_attr(draft, row->attr), row->text))
+    if (!attr_is_string(export_draft_attr(draft, row->attr), row->text))
         return NULL;
     return ERROR(TSSA_UNSUPPORTED, "%s-%d has no %s \"%s\"", draft->name, draft->version, row->attr,
                  row->text);
@@ -263,7 +241,7 @@ static tssa_status *downgrade_refuse_string(struct export_draft *draft, const st
 /* row->text is "new=old". */
 static tssa_status *downgrade_respell(struct export_draft *draft, const struct downgrade *row)
 {
-    const char *then = attr_respelled(find_attr(draft, row->attr), row->text);
+    const char *then = attr_respelled(export_draft_attr(draft, row->attr), row->text);
     return then ? set_string(draft, row->attr, then) : NULL;
 }
 
@@ -271,8 +249,8 @@ static tssa_status *downgrade_respell(struct export_draft *draft, const struct d
 static tssa_status *downgrade_roi_coordinates(struct export_draft *draft,
                                               const struct downgrade *row)
 {
-    if (!attr_is_string(find_attr(draft, row->attr), row->text))
-        return refuse(draft, "places samples differently");
+    if (!attr_is_string(export_draft_attr(draft, row->attr), row->text))
+        return export_refuse(draft, "places samples differently");
     drop_attr(draft, row->attr);
     return NULL;
 }
@@ -280,8 +258,8 @@ static tssa_status *downgrade_roi_coordinates(struct export_draft *draft,
 /* One scale for all: the axis says nothing. */
 static tssa_status *downgrade_scalar_axis(struct export_draft *draft, const struct downgrade *row)
 {
-    if (node_operand_rank(operand(draft, 1)) != 0)
-        return refuse(draft, "has one scale for all elements");
+    if (node_operand_rank(export_draft_operand(draft, 1)) != 0)
+        return export_refuse(draft, "has one scale for all elements");
     drop_attr(draft, row->attr);
     return NULL;
 }
@@ -294,7 +272,7 @@ static tssa_status *downgrade_batch_training(struct export_draft *draft,
     bool training = int_attr(draft, row->attr, 0) != 0;
     bool written_so = draft->op->version != 0 && draft->op->version < 14;
     if (more != training || (training && !written_so))
-        return refuse(draft, "trains in another way");
+        return export_refuse(draft, "trains in another way");
     drop_attr(draft, row->attr);
     return NULL;
 }
@@ -323,20 +301,20 @@ static tssa_status *downgrade_resize_factors(struct export_draft *draft,
                                              const struct downgrade *row)
 {
     (void)row;
-    const struct ir_value *scales = operand(draft, 2);
+    const struct ir_value *scales = export_draft_operand(draft, 2);
     const struct tensor *factors = ir_value_constant(scales);
-    const struct ir_attr *mode = find_attr(draft, "mode");
+    const struct ir_attr *mode = export_draft_attr(draft, "mode");
     bool linear = attr_is_string(mode, "linear");
-    if (!scales || operand(draft, 1) || operand(draft, 3) ||
+    if (!scales || export_draft_operand(draft, 1) || export_draft_operand(draft, 3) ||
         (mode && !linear && !attr_is_string(mode, "nearest")))
-        return refuse(draft, "takes factors, to nearest or linear");
-    if (!attr_is_string(find_attr(draft, "coordinate_transformation_mode"), "asymmetric") ||
-        (!linear && !attr_is_string(find_attr(draft, "nearest_mode"),
+        return export_refuse(draft, "takes factors, to nearest or linear");
+    if (!attr_is_string(export_draft_attr(draft, "coordinate_transformation_mode"), "asymmetric") ||
+        (!linear && !attr_is_string(export_draft_attr(draft, "nearest_mode"),
                                     scales_shrink(factors) ? "ceil" : "floor")))
-        return refuse(draft, "places samples differently");
+        return export_refuse(draft, "places samples differently");
     bool grows = factors ? !scales_shrink(factors) : export_model_opset(draft->export->graph) < 10;
     if (draft->version < 10 && !grows)
-        return refuse(draft, "takes factors of 1 and more");
+        return export_refuse(draft, "takes factors of 1 and more");
     drop_attr(draft, "coordinate_transformation_mode");
     drop_attr(draft, "nearest_mode");
     drop_operand(draft, 2);
@@ -350,7 +328,7 @@ static tssa_status *downgrade_floats_attribute(struct export_draft *draft,
     const struct tensor *tensor;
     TRY(constant_operand(draft, row->number, row->attr, &tensor));
     if (tensor->dtype != TSSA_FLOAT)
-        return refuse(draft, "takes numbers of type FLOAT");
+        return export_refuse(draft, "takes numbers of type FLOAT");
     drop_operand(draft, row->number);
     return add_attr(draft, row->attr,
                     (struct ir_attr){.kind = IR_ATTR_FLOATS,
@@ -365,7 +343,7 @@ static tssa_status *downgrade_resize_empty(struct export_draft *draft, const str
     if (draft->version < 11)
         return NULL;
     for (size_t i = 1; i < 3; i++)
-        if (!operand(draft, (int)i))
+        if (!export_draft_operand(draft, (int)i))
             TRY(set_operand(draft, i, empty_floats(draft)));
     return NULL;
 }
@@ -376,7 +354,7 @@ static tssa_status *downgrade_resize_empty(struct export_draft *draft, const str
 static bool same_last_axis(struct export_draft *draft)
 {
     const struct ir_type *type = draft->op->operands[0].value->type;
-    struct ir_attr *attr = find_attr(draft, "axis");
+    struct ir_attr *attr = export_draft_attr(draft, "axis");
     bool newer = draft->op->version == 0 || draft->op->version >= 13;
     int64_t axis = attr && attr->kind == IR_ATTR_INT ? attr->i : newer ? -1 : 1, size;
     if (type->kind != TYPE_TENSOR || type->rank < 1)
@@ -404,7 +382,7 @@ static bool same_never(struct export_draft *draft)
 /* One mode was there in 11 alone. */
 static bool same_known_coordinates(struct export_draft *draft)
 {
-    return !attr_is_string(find_attr(draft, "coordinate_transformation_mode"),
+    return !attr_is_string(export_draft_attr(draft, "coordinate_transformation_mode"),
                            "tf_half_pixel_for_nn");
 }
 
@@ -444,20 +422,6 @@ static const struct downgrade downgrades[] = {
 #undef DOWNGRADE
 };
 
-/* Operators that had another name: the inverse of upgrade_replaced. NULL: not at this opset. */
-static const char *replaced_name(const struct ir_op_info *info, int64_t opset, int *version)
-{
-    if (info->id == IR_OP_Resize && opset < 10) {
-        *version = opset >= 9 ? 9 : 7;
-        return "Upsample";
-    }
-    if (info->id == IR_OP_ScatterElements && opset >= 9 && opset < 11) {
-        *version = 9;
-        return "Scatter";
-    }
-    return NULL;
-}
-
 static tssa_status *check_meaning(struct export_draft *draft)
 {
     const struct ir_op *op = draft->op;
@@ -472,191 +436,11 @@ static tssa_status *check_meaning(struct export_draft *draft)
     return NULL;
 }
 
-/* ---- Against the schema --------------------------------------------------------------------------- */
-
-/* 0: unknown. */
-static uint32_t type_bits(const struct ir_type *type)
+tssa_status *export_downgrade(struct export_draft *draft)
 {
-    switch (type->kind) {
-    case TYPE_TENSOR:
-        return type->dtype == TSSA_UNDEFINED ? 0 : DTYPE_BIT(type->dtype);
-    case TYPE_SEQUENCE:
-        return SCHEMA_SEQUENCE;
-    case TYPE_OPTIONAL:
-        return SCHEMA_OPTIONAL;
-    default:
-        return 0;
-    }
-}
-
-tssa_status *export_check_type(const struct export_draft *draft, const char *what, size_t index,
-                               const struct ir_value *value, uint32_t legal)
-{
-    uint32_t bits = type_bits(value->type);
-    if (!bits || !legal || (bits & legal))
-        return NULL;
-    return ERROR(TSSA_UNSUPPORTED, "%s-%d has no %s %zu of type %s", draft->name, draft->version,
-                 what, index,
-                 value->type->kind == TYPE_TENSOR ? tssa_dtype_name(value->type->dtype)
-                                                  : "sequence or optional");
-}
-
-static tssa_status *check_operands(const struct export_draft *draft, const struct schema *schema)
-{
-    size_t count = draft->export->operands.count;
-    if (schema->max_inputs != SCHEMA_VARIADIC && count > schema->max_inputs)
-        return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d inputs at most", draft->name, draft->version,
-                     schema->max_inputs);
-    /* Loop's trip count and condition may be absent, though values must follow. */
-    for (size_t i = 0; i < count || i < schema->min_inputs; i++) {
-        size_t row = i < schema->n_input_types ? i : schema->n_input_types - 1u;
-        uint32_t types = schema->input_types[row];
-        const struct ir_value *value = operand(draft, (int)i);
-        if (!value && i < schema->min_inputs && (i >= count || !(types & SCHEMA_ABSENT)))
-            return ERROR(TSSA_UNSUPPORTED, "%s-%d has no optional input %zu", draft->name,
-                         draft->version, i);
-        if (value)
-            TRY(export_check_type(draft, "input", i, value, types & ~SCHEMA_ABSENT));
-    }
-    return NULL;
-}
-
-static tssa_status *check_results(const struct export_draft *draft, const struct schema *schema)
-{
-    const struct ir_op *op = draft->op;
-    for (uint32_t i = 0; i < op->n_results; i++) {
-        uint32_t row = i < schema->n_output_types ? i : schema->n_output_types - 1u;
-        if (!op->results[i].wanted)
-            continue;
-        if (schema->max_outputs != SCHEMA_VARIADIC && i >= schema->max_outputs)
-            return ERROR(TSSA_UNSUPPORTED, "%s-%d has %d outputs at most", draft->name,
-                         draft->version, schema->max_outputs);
-        TRY(export_check_type(draft, "output", i, &op->results[i], schema->output_types[row]));
-    }
-    return NULL;
-}
-
-/* A node that is written in the version that it was read in is not judged. */
-static bool is_unchanged(const struct export_draft *draft)
-{
-    return draft->op->origin == IR_ORIGIN_NODE && draft->op->version == draft->version;
-}
-
-static tssa_status *check_schema(struct export_draft *draft)
-{
-    const struct export *export = draft->export;
-    const struct schema *schema = schema_find(draft->name, draft->version);
-    draft->min_outputs = schema ? schema->min_outputs : 0;
-    if (!schema || is_unchanged(draft))
-        return NULL;
-    for (size_t i = 0; i < export->node_attrs.count; i++)
-        if (!schema_has_attribute(schema, export->node_attrs.data[i].name))
-            return unknown_attr(draft, export->node_attrs.data[i].name);
-    TRY(check_operands(draft, schema));
-    return check_results(draft, schema);
-}
-
-/* ---- Axes ----------------------------------------------------------------------------------------- */
-
-/* The rank that an op's axes are counted in; -1: unknown. */
-static int axes_rank(const struct export_draft *draft, size_t n_axes)
-{
-    int rank = node_operand_rank(operand(draft, 0));
-    if (rank >= 0 && draft->op->info->id == IR_OP_Unsqueeze)
-        rank += (int)n_axes;
-    if (rank >= 0 && draft->op->info->id == IR_OP_OneHot)
-        rank++;
-    return rank;
-}
-
-static tssa_status *count_from_front(const struct export_draft *draft, int64_t *axes, size_t count)
-{
-    int rank = axes_rank(draft, count);
-    for (size_t i = 0; i < count; i++) {
-        if (axes[i] < 0 && rank < 0)
-            return refuse(draft, "counts axes from the front, and the rank is unknown");
-        axes[i] += axes[i] < 0 ? rank : 0;
-    }
-    return NULL;
-}
-
-/* Before opset 11 axes were not negative. */
-static tssa_status *positive_axes(const struct export_draft *draft)
-{
-    struct ir_attr *axis = find_attr(draft, "axis"), *axes = find_attr(draft, "axes");
-    if (is_unchanged(draft))
-        return NULL;
-    if (axis && axis->kind == IR_ATTR_INT)
-        TRY(count_from_front(draft, &axis->i, 1));
-    if (!axes || axes->kind != IR_ATTR_INTS)
-        return NULL;
-    int64_t *copy =
-        arena_copy(&draft->export->scratch, axes->ints, axes->count * sizeof *axes->ints);
-    TRY_ALLOC(copy);
-    axes->ints = copy;
-    return count_from_front(draft, copy, axes->count);
-}
-
-/* ---- Drafts --------------------------------------------------------------------------------------- */
-
-static tssa_status *fill_draft(struct export_draft *draft)
-{
-    struct export *export = draft->export;
-    const struct ir_op *op = draft->op;
-    export->operands.count = export->node_attrs.count = 0;
-    if (!vec_reserve(&export->operands, op->n_operands) ||
-        !vec_reserve(&export->node_attrs, op->n_attrs))
-        return status_out_of_memory();
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        export->operands.data[export->operands.count++] = op->operands[i].value;
-    for (uint32_t i = 0; i < op->n_attrs; i++)
-        export->node_attrs.data[export->node_attrs.count++] = op->attrs[i];
-    return NULL;
-}
-
-static tssa_status *draft_opaque(struct export_draft *draft, int64_t opset)
-{
-    const struct ir_opaque *opaque = draft->op->opaque;
-    draft->domain = opaque->domain;
-    draft->name = opaque->name;
-    draft->overload = opaque->overload;
-    int version = schema_bind(opaque->name, opset);
-    bool same =
-        opaque->opset == opset || (version && version == schema_bind(opaque->name, opaque->opset) &&
-                                   opaque->opset <= IR_NEWEST_OPSET);
-    if (!opaque->domain[0] && !same && !opaque->function)
-        return ERROR(TSSA_UNSUPPORTED, "what %s means is known at opset %lld alone", opaque->name,
-                     (long long)opaque->opset);
-    return NULL;
-}
-
-tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
-                          struct export_draft *draft)
-{
-    const struct ir_op_info *info = op->info;
-    *draft = (struct export_draft){
-        .export = export, .op = op, .domain = info->domain, .name = info->name};
-    TRY(fill_draft(draft));
-    if (op->opaque)
-        return draft_opaque(draft, opset);
-    if (strcmp(info->domain, "tssa") == 0)
-        return ERROR(TSSA_UNSUPPORTED, "%s is tssa's own and has no form in ONNX", info->name);
-    if (info->domain[0]) {
-        draft->version = op->version;
-        return NULL;
-    }
-    const char *replaced = replaced_name(info, opset, &draft->version);
-    if (replaced)
-        draft->name = replaced;
-    else
-        draft->version = ir_op_bind(info, opset);
-    if (draft->version == 0)
-        return ERROR(TSSA_UNSUPPORTED, "%s came with opset %d", info->name, info->versions[0]);
     for (size_t i = 0; i < sizeof downgrades / sizeof *downgrades; i++)
-        if (draft->version < downgrades[i].below && strcmp(downgrades[i].op, info->name) == 0)
+        if (draft->version < downgrades[i].below &&
+            strcmp(downgrades[i].op, draft->op->info->name) == 0)
             TRY(downgrades[i].apply(draft, &downgrades[i]));
-    TRY(check_meaning(draft));
-    if (opset < 11)
-        TRY(positive_axes(draft));
-    return check_schema(draft);
+    return check_meaning(draft);
 }

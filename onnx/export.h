@@ -139,7 +139,7 @@ tssa_status *export_check_functions(const struct export *export, int64_t opset);
 /* The definitions, as fields `field`. */
 void export_put_functions(struct export *export, uint32_t field);
 
-/* ---- downgrade.c ---------------------------------------------------------------------------------- */
+/* ---- export_draft.c ------------------------------------------------------------------------------- */
 
 /* An op on its way to a node; its operands and attributes are those of the export. */
 struct export_draft {
@@ -157,6 +157,17 @@ tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t
 /* Is the value, its input or output `index`, of one of the types in `legal`, bits of schema.h? */
 tssa_status *export_check_type(const struct export_draft *draft, const char *what, size_t index,
                                const struct ir_value *value, uint32_t legal);
+/* An attribute or operand that it has by now, or NULL. */
+struct ir_attr *export_draft_attr(const struct export_draft *draft, const char *name);
+const struct ir_value *export_draft_operand(const struct export_draft *draft, int index);
+/* That the operator of the draft's version does `why`, or lacks the attribute. */
+tssa_status *export_refuse(const struct export_draft *draft, const char *why);
+tssa_status *export_unknown_attr(const struct export_draft *draft, const char *attr);
+
+/* ---- downgrade.c ---------------------------------------------------------------------------------- */
+
+/* Applies the rows of downgrade.def that are about the draft's version. */
+tssa_status *export_downgrade(struct export_draft *draft);
 
 /* ---- export_opset.c ------------------------------------------------------------------------------- */
 
