@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the IR parser share: parser.c (graphs, blocks, ops), parse_token.c,
- * parse_type.c, parse_attr.c. */
+/* What the parts of the IR parser share: parser.c (the graph), parse_op.c (values, ops, blocks),
+ * parse_token.c, parse_type.c, parse_attr.c. */
 #ifndef TSSA_IR_PARSE_H
 #define TSSA_IR_PARSE_H
 
@@ -67,5 +67,14 @@ tssa_dtype parse_peek_dtype(const struct parser *parser);
 tssa_status *parse_tensor(struct parser *parser, struct tensor *tensor);
 /* name = value; the name is parsed already. */
 tssa_status *parse_attr_value(struct parser *parser, struct ir_attr *attr);
+
+tssa_status *parse_ref(struct parser *parser, struct value_ref *ref);
+/* The value that was defined by that name; NULL for `_`. */
+tssa_status *parse_resolve(const struct parser *parser, const struct value_ref *ref,
+                           struct ir_value **value);
+/* (%a: type, ...); with defaults (= tensor) pushed to parser->attrs for a graph. */
+tssa_status *parse_params(struct parser *parser, struct ir_block *block, bool defaults);
+/* { ops } */
+tssa_status *parse_body(struct parser *parser, struct ir_block *block);
 
 #endif
