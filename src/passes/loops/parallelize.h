@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop whose iterations do not need each other (parallelize.c): what it carries (parallelize_carried.c), and
- * the loop over blocks of its iterations that may be made of it (strip_mine.c).
+ * A loop whose iterations do not need each other (parallelize.c): what it carries (parallelize_carried.c), what
+ * it leaves (parallelize_results.c), and the loop over blocks of its iterations that may be made of it
+ * (strip_mine.c).
  */
 #ifndef TSSA_PASSES_LOOPS_PARALLELIZE_H
 #define TSSA_PASSES_LOOPS_PARALLELIZE_H
@@ -58,6 +59,11 @@ const struct reduction *reduction_of(const struct ir_op *op);
 /* Sets carried[k]; *ok is false, with a reason, when iterations depend on each other through it. */
 tssa_status *parallel_check_carried(struct parallel *s, const struct batch *facts, uint32_t k,
                                     bool *ok);
+
+/* What the iterations are given as carried value k: by the loop, or by the one over blocks of them. */
+struct ir_value *parallel_given(const struct parallel *s, uint32_t k);
+/* All results of the loop; false when one has no form. */
+bool parallel_results(struct parallel *s, struct batch *batch, struct ir_value **results);
 
 /* Computes all iterations before batch->before: *done, and what stands for the results of the loop; else
  * something has no form, as the batch tells. */
