@@ -71,7 +71,7 @@ INFER_RULE(shape)
     const struct dim *dims[TSSA_MAX_RANK], *length;
     int rank = infer_dims(op, 0, dims);
     if (rank < 0) {
-        length = infer_fresh(op);
+        length = infer_fresh_below(op, dim_const(&graph->dims, TSSA_MAX_RANK));
         return infer_set_tensor(op, 0, TSSA_INT64, 1, &length);
     }
     int start = shape_clamp(ir_attr_int(op, "start", 0), rank);

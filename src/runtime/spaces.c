@@ -30,10 +30,9 @@ static bool is_small(const struct ir_value *value)
     if (type->kind != TYPE_TENSOR || type->rank < 0 || type->dtype == TSSA_STRING)
         return false;
     for (int i = 0; i < type->rank; i++) {
-        int64_t dim;
-        if (!dim_is_const(type->dims[i], &dim) || dim > MOST_SMALL)
+        if (type->dims[i]->high > MOST_SMALL)
             return false;
-        count *= dim;
+        count *= type->dims[i]->high;
         if (count > MOST_SMALL)
             return false;
     }
@@ -220,6 +219,27 @@ static bool tells_shapes(const struct ir_value *value)
     return false;
 }
 
+/* Do the numbers of the operand tell how large the result is, or what of it is read? */
+static bool tells_size(const struct ir_op *op, uint32_t operand)
+{
+    const struct ir_value *value = ir_operand(op, operand);
+    if (!value || op->info->max_operands == IR_VARIADIC || (op->info->flags & IR_SHAPE))
+        return false;
+    if (ir_op_is(op, IR_OP_Range) || ir_op_is(op, IR_OP_ConstantOfShape))
+        return true;
+    switch (op->info->cls) {
+    case IR_CLASS_MOVEMENT:
+    case IR_CLASS_GENERATOR:
+    case IR_CLASS_SELECTION:
+    case IR_CLASS_REDUCTION:
+    case IR_CLASS_WINDOW:
+        return operand > 0 && value->type->kind == TYPE_TENSOR &&
+               dtype_is_integer(value->type->dtype);
+    default:
+        return false;
+    }
+}
+
 static bool mark_values(struct finder *f, const struct ir_block *block)
 {
     bool good = true;
@@ -228,6 +248,8 @@ static bool mark_values(struct finder *f, const struct ir_block *block)
     for (const struct ir_op *op = block->first; good && op; op = op->next) {
         for (uint32_t i = 0; good && i < op->n_results; i++)
             good = !tells_shapes(&op->results[i]) || mark(f, &op->results[i]);
+        for (uint32_t i = 0; good && i < op->n_operands; i++)
+            good = !tells_size(op, i) || mark(f, ir_operand(op, i));
         const bool loop = is_loop(op);
         if (loop || ir_op_is(op, IR_OP_If))
             good = good && mark(f, ir_operand(op, 0)) && (!loop || mark(f, ir_operand(op, 1))) &&

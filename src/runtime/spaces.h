@@ -2,10 +2,10 @@
 /*
  * In which space each value lies, and where each op runs, when a device has memory of its own.
  *
- * The host must know some values before work can be given to the device: conditions, trip counts, and the
- * integers that shapes are made of (ir_value.known). It computes such a value itself where everything that
- * goes into it is small and comes from shapes, constants and inputs; else the device computes it, and it is
- * copied. All other ops run on the device; what that lacks, and what is not a tensor of numbers (strings,
+ * The host must know some values before work can be given to the device: conditions, trip counts, the integers
+ * that shapes are made of (ir_value.known), and the numbers that tell an op how large its result is (the bounds of a
+ * Range, the counts of a Tile). It computes such a value itself where everything that goes into it is small and comes
+ * from shapes, constants and inputs; else the device computes it, and it is copied. All other ops run on the device; what that lacks, and what is not a tensor of numbers (strings,
  * sequences, what a Scan and a SequenceMap cut up), stays with the host.
  *
  * A value lies where it is made. Where it is used in the other space it has a mirror there, a second slot,
