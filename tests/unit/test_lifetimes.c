@@ -351,9 +351,71 @@ static void test_graphs(void **state)
         one_graph(graphs[i]);
 }
 
+/* ---- The number of an iteration --------------------------------------------------------------------- */
+
+/* A loop over carried integers: what it carries out, of which both runs of one_graph would be wrong alike where a body
+ * is lent a number that goes on into the next iteration, or out of the loop. */
+static void runs_to(const char *body, int64_t trips, const int64_t *expected, size_t count)
+{
+    struct graph_run g;
+    char *text =
+        xprintf("graph @g opset(\"\": 21) ir_version(10) (%%t: i64[]) -> (%%y, %%w) {\n"
+                "  %%n0 = Constant() {value = i64[] 7}: i64[]\n"
+                "  %%y, %%w = Loop@21(%%t, _, %%n0, %%n0) {\n"
+                "    body(%%i: i64[], %%d: bool[], %%p: i64[], %%q: i64[]) {\n%s    }\n  }\n"
+                "  return(%%y, %%w)\n}\n",
+                body);
+    const struct value value = {.kind = TSSA_KIND_TENSOR,
+                                .tensor = {.dtype = TSSA_INT64, .data = &trips}};
+    const struct value *input = &value;
+    open_graph(&g, text);
+    no_error(run_create(g.plan, &allocator_default, NULL, false, &g.run));
+    for (int run = 0; run < RUNS; run++) {
+        struct value results[2] = {{0}};
+        no_error(run_execute(g.run, &input, results));
+        for (size_t i = 0; i < count; i++) {
+            assert_int_equal(results[i].tensor.dtype, TSSA_INT64);
+            assert_int_equal(*(const int64_t *)results[i].tensor.data, expected[i]);
+            value_release(&results[i]);
+        }
+    }
+    close_graph(&g);
+    free(text);
+}
+
+/* q: the number of the iteration before; p: 10 p + q. */
+static void test_iteration_number(void **state)
+{
+    static const char *const bodies[] = {
+        "%k = Constant() {value = i64[] 10}: i64[]\n %a = Mul@14(%p, %k)\n %b = Add@14(%a, %q)\n"
+        "return(%d, %b, %i)\n",
+        /* by another name */
+        "%k = Constant() {value = i64[] 10}: i64[]\n %a = Mul@14(%p, %k)\n %b = Add@14(%a, %q)\n"
+        "%j = Identity@21(%i)\n return(%d, %b, %j)\n",
+        /* out of a branch */
+        "%k = Constant() {value = i64[] 10}: i64[]\n %a = Mul@14(%p, %k)\n %b = Add@14(%a, %q)\n"
+        "%j = If@21(%d) { else_branch() { return(%p) } then_branch() { return(%i) } }\n"
+        "return(%d, %b, %j)\n",
+        /* through a loop that carries it round and round */
+        "%k = Constant() {value = i64[] 10}: i64[]\n %a = Mul@14(%p, %k)\n %b = Add@14(%a, %q)\n"
+        "%two = Constant() {value = i64[] 2}: i64[]\n"
+        "%j = Loop@21(%two, _, %i) { body(%i2: i64[], %d2: bool[], %r: i64[]) { return(%d2, %r) } "
+        "}\n"
+        "return(%d, %b, %j)\n",
+    };
+    static const int64_t of_none[] = {7, 7}, of_one[] = {77, 0}, of_four[] = {77012, 3};
+    (void)state;
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        runs_to(bodies[i], 0, of_none, 2);
+        runs_to(bodies[i], 1, of_one, 2);
+        runs_to(bodies[i], 4, of_four, 2);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_graphs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_graphs),
+                                       cmocka_unit_test(test_iteration_number)};
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return committed_models_test(one_model) + failed;
 }
