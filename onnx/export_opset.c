@@ -97,6 +97,18 @@ static tssa_status *try_instead(struct attempt *attempt, const struct ir_op *op,
     return try_node(attempt, op);
 }
 
+/* Has the graph's result a name already, and not the output's? Its inputs have, and what is returned twice. */
+static bool has_other_name(const struct ir_graph *graph, const struct ir_op *results,
+                           uint32_t index)
+{
+    const struct ir_value *value = ir_operand(results, index);
+    const char *name = graph->output_names ? graph->output_names[index] : NULL;
+    bool other = !value->op && !(name && value->name && strcmp(value->name, name) == 0);
+    for (uint32_t i = 0; i < index && !other; i++)
+        other = ir_operand(results, i) == value;
+    return other;
+}
+
 /* What is written as a copy must be of a type that Identity has there: sequences it takes from opset 14 on. */
 static tssa_status *try_copy(const struct attempt *attempt, const struct ir_op *results,
                              uint32_t index)
@@ -105,8 +117,8 @@ static tssa_status *try_copy(const struct attempt *attempt, const struct ir_op *
     const struct export_draft copy = {.name = "Identity",
                                       .version = schema_bind("Identity", attempt->opset)};
     const struct schema *schema = schema_find(copy.name, copy.version);
-    bool copied =
-        results->parent->owner ? export_copies_result(attempt->export, results, index) : !value->op;
+    bool copied = results->parent->owner ? export_copies_result(attempt->export, results, index)
+                                         : has_other_name(attempt->export->graph, results, index);
     if (!schema || !copied)
         return NULL;
     return name_op(results, attempt->opset,

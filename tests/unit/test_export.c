@@ -102,6 +102,18 @@ static void output_names(void **state)
                  "return(%y, %z, %w, %x)\n}\n");
 }
 
+/* A copy of a sequence is an Identity, which takes none below opset 14. */
+static void outputs_of_sequences(void **state)
+{
+    (void)state;
+    becomes("graph @g opset(\"\": 13) ir_version(8) (%x: f32[2]) -> (%a as \"y\", %a as \"z\") {\n"
+            "%a = SequenceConstruct@11(%x)\nreturn(%a, %a)\n}\n",
+            "graph @g opset(\"\": 14) ir_version(8) (%x: f32[2]) -> (%y as \"y\", %z as \"z\") {\n"
+            "%y = SequenceConstruct@11(%x)\n%z = Identity@14(%y)\nreturn(%y, %z)\n}\n");
+    stays("graph @g opset(\"\": 13) ir_version(8) (%x: seq(f32[2])) -> (%x as \"x\") {\n"
+          "return(%x)\n}\n");
+}
+
 /* Outputs of a subgraph are its own, each once. */
 static void outputs_of_subgraphs(void **state)
 {
@@ -537,6 +549,7 @@ int main(void)
         cmocka_unit_test(missing_names),
         cmocka_unit_test(nodes),
         cmocka_unit_test(output_names),
+        cmocka_unit_test(outputs_of_sequences),
         cmocka_unit_test(outputs_of_subgraphs),
         cmocka_unit_test(opaque_ops),
         cmocka_unit_test(element_types),
