@@ -7,28 +7,32 @@
 /* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
 #define BUDGET 128
 
-/* Of ops that are no element-wise rows. */
-static const struct {
+/* Of ops that are neither element-wise nor movements, and of movements whose types say more than their rule. */
+static const struct row {
     element_read_fn *read;
     bool moves; /* the element is one of an operand, as it is */
-} readers[IR_OP_COUNT] = {
-    [IR_OP_Identity] = {element_read_same, true},
+} rows[IR_OP_COUNT] = {
     [IR_OP_Cast] = {element_read_cast, true},
     [IR_OP_Expand] = {element_read_same, true},
     [IR_OP_Range] = {element_read_range, false},
     [IR_OP_ConstantOfShape] = {element_read_constant_of_shape, false},
-    [IR_OP_Reshape] = {element_read_reshape, true},
-    [IR_OP_Flatten] = {element_read_reshape, true},
-    [IR_OP_Squeeze] = {element_read_reshape, true},
-    [IR_OP_Unsqueeze] = {element_read_reshape, true},
-    [IR_OP_Slice] = {element_read_slice, true},
-    [IR_OP_Transpose] = {element_read_transpose, true},
     [IR_OP_Concat] = {element_read_concat, true},
     [IR_OP_Split] = {element_read_split, true},
     [IR_OP_access] = {element_read_access, true},
     [IR_OP_Tile] = {element_read_tile, true},
-    [IR_OP_Gather] = {element_read_gather, false}, /* its indices are read as well */
 };
+
+static struct row row_of(const struct ir_value *value)
+{
+    const struct ir_op_info *info = value->op->info;
+    if (info->ew)
+        return (struct row){element_read_scalar, false};
+    if (rows[info->id].read)
+        return rows[info->id];
+    if ((info->flags & IR_ALIAS) && value->index == 0)
+        return (struct row){element_read_reshape, true};
+    return (struct row){info->rule ? element_read_movement : NULL, true};
+}
 
 static bool has_one_element(const struct ir_type *type)
 {
@@ -58,11 +62,10 @@ static bool ask_op(struct reader *reader, struct ir_value *value, const struct e
         return table->rank == value->type->rank && element_read_table(reader, table, at, out);
     if (!value->op)
         return false;
-    const enum ir_op_id id = value->op->info->id;
-    element_read_fn *read = value->op->info->ew ? element_read_scalar : readers[id].read;
-    if (!read || (reader->traces && !readers[id].moves))
+    struct row row = row_of(value);
+    if (!row.read || (reader->traces && !row.moves))
         return false;
-    return reader->budget-- > 0 && read(reader, value, at, out);
+    return reader->budget-- > 0 && row.read(reader, value, at, out);
 }
 
 /* A known number is enough; of what else is known, the op can say which scalar holds it. */

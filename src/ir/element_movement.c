@@ -1,25 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of what is moved: each is one of an operand, at another place. */
+/* Elements of what is moved: each is one of an operand, at another place. Here: where the types say which, and of
+ * several operands or results. What rules say is in element_rule.c. */
 #include <string.h>
 
 #include "ir/element_reader.h"
 #include "ir/infer.h"
 
-/* ---- Movement ops --------------------------------------------------------------------------------- */
-
-bool element_read_transpose(struct reader *reader, const struct ir_value *value,
-                            const struct element *at, struct element *out)
-{
-    struct element inner[TSSA_MAX_RANK];
-    size_t n;
-    const int64_t *perm = ir_attr_ints(value->op, "perm", &n);
-    int rank = value->type->rank;
-    for (int i = 0; i < rank; i++) {
-        int64_t axis = perm ? perm[i] : rank - 1 - i;
-        inner[axis < 0 ? axis + rank : axis] = at[i];
-    }
-    return element_read_value(reader, ir_operand(value->op, 0), inner, out);
-}
+/* ---- Pieces --------------------------------------------------------------------------------------- */
 
 /* The piece in which a constant place lies; pieces before it have constant sizes. */
 bool element_read_concat(struct reader *reader, const struct ir_value *value,
@@ -67,61 +54,6 @@ bool element_read_split(struct reader *reader, const struct ir_value *value,
            element_read_value(reader, ir_operand(op, 0), inner, out);
 }
 
-/* Where a slice that is not empty begins. */
-static bool slice_start(struct reader *reader, const struct ir_value *value, size_t i, int64_t step,
-                        const struct dim *dim, struct element *out)
-{
-    const struct ir_known *starts = infer_known(value->op, 1);
-    int64_t start, size;
-    if (!starts || !dim_is_const(starts->elements[i], &start)) {
-        const struct ir_type *type = ir_operand(value->op, 1)->type;
-        return step > 0 && type->rank == 1 && dim_is(type->dims[0], 1) &&
-               element_read_single(reader, value, 1, out) && element_is_index(reader, out);
-    }
-    if (dim_is_const(dim, &size)) {
-        start = start < -size ? 0 : start < 0 ? start + size : start;
-        return element_set(reader, step < 0 && start >= size ? size - 1 : start, out);
-    }
-    if (start >= 0 && step > 0)
-        return element_set(reader, start, out);
-    if (!(step < 0 && (start == -1 || start == INT64_MAX)))
-        return false;
-    struct element all = {.offset = dim}, one;
-    return element_set(reader, -1, &one) && element_add(reader, &all, &one, out);
-}
-
-bool element_read_slice(struct reader *reader, const struct ir_value *value,
-                        const struct element *at, struct element *out)
-{
-    const struct ir_op *op = value->op;
-    struct element inner[TSSA_MAX_RANK], start, rest;
-    int64_t axes[IR_KNOWN_MAX], steps[IR_KNOWN_MAX];
-    size_t n = 0, n_steps = 0;
-    int rank = value->type->rank;
-    const struct ir_type *starts = ir_operand(op, 1)->type;
-    int64_t count;
-    memcpy(inner, at, (size_t)rank * sizeof *at);
-    if (starts->kind != TYPE_TENSOR || starts->rank != 1 ||
-        !dim_is_const(starts->dims[0], &count) || count > rank)
-        return false;
-    if (ir_operand(op, 3) && (!infer_const_ints(op, 3, axes, &n) || n != (size_t)count))
-        return false;
-    if (ir_operand(op, 4) &&
-        (!infer_const_ints(op, 4, steps, &n_steps) || n_steps != (size_t)count))
-        return false;
-    for (int64_t i = 0; i < count; i++) {
-        int64_t axis = n ? axes[i] : i, step = n_steps ? steps[i] : 1;
-        axis += axis < 0 ? rank : 0;
-        const struct dim *by = dim_const(&reader->graph->dims, step);
-        if (axis < 0 || axis >= rank || !element_made(reader, by) ||
-            !slice_start(reader, value, (size_t)i, step, infer_dim(op, 0, (int)axis), &start) ||
-            !element_scale(reader, &at[axis], by, &rest) ||
-            !element_add(reader, &start, &rest, &inner[axis]))
-            return false;
-    }
-    return element_read_value(reader, ir_operand(op, 0), inner, out);
-}
-
 bool element_read_tile(struct reader *reader, const struct ir_value *value,
                        const struct element *at, struct element *out)
 {
@@ -141,32 +73,6 @@ bool element_read_tile(struct reader *reader, const struct ir_value *value,
         }
     }
     return element_read_value(reader, ir_operand(value->op, 0), inner, out);
-}
-
-bool element_read_gather(struct reader *reader, const struct ir_value *value,
-                         const struct element *at, struct element *out)
-{
-    const struct ir_op *op = value->op;
-    struct element inner[TSSA_MAX_RANK], index;
-    int data = infer_rank(op, 0), indices = infer_rank(op, 1);
-    int64_t axis = ir_attr_int(op, "axis", 0), number, size;
-    if (data < 1 || indices < 0)
-        return false;
-    axis += axis < 0 ? data : 0;
-    if (axis < 0 || axis >= data ||
-        !element_read_value(reader, ir_operand(op, 1), at + axis, &index))
-        return false;
-    if (element_is_number(&index, &number) && number < 0) {
-        if (!dim_is_const(infer_dim(op, 0, (int)axis), &size) ||
-            !element_set(reader, number + size, &index))
-            return false;
-    }
-    if (!element_is_index(reader, &index))
-        return false;
-    memcpy(inner, at, (size_t)axis * sizeof *at);
-    inner[axis] = index;
-    memcpy(inner + axis + 1, at + axis + indices, (size_t)(data - axis - 1) * sizeof *at);
-    return element_read_value(reader, ir_operand(op, 0), inner, out);
 }
 
 /* ---- Reshape and the like ------------------------------------------------------------------------- */
@@ -222,6 +128,8 @@ bool element_read_reshape(struct reader *reader, const struct ir_value *value,
     const struct ir_type *from = operand->type, *to = value->type;
     struct element inner[TSSA_MAX_RANK];
     int in[TSSA_MAX_RANK], axes[TSSA_MAX_RANK];
+    if (from == to)
+        return element_read_value(reader, operand, at, out);
     if (from->kind != TYPE_TENSOR || from->rank < 0)
         return false;
     int n_in = long_axes(from, in), n = long_axes(to, axes), next = 0;

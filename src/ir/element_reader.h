@@ -43,9 +43,10 @@ bool element_read_operand(struct reader *reader, const struct ir_value *value, u
 
 /* By operator: of the value, which is its first result. */
 element_read_fn element_read_scalar, element_read_same, element_read_cast, element_read_range,
-    element_read_constant_of_shape, element_read_transpose, element_read_concat, element_read_split,
-    element_read_slice, element_read_tile, element_read_gather, element_read_reshape,
-    element_read_access;
+    element_read_constant_of_shape, element_read_concat, element_read_split, element_read_tile,
+    element_read_reshape, element_read_access;
+/* Of an op that only rearranges its first operand, by the `rule` column of the op table. */
+element_read_fn element_read_movement;
 
 /* ---- Expressions ---------------------------------------------------------------------------------- */
 

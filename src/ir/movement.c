@@ -177,9 +177,14 @@ static bool slice_axis(const struct ir_op *op, const struct slice *slice, size_t
 {
     int64_t start = 0, end = 0, size = 0;
     struct ir_value *start_value, *end_value;
-    if (slice->steps[i] == 0 || !slice_bound(op, 1, i, &start, &start_value) ||
-        !slice_bound(op, 2, i, &end, &end_value))
+    if (slice->steps[i] == 0 || !slice_bound(op, 1, i, &start, &start_value))
         return false;
+    if (!slice_bound(op, 2, i, &end, &end_value)) {
+        if (!draft->origins)
+            return false;
+        end_value = NULL;
+        end = slice->steps[i] > 0 ? INT64_MAX : INT64_MIN;
+    }
     const struct dim *dim = base_type(op)->dims[slice->axes[i]];
     bool sized = !start_value && !end_value && dim_is_const(dim, &size);
     if (sized)

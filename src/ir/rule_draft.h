@@ -16,6 +16,8 @@
 struct rule_draft {
     uint32_t n_steps, n_params, n_operands;
     bool full; /* something did not fit: no rule */
+    /* Only where elements come from is asked: where a slice ends may stay unsaid. */
+    bool origins;
     struct rule_step steps[RULE_MAX_STEPS];
     struct rule_param params[4 * RULE_MAX_STEPS];
     struct ir_value *operands[RULE_MAX_STEPS];
