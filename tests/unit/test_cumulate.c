@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CumSum and CumProd against running totals, bit for bit. */
+/* CumSum and CumProd against running totals, bit for bit, for any number of threads. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,36 +8,33 @@
 
 #include <cmocka.h>
 
-#include "common/op_run.h"
-
-enum { MOST = 3 * 40 * 150 };
+#include "common/op_numbers.h"
 
 struct line {
     int64_t first, step, n; /* elements */
     bool exclusive, reverse, product;
 };
 
-/* Totals are doubles, rounded when they are stored. */
-static void naive_line(const struct line *line, const float *x, float *y)
+static void expect_line(const struct line *line, const struct tensor *x, const struct tensor *y)
 {
     double total = line->product ? 1 : 0;
     for (int64_t k = 0; k < line->n; k++) {
         int64_t at = line->first + (line->reverse ? line->n - 1 - k : k) * line->step;
-        double before = total;
-        total = line->product ? total * (double)x[at] : total + (double)x[at];
-        y[at] = (float)(line->exclusive ? before : total);
+        double before = total, v = op_number(x, at);
+        total = op_rounded(x->dtype, line->product ? total * v : total + v);
+        op_expect_number(y, at, line->exclusive ? before : total);
     }
 }
 
 static void test_floats(void **state)
 {
-    (void)state;
-    static float x[MOST], expected[MOST];
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16};
     struct random random = {1};
-    for (int round = 0; round < 400; round++) {
-        int64_t dims[3] = {random_int(&random, 1, 3), random_int(&random, 1, 40),
+    (void)state;
+    for (int round = 0; round < 600; round++) {
+        int64_t dims[3] = {random_int(&random, 1, round % 9 ? 3 : 30), random_int(&random, 1, 40),
                            random_int(&random, 1, round % 4 ? 20 : 150)};
-        int64_t axis = random_int(&random, 0, 2), inner = 1;
+        int64_t axis = random_int(&random, 0, 2), inner = 1, count = dims[0] * dims[1] * dims[2];
         for (int64_t i = axis + 1; i < 3; i++)
             inner *= dims[i];
         struct line line = {.step = inner,
@@ -45,30 +42,54 @@ static void test_floats(void **state)
                             .exclusive = round % 2,
                             .reverse = round / 2 % 2,
                             .product = round / 4 % 2};
-        int64_t count = dims[0] * dims[1] * dims[2];
-        random_floats(x, (size_t)count, (uint32_t)round);
-        x[random_int(&random, 0, count - 1)] = round % 3 ? -0.0f : INFINITY;
-        for (int64_t i = 0; i < count / line.n; i++) {
-            line.first = i / inner * inner * line.n + i % inner;
-            naive_line(&line, x, expected);
-        }
+        tssa_dtype dtype = dtypes[random_int(&random, 0, 3)];
+        struct team team;
         struct op_run t;
         op_begin(&t, line.product ? IR_OP_CumProd : IR_OP_CumSum, 0);
         op_int(&t, "exclusive", line.exclusive);
         op_int(&t, "reverse", line.reverse);
-        op_add(&t, TSSA_FLOAT, 3, dims, x);
+        const struct tensor *x = op_add_numbers(&t, &random, dtype, 3, dims);
+        if (round % 3 == 0)
+            dtype_store_double(dtype, (char *)x->data + count / 2 * dtype_info(dtype)->size,
+                               INFINITY);
         op_add(&t, TSSA_INT64, 0, NULL, &axis);
+        op_threads(&t, &team, (int)random_int(&random, 1, 3));
         op_go(&t);
-        const float *y = t.outputs[0].tensor.data;
-        for (int64_t i = 0; i < count; i++)
-            if (!(isnan(y[i]) && isnan(expected[i])))
-                assert_memory_equal(&y[i], &expected[i], sizeof *y);
+        for (int64_t i = 0; i < count / line.n; i++) {
+            line.first = i / inner * inner * line.n + i % inner;
+            expect_line(&line, x, &t.outputs[0].tensor);
+        }
         op_close(&t);
     }
 }
 
+/* Lines that are worth threads. */
+static void test_threads(void **state)
+{
+    const int64_t dims[2] = {300, 300};
+    (void)state;
+    for (int64_t axis = 0; axis < 2; axis++)
+        for (int threads = 1; threads <= 2; threads++) {
+            struct random random = {7};
+            struct line line = {.step = axis ? 1 : 300, .n = 300};
+            struct team team;
+            struct op_run t;
+            op_begin(&t, IR_OP_CumSum, 0);
+            const struct tensor *x = op_add_numbers(&t, &random, TSSA_FLOAT, 2, dims);
+            op_add(&t, TSSA_INT64, 0, NULL, &axis);
+            op_threads(&t, &team, threads);
+            op_go(&t);
+            for (int64_t i = 0; i < 300; i++) {
+                line.first = axis ? i * 300 : i;
+                expect_line(&line, x, &t.outputs[0].tensor);
+            }
+            op_close(&t);
+        }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_floats)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_floats),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

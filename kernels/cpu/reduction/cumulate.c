@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis. Floats
- * accumulate in double and are rounded once each; integers wrap.
+ * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis, one element after the other
+ * from 0 or 1 on. DOUBLE accumulates in double, narrower floats in float32; integers wrap.
  */
+#include <inttypes.h>
+
 #include "base/clones.h"
-#include "device/kernel.h"
-#include "kernels/cpu/lib/axes.h"
+#include "kernels/cpu/lib/lines.h"
 
 struct cumulate_attrs {
     bool exclusive, reverse;
@@ -22,6 +23,8 @@ static tssa_status *cumulate_prepare(const struct ir_op *op, const struct kernel
     return NULL;
 }
 
+/* ---- Integers --------------------------------------------------------------------------------------- */
+
 struct row {
     const char *in;
     char *out;
@@ -30,17 +33,6 @@ struct row {
     tssa_dtype dtype;
     bool exclusive, product;
 };
-
-static void cumulate_floats(const struct row *row)
-{
-    double total = row->product ? 1 : 0;
-    for (int64_t i = 0; i < row->n; i++) {
-        double x = dtype_load_double(row->dtype, row->in + i * row->stride);
-        double next = row->product ? total * x : total + x;
-        dtype_store_double(row->dtype, row->out + i * row->stride, row->exclusive ? total : next);
-        total = next;
-    }
-}
 
 static void cumulate_integers(const struct row *row)
 {
@@ -54,108 +46,182 @@ static void cumulate_integers(const struct row *row)
     }
 }
 
-/* ---- float32: neighbouring lines together ----------------------------------------------------------- */
-
-#define LINES 64
-
-struct float_lines {
-    const float *in;
-    float *out;
-    int64_t n, stride; /* in elements; negative in reverse */
-    int64_t lines;     /* at most LINES, one element apart */
-    bool exclusive, product;
-};
-
-VECTOR_PROCEDURE(cumulate_float_lines, (const struct float_lines *given), (given))
+static void cumulate_rows(const struct tensor *in, const struct tensor *out,
+                          const struct lines *lines, const struct cumulate_attrs *attrs,
+                          bool product)
 {
-    const struct float_lines l = *given;
-    double totals[LINES];
-    for (int64_t k = 0; k < LINES; k++)
-        totals[k] = l.product ? 1 : 0;
-    for (int64_t i = 0; i < l.n; i++) {
-        const float *restrict x = l.in + i * l.stride;
-        float *restrict y = l.out + i * l.stride;
-        for (int64_t k = 0; k < l.lines; k++) {
-            double total = totals[k], v = (double)x[k];
-            double next = l.product ? total * v : total + v;
-            y[k] = (float)(l.exclusive ? total : next);
-            totals[k] = next;
-        }
-    }
-}
-
-/* A line whose elements are neighbours. */
-static void cumulate_float_line(const struct float_lines *l)
-{
-    const float *x = l->in;
-    float *y = l->out;
-    const int64_t n = l->n, stride = l->stride;
-    double total = l->product ? 1 : 0;
-    for (int64_t i = 0; i < n; i++) {
-        double v = (double)x[i * stride], next = l->product ? total * v : total + v;
-        y[i * stride] = (float)(l->exclusive ? total : next);
-        total = next;
-    }
-}
-
-static void cumulate_floats_of(const struct tensor *in, const struct tensor *out,
-                               const struct axis_split *split, const struct cumulate_attrs *attrs,
-                               bool product)
-{
-    for (int64_t o = 0; o < split->outer; o++)
-        for (int64_t i = 0; i < split->inner; i += LINES) {
-            int64_t first = o * split->size * split->inner + i +
-                            (attrs->reverse ? (split->size - 1) * split->inner : 0);
-            int64_t rest = split->inner - i;
-            const struct float_lines lines = {(const float *)in->data + first,
-                                              (float *)out->data + first,
-                                              split->size,
-                                              attrs->reverse ? -split->inner : split->inner,
-                                              rest < LINES ? rest : LINES,
-                                              attrs->exclusive,
-                                              product};
-            (split->inner == 1 ? cumulate_float_line : cumulate_float_lines)(&lines);
-        }
-}
-
-static tssa_status *cumulate_run(struct kernel_args *args, bool product)
-{
-    const struct cumulate_attrs *attrs = args->state;
-    const struct tensor *in;
-    struct tensor *out;
-    int64_t wanted;
-    int axis;
-    TRY(kernel_tensor(args, 0, &in));
-    if (!dtype_in(args->op->info->types, in->dtype))
-        return ERROR(TSSA_RUNTIME, "elements of type %s cannot be accumulated",
-                     tssa_dtype_name(in->dtype));
-    TRY(kernel_scalar_int(args, 1, &wanted));
-    TRY(kernel_axis(wanted, in->rank, &axis));
-    TRY(kernel_output(args, 0, in->dtype, in->rank, in->dims, &out));
-    struct axis_split split = axis_split(in, axis);
-    if (!out || tensor_count(in) == 0)
-        return NULL;
-    if (in->dtype == TSSA_FLOAT) {
-        cumulate_floats_of(in, out, &split, attrs, product);
-        return NULL;
-    }
-    ptrdiff_t width = (ptrdiff_t)tssa_dtype_size(in->dtype), stride = split.inner * width;
-    for (int64_t o = 0; o < split.outer; o++)
-        for (int64_t i = 0; i < split.inner; i++) {
-            int64_t first = o * split.size * split.inner + i +
-                            (attrs->reverse ? (split.size - 1) * split.inner : 0);
-            struct row row = {.in = (const char *)in->data + first * width,
-                              .out = (char *)out->data + first * width,
-                              .n = split.size,
+    ptrdiff_t stride = lines->inner * (ptrdiff_t)tssa_dtype_size(in->dtype);
+    for (int64_t o = 0; o < lines->outer; o++)
+        for (int64_t i = 0; i < lines->inner; i++) {
+            int64_t last = attrs->reverse ? lines->n - 1 : 0;
+            int64_t first = (o * lines->n + last) * lines->inner + i;
+            struct row row = {.in = element_at(in, first),
+                              .out = element_at(out, first),
+                              .n = lines->n,
                               .stride = attrs->reverse ? -stride : stride,
                               .dtype = in->dtype,
                               .exclusive = attrs->exclusive,
                               .product = product};
-            if (dtype_is_float(in->dtype))
-                cumulate_floats(&row);
-            else
-                cumulate_integers(&row);
+            cumulate_integers(&row);
         }
+}
+
+/* ---- Floats: several lines together ----------------------------------------------------------------- */
+
+#define NEIGHBOURS 64 /* lines that lie one element apart, at most */
+#define APART 8       /* lines that lie one after the other */
+
+#define INLINE static inline __attribute__((always_inline))
+
+struct block {
+    const void *in;
+    void *out;
+    int64_t n, stride;    /* of a line; in elements, negative in reverse */
+    int64_t lines, pitch; /* pitch: from one to the next, 1 or the length of a line */
+    bool exclusive, product;
+};
+
+/* `lines` and the flags are constants to the compiler. */
+#define CUMULATE(T, neighbours, apart)                                                             \
+    INLINE void apart##_lines(const struct block *b, const T *x, T *y, int64_t lines,              \
+                              bool product, bool exclusive)                                        \
+    {                                                                                              \
+        T totals[APART];                                                                           \
+        for (int64_t k = 0; k < lines; k++)                                                        \
+            totals[k] = product ? 1 : 0;                                                           \
+        for (int64_t i = 0; i < b->n; i++, x += b->stride, y += b->stride)                         \
+            for (int64_t k = 0; k < lines; k++) {                                                  \
+                T v = x[k * b->pitch], next = product ? totals[k] * v : totals[k] + v;             \
+                y[k * b->pitch] = exclusive ? totals[k] : next;                                    \
+                totals[k] = next;                                                                  \
+            }                                                                                      \
+    }                                                                                              \
+    INLINE void apart##_of(const struct block *b, const T *x, T *y, int64_t lines)                 \
+    {                                                                                              \
+        if (b->product && b->exclusive)                                                            \
+            apart##_lines(b, x, y, lines, true, true);                                             \
+        else if (b->product)                                                                       \
+            apart##_lines(b, x, y, lines, true, false);                                            \
+        else if (b->exclusive)                                                                     \
+            apart##_lines(b, x, y, lines, false, true);                                            \
+        else                                                                                       \
+            apart##_lines(b, x, y, lines, false, false);                                           \
+    }                                                                                              \
+    static void apart(const struct block *b)                                                       \
+    {                                                                                              \
+        if (b->lines == APART)                                                                     \
+            apart##_of(b, b->in, b->out, APART);                                                   \
+        else                                                                                       \
+            for (int64_t k = 0; k < b->lines; k++)                                                 \
+                apart##_of(b, (const T *)b->in + k * b->pitch, (T *)b->out + k * b->pitch, 1);     \
+    }                                                                                              \
+    VECTOR_PROCEDURE(neighbours, (const struct block *given), (given))                             \
+    {                                                                                              \
+        const struct block b = *given;                                                             \
+        T totals[NEIGHBOURS];                                                                      \
+        for (int64_t k = 0; k < b.lines; k++)                                                      \
+            totals[k] = b.product ? 1 : 0;                                                         \
+        for (int64_t i = 0; i < b.n; i++) {                                                        \
+            const T *restrict x = (const T *)b.in + i * b.stride;                                  \
+            T *restrict y = (T *)b.out + i * b.stride;                                             \
+            for (int64_t k = 0; k < b.lines; k++) {                                                \
+                T total = totals[k], next = b.product ? total * x[k] : total + x[k];               \
+                y[k] = b.exclusive ? total : next;                                                 \
+                totals[k] = next;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+CUMULATE(float, float_neighbours, floats_apart)
+CUMULATE(double, double_neighbours, doubles_apart)
+
+struct work {
+    const struct tensor *in, *out;
+    const struct cumulate_attrs *attrs;
+    struct lines lines;
+    tssa_dtype dtype; /* that is computed in */
+    bool product;
+    int64_t most;   /* lines of a block */
+    int64_t blocks; /* of an outer index; of all lines, where they are apart */
+};
+
+/* Where the k-th element of a block's lines lies, and where it is in scratch memory: as many lines, closed up. */
+static void run_block(const struct work *w, char *scratch, int64_t first, int64_t lines)
+{
+    const bool converts = w->in->dtype != w->dtype, apart = w->lines.inner == 1;
+    const int64_t n = w->lines.n, width = (int64_t)tssa_dtype_size(w->dtype);
+    int64_t stride = w->lines.inner;
+    char *x = element_at(w->in, first), *y = element_at(w->out, first);
+    if (converts) {
+        stride = apart ? 1 : lines;
+        x = scratch;
+        y = scratch + n * lines * width;
+        for (int64_t i = 0; i < (apart ? 1 : n); i++)
+            load_elements(w->in, first + i * w->lines.inner, 1, apart ? n * lines : lines, w->dtype,
+                          x + i * lines * width);
+    }
+    const int64_t start = w->attrs->reverse ? (n - 1) * stride * width : 0;
+    const struct block block = {
+        x + start,     y + start,           n,         w->attrs->reverse ? -stride : stride, lines,
+        apart ? n : 1, w->attrs->exclusive, w->product};
+    if (w->dtype == TSSA_DOUBLE)
+        (apart ? doubles_apart : double_neighbours)(&block);
+    else
+        (apart ? floats_apart : float_neighbours)(&block);
+    for (int64_t i = 0; converts && i < (apart ? 1 : n); i++)
+        store_elements(w->out, first + i * w->lines.inner, 1, apart ? n * lines : lines, w->dtype,
+                       y + i * lines * width);
+}
+
+static void run_blocks(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    const bool apart = w->lines.inner == 1;
+    const int64_t lines = apart ? w->lines.outer : w->lines.inner;
+    for (int64_t i = begin; i < end; i++) {
+        int64_t line = i % w->blocks * w->most, rest = lines - line;
+        int64_t outer = i / w->blocks * w->lines.n * w->lines.inner;
+        run_block(w, scratch, outer + line * (apart ? w->lines.n : 1),
+                  rest < w->most ? rest : w->most);
+    }
+}
+
+static tssa_status *cumulate_floats(struct kernel_args *args, struct work *w)
+{
+    const bool apart = w->lines.inner == 1;
+    const int64_t lines = apart ? w->lines.outer : w->lines.inner;
+    int64_t cost;
+    size_t bytes = 0;
+    w->dtype = computed_in(w->in->dtype);
+    w->most = apart ? APART : NEIGHBOURS;
+    w->most = lines < w->most ? lines : w->most;
+    w->blocks = (lines + w->most - 1) / w->most;
+    if (!i64_mul(w->lines.n, w->most, &cost) ||
+        (w->in->dtype != w->dtype &&
+         !size_mul((size_t)cost, 2 * tssa_dtype_size(w->dtype), &bytes)))
+        return ERROR(TSSA_LIMIT, "lines of %" PRId64 " elements are too long", w->lines.n);
+    return parts_for(args, apart ? w->blocks : w->lines.outer * w->blocks, cost, bytes, run_blocks,
+                     w);
+}
+
+/* ---- The operators ---------------------------------------------------------------------------------- */
+
+static tssa_status *cumulate_run(struct kernel_args *args, bool product)
+{
+    struct work work = {.attrs = args->state, .product = product};
+    struct tensor *out;
+    int64_t wanted;
+    int axis;
+    TRY(typed_tensor(args, 0, &work.in));
+    TRY(kernel_scalar_int(args, 1, &wanted));
+    TRY(kernel_axis(wanted, work.in->rank, &axis));
+    TRY(kernel_output(args, 0, work.in->dtype, work.in->rank, work.in->dims, &out));
+    if (!out || tensor_count(work.in) == 0)
+        return NULL;
+    work.out = out;
+    work.lines = lines_along(work.in, axis);
+    if (dtype_is_float(work.in->dtype))
+        return cumulate_floats(args, &work);
+    cumulate_rows(work.in, out, &work.lines, work.attrs, product);
     return NULL;
 }
 
