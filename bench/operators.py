@@ -121,7 +121,14 @@ CASES = {
     "avgpool": Case(
         "AveragePool", [IMAGE], attributes={"kernel_shape": [3, 3], "pads": [1] * 4}
     ),
+    "avgpool11": Case(
+        "AveragePool", [IMAGE], attributes={"kernel_shape": [11, 11], "pads": [5] * 4}
+    ),
+    "lppool": Case("LpPool", [IMAGE], attributes={"kernel_shape": [3, 3], "strides": [2, 2]}),
     "gridsample": Case("GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)]),
+    "gridsample_cubic": Case(
+        "GridSample", [(1, 32, 40, 40), (1, 40, 40, 2)], attributes={"mode": "cubic"}
+    ),
     "resize_nearest": Case(
         "Resize",
         [(1, 64, 40, 40)],
@@ -133,6 +140,18 @@ CASES = {
         [(1, 32, 40, 40)],
         [np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32)],
         {"mode": "linear"},
+    ),
+    "resize_down": Case(
+        "Resize",
+        [(1, 32, 80, 80)],
+        [np.zeros(0, np.float32), np.array([1, 1, 0.6, 0.6], np.float32)],
+        {"mode": "linear", "antialias": 1},
+    ),
+    "resize_cubic": Case(
+        "Resize",
+        [(1, 32, 40, 40)],
+        [np.zeros(0, np.float32), np.array([1, 1, 2, 2], np.float32)],
+        {"mode": "cubic"},
     ),
     "roialign": Case(
         "RoiAlign",

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* GlobalAveragePool-22, GlobalMaxPool-22, GlobalLpPool-22 of ai.onnx: one number per batch and channel. */
 #include <inttypes.h>
-#include <math.h>
 
-#include "base/clones.h"
-#include "ir/scalar/f32_wide.h"
-#include "ir/scalar/f64_pow.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/window/pool.h"
+#include "kernels/cpu/window/pool_sums.h"
 
 struct global_pool {
     double p;
@@ -27,35 +23,20 @@ struct work {
     const struct tensor *in, *out;
     int64_t n;
     double p;
-    tssa_dtype dtype; /* that is computed in */
+    const struct pool_sum_loops *loops;
 };
 
-VECTOR_PROCEDURE(raise_floats, (float *x, int64_t n, float p), (x, n, p))
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = f32_pow(fabsf(x[i]), p);
-}
-
-VECTOR_PROCEDURE(raise_doubles, (double *x, int64_t n, double p), (x, n, p))
-{
-    for (int64_t i = 0; i < n; i++)
-        x[i] = f64_pow(fabs(x[i]), p);
-}
-
-/* The p-th root, whose exponent no float32 may be. */
 static void raise_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;
+    const tssa_dtype dtype = w->loops->dtype;
     for (int64_t plane = begin; plane < end; plane++) {
-        char sum[sizeof(double)];
-        load_elements(w->in, plane * w->n, 1, w->n, w->dtype, scratch);
-        if (w->dtype == TSSA_DOUBLE)
-            raise_doubles(scratch, w->n, w->p);
-        else
-            raise_floats(scratch, w->n, (float)w->p);
-        reduce_lines(REDUCTION_Sum, w->dtype, sum, scratch, w->n, 1, w->n, NULL);
-        double root = f64_pow(dtype_load_double(w->dtype, sum), 1 / w->p);
-        dtype_store_double(w->out->dtype, element_at(w->out, plane), rounded_to(w->dtype, root));
+        double sum; /* or a float */
+        load_elements(w->in, plane * w->n, 1, w->n, dtype, scratch);
+        w->loops->raise(scratch, w->n, w->p);
+        reduce_lines(REDUCTION_Sum, dtype, &sum, scratch, w->n, 1, w->n, NULL);
+        w->loops->root(&sum, 1, w->p);
+        store_elements(w->out, plane, 1, 1, dtype, &sum);
     }
 }
 
@@ -106,8 +87,8 @@ static tssa_status *run_lp(struct kernel_args *args)
         return NULL;
     work.out = out;
     work.n = dims_product(work.in->dims, 2, work.in->rank);
-    work.dtype = computed_in(work.in->dtype);
-    if (!size_mul((size_t)work.n, tssa_dtype_size(work.dtype), &bytes))
+    work.loops = work.in->dtype == TSSA_DOUBLE ? &pool_sum_loops_f64 : &pool_sum_loops_f32;
+    if (!size_mul((size_t)work.n, work.loops->width, &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %" PRId64 " elements is too large", work.n);
     return parts_for(args, dims_product(work.in->dims, 0, 2), work.n * 16, bytes, raise_planes,
                      &work);

@@ -28,13 +28,12 @@
                 statement;                                                                         \
     } while (0)
 
-#define TAKE(name, type, fold)                                                                     \
+#define TAKE(name, fold)                                                                           \
     VECTOR_PROCEDURE(name,                                                                         \
                      (const float *restrict x, int64_t apart, int taps, int64_t step,              \
-                      void *restrict results, int64_t n),                                          \
-                     (x, apart, taps, step, results, n))                                           \
+                      float *restrict y, int64_t n),                                               \
+                     (x, apart, taps, step, y, n))                                                 \
     {                                                                                              \
-        type *restrict y = results;                                                                \
         const float *restrict x1 = x + apart, *restrict x2 = x1 + apart;                           \
         if (taps == 3)                                                                             \
             LOOPS(n, step, y[i] = fold(fold(fold(y[i], x[at]), x1[at]), x2[at]));                  \
@@ -54,16 +53,10 @@ static inline float max_or_nan(float y, float x)
     return x > y || x != x ? x : y;
 }
 
-static inline double sum_of(double y, float x)
-{
-    return y + (double)x;
-}
+TAKE(take_max, max_of) /* one instruction, but loses what is no number */
+TAKE(take_max_or_nan, max_or_nan)
 
-TAKE(take_max, float, max_of) /* one instruction, but loses what is no number */
-TAKE(take_max_or_nan, float, max_or_nan)
-TAKE(take_sum, double, sum_of)
-
-typedef void (*take_fn)(const float *x, int64_t apart, int taps, int64_t step, void *results,
+typedef void (*take_fn)(const float *x, int64_t apart, int taps, int64_t step, float *results,
                         int64_t n);
 
 VECTOR_FUNCTION(bool, has_nan, (const float *x, int64_t n), (x, n))
@@ -113,7 +106,7 @@ bool pool_rows_plan(const struct window *w, struct pool_rows *rows)
     rows->plane_count = count;
     rows->flat = w->out[last] < SHORT && same_strides(w);
     rows->run_length = rows->flat ? span + 1 : w->out[last];
-    rows->scratch = (size_t)rows->run_length * sizeof(double);
+    rows->scratch = (size_t)rows->run_length * sizeof(float);
     if (rows->pads)
         rows->scratch += (size_t)count * sizeof(float);
     return true;
@@ -178,7 +171,7 @@ static int64_t start_of(const struct pool_rows *rows, const int64_t *sizes, cons
 }
 
 /* All taps of the windows whose first is at x. */
-static void take_all(const struct pool_rows *rows, take_fn take, const float *x, void *results)
+static void take_all(const struct pool_rows *rows, take_fn take, const float *x, float *results)
 {
     const struct window *w = rows->window;
     const int last = w->rank - 1;
@@ -210,7 +203,7 @@ static int64_t flat_start(const struct pool_rows *rows, int64_t r)
 /* In the scratch memory, behind what is computed. */
 static float *padded_plane(const struct pool_rows *rows, void *scratch, float neutral)
 {
-    float *padded = (void *)((double *)scratch + rows->run_length);
+    float *padded = (float *)scratch + rows->run_length;
     if (rows->pads)
         fill(padded, rows->plane_count, neutral);
     return padded;
@@ -251,43 +244,4 @@ void pool_rows_max(const struct pool_rows *rows, const float *in, float *out, in
     for (; planes > 0; planes--, in += w->in_count, out += w->out_count)
         max_plane(rows, has_nan(in, w->in_count) ? take_max_or_nan : take_max,
                   enter(rows, in, padded), out, scratch);
-}
-
-VECTOR_PROCEDURE(divide,
-                 (const double *restrict sums, const double *restrict counts, float *restrict y,
-                  int64_t n),
-                 (sums, counts, y, n))
-{
-    for (int64_t i = 0; i < n; i++) {
-        float mean = (float)(sums[i] / counts[i]);
-        y[i] = counts[i] > 0 ? mean : 0;
-    }
-}
-
-static void average_plane(const struct pool_rows *rows, const double *counts, const float *x,
-                          float *out, double *sums)
-{
-    const struct window *w = rows->window;
-    const int64_t length = w->out[w->rank - 1], n = result_rows(w);
-    if (rows->flat) {
-        memset(sums, 0, (size_t)rows->run_length * sizeof *sums);
-        take_all(rows, take_sum, x, sums);
-    }
-    for (int64_t r = 0; r < n; r++) {
-        const double *row = rows->flat ? sums + flat_start(rows, r) : sums;
-        if (!rows->flat) {
-            memset(sums, 0, (size_t)length * sizeof *sums);
-            take_all(rows, take_sum, x + start_of(rows, w->out, w->stride, r), sums);
-        }
-        divide(row, counts + r * length, out + r * length, length);
-    }
-}
-
-void pool_rows_average(const struct pool_rows *rows, const double *counts, const float *in,
-                       float *out, int64_t planes, void *scratch)
-{
-    const struct window *w = rows->window;
-    float *padded = padded_plane(rows, scratch, 0);
-    for (; planes > 0; planes--, in += w->in_count, out += w->out_count)
-        average_plane(rows, counts, enter(rows, in, padded), out, scratch);
 }

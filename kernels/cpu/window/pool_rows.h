@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of many elements over float32 planes (pool_taps.h has those of few), many neighbouring ones at a
- * time: the operations of pool.c, which computes in double and for all types, on each element in the same order,
- * and so the same bits.
+ * Maxima of windows of many elements over float32 planes (pool_taps.h has those of few), many neighbouring ones
+ * at a time.
  */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
@@ -27,8 +26,4 @@ bool pool_rows_plan(const struct window *window, struct pool_rows *rows);
 /* The maximum of each window of so many planes; a NaN is one. -INFINITY where a window is empty. */
 void pool_rows_max(const struct pool_rows *rows, const float *in, float *out, int64_t planes,
                    void *scratch);
-/* The sum of each window, taken in double, over counts[...], and 0 where that is 0. */
-void pool_rows_average(const struct pool_rows *rows, const double *counts, const float *in,
-                       float *out, int64_t planes, void *scratch);
-
 #endif

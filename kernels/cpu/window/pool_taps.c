@@ -44,7 +44,7 @@ bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
 {
     const int last = w->rank - 1;
     *taps = (struct pool_taps){.window = w, .rows = 1};
-    if (w->kernel_count > POOL_TAPS)
+    if (w->kernel[last] > POOL_TAPS || w->kernel_count / w->kernel[last] > POOL_TAPS)
         return false;
     for (int i = 0; i < w->rank; i++) {
         taps->plane[i] = (w->out[i] - 1) * w->stride[i] + (w->kernel[i] - 1) * w->dilation[i] + 1;
@@ -297,37 +297,25 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
 
 /* ---- Planes --------------------------------------------------------------------------------------- */
 
-VECTOR_PROCEDURE(divide, (float *restrict y, const float *restrict divisors, int64_t n),
-                 (y, divisors, n))
+void pool_taps_begin(const struct pool_taps *taps, float neutral, void *scratch)
 {
-    for (int64_t i = 0; i < n; i++)
-        y[i] /= divisors[i];
-}
-
-static void fold_planes(const struct pool_taps *taps, const struct folds *folds,
-                        const float *divisors, const float *in, float *out, int64_t planes,
-                        float *strip)
-{
-    const struct window *w = taps->window;
+    float *strip = scratch;
     for (int64_t i = 0; i < STRIP * taps->row_length + BLOCK; i++)
-        strip[i] = folds->neutral;
-    for (; planes > 0; planes--, in += w->in_count, out += w->out_count) {
-        fold_plane(taps, folds, in, strip, out);
-        if (divisors)
-            divide(out, divisors, w->out_count);
-    }
+        strip[i] = neutral;
 }
 
 void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, int64_t planes,
                    void *scratch)
 {
     const struct folds folds = {max_rows, max_or_nan_rows, -INFINITY};
-    fold_planes(taps, &folds, NULL, in, out, planes, scratch);
+    const struct window *w = taps->window;
+    pool_taps_begin(taps, -INFINITY, scratch);
+    for (; planes > 0; planes--, in += w->in_count, out += w->out_count)
+        fold_plane(taps, &folds, in, scratch, out);
 }
 
-void pool_taps_average(const struct pool_taps *taps, const float *divisors, const float *in,
-                       float *out, int64_t planes, void *scratch)
+void pool_taps_sum(const struct pool_taps *taps, const float *in, float *out, void *scratch)
 {
     const struct folds folds = {sum_rows, sum_rows, 0};
-    fold_planes(taps, &folds, divisors, in, out, planes, scratch);
+    fold_plane(taps, &folds, in, scratch, out);
 }

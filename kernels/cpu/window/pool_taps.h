@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of few elements over float32 planes, many neighbouring ones at a time: the elements of each row of
+ * Windows of few rows and columns over float32 planes, many neighbouring ones at a time: the elements of each row of
  * a window are folded from left to right, then its rows.
  */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_TAPS_H
@@ -10,7 +10,7 @@
 
 #include "kernels/cpu/lib/window.h"
 
-#define POOL_TAPS 64 /* elements of a window, at most */
+#define POOL_TAPS 64 /* of a row of a window, and rows of one, at most */
 
 /* Rows are copied into the middle of neutral elements, columns sorted by their remainder by the stride. */
 struct pool_taps {
@@ -31,8 +31,9 @@ bool pool_taps_plan(const struct window *window, struct pool_taps *taps);
 /* The maximum of each window of so many planes; a NaN is one. -INFINITY where a window is empty. */
 void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, int64_t planes,
                    void *scratch);
-/* The sum of each window, taken in float32, over divisors[...] of the plane. */
-void pool_taps_average(const struct pool_taps *taps, const float *divisors, const float *in,
-                       float *out, int64_t planes, void *scratch);
+/* Before the sums of one plane after the other in the same memory. */
+void pool_taps_begin(const struct pool_taps *taps, float neutral, void *scratch);
+/* The sum of each window of a plane, in the order of pool_sums.h; begun with 0. */
+void pool_taps_sum(const struct pool_taps *taps, const float *in, float *out, void *scratch);
 
 #endif

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * AveragePool-22 and LpPool-22 of ai.onnx: sums of windows, as of pool_sums.h. Windows that are the whole input are
+ * reductions. DOUBLE is computed in double, narrower types in float32.
+ */
+#include <inttypes.h>
+
+#include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/window/pool.h"
+#include "kernels/cpu/window/pool_sums.h"
+#include "kernels/cpu/window/pool_taps.h"
+
+struct work {
+    struct pool_job job;
+    const struct pool_sum_loops *loops;
+    const struct pool_taps *taps; /* how float32 is computed; NULL: as all types are */
+    const void *divisors;         /* AveragePool: of each window's sum */
+    double p;                     /* LpPool; 0: AveragePool */
+    bool copies;                  /* planes are not read and written as they lie */
+};
+
+/* ---- Counts --------------------------------------------------------------------------------------- */
+
+/* How many taps of axis i lie in the input (include_pad: or in its padding) for window o. */
+static int64_t taps_inside(const struct window *w, int i, int64_t o, bool include_pad)
+{
+    int64_t low = include_pad ? -w->pad_begin[i] : 0,
+            high = w->in[i] + (include_pad ? w->pad_end[i] : 0);
+    int64_t start = o * w->stride[i] - w->pad_begin[i], d = w->dilation[i];
+    int64_t first = start >= low ? 0 : (low - start + d - 1) / d;
+    int64_t last = start >= high ? 0 : (high - start + d - 1) / d;
+    last = last < w->kernel[i] ? last : w->kernel[i];
+    return last > first ? last - first : 0;
+}
+
+static void count_windows(const struct window *w, bool include_pad, double *counts)
+{
+    int64_t block = 1; /* windows per index of the axes before i */
+    counts[0] = 1;
+    for (int i = 0; i < w->rank; i++) {
+        /* From the back, so that what is read is not yet overwritten. */
+        for (int64_t b = block - 1; b >= 0; b--) {
+            double before = counts[b];
+            for (int64_t o = w->out[i] - 1; o >= 0; o--)
+                counts[b * w->out[i] + o] = before * (double)taps_inside(w, i, o, include_pad);
+        }
+        block *= w->out[i];
+    }
+}
+
+/* ---- Planes --------------------------------------------------------------------------------------- */
+
+/* Scratch: the sums' own, then a plane and its results, where these are copied. */
+static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
+{
+    const struct work *w = context;
+    const struct pool_sum_loops *loops = w->loops;
+    const struct window *window = &w->job.window;
+    const int64_t in_count = window->in_count, out_count = window->out_count;
+    char *x = (char *)scratch + (w->taps ? w->taps->scratch : (size_t)out_count * loops->width);
+    char *y = x + (size_t)in_count * loops->width;
+    if (w->taps)
+        pool_taps_begin(w->taps, 0, scratch);
+    for (int64_t p = begin; p < end; p++) {
+        if (w->copies) {
+            load_elements(w->job.in, p * in_count, 1, in_count, loops->dtype, x);
+        } else {
+            x = element_at(w->job.in, p * in_count);
+            y = element_at(w->job.out, p * out_count);
+        }
+        if (w->p != 0)
+            loops->raise(x, in_count, w->p);
+        if (w->taps)
+            pool_taps_sum(w->taps, (const float *)(void *)x, (float *)(void *)y, scratch);
+        else
+            loops->sums(window, x, y, scratch);
+        if (w->p != 0)
+            loops->root(y, out_count, w->p);
+        else
+            loops->divide(y, w->divisors, out_count);
+        if (w->copies)
+            store_elements(w->job.out, p * out_count, 1, out_count, loops->dtype, y);
+    }
+}
+
+static tssa_status *run_windows(struct kernel_args *args, struct work *work)
+{
+    const struct window *w = &work->job.window;
+    struct pool_taps taps;
+    size_t elements = 0, bytes;
+    if (work->loops->dtype == TSSA_FLOAT && pool_taps_plan(w, &taps))
+        work->taps = &taps;
+    if ((work->copies && !size_add((size_t)w->in_count, (size_t)w->out_count, &elements)) ||
+        !size_add(elements, (size_t)w->out_count, &elements) ||
+        !size_mul(elements, work->loops->width, &bytes) ||
+        !size_add(bytes, work->taps ? taps.scratch : 0, &bytes))
+        return ERROR(TSSA_LIMIT, "a plane of %" PRId64 " elements is too large", w->in_count);
+    return parts_for(args, work->job.planes, work->job.cost, bytes, run_planes, work);
+}
+
+/* ---- Operators ------------------------------------------------------------------------------------ */
+
+static bool is_whole(const struct window *w)
+{
+    bool whole = true;
+    for (int i = 0; i < w->rank; i++)
+        whole &= w->out[i] == 1 && w->pad_begin[i] == 0 && w->pad_end[i] == 0 &&
+                 w->dilation[i] == 1 && w->kernel[i] == w->in[i];
+    return whole;
+}
+
+static tssa_status *begin(struct kernel_args *args, struct work *work, bool *done)
+{
+    TRY(pool_begin(args, &work->job));
+    *done = work->job.window.out_count == 0 || !work->job.out;
+    const bool is_double = work->job.in->dtype == TSSA_DOUBLE;
+    work->loops = is_double ? &pool_sum_loops_f64 : &pool_sum_loops_f32;
+    work->copies = work->job.in->dtype != work->loops->dtype;
+    return NULL;
+}
+
+static tssa_status *run_average(struct kernel_args *args)
+{
+    struct work work = {0};
+    const struct window *window = &work.job.window;
+    struct buffer *counts;
+    bool done;
+    size_t bytes;
+    TRY(begin(args, &work, &done));
+    if (done)
+        return NULL;
+    if (is_whole(window)) {
+        pool_reduce(args, REDUCTION_Mean, work.job.in, work.job.out);
+        return NULL;
+    }
+    if (!size_mul((size_t)window->out_count, 2 * sizeof(double), &bytes))
+        return ERROR(TSSA_LIMIT, "too many windows");
+    TRY(kernel_scratch(args, bytes, &counts));
+    double *divisors = (double *)counts->data + window->out_count;
+    count_windows(window, work.job.state->include_pad, counts->data);
+    work.loops->divisors(counts->data, window->out_count, divisors);
+    work.divisors = divisors;
+    tssa_status *status = run_windows(args, &work);
+    buffer_release(counts);
+    return status;
+}
+
+static tssa_status *run_lp(struct kernel_args *args)
+{
+    struct work work = {0};
+    bool done;
+    TRY(begin(args, &work, &done));
+    if (done)
+        return NULL;
+    work.p = work.job.state->p;
+    work.copies = true;
+    if (is_whole(&work.job.window) && (work.p == 1 || work.p == 2)) {
+        pool_reduce(args, work.p == 1 ? REDUCTION_L1 : REDUCTION_L2, work.job.in, work.job.out);
+        return NULL;
+    }
+    return run_windows(args, &work);
+}
+
+extern const struct kernel cpu_kernel_average_pool, cpu_kernel_lp_pool;
+const struct kernel cpu_kernel_average_pool = {.prepare = pool_prepare, .run = run_average};
+const struct kernel cpu_kernel_lp_pool = {.prepare = pool_prepare, .run = run_lp};
