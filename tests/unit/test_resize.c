@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_run.h"
+#include "common/op_numbers.h"
 
 static const char *const coordinate_names[] = {"half_pixel",         "half_pixel_symmetric",
                                                "pytorch_half_pixel", "align_corners",
@@ -112,48 +112,125 @@ static void test_interpolation(void **state)
             }
 }
 
-/* Float32 is read and stored as it lies: the bits are those of the same in double, rounded, for any axes. */
-static void test_float_is_double(void **state)
+/* ---- Bits ----------------------------------------------------------------------------------------- */
+
+/* Values of a tensor on their way through the passes, in double. */
+struct values {
+    tssa_dtype dtype;
+    int64_t dims[4];
+    int rank;
+    double *at;
+};
+
+struct bit_options {
+    bool cubic, antialias, exclude;
+};
+
+static double tap_weight(const struct bit_options *options, double distance)
 {
-    (void)state;
-    enum { MOST = 3 * 9 * 9 * 200 };
-    static float x[MOST];
-    static double wide[MOST];
+    const double a = -0.75, x = fabs(distance);
+    if (!options->cubic)
+        return x < 1 ? 1 - x : 0;
+    if (x <= 1)
+        return ((a + 2) * x - (a + 3)) * x * x + 1;
+    return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
+}
+
+/* Of `taps` elements from `first` on, for an output element at x. */
+static void tap_weights(const struct bit_options *options, double x, double stretch, int64_t first,
+                        int64_t taps, int64_t in, double *weights)
+{
+    double all = 0;
+    for (int64_t k = 0; k < taps; k++) {
+        bool excluded = options->exclude && (first + k < 0 || first + k >= in);
+        weights[k] = excluded ? 0 : tap_weight(options, ((double)(first + k) - x) * stretch);
+        all += weights[k];
+    }
+    for (int64_t k = 0; k < taps && all != 0 && (options->exclude || stretch < 1); k++)
+        weights[k] /= all;
+}
+
+/* One axis, by what resample.h says: taps in their order, from 0 on, each weight rounded once. */
+static void pass(struct op_run *t, struct values *v, int axis, int64_t out,
+                 const struct bit_options *options)
+{
+    int64_t in = v->dims[axis], inner = 1, outer = 1;
+    for (int i = 0; i < v->rank; i++)
+        *(i < axis ? &outer : &inner) *= i == axis ? 1 : v->dims[i];
+    double scale = (double)out / (double)in, stretch = options->antialias && scale < 1 ? scale : 1;
+    int64_t taps = 2 * (int64_t)ceil((options->cubic ? 2 : 1) / stretch);
+    size_t count = (size_t)(outer * out * inner);
+    double *result = ARENA_ARRAY(&t->arena, double, count);
+    double *weights = ARENA_ARRAY(&t->arena, double, (size_t)taps);
+    assert_true(result && weights);
+    for (int64_t i = 0; i < (int64_t)count; i++) {
+        int64_t o = i / inner % out;
+        double x = ((double)o + 0.5) / scale - 0.5, sum = 0;
+        int64_t first = (int64_t)floor(x) - taps / 2 + 1;
+        tap_weights(options, x, stretch, first, taps, in, weights);
+        for (int64_t k = 0; k < taps; k++) {
+            int64_t at = first + k < 0 ? 0 : first + k < in ? first + k : in - 1;
+            double v_at = v->at[(i / inner / out * in + at) * inner + i % inner];
+            double w = op_rounded(v->dtype, weights[k]);
+            if (w != 0)
+                sum = op_rounded(v->dtype, sum + op_rounded(v->dtype, w * v_at));
+        }
+        result[i] = sum;
+    }
+    v->dims[axis] = out;
+    v->at = result;
+}
+
+/* Some of them no numbers. */
+static void some_values(struct op_run *t, struct random *random, struct values *v)
+{
+    const struct tensor *x = op_add_numbers(t, random, v->dtype, v->rank, v->dims);
+    size_t count = tensor_count(x);
+    v->at = ARENA_ARRAY(&t->arena, double, count);
+    assert_non_null(v->at);
+    for (size_t i = 0; i < count; i++) {
+        if (random_int(random, 0, 50) == 0)
+            dtype_store_double(v->dtype, (char *)x->data + i * dtype_info(v->dtype)->size,
+                               random_int(random, 0, 1) ? NAN : INFINITY);
+        v->at[i] = op_number(x, (int64_t)i);
+    }
+}
+
+/* Axes that shrink first; float32 for float32 and narrower, rounded once at the end. */
+static void test_bits(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16};
     struct random random = {17};
+    (void)state;
     for (int round = 0; round < 300; round++) {
-        int rank = (int)random_int(&random, 1, 4);
-        int64_t dims[4], sizes[4], count = 1;
-        for (int i = 0; i < rank; i++) {
-            dims[i] = random_int(&random, 1, i == 0 ? 3 : i < 3 ? 9 : round % 9 ? 9 : 200);
+        const struct bit_options options = {round % 2, round / 2 % 2, round / 4 % 2};
+        struct values v = {
+            dtypes[random_int(&random, 0, 3)], {0}, (int)random_int(&random, 1, 4), 0};
+        int64_t dims[4], sizes[4];
+        struct team team;
+        struct op_run t;
+        for (int i = 0; i < v.rank; i++) {
+            int64_t most = i == 0 ? 3 : i == 3 && round % 9 == 0 ? 200 : 9;
+            v.dims[i] = dims[i] = random_int(&random, 1, most);
             sizes[i] = random_int(&random, 0, 1) ? dims[i] : random_int(&random, 1, 17);
-            count *= dims[i];
         }
-        random_floats(x, (size_t)count, (uint32_t)round);
-        for (int64_t i = 0; i < count; i++) {
-            int64_t special = random_int(&random, 0, 50);
-            x[i] = special == 0 ? NAN : special == 1 ? INFINITY : special < 9 ? -0.0f : x[i];
-            wide[i] = (double)x[i];
-        }
-        struct op_run runs[2];
-        for (int i = 0; i < 2; i++) {
-            op_begin(&runs[i], IR_OP_Resize, 19);
-            op_string(&runs[i], "mode", round % 2 ? "cubic" : "linear");
-            op_string(&runs[i], "coordinate_transformation_mode", coordinate_names[round % 6]);
-            op_int(&runs[i], "antialias", round / 6 % 2);
-            op_add(&runs[i], i ? TSSA_DOUBLE : TSSA_FLOAT, rank, dims, i ? (const void *)wide : x);
-            op_absent(&runs[i]);
-            op_absent(&runs[i]);
-            op_add(&runs[i], TSSA_INT64, 1, (const int64_t[]){rank}, sizes);
-            op_go(&runs[i]);
-        }
-        for (size_t i = 0; i < tensor_count(&runs[0].outputs[0].tensor); i++) {
-            float actual = ((const float *)runs[0].outputs[0].tensor.data)[i],
-                  expected = (float)((const double *)runs[1].outputs[0].tensor.data)[i];
-            if (!(isnan(actual) && isnan(expected)))
-                assert_memory_equal(&actual, &expected, sizeof actual);
-        }
-        op_close(&runs[0]);
-        op_close(&runs[1]);
+        op_begin(&t, IR_OP_Resize, 19);
+        op_string(&t, "mode", options.cubic ? "cubic" : "linear");
+        op_int(&t, "antialias", options.antialias);
+        op_int(&t, "exclude_outside", options.exclude);
+        some_values(&t, &random, &v);
+        op_absent(&t);
+        op_absent(&t);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){v.rank}, sizes);
+        op_threads(&t, &team, (int)random_int(&random, 1, 3));
+        op_go(&t);
+        for (int grow = 0; grow < 2; grow++)
+            for (int i = 0; i < v.rank; i++)
+                if (dims[i] != sizes[i] && (sizes[i] > dims[i]) == grow)
+                    pass(&t, &v, i, sizes[i], &options);
+        for (int64_t i = 0; i < (int64_t)tensor_count(&t.outputs[0].tensor); i++)
+            op_expect_number(&t.outputs[0].tensor, i, v.at[i]);
+        op_close(&t);
     }
 }
 
@@ -370,7 +447,7 @@ static void test_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interpolation), cmocka_unit_test(test_float_is_double),
+        cmocka_unit_test(test_interpolation), cmocka_unit_test(test_bits),
         cmocka_unit_test(test_nearest),       cmocka_unit_test(test_nearest_doubles),
         cmocka_unit_test(test_nearest_axes),  cmocka_unit_test(test_policies),
         cmocka_unit_test(test_crop),          cmocka_unit_test(test_bytes),

@@ -49,18 +49,24 @@ struct lines lines_along(const struct tensor *tensor, int axis)
                           .inner = dims_product(tensor->dims, axis + 1, tensor->rank)};
 }
 
-tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
-                        struct buffer **buffer)
+tssa_status *elements_of(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
+                         struct buffer **buffer)
 {
     *buffer = NULL;
     if (!tensor)
         return NULL;
     size_t count = tensor_count(tensor), bytes;
-    if (!size_mul(count, sizeof(double), &bytes))
+    if (!size_mul(count, tssa_dtype_size(dtype), &bytes))
         return ERROR(TSSA_LIMIT, "a tensor of %zu elements is too large", count);
     TRY(kernel_scratch(args, bytes, buffer));
-    load_doubles(tensor, 0, 1, (int64_t)count, (*buffer)->data);
+    load_elements(tensor, 0, 1, (int64_t)count, dtype, (*buffer)->data);
     return NULL;
+}
+
+tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
+                        struct buffer **buffer)
+{
+    return elements_of(args, tensor, TSSA_DOUBLE, buffer);
 }
 
 /* ---- Parallel loops ------------------------------------------------------------------------------- */

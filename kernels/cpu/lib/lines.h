@@ -81,7 +81,9 @@ static inline double rounded_to(tssa_dtype dtype, double value)
     return dtype == TSSA_DOUBLE ? value : (double)(float)value;
 }
 
-/* A tensor of any numeric type as doubles in scratch memory; NULL stays NULL. */
+/* A tensor of any numeric type as elements of that type, or as doubles, in scratch memory; NULL stays NULL. */
+tssa_status *elements_of(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
+                         struct buffer **buffer);
 tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
                         struct buffer **buffer);
 

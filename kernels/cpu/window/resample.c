@@ -94,13 +94,14 @@ static tssa_status *allocate(struct kernel_args *args, int64_t out, struct resam
 {
     size_t entries, bytes, flags = (size_t)out * sizeof(bool);
     if (!size_mul((size_t)out, (size_t)table->taps, &entries) ||
-        !size_mul(entries, sizeof(int64_t) + sizeof(double), &bytes) ||
+        !size_mul(entries, sizeof(int64_t) + sizeof(double) + sizeof(float), &bytes) ||
         !size_add(bytes, flags, &bytes))
         return ERROR(TSSA_LIMIT, "an axis of %" PRId64 " elements is too long", out);
     TRY(kernel_scratch(args, bytes, &table->buffer));
     table->index = table->buffer->data;
     table->weight = (double *)(void *)(table->index + entries);
-    table->outside = (bool *)(void *)(table->weight + entries);
+    table->narrow = (float *)(void *)(table->weight + entries);
+    table->outside = (bool *)(void *)(table->narrow + entries);
     return NULL;
 }
 
@@ -132,5 +133,7 @@ tssa_status *resample_table_make(struct kernel_args *args, const struct resample
         index[0] = clamp((int64_t)round_as(x, options->rounding), axis->in);
         weight[0] = 1;
     }
+    for (int64_t i = 0; i < axis->out * table->taps; i++)
+        table->narrow[i] = (float)table->weight[i];
     return NULL;
 }

@@ -39,12 +39,14 @@ struct resample_axis {
 };
 
 /* Output element o is the sum of weight[o * taps + k] * input[index[o * taps + k]]; indices are inside the
- * input. Where outside[o], it is the extrapolation value instead. */
+ * input. Where outside[o], it is the extrapolation value instead. Weights are made in double; narrow[] is the same,
+ * rounded once. */
 struct resample_table {
     struct buffer *buffer;
     int64_t taps;
     int64_t *index;
     double *weight;
+    float *narrow;
     bool *outside;
 };
 

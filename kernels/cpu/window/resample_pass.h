@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One axis resampled: weighted sums in double, in the order of the table, of float32 or double. */
+/* One axis resampled: weighted sums in the order of the table, from 0 on; products and sums are rounded each. */
 #ifndef TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 #define TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 
@@ -8,9 +8,9 @@
 /* [outer, in, inner] elements become [outer, out, inner]. */
 struct resample_pass {
     const struct resample_table *table;
+    tssa_dtype dtype; /* FLOAT or DOUBLE */
     const void *from;
     void *to;
-    bool from_float, to_float; /* else they are doubles; sums are rounded once when stored */
     int64_t outer, in, out, inner;
     double extrapolation;
 };

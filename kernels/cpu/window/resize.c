@@ -2,8 +2,8 @@
 /*
  * Resize-19 of ai.onnx, and with it Resize-11 to 18; the importer carries Resize-10 and Upsample as it.
  *
- * Interpolation is separable: one pass per axis that changes, in double, shrinking axes first. Nearest
- * moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
+ * Interpolation is separable: one pass per axis that changes, shrinking axes first; in float32 for float32 and
+ * narrower, in double for the others, with weights that are made in double. Nearest moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
  * shape inference has them.
  */
 #include <inttypes.h>
@@ -219,24 +219,36 @@ static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *i
 
 /* ---- Linear and cubic ----------------------------------------------------------------------------- */
 
-/* Integers are rounded, half to even, and stay within the type's range. */
-static void store_result(const struct tensor *out, double *values)
+/* Integers are computed in double. */
+static tssa_dtype passes_in(tssa_dtype dtype)
 {
-    int64_t count = (int64_t)tensor_count(out);
-    const struct dtype_info *info = dtype_info(out->dtype);
-    for (int64_t i = 0; dtype_is_integer(out->dtype) && i < count; i++)
+    return dtype_is_float(dtype) ? computed_in(dtype) : TSSA_DOUBLE;
+}
+
+/* Integers are rounded, half to even, and stay within the type's range. */
+static void round_integers(tssa_dtype dtype, int64_t count, double *values)
+{
+    const struct dtype_info *info = dtype_info(dtype);
+    for (int64_t i = 0; i < count; i++)
         values[i] = rint(values[i]);
-    if (dtype_is_integer(out->dtype) && info->size < 8) {
+    if (info->size < 8) {
         bool sign = info->cls == DTYPE_CLASS_SIGNED;
         double high = (double)((INT64_C(1) << (info->file_bits - sign)) - 1),
                low = sign ? -high - 1 : 0;
         for (int64_t i = 0; i < count; i++)
             values[i] = values[i] > high ? high : values[i] < low ? low : values[i];
     }
-    store_doubles(out, 0, 1, count, values);
 }
 
-/* Scratch memory for `pass`'s result in double. */
+static void store_result(const struct tensor *out, void *values)
+{
+    int64_t count = (int64_t)tensor_count(out);
+    if (dtype_is_integer(out->dtype))
+        round_integers(out->dtype, count, values);
+    store_elements(out, 0, 1, count, passes_in(out->dtype), values);
+}
+
+/* Scratch memory for `pass`'s result. */
 static tssa_status *pass_buffer(struct kernel_args *args, const struct resample_pass *pass,
                                 struct buffer **buffer)
 {
@@ -244,7 +256,7 @@ static tssa_status *pass_buffer(struct kernel_args *args, const struct resample_
     size_t bytes;
     if (!i64_mul(pass->outer, pass->out, &rows) ||
         !size_mul((size_t)rows, (size_t)pass->inner, &bytes) ||
-        !size_mul(bytes, sizeof(double), &bytes))
+        !size_mul(bytes, tssa_dtype_size(pass->dtype), &bytes))
         return ERROR(TSSA_LIMIT, "the result is larger than memory can be");
     return kernel_scratch(args, bytes, buffer);
 }
@@ -261,14 +273,13 @@ static int order_passes(int rank, const struct resample_axis *axes,
     return count;
 }
 
-/* From `values`, doubles, or where there are none from the input itself to the result itself, which are float32 or
- * double; between two passes values are doubles. */
+/* From `values`, or where there are none from the input itself to the result itself: elements that are computed in. */
 static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in,
                                const struct tensor *out, const struct resample_axis *axes,
                                const struct resample_table *tables, struct buffer **values)
 {
     const struct resize *state = args->state;
-    const bool direct = *values == NULL, narrow = direct && in->dtype == TSSA_FLOAT;
+    const bool direct = *values == NULL;
     int64_t dims[TSSA_MAX_RANK];
     int order[TSSA_MAX_RANK], count = order_passes(in->rank, axes, tables, order);
     memcpy(dims, in->dims, (size_t)in->rank * sizeof *dims);
@@ -277,9 +288,8 @@ static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in
         const int d = order[i];
         struct buffer *to = NULL;
         struct resample_pass pass = {.table = &tables[d],
+                                     .dtype = passes_in(in->dtype),
                                      .from = *values ? (*values)->data : in->data,
-                                     .from_float = narrow && i == 0,
-                                     .to_float = narrow && i == count - 1,
                                      .outer = dims_product(dims, 0, d),
                                      .in = dims[d],
                                      .out = axes[d].out,
@@ -303,10 +313,10 @@ static tssa_status *interpolate(struct kernel_args *args, const struct tensor *i
 {
     struct buffer *values = NULL;
     int order[TSSA_MAX_RANK];
-    bool direct = (in->dtype == TSSA_FLOAT || in->dtype == TSSA_DOUBLE) &&
-                  order_passes(in->rank, axes, tables, order) > 0;
+    tssa_dtype dtype = passes_in(in->dtype);
+    bool direct = in->dtype == dtype && order_passes(in->rank, axes, tables, order) > 0;
     if (!direct)
-        TRY(doubles_of(args, in, &values));
+        TRY(elements_of(args, in, dtype, &values));
     tssa_status *status = run_passes(args, in, out, axes, tables, &values);
     if (!status && !direct)
         store_result(out, values->data);
