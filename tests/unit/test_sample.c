@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_run.h"
+#include "common/op_numbers.h"
 #include "kernels/cpu/lib/sample.h"
 
 /* ---- Points --------------------------------------------------------------------------------------- */
@@ -19,7 +19,7 @@ static double at(enum sample_mode mode, enum sample_padding padding, bool corner
     static const double line[4] = {10, 20, 40, 80};
     struct sample_axis axis;
     sample_axis_init(&axis, mode, padding, corners, x, 4, 1);
-    return sample_at(line, &axis, 1);
+    return sample_doubles_at(line, &axis, 1);
 }
 
 static void test_points(void **state)
@@ -65,7 +65,7 @@ static void test_points(void **state)
     struct sample_axis axis;
     const double one = 7;
     sample_axis_init(&axis, SAMPLE_CUBIC, SAMPLE_REFLECTION, true, 5, 1, 1);
-    expect_close(sample_at(&one, &axis, 1), 7, 1e-14, "one", 0);
+    expect_close(sample_doubles_at(&one, &axis, 1), 7, 1e-14, "one", 0);
 }
 
 /* ---- GridSample ----------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ static void test_points(void **state)
 static void test_grid(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
+    static const char *const names[] = {"nearest", "linear", "cubic"};
     enum { C = 3, H = 2, W = 5 };
     float x[C * H * W], grid[H * W * 2];
     random_floats(x, C * H * W, 1);
@@ -87,7 +87,7 @@ static void test_grid(void **state)
         for (int mode = 0; mode < 3; mode++) {
             struct op_run t;
             op_begin(&t, IR_OP_GridSample, 0);
-            op_string(&t, "mode", modes[mode]);
+            op_string(&t, "mode", names[mode]);
             op_int(&t, "align_corners", corners);
             op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, C, H, W}, x);
             op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, H, W, 2}, grid);
@@ -100,29 +100,62 @@ static void test_grid(void **state)
     }
 }
 
-/* Planes of float32 have code of their own: the bits are those of the same in double, rounded. Points inside, at the
- * edge, far away and nowhere; values that are no numbers, and zeros of both signs. */
-static void test_grid_float_is_double(void **state)
+static const enum sample_mode modes[] = {SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC};
+static const enum sample_padding paddings[] = {SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION};
+static const char *const mode_names[] = {"nearest", "linear", "cubic"};
+static const char *const padding_names[] = {"zeros", "border", "reflection"};
+
+/* A point of a plane, from `base` on: the definition of sample.h, in the type that elements are computed in. */
+static double point(const struct tensor *x, const struct sample_axis *axes, int rank, int64_t base)
 {
-    (void)state;
-    static const char *const modes[] = {"nearest", "linear", "cubic"};
-    static const char *const paddings[] = {"zeros", "border", "reflection"};
-    struct random random = {5};
-    enum { MOST = 2 * 9 * 8 * 8, POINTS = 2 * 30 * 5 };
-    for (int round = 0; round < 300; round++) {
-        float x[MOST], grid[POINTS * 2];
-        double wide[MOST];
-        int64_t n = random_int(&random, 1, 2), h = random_int(&random, 1, 30);
-        int64_t sizes[4] = {n, random_int(&random, 1, 9), random_int(&random, 1, 8),
-                            random_int(&random, 1, 8)};
-        random_floats(x, MOST, (uint32_t)round);
-        random_floats(grid, POINTS * 2, (uint32_t)round + 1);
-        for (int i = 0; i < MOST; i++) {
-            int64_t special = random_int(&random, 0, 30);
-            x[i] = special == 0 ? NAN : special == 1 ? INFINITY : special < 12 ? -0.0f : x[i];
-            wide[i] = (double)x[i];
+    double sum = 0;
+    if (rank == 0)
+        return op_number(x, base);
+    for (int i = 0; i < axes->count; i++)
+        if (axes->offsets[i] >= 0) {
+            double element = point(x, axes + 1, rank - 1, base + axes->offsets[i]);
+            double product = op_rounded(x->dtype, axes->weights[i]) * element;
+            sum = op_rounded(x->dtype, sum + op_rounded(x->dtype, product));
         }
-        for (int i = 0; i < POINTS * 2; i++) {
+    return sum;
+}
+
+/* Of a grid of float32, in which coordinates are made. */
+static void grid_point(const float *grid, int rank, const int64_t *sizes, int round,
+                       struct sample_axis *axes)
+{
+    const bool corners = round % 2;
+    int64_t stride = 1;
+    for (int d = rank - 1; d >= 0; d--) {
+        float n = grid[rank - 1 - d], size = (float)sizes[d];
+        float x = corners ? (n + 1) / 2 * (size - 1) : ((n + 1) * size - 1) / 2;
+        sample_axis_init(&axes[d], modes[round % 3], paddings[round / 3 % 3], corners, (double)x,
+                         sizes[d], stride);
+        stride *= sizes[d];
+    }
+}
+
+/* Points inside, at the edge, far away and nowhere; values that are no numbers, and zeros of both signs. */
+static void test_grid_bits(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    struct random random = {5};
+    enum { POINTS = 2 * 30 * 5 };
+    (void)state;
+    for (int round = 0; round < 400; round++) {
+        const int rank = round % 4 ? 2 : (int)random_int(&random, 1, 3);
+        int64_t sizes[5] = {random_int(&random, 1, 2), random_int(&random, 1, 19)};
+        int64_t points[5] = {sizes[0], random_int(&random, 1, 30), 5, 1};
+        float grid[POINTS * 3];
+        struct team team;
+        struct op_run t;
+        for (int i = 0; i < rank; i++)
+            sizes[2 + i] = random_int(&random, 1, 8);
+        if (rank == 1)
+            points[2] = 1;
+        points[rank + 1] = rank;
+        random_floats(grid, POINTS * 3, (uint32_t)round + 1);
+        for (int i = 0; i < POINTS * 3; i++) {
             int64_t special = random_int(&random, 0, 60);
             grid[i] *= round % 2 ? 1.5f : 1;
             grid[i] = special == 0   ? NAN
@@ -130,25 +163,31 @@ static void test_grid_float_is_double(void **state)
                       : special == 2 ? -INFINITY
                                      : grid[i];
         }
-        struct op_run narrow, all;
-        for (int i = 0; i < 2; i++) {
-            struct op_run *t = i ? &all : &narrow;
-            op_begin(t, IR_OP_GridSample, 0);
-            op_string(t, "mode", modes[round % 3]);
-            op_string(t, "padding_mode", paddings[round / 3 % 3]);
-            op_int(t, "align_corners", round % 2);
-            op_add(t, i ? TSSA_DOUBLE : TSSA_FLOAT, 4, sizes, i ? (const void *)wide : x);
-            op_add(t, TSSA_FLOAT, 4, (const int64_t[]){n, h, 5, 2}, grid);
-            op_go(t);
+        op_begin(&t, IR_OP_GridSample, 0);
+        op_string(&t, "mode", mode_names[round % 3]);
+        op_string(&t, "padding_mode", padding_names[round / 3 % 3]);
+        op_int(&t, "align_corners", round % 2);
+        const struct tensor *x =
+            op_add_numbers(&t, &random, dtypes[random_int(&random, 0, 3)], rank + 2, sizes);
+        for (int i = 0; i < 3; i++) {
+            int64_t special = random_int(&random, 0, (int64_t)tensor_count(x) - 1);
+            char *to = (char *)x->data + (size_t)special * dtype_info(x->dtype)->size;
+            dtype_store_double(x->dtype, to, i ? NAN : INFINITY);
         }
-        for (size_t i = 0; i < tensor_count(&narrow.outputs[0].tensor); i++) {
-            float actual = ((const float *)narrow.outputs[0].tensor.data)[i],
-                  expected = (float)((const double *)all.outputs[0].tensor.data)[i];
-            if (!(isnan(actual) && isnan(expected)))
-                assert_memory_equal(&actual, &expected, sizeof actual);
+        op_add(&t, TSSA_FLOAT, rank + 2, points, grid);
+        op_threads(&t, &team, (int)random_int(&random, 1, 3));
+        op_go(&t);
+        const struct tensor *y = &t.outputs[0].tensor;
+        int64_t plane = 1, count = (int64_t)tensor_count(y), each = count / (sizes[0] * sizes[1]);
+        for (int i = 0; i < rank; i++)
+            plane *= sizes[2 + i];
+        for (int64_t i = 0; i < count; i++) {
+            struct sample_axis axes[3];
+            int64_t batch = i / each / sizes[1];
+            grid_point(grid + (batch * each + i % each) * rank, rank, sizes + 2, round, axes);
+            op_expect_number(y, i, point(x, axes, rank, i / each * plane));
         }
-        op_close(&narrow);
-        op_close(&all);
+        op_close(&t);
     }
 }
 
@@ -321,14 +360,10 @@ static void test_roi_refuses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_points),
-        cmocka_unit_test(test_grid),
-        cmocka_unit_test(test_grid_float_is_double),
-        cmocka_unit_test(test_grid_explains),
-        cmocka_unit_test(test_grid_refuses),
-        cmocka_unit_test(test_deform),
-        cmocka_unit_test(test_roi),
-        cmocka_unit_test(test_roi_refuses),
+        cmocka_unit_test(test_points),       cmocka_unit_test(test_grid),
+        cmocka_unit_test(test_grid_bits),    cmocka_unit_test(test_grid_explains),
+        cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
+        cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,7 +99,7 @@ static void compute_positions(void *context, void *scratch, int64_t begin, int64
             double mask = mask_of(job, n, g, k, at);
             for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
                 const double *plane = job->x + (n * conv->in_channels + c) * w->in_count;
-                spread_sample(job, c, k, mask * sample_at(plane, axes, w->rank), sums);
+                spread_sample(job, c, k, mask * sample_doubles_at(plane, axes, w->rank), sums);
             }
         }
         for (int64_t o = 0; o < conv->out_channels; o++)

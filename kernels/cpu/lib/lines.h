@@ -54,10 +54,11 @@ static inline void store_doubles(const struct tensor *tensor, int64_t offset, in
                      &convert_default);
 }
 
-/* What float kernels compute in: DOUBLE in itself, narrower types in FLOAT. */
+/* What kernels of floats compute in: DOUBLE in itself, narrower floats in FLOAT; integers, where there are any, in
+ * DOUBLE. */
 static inline tssa_dtype computed_in(tssa_dtype dtype)
 {
-    return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
+    return dtype_is_float(dtype) && dtype != TSSA_DOUBLE ? TSSA_FLOAT : TSSA_DOUBLE;
 }
 
 /* As load_doubles and store_doubles, but as elements of that type. */

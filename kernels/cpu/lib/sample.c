@@ -70,15 +70,19 @@ INLINE void init_axis(struct sample_axis *axis, const struct sample_line *line, 
     first = floor(x);
     if (line->mode == SAMPLE_NEAREST) {
         axis->count = 1;
-        axis->weights[0] = 1;
+        axis->weights[0] = axis->narrow[0] = 1;
         first = trunc(x);
     } else if (line->mode == SAMPLE_LINEAR) {
         axis->count = 2;
         axis->weights[1] = x - first;
         axis->weights[0] = 1 - axis->weights[1];
+        axis->narrow[0] = (float)axis->weights[0];
+        axis->narrow[1] = (float)axis->weights[1];
     } else {
         axis->count = 4;
         cubic_weights(x - first, axis->weights);
+        for (int i = 0; i < 4; i++)
+            axis->narrow[i] = (float)axis->weights[i];
         first -= 1;
     }
     for (int i = 0; i < axis->count; i++) {
@@ -108,13 +112,16 @@ void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum samp
     init_axes(&(struct sample_line){mode, padding, align_corners, size, stride}, &x, 1, axis, 1);
 }
 
-double sample_at(const double *grid, const struct sample_axis *axes, int rank)
-{
-    double sum = 0;
-    if (rank == 0)
-        return *grid;
-    for (int i = 0; i < axes->count; i++)
-        if (axes->offsets[i] >= 0)
-            sum += axes->weights[i] * sample_at(grid + axes->offsets[i], axes + 1, rank - 1);
-    return sum;
-}
+#define SAMPLE_AT(name, T, weights)                                                                \
+    T name(const T *grid, const struct sample_axis *axes, int rank)                                \
+    {                                                                                              \
+        T sum = 0;                                                                                 \
+        if (rank == 0)                                                                             \
+            return *grid;                                                                          \
+        for (int i = 0; i < axes->count; i++)                                                      \
+            if (axes->offsets[i] >= 0)                                                             \
+                sum += axes->weights[i] * name(grid + axes->offsets[i], axes + 1, rank - 1);       \
+        return sum;                                                                                \
+    }
+SAMPLE_AT(sample_floats_at, float, narrow)
+SAMPLE_AT(sample_doubles_at, double, weights)

@@ -9,11 +9,12 @@
 enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
 enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
 
-/* The elements along one axis that a point is made from. */
+/* The elements along one axis that a point is made from. Weights are made in double; narrow[] is the same, rounded. */
 struct sample_axis {
     int count;
     int64_t offsets[4]; /* of the element, in elements; -1: beyond the grid, 0 */
     double weights[4];
+    float narrow[4];
 };
 
 /*
@@ -34,7 +35,9 @@ struct sample_line {
 void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
                       struct sample_axis *axes, int64_t step);
 
-/* The value at the point. */
-double sample_at(const double *grid, const struct sample_axis *axes, int rank);
+/* The value at the point: along each axis the sum of weight times element, or along the axes behind it such a sum, in
+ * the order of the elements, from 0 on and without those beyond the grid. Each product and sum is rounded. */
+float sample_floats_at(const float *grid, const struct sample_axis *axes, int rank);
+double sample_doubles_at(const double *grid, const struct sample_axis *axes, int rank);
 
 #endif

@@ -6,8 +6,7 @@
 #include "base/clones.h"
 
 #define LANES 4
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef float narrow_lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -39,21 +38,20 @@ static void sort_points(struct points *points, const struct sample_axis *axes, i
 static float at_edge(const float *plane, const struct sample_axis *row)
 {
     const struct sample_axis *column = row + 1;
-    double sum = 0;
+    float sum = 0;
     for (int i = 0; i < row->count; i++) {
-        double line = 0;
+        float line = 0;
         for (int k = 0; row->offsets[i] >= 0 && k < column->count; k++)
             if (column->offsets[k] >= 0)
-                line += column->weights[k] * (double)plane[row->offsets[i] + column->offsets[k]];
+                line += column->narrow[k] * plane[row->offsets[i] + column->offsets[k]];
         if (row->offsets[i] >= 0)
-            sum += row->weights[i] * line;
+            sum += row->narrow[i] * line;
     }
-    return (float)sum;
+    return sum;
 }
 
 /* LANES planes, the same offset in each. */
-#define VALUES(x, at)                                                                              \
-    __builtin_convertvector((narrow_lanes){x[0][at], x[1][at], x[2][at], x[3][at]}, lanes)
+#define VALUES(x, at) ((lanes){x[0][at], x[1][at], x[2][at], x[3][at]})
 
 /* Sums begin with their first term, and 0 is added at the end: what that does to -0 is all that beginning with 0
  * does. `count` is a constant to the compiler. */
@@ -66,14 +64,13 @@ INLINE void sample_inside(int count, const float *const *x, const struct points 
         lanes sum = {0};
         for (int i = 0; i < count; i++) {
             int64_t at = row->offsets[i];
-            lanes line = column->weights[0] * VALUES(x, at + column->offsets[0]);
+            lanes line = column->narrow[0] * VALUES(x, at + column->offsets[0]);
             for (int c = 1; c < count; c++)
-                line += column->weights[c] * VALUES(x, at + column->offsets[c]);
-            sum += row->weights[i] * line;
+                line += column->narrow[c] * VALUES(x, at + column->offsets[c]);
+            sum += row->narrow[i] * line;
         }
-        narrow_lanes result = __builtin_convertvector(sum, narrow_lanes);
         for (int l = 0; l < LANES; l++)
-            y[l][p] = result[l];
+            y[l][p] = sum[l];
     }
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* float32 planes sampled at many points, some channels at a time: sample_at's operations in its order, and so its
- * bits. */
+/* float32 planes sampled at many points, some channels at a time: the bits of sample_floats_at. */
 #ifndef TSSA_KERNELS_CPU_WINDOW_GRID_PLANES_H
 #define TSSA_KERNELS_CPU_WINDOW_GRID_PLANES_H
 

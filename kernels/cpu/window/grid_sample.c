@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GridSample (ai.onnx 16, 20, 22), for any number of spatial axes. */
+/* GridSample (ai.onnx 16, 20, 22), for any number of spatial axes; in the order of lib/sample.h. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,7 +46,8 @@ static tssa_status *grid_sample_prepare(const struct ir_op *op, const struct ker
 struct grid_job {
     const struct grid_attrs *attrs;
     const struct tensor *x, *grid;
-    const double *values; /* x as doubles; NULL: float32 planes, which are read as they are */
+    tssa_dtype dtype;   /* that is computed in */
+    const void *values; /* x as such */
     struct tensor *y;
     int rank; /* spatial axes */
     int64_t channels, in_count, out_count;
@@ -85,10 +86,15 @@ static void make_points(const struct grid_job *job, int64_t first, int64_t n,
 static void sample_values(const struct grid_job *job, int64_t batch, int64_t at, int64_t n,
                           const struct sample_axis *axes)
 {
+    const bool narrow = job->dtype == TSSA_FLOAT;
     for (int64_t i = 0; i < n; i++)
         for (int64_t c = batch * job->channels; c < (batch + 1) * job->channels; c++) {
+            const int64_t plane = c * job->in_count;
+            const struct sample_axis *point = axes + i * job->rank;
             double value =
-                sample_at(job->values + c * job->in_count, axes + i * job->rank, job->rank);
+                narrow
+                    ? (double)sample_floats_at((const float *)job->values + plane, point, job->rank)
+                    : sample_doubles_at((const double *)job->values + plane, point, job->rank);
             dtype_store_double(job->y->dtype, element_at(job->y, c * job->out_count + at + i),
                                value);
         }
@@ -104,11 +110,11 @@ static void sample_points(void *context, int64_t begin, int64_t end)
         int64_t n = job->out_count - at < end - begin ? job->out_count - at : end - begin;
         n = n < GRID_POINTS ? n : GRID_POINTS;
         make_points(job, begin, n, axes);
-        if (job->values) {
+        if (job->y->dtype != TSSA_FLOAT || job->rank != 2) {
             sample_values(job, batch, at, n, axes);
         } else {
             int64_t plane = batch * job->channels;
-            struct grid_planes planes = {(const float *)job->x->data + plane * job->in_count,
+            struct grid_planes planes = {(const float *)job->values + plane * job->in_count,
                                          (float *)job->y->data + plane * job->out_count + at,
                                          job->channels, job->in_count, job->out_count};
             grid_planes_sample(&planes, axes, n);
@@ -151,8 +157,10 @@ static tssa_status *run_GridSample(struct kernel_args *args)
         return ERROR(TSSA_RUNTIME, "there is nothing to sample from");
     job.in_count = dims_product(job.x->dims, 2, job.x->rank);
     job.out_count = dims_product(dims, 2, job.x->rank);
-    if (job.x->dtype != TSSA_FLOAT || job.rank != 2) {
-        TRY(doubles_of(args, job.x, &values));
+    job.dtype = computed_in(job.x->dtype);
+    job.values = job.x->data;
+    if (job.x->dtype != job.dtype) {
+        TRY(elements_of(args, job.x, job.dtype, &values));
         job.values = values->data;
     }
     team_for(args->env->team, dims[0] * job.out_count, 1 + 1024 / job.channels, sample_points,

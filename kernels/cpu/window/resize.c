@@ -219,12 +219,6 @@ static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *i
 
 /* ---- Linear and cubic ----------------------------------------------------------------------------- */
 
-/* Integers are computed in double. */
-static tssa_dtype passes_in(tssa_dtype dtype)
-{
-    return dtype_is_float(dtype) ? computed_in(dtype) : TSSA_DOUBLE;
-}
-
 /* Integers are rounded, half to even, and stay within the type's range. */
 static void round_integers(tssa_dtype dtype, int64_t count, double *values)
 {
@@ -245,7 +239,7 @@ static void store_result(const struct tensor *out, void *values)
     int64_t count = (int64_t)tensor_count(out);
     if (dtype_is_integer(out->dtype))
         round_integers(out->dtype, count, values);
-    store_elements(out, 0, 1, count, passes_in(out->dtype), values);
+    store_elements(out, 0, 1, count, computed_in(out->dtype), values);
 }
 
 /* Scratch memory for `pass`'s result. */
@@ -288,7 +282,7 @@ static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in
         const int d = order[i];
         struct buffer *to = NULL;
         struct resample_pass pass = {.table = &tables[d],
-                                     .dtype = passes_in(in->dtype),
+                                     .dtype = computed_in(in->dtype),
                                      .from = *values ? (*values)->data : in->data,
                                      .outer = dims_product(dims, 0, d),
                                      .in = dims[d],
@@ -313,7 +307,7 @@ static tssa_status *interpolate(struct kernel_args *args, const struct tensor *i
 {
     struct buffer *values = NULL;
     int order[TSSA_MAX_RANK];
-    tssa_dtype dtype = passes_in(in->dtype);
+    tssa_dtype dtype = computed_in(in->dtype);
     bool direct = in->dtype == dtype && order_passes(in->rank, axes, tables, order) > 0;
     if (!direct)
         TRY(elements_of(args, in, dtype, &values));
