@@ -333,6 +333,97 @@ static void test_roi(void **state)
     }
 }
 
+/* One sample along an axis: two elements and the second one's weight; false: beyond the input. */
+static bool roi_place(double start, double bin, int64_t size, int64_t b, int64_t s, int64_t samples,
+                      int64_t *at, double *weight)
+{
+    double x = start + (double)b * bin + ((double)s + 0.5) * bin / (double)samples;
+    if (x < -1 || x > (double)size)
+        return false;
+    x = fmin(fmax(x, 0), (double)(size - 1));
+    at[0] = (int64_t)x;
+    at[1] = at[0] + 1 < size ? at[0] + 1 : at[0];
+    *weight = x - (double)at[0];
+    return true;
+}
+
+struct roi_case {
+    double start[2], bin[2];
+    int64_t sizes[2], samples; /* of a bin along an axis */
+    bool max;
+};
+
+static double roi_expected(const struct roi_case *r, const struct tensor *x, int64_t plane,
+                           int64_t bin_y, int64_t bin_x)
+{
+    double bin = 0;
+    for (int64_t i = 0; i < r->samples * r->samples; i++) {
+        int64_t y[2], z[2];
+        double wy, wx, sample = 0;
+        if (roi_place(r->start[0], r->bin[0], r->sizes[0], bin_y, i / r->samples, r->samples, y,
+                      &wy) &&
+            roi_place(r->start[1], r->bin[1], r->sizes[1], bin_x, i % r->samples, r->samples, z,
+                      &wx))
+            for (int k = 0; k < 4; k++) {
+                double weight = (k / 2 ? wy : 1 - wy) * (k % 2 ? wx : 1 - wx);
+                double v = op_number(x, (plane * r->sizes[0] + y[k / 2]) * r->sizes[1] + z[k % 2]);
+                v = op_rounded(x->dtype, op_rounded(x->dtype, weight) * v);
+                sample = k == 0   ? v
+                         : r->max ? (v > sample ? v : sample)
+                                  : op_rounded(x->dtype, sample + v);
+            }
+        if (!r->max)
+            bin = op_rounded(x->dtype, bin + sample);
+        else if (i == 0 || sample > bin)
+            bin = sample;
+    }
+    return r->max ? bin : op_rounded(x->dtype, bin / (double)(r->samples * r->samples));
+}
+
+/* Regions inside and partly outside, many samples and few; any float type. */
+static void test_roi_bits(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    enum { BINS = 3 };
+    struct random random = {23};
+    (void)state;
+    for (int round = 0; round < 200; round++) {
+        tssa_dtype dtype = dtypes[random_int(&random, 0, 3)];
+        const int64_t dims[4] = {1, random_int(&random, 1, 9), random_int(&random, 1, 9),
+                                 random_int(&random, 1, 9)};
+        struct roi_case r = {.sizes = {dims[2], dims[3]},
+                             .samples = round % 20 ? random_int(&random, 1, 3) : 70,
+                             .max = round % 3 == 0};
+        double corners[4];
+        char rois[4 * sizeof(double)];
+        for (int i = 0; i < 4; i++) { /* x1, y1, x2, y2 */
+            corners[i] = (double)random_int(&random, -8, 40) / 4 + (i < 2 ? 0 : 3);
+            dtype_store_double(dtype, rois + (size_t)i * dtype_info(dtype)->size, corners[i]);
+        }
+        for (int i = 0; i < 2; i++) {
+            r.start[i] = corners[1 - i] - 0.5;
+            r.bin[i] = (corners[3 - i] - 0.5 - r.start[i]) / BINS;
+        }
+        const int64_t item = 0;
+        struct team team;
+        struct op_run t;
+        op_begin(&t, IR_OP_RoiAlign, 0);
+        op_string(&t, "mode", r.max ? "max" : "avg");
+        op_int(&t, "output_height", BINS);
+        op_int(&t, "output_width", BINS);
+        op_int(&t, "sampling_ratio", r.samples);
+        const struct tensor *x = op_add_numbers(&t, &random, dtype, 4, dims);
+        op_add(&t, dtype, 2, (const int64_t[]){1, 4}, rois);
+        op_add(&t, TSSA_INT64, 1, (const int64_t[]){1}, &item);
+        op_threads(&t, &team, (int)random_int(&random, 1, 3));
+        op_go(&t);
+        for (int64_t i = 0; i < dims[1] * BINS * BINS; i++)
+            op_expect_number(&t.outputs[0].tensor, i,
+                             roi_expected(&r, x, i / (BINS * BINS), i / BINS % BINS, i % BINS));
+        op_close(&t);
+    }
+}
+
 static void roi_refused(const float *roi, int64_t item, int64_t height)
 {
     float x[4] = {0};
@@ -364,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_grid_bits),    cmocka_unit_test(test_grid_explains),
         cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
         cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
+        cmocka_unit_test(test_roi_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RoiAlign (ai.onnx 10, 16, 22). Mode "max" is that of the ONNX reference: the largest of the weighted
- * corners of all samples of a bin, not of the interpolated samples.
+ * corners of all samples of a bin, not of the interpolated samples. Where samples lie and their weights are made in
+ * double, what is made of elements is in double for DOUBLE and in float32 for narrower types.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -50,7 +51,8 @@ struct roi_axis {
 struct roi_job {
     const struct roi_attrs *attrs;
     const struct tensor *x, *rois, *items;
-    const double *values; /* x as doubles; NULL where float32 is read as it lies */
+    tssa_dtype dtype;   /* that is computed in */
+    const void *values; /* x as such */
     struct tensor *y;
     int64_t channels;
 };
@@ -98,73 +100,99 @@ static bool roi_sample(const struct roi_axis *axis, int64_t bin, int64_t s, int6
     return true;
 }
 
-/* A sample of a plane: interpolated, or the largest weighted corner. */
-static double roi_value(const double *plane, int64_t row_length, const int64_t y[2],
-                        const int64_t x[2], double wy, double wx, bool max)
+/* The four elements of a sample, in row-major order, and their weights. */
+struct roi_corners {
+    int64_t at[4];
+    double weight[4];
+    float narrow[4]; /* the same, rounded */
+};
+
+/* Sample i of a bin; false: beyond the input, 0. */
+static bool roi_corners_init(struct roi_corners *corners, const struct roi_axis *rows,
+                             const struct roi_axis *columns, int64_t bin_y, int64_t bin_x,
+                             int64_t i)
 {
-    double corners[4] = {(1 - wy) * (1 - wx) * plane[y[0] * row_length + x[0]],
-                         (1 - wy) * wx * plane[y[0] * row_length + x[1]],
-                         wy * (1 - wx) * plane[y[1] * row_length + x[0]],
-                         wy * wx * plane[y[1] * row_length + x[1]]};
-    double result = corners[0];
-    for (int i = 1; i < 4; i++)
-        result = max ? fmax(result, corners[i]) : result + corners[i];
-    return result;
+    int64_t y[2], x[2];
+    double wy, wx;
+    if (!roi_sample(rows, bin_y, i / columns->samples, y, &wy) ||
+        !roi_sample(columns, bin_x, i % columns->samples, x, &wx))
+        return false;
+    *corners = (struct roi_corners){{y[0] * columns->size + x[0], y[0] * columns->size + x[1],
+                                     y[1] * columns->size + x[0], y[1] * columns->size + x[1]},
+                                    {(1 - wy) * (1 - wx), (1 - wy) * wx, wy * (1 - wx), wy * wx},
+                                    {0}};
+    for (int k = 0; k < 4; k++)
+        corners->narrow[k] = (float)corners->weight[k];
+    return true;
 }
 
-static double pool_bin(const struct roi_job *job, const double *plane, const struct roi_axis *rows,
-                       const struct roi_axis *columns, int64_t bin_y, int64_t bin_x)
-{
-    double result = 0;
-    bool max = job->attrs->max;
-    for (int64_t i = 0; i < rows->samples * columns->samples; i++) {
-        int64_t y[2], x[2];
-        double wy, wx, value = 0;
-        if (roi_sample(rows, bin_y, i / columns->samples, y, &wy) &&
-            roi_sample(columns, bin_x, i % columns->samples, x, &wx))
-            value = roi_value(plane, columns->size, y, x, wy, wx, max);
-        if (max)
-            result = i == 0 || value > result ? value : result;
-        else
-            result += value;
+/* A bin of a plane. value: a sample, interpolated, or its largest weighted corner; of two zeros the first one. */
+#define POOL_BIN(name, T, weights)                                                                 \
+    static T name##_value(const T *plane, const struct roi_corners *corners, bool max)             \
+    {                                                                                              \
+        T result = corners->weights[0] * plane[corners->at[0]];                                    \
+        for (int i = 1; i < 4; i++) {                                                              \
+            T corner = corners->weights[i] * plane[corners->at[i]];                                \
+            if (!max)                                                                              \
+                result += corner;                                                                  \
+            else if (corner > result || isnan(result))                                             \
+                result = corner;                                                                   \
+        }                                                                                          \
+        return result;                                                                             \
+    }                                                                                              \
+    static T name(const T *plane, const struct roi_axis *rows, const struct roi_axis *columns,     \
+                  int64_t bin_y, int64_t bin_x, bool max)                                          \
+    {                                                                                              \
+        int64_t count = rows->samples * columns->samples;                                          \
+        T result = 0;                                                                              \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            struct roi_corners corners;                                                            \
+            T value = 0;                                                                           \
+            if (roi_corners_init(&corners, rows, columns, bin_y, bin_x, i))                        \
+                value = name##_value(plane, &corners, max);                                        \
+            if (!max)                                                                              \
+                result += value;                                                                   \
+            else if (i == 0 || value > result)                                                     \
+                result = value;                                                                    \
+        }                                                                                          \
+        return max || count == 0 ? result : result / (T)count;                                     \
     }
-    int64_t count = rows->samples * columns->samples;
-    return max || count == 0 ? result : result / (double)count;
-}
+POOL_BIN(float_bin, float, narrow)
+POOL_BIN(double_bin, double, weight)
 
 /* Indices are (region, channel) pairs; regions were checked. */
 static void pool_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct roi_job *job = context;
     int64_t bins = job->attrs->height * job->attrs->width, width = job->attrs->width;
-    double *out = scratch;
+    const bool narrow = job->dtype == TSSA_FLOAT, max = job->attrs->max;
+    float *floats = scratch;
+    double *doubles = scratch;
     for (int64_t i = begin; i < end; i++) {
         int64_t roi = i / job->channels, channel = i % job->channels;
         int64_t item = ((const int64_t *)job->items->data)[roi];
         struct roi_axis rows, columns;
         if (!roi_axis_init(job, roi, true, &rows) || !roi_axis_init(job, roi, false, &columns))
             continue;
-        const double *plane =
-            job->values + (item * job->channels + channel) * rows.size * columns.size;
+        const int64_t plane = (item * job->channels + channel) * rows.size * columns.size;
         for (int64_t b = 0; b < bins; b++)
-            out[b] = pool_bin(job, plane, &rows, &columns, b / width, b % width);
-        store_doubles(job->y, i * bins, 1, bins, out);
+            if (narrow)
+                floats[b] = float_bin((const float *)job->values + plane, &rows, &columns,
+                                      b / width, b % width, max);
+            else
+                doubles[b] = double_bin((const double *)job->values + plane, &rows, &columns,
+                                        b / width, b % width, max);
+        store_elements(job->y, i * bins, 1, bins, job->dtype, scratch);
     }
 }
 
 /* ---- Averages of float32: where a region's samples lie is found once, channels are lanes -------------- */
 
 #define LANES 4
-typedef double lanes __attribute__((vector_size(LANES * sizeof(double))));
-typedef float narrow_lanes __attribute__((vector_size(LANES * sizeof(float))));
+typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
 /* Samples of a region, at most, that are worth the memory. */
 #define MAX_TABLE 32768
-
-struct roi_corners {
-    int64_t at[4];
-    double weight[4];
-};
 
 /* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]; those beyond the input are left out: 0. */
 struct roi_table {
@@ -175,17 +203,8 @@ struct roi_table {
 static void put_corners(const struct roi_axis *rows, const struct roi_axis *columns, int64_t bin_y,
                         int64_t bin_x, struct roi_table *table, int64_t *n)
 {
-    for (int64_t i = 0; i < table->count; i++) {
-        int64_t y[2], x[2];
-        double wy, wx;
-        if (!roi_sample(rows, bin_y, i / columns->samples, y, &wy) ||
-            !roi_sample(columns, bin_x, i % columns->samples, x, &wx))
-            continue;
-        table->corners[(*n)++] =
-            (struct roi_corners){{y[0] * columns->size + x[0], y[0] * columns->size + x[1],
-                                  y[1] * columns->size + x[0], y[1] * columns->size + x[1]},
-                                 {(1 - wy) * (1 - wx), (1 - wy) * wx, wy * (1 - wx), wy * wx}};
-    }
+    for (int64_t i = 0; i < table->count; i++)
+        *n += roi_corners_init(&table->corners[*n], rows, columns, bin_y, bin_x, i);
 }
 
 static bool make_table(const struct roi_job *job, int64_t roi, struct roi_table *table)
@@ -203,7 +222,7 @@ static bool make_table(const struct roi_job *job, int64_t roi, struct roi_table 
     return true;
 }
 
-/* Plane l is x[l], its bins are y[l]: pool_bin's operations in their order. */
+/* Plane l is x[l], its bins are y[l]: float_bin's operations in their order. */
 VECTOR_PROCEDURE(average_bins,
                  (const struct roi_table *table, const float *const *x, float *const *y),
                  (table, x, y))
@@ -216,16 +235,15 @@ VECTOR_PROCEDURE(average_bins,
             lanes value = {0};
             for (int k = 0; k < 4; k++) {
                 const int64_t at = corners->at[k];
-                const narrow_lanes v = {a[at], b[at], c[at], d[at]};
-                value += corners->weight[k] * __builtin_convertvector(v, lanes);
+                const lanes v = {a[at], b[at], c[at], d[at]};
+                value += corners->narrow[k] * v;
             }
             sum += value;
         }
         if (table->count)
-            sum /= (double)table->count;
-        const narrow_lanes result = __builtin_convertvector(sum, narrow_lanes);
+            sum /= (float)table->count;
         for (int l = 0; l < LANES; l++)
-            y[l][bin] = result[l];
+            y[l][bin] = sum[l];
     }
 }
 
@@ -294,7 +312,6 @@ static tssa_status *open_job(struct kernel_args *args, struct roi_job *job)
 static tssa_status *run_RoiAlign(struct kernel_args *args)
 {
     struct roi_job job = {.attrs = args->state};
-    struct buffer *values;
     int64_t samples, bins;
     TRY(open_job(args, &job));
     int64_t dims[] = {job.rois->dims[0], job.channels, job.attrs->height, job.attrs->width};
@@ -312,8 +329,13 @@ static tssa_status *run_RoiAlign(struct kernel_args *args)
                        (size_t)(bins * samples) * sizeof(struct roi_corners);
         return parts_for(args, dims[0] * dims[1], cost, bytes, average_planes, &job);
     }
-    TRY(doubles_of(args, job.x, &values));
-    job.values = values->data;
+    struct buffer *values = NULL;
+    job.dtype = computed_in(job.x->dtype);
+    job.values = job.x->data;
+    if (job.x->dtype != job.dtype) {
+        TRY(elements_of(args, job.x, job.dtype, &values));
+        job.values = values->data;
+    }
     tssa_status *status =
         parts_for(args, dims[0] * dims[1], cost, (size_t)bins * sizeof(double), pool_planes, &job);
     buffer_release(values);
