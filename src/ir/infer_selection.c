@@ -107,6 +107,14 @@ INFER_RULE(non_max_suppression)
                          infer_rank(op, i));
     const struct dim *all; /* a box is chosen once per batch and class at most: one per score */
     TRY(element_count(op, 1, &all));
+    const struct ir_known *known = infer_known(op, 2);
+    const struct dim *limit = known && known->count == 1 ? known->elements[0] : NULL;
+    if (infer_rank(op, 1) == 3 && limit && limit->low >= 0) { /* and of each class so many */
+        limit = dim_min(&graph->dims, limit, infer_dim(op, 1, 2));
+        for (int i = 0; i < 2; i++)
+            limit = dim_mul(&graph->dims, limit, infer_dim(op, 1, i));
+        all = limit;
+    }
     const struct dim *dims[2] = {infer_fresh_below(op, all), dim_const(&graph->dims, 3)};
     return infer_set_tensor(op, 0, TSSA_INT64, 2, dims);
 }

@@ -153,7 +153,7 @@ LEAST = {
     "sequences": 0.3,
     "hoist": 0.4,
     "scan_outputs": 0.05,
-    "narrow_topk": 0.01,
+    "narrow_selection": 0.01,
     "distribute": 0.005,
     "fold_lookups": 0.008,
     "guard_loops": 0.02,
