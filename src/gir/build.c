@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-#include "gir/scalars.h"
+#include "gir/alignment.h"
+#include "gir/rows.h"
 #include "ir/fuse.h"
+#include "ir/row.h"
 
 struct builder {
     const struct ir_op *fuse;
@@ -17,6 +19,7 @@ struct builder {
     uint32_t n_args;
     uint32_t first_value, n_values; /* ids of the values of the block */
     uint32_t *steps;                /* per value of the block */
+    bool *dropped;                  /* per value of the block: it is without the row's axes */
 };
 
 static const char *refuse(struct builder *b, const char *why)
@@ -28,36 +31,68 @@ static const char *refuse(struct builder *b, const char *why)
 
 /* ---- Arguments ------------------------------------------------------------------------------------ */
 
-/* The axes that a value of this type has; false: it is not known how it is broadcast. */
-static bool find_axes(const struct builder *b, const struct ir_type *type, uint32_t *axes)
+/* The axis of the space that is the value's first one. */
+static int first_axis(const struct builder *b, const struct ir_value *value)
 {
+    const int dropped = b->dropped[value->id - b->first_value] ? b->space->row : 0;
+    return b->like->rank - dropped - value->type->rank;
+}
+
+/* The axes that a value has; false: it is not known how it is broadcast. */
+static bool find_axes(const struct builder *b, const struct ir_value *value, int first,
+                      uint32_t *axes)
+{
+    const struct ir_type *type = value->type;
     *axes = 0;
-    if (type->kind != TYPE_TENSOR || type->rank < 0 || type->rank > b->like->rank)
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || first < 0)
         return false;
     for (int i = 0; i < type->rank; i++) {
-        const int axis = b->like->rank - type->rank + i;
         if (dim_is(type->dims[i], 1))
             continue;
-        if (type->dims[i] != b->like->dims[axis])
+        if (type->dims[i] != b->like->dims[first + i])
             return false;
-        *axes |= 1u << axis;
+        *axes |= 1u << (first + i);
     }
     return true;
 }
 
+/* The axes of the space from this one on that are longer than one element. */
+static uint32_t axes_from(const struct builder *b, int first)
+{
+    uint32_t axes = 0;
+    for (int i = first; i < b->like->rank; i++)
+        axes |= dim_is(b->like->dims[i], 1) ? 0 : 1u << i;
+    return axes;
+}
+
+/* Those of a row. */
+static uint32_t row_axes(const struct builder *b)
+{
+    return axes_from(b, b->like->rank - b->space->row);
+}
+
+/* Has a result of these axes an element of its own for each row, or each element where there are no rows? */
+static bool is_whole(const struct builder *b, uint32_t axes)
+{
+    const uint32_t row = row_axes(b);
+    return (axes | row) == axes_from(b, 0);
+}
+
 static void add_arg(struct builder *b, const struct ir_value *value, uint32_t index, bool is_result)
 {
+    const int first = value->type->kind == TYPE_TENSOR ? first_axis(b, value) : -1;
+    const uint32_t row = row_axes(b);
     uint32_t axes;
     if (b->n_args == GIR_MAX_ARGS) {
         refuse(b, "it has more arguments than kernels may have");
     } else if (!dtype_in(T_FLOAT | T_INT | T_BOOL, value->type->dtype)) {
         refuse(b, "kernels have no such elements");
-    } else if (!find_axes(b, value->type, &axes) ||
-               (is_result && value->type->rank != b->like->rank)) {
+    } else if (!find_axes(b, value, first, &axes) || ((axes & row) && (axes & row) != row) ||
+               (is_result && !is_whole(b, axes))) {
         refuse(b, "how shapes are broadcast is not known");
     } else {
-        b->space->places[b->n_args] =
-            (struct gir_place){.index = index, .rank = value->type->rank, .axes = axes};
+        b->space->places[b->n_args] = (struct gir_place){
+            .index = index, .rank = value->type->rank, .first = first, .axes = axes};
         b->args[b->n_args++] =
             (struct gir_arg){.dtype = (uint8_t)value->type->dtype, .is_result = is_result};
     }
@@ -78,18 +113,21 @@ static uint32_t innermost(const struct builder *b)
 /* What moves, and what may lie on what. Every axis of results is one of an operand, or else of length 1. */
 static void finish_args(struct builder *b)
 {
-    const uint32_t inner = innermost(b);
+    const uint32_t row = row_axes(b), inner = b->space->row ? row : innermost(b);
     uint32_t read = 0;
     for (uint32_t i = 0; i < b->n_args; i++) {
-        b->args[i].moves = b->args[i].is_result || (b->space->places[i].axes & inner);
+        b->args[i].moves =
+            (b->args[i].is_result && !b->space->row) || (b->space->places[i].axes & inner);
         read |= b->args[i].is_result ? 0 : b->space->places[i].axes;
     }
+    if (row & ~read)
+        refuse(b, "how shapes are broadcast is not known");
     for (uint32_t i = 0; i < b->n_args; i++) {
         if (!b->args[i].is_result)
             continue;
         if (b->space->places[i].axes & ~read)
             refuse(b, "how shapes are broadcast is not known");
-        for (uint32_t k = 0; k < b->n_args; k++)
+        for (uint32_t k = 0; k < b->n_args && b->args[i].moves; k++)
             if (!b->args[k].is_result && b->args[k].moves && b->args[k].dtype == b->args[i].dtype &&
                 b->space->places[k].axes == b->space->places[i].axes)
                 b->args[i].may_lie_on |= UINT64_C(1) << k;
@@ -120,9 +158,20 @@ static void add_param(struct builder *b, const struct ir_value *param)
             (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, arg), .bits = arg});
 }
 
+/* Is the value which axes are reduced, and nothing else? */
+static bool is_axes(const struct ir_value *value)
+{
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        if (!use->user->info->reduction || use == use->user->operands)
+            return false;
+    return true;
+}
+
 static void add_constant(struct builder *b, const struct ir_op *op)
 {
     const struct tensor *tensor = ir_value_constant(&op->results[0]);
+    if (is_axes(&op->results[0]))
+        return;
     if (!tensor || tensor_count(tensor) != 1 ||
         !dtype_in(T_FLOAT | T_INT | T_BOOL, tensor->dtype)) {
         refuse(b, "it holds a constant that is no number");
@@ -134,16 +183,31 @@ static void add_constant(struct builder *b, const struct ir_op *op)
     *step_of(b, &op->results[0]) = gir_make(&b->maker, code);
 }
 
+/* Does nobody want but the first result? */
+static bool has_one_result(const struct ir_op *op)
+{
+    for (uint32_t i = 1; i < op->n_results; i++)
+        if (op->results[i].wanted && op->results[i].uses)
+            return false;
+    return op->n_results > 0;
+}
+
+static uint32_t make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
+{
+    const bool rows = !op->info->ew && !op->opaque && ir_row_axes(op);
+    return rows ? gir_make_row_op(maker, op, operands) : gir_make_op(maker, op, operands);
+}
+
 static void add_op(struct builder *b, const struct ir_op *op)
 {
     uint32_t operands[GIR_MAX_ARGS];
-    if (op->n_operands > GIR_MAX_ARGS || op->n_results != 1) {
+    if (op->n_operands > GIR_MAX_ARGS || !has_one_result(op)) {
         refuse(b, "it has more arguments than kernels may have");
         return;
     }
     for (uint32_t i = 0; i < op->n_operands; i++)
         operands[i] = ir_operand(op, i) ? *step_of(b, ir_operand(op, i)) : GIR_NONE;
-    *step_of(b, &op->results[0]) = gir_make_op(&b->maker, op, operands);
+    *step_of(b, &op->results[0]) = make_op(&b->maker, op, operands);
 }
 
 static void add_result(struct builder *b, uint32_t index)
@@ -198,6 +262,14 @@ static void drop_dead(struct gir_maker *maker, uint32_t *numbers)
     maker->n = n;
 }
 
+static uint32_t count_reductions(const struct gir_maker *maker)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < maker->n; i++)
+        n += maker->codes[i].op == GIR_REDUCE;
+    return n;
+}
+
 static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allocator,
                              struct gir_kernel **kernel)
 {
@@ -243,26 +315,40 @@ static const struct ir_type *find_space(const struct ir_op *fuse)
     return NULL;
 }
 
-static tssa_status *build(struct builder *b, const tssa_allocator *allocator,
-                          struct gir_kernel **kernel)
+static tssa_status *build(struct builder *b, const struct gir_rows *rows,
+                          const tssa_allocator *allocator, struct gir_kernel **kernel)
 {
     TRY_ALLOC(b->maker.codes);
     TRY_ALLOC(b->steps);
-    add_all(b);
+    TRY_ALLOC(b->dropped);
+    if (rows->like && !gir_align(b->body, rows, b->first_value, b->dropped))
+        refuse(b, "how shapes are broadcast is not known");
+    else
+        add_all(b);
     if (b->maker.why)
         return NULL;
     drop_dead(&b->maker, b->maker.codes ? b->steps : NULL);
+    if (count_reductions(&b->maker) > GIR_MAX_REDUCTIONS) {
+        refuse(b, "it has more reductions than kernels may have");
+        return NULL;
+    }
     return copy_out(b, allocator, kernel);
 }
 
 tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator,
                        struct gir_kernel **kernel, struct gir_space *space, const char **why)
 {
-    struct builder b = {
-        .fuse = fuse, .body = ir_fuse_body(fuse), .like = find_space(fuse), .space = space};
+    struct builder b = {.fuse = fuse, .body = ir_fuse_body(fuse), .space = space};
+    struct gir_rows rows;
     *kernel = NULL;
     *why = NULL;
     *space = (struct gir_space){0};
+    if (!gir_rows_of(b.body, &rows)) {
+        *why = "its rows are not the same";
+        return NULL;
+    }
+    b.like = rows.like ? rows.like : find_space(fuse);
+    space->row = rows.n;
     if (!b.like || b.like->kind != TYPE_TENSOR || b.like->rank < 0) {
         *why = "the shape of what it computes is not known";
         return NULL;
@@ -274,10 +360,12 @@ tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator
     /* Later on, room for a number per step. */
     const uint32_t n = b.n_values > GIR_MAX_CODES ? b.n_values : GIR_MAX_CODES;
     b.steps = allocator_calloc(allocator, n, sizeof *b.steps);
-    tssa_status *status = build(&b, allocator, kernel);
+    b.dropped = allocator_calloc(allocator, n, sizeof *b.dropped);
+    tssa_status *status = build(&b, &rows, allocator, kernel);
     *why = b.maker.why;
     allocator_free(allocator, b.maker.codes);
     allocator_free(allocator, b.steps);
+    allocator_free(allocator, b.dropped);
     return status;
 }
 
@@ -302,6 +390,6 @@ const char *gir_refuses(const struct ir_op *op)
         }
         operands[i] = value ? gir_make(&maker, code) : GIR_NONE;
     }
-    gir_make_op(&maker, op, operands);
+    make_op(&maker, op, operands);
     return maker.why;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels (gir.h) of `fuse` ops (ir/fuse.h) that hold element-wise ops alone: the rows' scalar programs, one after the
- * other, over the iteration space of the results. What is the same twice is computed once, and nothing that no result
- * needs. An operand is there as a whole along each axis of the space, or broadcast along it, and which of the two is
- * told from types: dims that are the same in every run, or 1.
+ * Kernels (gir.h) of `fuse` ops (ir/fuse.h) that hold element-wise ops, and ops that have rows (ir/row.h), all the same
+ * ones: their scalar programs, one after the other, over the iteration space of the results, or of what has rows. What
+ * is the same twice is computed once, and nothing that no result needs. An operand is there as a whole along each axis
+ * of the space, or broadcast along it, and which of the two is told from types: dims that are the same in every run,
+ * or 1.
  */
 #ifndef TSSA_GIR_BUILD_H
 #define TSSA_GIR_BUILD_H
@@ -13,13 +14,14 @@
 /* An argument of the kernel: which operand or result of the op it is, and which axes of the space it has, by bit. */
 struct gir_place {
     uint32_t index;
-    int rank;
+    int rank, first; /* dim 0 is along this axis of the space */
     uint32_t axes;
 };
 
-/* The iteration space: the dims of the results. An axis that no argument has is of length 1. */
+/* The iteration space: the dims of the results, or of what has rows. An axis that no argument has is of length 1. */
 struct gir_space {
     int rank;
+    int row; /* so many of the last axes are a row, which is whole; 0: any axes may be rows, and these come in parts */
     struct gir_place places[GIR_MAX_ARGS]; /* per argument of the kernel */
 };
 

@@ -7,6 +7,8 @@
 
 #define TYPES_MEMORY (T_FLOAT | T_INT | T_BOOL)
 #define TYPES_NUMBER (T_F32F64 | T_INT)
+#define TYPES_REDUCED                                                                              \
+    (T_F32F64 | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64) | DTYPE_BIT(TSSA_UINT64))
 
 /* ---- Operations ----------------------------------------------------------------------------------- */
 
@@ -79,6 +81,8 @@ struct checker {
     const struct gir_code *codes;
     uint32_t at;
     uint64_t stored; /* results */
+    uint32_t n_reductions;
+    bool is_one[GIR_MAX_CODES]; /* per step before: is it one value for a row? */
 };
 
 static tssa_status *wrong(const struct checker *c, const char *what)
@@ -91,8 +95,8 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
     static const uint8_t zero[sizeof gir_args(kernel)->zero];
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
     bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves <= 1 &&
-                arg->is_result <= arg->moves && memcmp(arg->zero, zero, sizeof zero) == 0 &&
-                (arg->is_result || !arg->may_lie_on);
+                memcmp(arg->zero, zero, sizeof zero) == 0 &&
+                ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
             good = k < kernel->n_args && !args[k].is_result && args[k].moves &&
@@ -114,6 +118,8 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
     if (c->stored >> code->bits & 1)
         return wrong(c, "the argument is stored twice");
     c->stored |= UINT64_C(1) << code->bits;
+    if (!arg->moves && !c->is_one[code->operands[0]])
+        return wrong(c, "a row has more than one of it");
     return c->codes[code->operands[0]].type == type ? NULL : wrong(c, "the types differ");
 }
 
@@ -140,13 +146,36 @@ static tssa_status *check_constant(const struct checker *c, const struct gir_cod
     return NULL;
 }
 
+static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
+{
+    if (!dtype_in(TYPES_REDUCED, code->type) || c->codes[code->operands[0]].type != code->type)
+        return wrong(c, "it is not reduced in that type");
+    if (c->n_reductions++ == GIR_MAX_REDUCTIONS)
+        return wrong(c, "there are more reductions than kernels may have");
+    return check_constant(c, code);
+}
+
+/* What a step may name beside its operands. */
+static bool is_well_formed(const struct gir_code *code)
+{
+    const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE ||
+                          code->op == GIR_CONSTANT || code->op == GIR_REDUCE;
+    if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
+        return false;
+    switch (code->op) {
+    case GIR_SCALAR:
+        return code->scalar < SCALAR_COUNT_OF_IDS && types_of((enum scalar_id)code->scalar);
+    case GIR_REDUCE:
+        return code->scalar == SCALAR_ADD || code->scalar == SCALAR_MUL ||
+               code->scalar == SCALAR_MIN || code->scalar == SCALAR_MAX;
+    default:
+        return code->scalar == 0;
+    }
+}
+
 static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 {
-    const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_CONSTANT;
-    if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits) ||
-        (code->op == GIR_SCALAR
-             ? code->scalar >= SCALAR_COUNT_OF_IDS || !types_of((enum scalar_id)code->scalar)
-             : code->scalar != 0))
+    if (!is_well_formed(code))
         return wrong(c, "it is none");
     const uint32_t n = gir_n_operands(code);
     for (uint32_t i = 0; i < 3; i++)
@@ -162,9 +191,23 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
                    : wrong(c, "there is no such conversion");
     case GIR_SCALAR:
         return check_scalar(c, code);
+    case GIR_REDUCE:
+        return check_reduce(c, code);
+    case GIR_LENGTH:
+        return dtype_in(TYPES_REDUCED, code->type) ? NULL : wrong(c, "it is no number");
     default:
         return check_memory(c, code);
     }
+}
+
+/* Is the step at hand one value for a row? */
+static bool is_one(const struct checker *c)
+{
+    const struct gir_code *code = &c->codes[c->at];
+    bool all = code->op != GIR_LOAD || !c->args[code->bits].moves;
+    for (uint32_t k = 0; k < gir_n_operands(code); k++)
+        all &= c->is_one[code->operands[k]];
+    return all || code->op == GIR_REDUCE;
 }
 
 tssa_status *gir_check(const void *bytes, size_t size)
@@ -183,7 +226,9 @@ tssa_status *gir_check(const void *bytes, size_t size)
         TRY(check_arg(kernel, i));
         results |= (uint64_t)c.args[i].is_result << i;
     }
-    for (; c.at < kernel->n_codes; c.at++)
+    for (; c.at < kernel->n_codes; c.at++) {
         TRY(check_code(&c, &c.codes[c.at]));
+        c.is_one[c.at] = is_one(&c);
+    }
     return c.stored == results ? NULL : ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
 }

@@ -25,5 +25,54 @@ uint32_t gir_n_operands(const struct gir_code *code)
     };
     if (code->op == GIR_SCALAR)
         return operands[code->scalar];
-    return code->op == GIR_CONVERT || code->op == GIR_STORE;
+    return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE;
+}
+
+bool gir_has_whole_rows(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_args; i++)
+        if (gir_args(kernel)[i].is_result && !gir_args(kernel)[i].moves)
+            return true;
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_codes(kernel)[i].op == GIR_REDUCE || gir_codes(kernel)[i].op == GIR_LENGTH)
+            return true;
+    return false;
+}
+
+/* The first pass in which a step's operands are all there. */
+static struct gir_when operands_of(const struct gir_kernel *kernel, const struct gir_when *when,
+                                   const struct gir_code *code)
+{
+    struct gir_when all = {0};
+    for (uint32_t k = 0; k < gir_n_operands(code); k++) {
+        const struct gir_when *operand = &when[code->operands[k]];
+        const bool is_end = gir_codes(kernel)[code->operands[k]].op == GIR_REDUCE;
+        const uint16_t pass = (uint16_t)(operand->pass + is_end);
+        all.varies |= operand->varies;
+        all.pass = pass > all.pass ? pass : all.pass;
+    }
+    return all;
+}
+
+uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
+{
+    const struct gir_arg *args = gir_args(kernel);
+    uint32_t n = 1;
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        when[i] = operands_of(kernel, when, code);
+        if (code->op == GIR_REDUCE)
+            when[i].varies = false;
+        else if (code->op == GIR_LOAD || code->op == GIR_STORE)
+            when[i].varies = args[code->bits].moves;
+        if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&
+            n <= when[i].pass)
+            n = when[i].pass + 1u;
+    }
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        if (code->op == GIR_STORE && when[i].varies && args[code->bits].may_lie_on)
+            when[i].pass = (uint16_t)(n - 1);
+    }
+    return n;
 }

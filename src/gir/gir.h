@@ -6,7 +6,7 @@
  *
  * A kernel is rows of elements: for each row, and each of n elements in it, a straight line of code in which each
  * step makes one value, once. Arguments are memory: an operand or a result that moves has n elements side by side in
- * a row, one that does not has one element, which the whole row reads. What rows there are, and where each argument
+ * a row, one that does not has one element for the whole row. What rows there are, and where each argument
  * has them, is the caller's: dims are told in the call, so that one kernel serves all shapes.
  *
  *     args                                   0: f32 moves, 1: f32, 2: f32 result on 0
@@ -16,6 +16,19 @@
  *     %3 = 1 : f32
  *     %4 = ADD %2 %3 : f32
  *     store 2 %4
+ *
+ * A reduction combines what a value is in all elements of a row, from the identity that it names, in the order of
+ * ir/reduction.def for an innermost axis. What it comes to is one value for the row, and so is what is computed of such
+ * values, of numbers and of what does not move. Steps behind may compute with it in each element of the same row:
+ * the row is walked once more for them (gir_find_passes). Rows of a kernel with reductions, or with a result that does
+ * not move, are whole in each call; elsewhere a row may come in parts.
+ *
+ *     args                                   0: f32 moves, 1: f32 result per row
+ *     %0 = load 0 : f32
+ *     %1 = reduce ADD from 0 %0 : f32
+ *     %2 = length : f32
+ *     %3 = DIV %1 %2 : f32
+ *     store 1 %3
  *
  * Values have element types. A value of type bool is a truth value; elements of type bool are loaded and stored as
  * the bytes that they are, values of type u8. Of f16 and bf16 there are conversions, choices, loads and stores.
@@ -34,6 +47,7 @@
 #define GIR_MAGIC 0x31726967 /* "gir1": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
+#define GIR_MAX_REDUCTIONS 32
 
 enum gir_op {
     GIR_LOAD,     /* bits: the argument; type: its element type, u8 where that is bool */
@@ -41,6 +55,8 @@ enum gir_op {
     GIR_CONVERT,  /* of operand 0, to type */
     GIR_SCALAR,   /* scalar: the operation; type: the result's */
     GIR_STORE,    /* bits: the argument; operand 0; type as of a load */
+    GIR_REDUCE, /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
+    GIR_LENGTH, /* how many elements a row has */
     GIR_OP_COUNT
 };
 
@@ -56,7 +72,7 @@ struct gir_code {
 
 struct gir_arg {
     uint8_t dtype;
-    uint8_t is_result; /* written; results move */
+    uint8_t is_result; /* written */
     uint8_t moves;
     uint8_t zero[5];
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
@@ -81,6 +97,20 @@ static inline const struct gir_code *gir_codes(const struct gir_kernel *kernel)
 
 /* How many operands the step has. */
 uint32_t gir_n_operands(const struct gir_code *code);
+
+/* When a step is computed. */
+struct gir_when {
+    bool varies; /* in each element of a row, else once for the row */
+    /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one before which it is,
+     * of a reduction the one at whose end it is there. */
+    uint16_t pass;
+};
+
+/* Fills when[n_codes], of a kernel that gir_check accepts; returns how many passes there are. Elements of results that
+ * may lie on an operand are stored in the last one. */
+uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when);
+/* Does a call have whole rows? */
+bool gir_has_whole_rows(const struct gir_kernel *kernel);
 
 /*
  * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what is wrong. What

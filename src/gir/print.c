@@ -10,15 +10,20 @@ static const char *name_of(unsigned dtype)
     return dtype_info((tssa_dtype)dtype)->ir_name;
 }
 
+static const char *how_of(const struct gir_arg *arg)
+{
+    if (arg->is_result)
+        return arg->moves ? " result" : " result per row";
+    return arg->moves ? " moves" : "";
+}
+
 static void print_args(const struct gir_kernel *kernel, struct text *text)
 {
     const struct gir_arg *args = gir_args(kernel);
     text_puts(text, "args ");
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         text_printf(text, "%s%" PRIu32 ": %s%s", i ? ", " : "", i, name_of(args[i].dtype),
-                    args[i].is_result ? " result"
-                    : args[i].moves   ? " moves"
-                                      : "");
+                    how_of(&args[i]));
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))
@@ -31,7 +36,7 @@ static void print_args(const struct gir_kernel *kernel, struct text *text)
 }
 
 /* Numbers as numbers, as many digits as tell them apart. */
-static void print_constant(const struct gir_code *code, struct text *text)
+static void print_number(const struct gir_code *code, struct text *text)
 {
     if (dtype_is_float(code->type))
         text_printf(text, "%.17g", dtype_load_double(code->type, &code->bits));
@@ -39,6 +44,12 @@ static void print_constant(const struct gir_code *code, struct text *text)
         text_printf(text, "%" PRIu64, code->bits);
     else
         text_printf(text, "%" PRId64, dtype_load_int64(code->type, &code->bits));
+}
+
+static void print_reduction(const struct gir_code *code, struct text *text)
+{
+    text_printf(text, "reduce %s from ", scalar_info(code->scalar)->name);
+    print_number(code, text);
 }
 
 bool gir_print(const struct gir_kernel *kernel, struct text *text)
@@ -52,9 +63,13 @@ bool gir_print(const struct gir_kernel *kernel, struct text *text)
         }
         text_printf(text, "%%%" PRIu32 " = ", i);
         if (code->op == GIR_CONSTANT)
-            print_constant(code, text);
+            print_number(code, text);
         else if (code->op == GIR_LOAD)
             text_printf(text, "load %" PRIu64, code->bits);
+        else if (code->op == GIR_REDUCE)
+            print_reduction(code, text);
+        else if (code->op == GIR_LENGTH)
+            text_puts(text, "length");
         else
             text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)

@@ -30,15 +30,15 @@ static tssa_dtype type_of(const struct gir_maker *maker, uint32_t value)
     return maker->why ? TSSA_FLOAT : (tssa_dtype)maker->codes[value].type;
 }
 
-static uint32_t make_constant(struct gir_maker *maker, tssa_dtype type, double number)
+uint32_t gir_make_number(struct gir_maker *maker, tssa_dtype type, double number)
 {
     struct gir_code code = {.op = GIR_CONSTANT, .type = (uint8_t)type};
     dtype_store_double(type, &code.bits, number);
     return gir_make(maker, code);
 }
 
-static uint32_t make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype type,
-                            const uint32_t *operands)
+uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype type,
+                         const uint32_t *operands)
 {
     struct gir_code code = {.op = GIR_SCALAR, .scalar = (uint8_t)id, .type = (uint8_t)type};
     memcpy(code.operands, operands, scalar_info(id)->operands * sizeof *operands);
@@ -78,12 +78,33 @@ static tssa_dtype dtype_of(const struct ir_op *op, uint32_t operand)
 
 /* One evaluation of a row's program. */
 struct evaluation {
-    const struct ir_op *op;
-    tssa_dtype type;      /* that it computes in */
-    uint32_t operands[3]; /* X, Y, Z; GIR_NONE: absent */
+    const struct scalar_code *program;
+    const struct ir_op *op; /* NULL: of a reduction's row */
+    tssa_dtype type;        /* that it computes in */
+    uint32_t operands[3];   /* X, Y, Z; GIR_NONE: absent */
+    uint32_t combined, shift;
     double params[EW_MAX_PARAMS];
     bool last; /* of a fold */
 };
+
+/* The lowest or the highest element. */
+static uint64_t bound_of(tssa_dtype type, bool lowest)
+{
+    const unsigned bits = 8u * dtype_info(type)->size;
+    const uint64_t all = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    const bool has_sign = dtype_info(type)->cls == DTYPE_CLASS_SIGNED;
+    const uint64_t low = has_sign ? UINT64_C(1) << (bits - 1) : 0;
+    return lowest ? low : all ^ low;
+}
+
+static uint32_t make_bound(struct gir_maker *maker, tssa_dtype type, bool lowest)
+{
+    if (dtype_is_float(type))
+        return gir_make_number(maker, type, lowest ? -(double)INFINITY : (double)INFINITY);
+    return gir_make(maker, (struct gir_code){.op = GIR_CONSTANT,
+                                             .type = (uint8_t)type,
+                                             .bits = bound_of(type, lowest)});
+}
 
 static uint32_t make_leaf(struct gir_maker *maker, const struct evaluation *e,
                           const struct scalar_code *code)
@@ -94,23 +115,19 @@ static uint32_t make_leaf(struct gir_maker *maker, const struct evaluation *e,
     case SCALAR_Z:
         return e->operands[code->id - SCALAR_X];
     case SCALAR_P:
-        return make_constant(maker, e->type, e->params[code->index]);
+        return gir_make_number(maker, e->type, e->params[code->index]);
     case SCALAR_K:
-        return make_constant(maker, e->type, code->number);
+        return gir_make_number(maker, e->type, code->number);
+    case SCALAR_A:
+        return e->combined;
+    case SCALAR_S:
+        return e->shift;
     case SCALAR_COUNT:
-        return make_constant(maker, e->type, e->op->n_operands);
-    default: { /* LOWEST, HIGHEST */
-        const bool low = code->id == SCALAR_LOWEST, wide = dtype_info(e->type)->size == 8;
-        if (dtype_is_float(e->type))
-            return make_constant(maker, e->type, low ? -(double)INFINITY : (double)INFINITY);
-        const unsigned bits = 8u * dtype_info(e->type)->size;
-        const uint64_t all = wide ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
-        const bool has_sign = dtype_info(e->type)->cls == DTYPE_CLASS_SIGNED;
-        const uint64_t lowest = has_sign ? UINT64_C(1) << (bits - 1) : 0;
-        return gir_make(maker, (struct gir_code){.op = GIR_CONSTANT,
-                                                 .type = (uint8_t)e->type,
-                                                 .bits = low ? lowest : all ^ lowest});
-    }
+        return e->op
+                   ? gir_make_number(maker, e->type, e->op->n_operands)
+                   : gir_make(maker, (struct gir_code){.op = GIR_LENGTH, .type = (uint8_t)e->type});
+    default:
+        return make_bound(maker, e->type, code->id == SCALAR_LOWEST);
     }
 }
 
@@ -121,21 +138,21 @@ static bool make_power(struct gir_maker *maker, uint32_t a, double exponent, uin
     if (exponent == 1) {
         *result = a;
     } else if (exponent == 2 || exponent == 3) {
-        *result = make_scalar(maker, SCALAR_MUL, type, (uint32_t[]){a, a});
+        *result = gir_make_scalar(maker, SCALAR_MUL, type, (uint32_t[]){a, a});
         if (exponent == 3)
-            *result = make_scalar(maker, SCALAR_MUL, type, (uint32_t[]){*result, a});
+            *result = gir_make_scalar(maker, SCALAR_MUL, type, (uint32_t[]){*result, a});
     } else if (exponent == -1) {
-        *result =
-            make_scalar(maker, SCALAR_DIV, type, (uint32_t[]){make_constant(maker, type, 1), a});
+        *result = gir_make_scalar(maker, SCALAR_DIV, type,
+                                  (uint32_t[]){gir_make_number(maker, type, 1), a});
     } else if (exponent == 0.5) {
-        const uint32_t root = make_scalar(maker, SCALAR_SQRT, type, &a);
-        const uint32_t sum =
-            make_scalar(maker, SCALAR_ADD, type, (uint32_t[]){root, make_constant(maker, type, 0)});
-        const uint32_t low = make_constant(maker, type, -(double)INFINITY);
-        const uint32_t is_low = make_scalar(maker, SCALAR_EQ, TSSA_BOOL, (uint32_t[]){a, low});
-        *result =
-            make_scalar(maker, SCALAR_SEL, type,
-                        (uint32_t[]){is_low, make_constant(maker, type, (double)INFINITY), sum});
+        const uint32_t root = gir_make_scalar(maker, SCALAR_SQRT, type, &a);
+        const uint32_t sum = gir_make_scalar(maker, SCALAR_ADD, type,
+                                             (uint32_t[]){root, gir_make_number(maker, type, 0)});
+        const uint32_t low = gir_make_number(maker, type, -(double)INFINITY);
+        const uint32_t is_low = gir_make_scalar(maker, SCALAR_EQ, TSSA_BOOL, (uint32_t[]){a, low});
+        *result = gir_make_scalar(
+            maker, SCALAR_SEL, type,
+            (uint32_t[]){is_low, gir_make_number(maker, type, (double)INFINITY), sum});
     } else {
         return false;
     }
@@ -156,20 +173,60 @@ static uint32_t make_code(struct gir_maker *maker, const struct evaluation *e,
     const tssa_dtype type = type_of(maker, operands[info->operands - 1]);
     if (!gir_computes(id, type))
         return refuse(maker, "kernels do not compute it of that element type");
-    return make_scalar(maker, id, info->kind == SCALAR_KIND_TEST ? TSSA_BOOL : type, operands);
+    return gir_make_scalar(maker, id, info->kind == SCALAR_KIND_TEST ? TSSA_BOOL : type, operands);
 }
 
 static uint32_t evaluate(struct gir_maker *maker, const struct evaluation *e)
 {
     uint32_t stack[SCALAR_MAX_STACK], n = 0;
-    for (const struct scalar_code *code = e->op->info->ew->program; code->id != SCALAR_END;
-         code++) {
+    for (const struct scalar_code *code = e->program; code->id != SCALAR_END; code++) {
         const uint32_t operands = scalar_info(code->id)->operands;
         n -= operands;
         stack[n] = operands ? make_code(maker, e, code, &stack[n]) : make_leaf(maker, e, code);
         n++;
     }
     return stack[0];
+}
+
+/* ---- Reductions ----------------------------------------------------------------------------------- */
+
+/* What combining begins with, of elements of type `dtype`. The bounds of integers are those of their own type, which is
+ * what is left where there are none. */
+static uint64_t identity_of(struct gir_maker *maker, const struct evaluation *e, tssa_dtype dtype)
+{
+    const enum scalar_id id = e->program->id;
+    if ((id == SCALAR_LOWEST || id == SCALAR_HIGHEST) && dtype_is_integer(dtype)) {
+        const uint64_t bound = bound_of(dtype, id == SCALAR_LOWEST);
+        struct gir_code code = {0};
+        dtype_store_int64(e->type, &code.bits, dtype_load_int64(dtype, &bound));
+        return code.bits;
+    }
+    const uint32_t value = evaluate(maker, e);
+    return maker->why ? 0 : maker->codes[value].bits;
+}
+
+uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
+                            uint32_t shift, tssa_dtype *type)
+{
+    const struct reduction_info *info = &reduction_table[row];
+    const tssa_dtype dtype = type_of(maker, value);
+    *type = reduction_type(row, dtype);
+    struct evaluation e = {.type = *type, .shift = shift};
+    e.operands[0] = gir_make_as(maker, value, e.type);
+    if (info->shift >= 0)
+        e.shift = gir_make_reduction(maker, (enum reduction_row)info->shift, e.operands[0],
+                                     GIR_NONE, type);
+    e.program = info->before;
+    const uint32_t element = evaluate(maker, &e);
+    e.program = info->identity;
+    const uint64_t identity = identity_of(maker, &e, dtype);
+    e.combined = gir_make(maker, (struct gir_code){.op = GIR_REDUCE,
+                                                   .scalar = (uint8_t)info->combine,
+                                                   .type = (uint8_t)e.type,
+                                                   .operands = {element},
+                                                   .bits = identity});
+    e.program = info->after;
+    return evaluate(maker, &e);
 }
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
@@ -186,7 +243,7 @@ static uint32_t make_where(struct gir_maker *maker, const struct ir_op *op,
     const uint32_t values[] = {gir_make_as(maker, operands[0], TSSA_BOOL),
                                gir_make_as(maker, operands[1], type),
                                gir_make_as(maker, operands[2], type)};
-    return make_scalar(maker, SCALAR_SEL, type, values);
+    return gir_make_scalar(maker, SCALAR_SEL, type, values);
 }
 
 /* The number that a value is in every run. */
@@ -231,8 +288,9 @@ static uint32_t make_fold(struct gir_maker *maker, const struct ir_op *op, struc
 
 static uint32_t make_row(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
 {
-    struct evaluation e = {.op = op, .type = computed_in(dtype_of(op, 0)), .last = true};
     const struct ew_info *ew = op->info->ew;
+    struct evaluation e = {
+        .program = ew->program, .op = op, .type = computed_in(dtype_of(op, 0)), .last = true};
     tssa_status *bad = scalar_params(op, e.params);
     if (bad) {
         tssa_status_free(bad);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a kernel being made: those of one op, by its row's scalar program. */
+/* Steps of a kernel being made: those of one op or reduction, by its row's scalar programs. */
 #ifndef TSSA_GIR_SCALARS_H
 #define TSSA_GIR_SCALARS_H
 
 #include "gir/gir.h"
+#include "ir/reduction.h"
 
 #define GIR_NONE UINT32_MAX
 
@@ -18,6 +19,13 @@ uint32_t gir_make(struct gir_maker *maker, struct gir_code code);
 /* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a truth value or as
  * bytes. */
 uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
+/* What elements are reduced to, in reduction_type() of their type; `shift`: S of a row to which it is given. */
+uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
+                            uint32_t shift, tssa_dtype *type);
+uint32_t gir_make_number(struct gir_maker *maker, tssa_dtype type, double number);
+/* An operation of values that have the types which it wants. */
+uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype type,
+                         const uint32_t *operands);
 /* A value as one of this type. */
 uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type);
 

@@ -13,6 +13,7 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_region.h"
+#include "common/random_rows.h"
 #include "gir/build.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
@@ -117,13 +118,79 @@ static void texts(void **state)
                 "store 1 %4\n");
 }
 
+static void texts_of_rows(void **state)
+{
+    (void)state;
+    /* What a reduction comes to is one for the row, and may be a result. */
+    expect_text(GRAPH("%x: f16[N, C]", "%x",
+                      "%p: f16[N, C]) { %k = Constant() {value = i64[1] [-1]} "
+                      "%m = ReduceMean(%p, %k) %d = Sub(%p, %m) return(%m, %d)",
+                      "%y, %z"),
+                "args 0: f16 moves, 1: f16 result per row, 2: f16 result on 0\n"
+                "%0 = load 0 : f16\n"
+                "%1 = convert %0 : f32\n"
+                "%2 = reduce ADD from 0 %1 : f32\n"
+                "%3 = length : f32\n"
+                "%4 = DIV %2 %3 : f32\n"
+                "%5 = convert %4 : f16\n"
+                "%6 = convert %5 : f32\n"
+                "%7 = SUB %1 %6 : f32\n"
+                "%8 = convert %7 : f16\n"
+                "store 1 %5\n"
+                "store 2 %8\n");
+    /* A composition; what reads the rows without their axis; integers begin with the bounds of their own type. */
+    expect_text(GRAPH("%x: f32[N, C], %t: f32[N]", "%x, %t",
+                      "%p: f32[N, C], %q: f32[N]) { %k = Constant() {value = i64[1] [1]} "
+                      "%s = Softmax(%p) %m = ReduceMax(%s, %k) {keepdims = 0} "
+                      "%g = Greater(%m, %q) return(%g)",
+                      "%y"),
+                "args 0: f32 moves, 1: f32, 2: bool result per row\n"
+                "%0 = load 0 : f32\n"
+                "%1 = load 1 : f32\n"
+                "%2 = reduce MAX from -inf %0 : f32\n"
+                "%3 = SUB %0 %2 : f32\n"
+                "%4 = EXP %3 : f32\n"
+                "%5 = reduce ADD from 0 %4 : f32\n"
+                "%6 = 1 : f32\n"
+                "%7 = DIV %6 %5 : f32\n"
+                "%8 = MUL %4 %7 : f32\n"
+                "%9 = reduce MAX from -inf %8 : f32\n"
+                "%10 = GT %9 %1 : bool\n"
+                "%11 = convert %10 : u8\n"
+                "store 2 %11\n");
+    expect_text(GRAPH("%x: i8[N, C]", "%x",
+                      "%p: i8[N, C]) { %k = Constant() {value = i64[1] [1]} %m = ReduceMax(%p, %k) "
+                      "return(%m)",
+                      "%y"),
+                "args 0: i8 moves, 1: i8 result per row\n"
+                "%0 = load 0 : i8\n"
+                "%1 = convert %0 : i64\n"
+                "%2 = reduce MAX from -128 %1 : i64\n"
+                "%3 = convert %2 : i8\n"
+                "store 1 %3\n");
+}
+
 static void refusals(void **state)
 {
     (void)state;
     static const char *const programs[] = {
         GRAPH("%x: f32[N], %s: f32[M]", "%x, %s",
               "%p: f32[N], %q: f32[M]) { %a = Add(%p, %q) return(%a)", "%y"),
-        GRAPH("%x: f32[N, 4]", "%x", "%p: f32[N, 4]) { %a = Softmax(%p) return(%a)", "%y"),
+        GRAPH("%x: f32[N, 4]", "%x", "%p: f32[N, 4]) { %a = Softmax(%p) {axis = 0} return(%a)",
+              "%y"),
+        GRAPH("%x: f32[N, 4]", "%x",
+              "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %a = ReduceMax(%p, %k) "
+              "return(%a)",
+              "%y"),
+        /* Rows that differ; operands that are there with the row and without. */
+        GRAPH("%x: f32[N, 4], %s: f32[N, 5]", "%x, %s",
+              "%p: f32[N, 4], %q: f32[N, 5]) { %a = Softmax(%p) %b = Softmax(%q) return(%a, %b)",
+              "%y, %z"),
+        GRAPH("%x: f32[N, N], %s: f32[N]", "%x, %s",
+              "%p: f32[N, N], %q: f32[N]) { %k = Constant() {value = i64[1] [1]} "
+              "%m = ReduceMax(%p, %k) {keepdims = 0} %a = Add(%m, %q) %b = Add(%p, %q) "
+              "return(%a, %b)",
+              "%y, %z"),
         GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Pow(%p, %p) return(%a)", "%y"),
         GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Shrink(%p) return(%a)", "%y"),
         GRAPH("%x: f32[4]", "%x",
@@ -174,7 +241,7 @@ static void any_bytes(void **state)
         struct random random = {seed};
         struct gir_space space;
         const char *why;
-        char *text = random_region(seed);
+        char *text = seed % 2 ? random_region(seed) : random_rows(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         free(text);
         for (int i = 0; kernel && i < 200; i++) {
@@ -204,10 +271,8 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),
-        cmocka_unit_test(refusals),
-        cmocka_unit_test(spaces),
-        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),  cmocka_unit_test(texts_of_rows), cmocka_unit_test(refusals),
+        cmocka_unit_test(spaces), cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

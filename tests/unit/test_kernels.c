@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types, ranks and
- * broadcasts, with NaN, infinities, -0, denormals and the ends of integers, one thread and several. Without a generator
- * of code that is skipped, and said.
+ * broadcasts, and of rows of many lengths, with NaN, infinities, -0, denormals and the ends of integers, one thread and
+ * several. Without a generator of code that is skipped, and said.
  */
 /* ctest-timeout: 600 */
 #include <math.h>
@@ -22,6 +22,7 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_region.h"
+#include "common/random_rows.h"
 #include "common/test_alloc.h"
 #include "common/test_device.h"
 #include "ir/fuse.h"
@@ -96,6 +97,23 @@ static void make_sizes(struct random *random, int64_t *sizes)
     }
 }
 
+/* Rows of all lengths at which something is done otherwise, H; few of the long ones. */
+static void make_row_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0,    1,    64,   65,    100,    1000,   1999,   2048,
+                                      2049, 4100, 7000, 33000, 100000, 131072, 131073, 140000};
+    const bool is_short = random_int(random, 0, 9) < 6;
+    const int64_t n = is_short ? random_int(random, 2, 40) : lengths[random_int(random, 0, 15)];
+    int64_t most = 12000 / (n + 1) + 1;
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 50) : 0;
+        if (sizes[i] > most)
+            sizes[i] = 1 + (most > 1);
+        most /= sizes[i] ? sizes[i] : 1;
+    }
+    sizes['H' - 'A'] = n;
+}
+
 /* ---- Running -------------------------------------------------------------------------------------- */
 
 struct program {
@@ -146,9 +164,8 @@ static void compare(const struct tensor *a, const struct tensor *b, const char *
 }
 
 /* Whether the region was compiled. */
-static bool check_region(uint64_t seed)
+static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, int64_t *))
 {
-    char *text = random_region(seed);
     struct random random = {seed};
     struct program compiled = {0}, interpreted = {0};
     struct compile_report report = {0};
@@ -161,7 +178,7 @@ static bool check_region(uint64_t seed)
         const struct value *given[MAX_VALUES];
         const uint32_t n = graph->body->n_params;
         int64_t sizes[8];
-        make_sizes(&random, sizes);
+        make(&random, sizes);
         for (uint32_t i = 0; i < n; i++) {
             make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
             given[i] = &inputs[i];
@@ -182,6 +199,16 @@ static bool check_region(uint64_t seed)
     return report.compiled == 1;
 }
 
+static bool check_region(uint64_t seed)
+{
+    return check_text(random_region(seed), seed, make_sizes);
+}
+
+static bool check_rows(uint64_t seed)
+{
+    return check_text(random_rows(seed), seed, make_row_sizes);
+}
+
 /* Is there a generator of code? */
 static bool can_compile(void)
 {
@@ -197,18 +224,29 @@ static bool can_compile(void)
     return report.compiled;
 }
 
-static void random_regions(void **state)
+static void check_many(bool (*check)(uint64_t seed))
 {
-    (void)state;
     if (!can_compile())
         skip();
     const char *wanted = getenv("TSSA_REGIONS"), *first = getenv("TSSA_FIRST_REGION");
     const long n = wanted ? atol(wanted) : 400, begin = first ? atol(first) : 0;
     long compiled = 0;
     for (long i = begin; i < begin + n; i++)
-        compiled += check_region((uint64_t)i);
+        compiled += check((uint64_t)i);
     print_message("%ld of %ld regions were compiled\n", compiled, n);
     assert_true(n < 20 || compiled > n / 2);
+}
+
+static void regions(void **state)
+{
+    (void)state;
+    check_many(check_region);
+}
+
+static void regions_with_rows(void **state)
+{
+    (void)state;
+    check_many(check_rows);
 }
 
 /* ---- Sessions ------------------------------------------------------------------------------------- */
@@ -294,7 +332,8 @@ static void every_allocation_fails_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(random_regions),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(regions),
+                                       cmocka_unit_test(regions_with_rows),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};
     return cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "codegen/llvm/kernel.h"
+#include "ir/reduction.h"
 
 __attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_1(char *message,
                                                                                    size_t size);
@@ -16,9 +17,11 @@ static struct llvm_api llvm;
 
 /* ---- The machine ---------------------------------------------------------------------------------- */
 
-/* Two registers of the widest type: 32 floats with AVX-512. */
+/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a reduction has. */
 static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
 {
+    if (gir_has_whole_rows(kernel))
+        return REDUCTION_LANES;
     unsigned lanes = level == CODEGEN_V4 ? 32 : 16;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const tssa_dtype type = gir_codes(kernel)[i].type;

@@ -267,8 +267,21 @@ static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
     return moves ? value : emit_splat(e, value, code->type);
 }
 
+/* Of what does not move, lane 0: the others are the same. */
+static void emit_store_one(struct emitter *e, const struct gir_code *code)
+{
+    LLVMValue value = e->values[code->operands[0]];
+    value = e->llvm->LLVMBuildExtractElement(e->builder, value, emit_int(e, 32, 0), "");
+    e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, e->args[code->bits]),
+                              size_of(code->type));
+}
+
 static void emit_store(struct emitter *e, const struct gir_code *code)
 {
+    if (!gir_args(e->kernel)[code->bits].moves) {
+        emit_store_one(e, code);
+        return;
+    }
     LLVMValue value = e->values[code->operands[0]], where = address(e, code);
     if (e->mask) {
         LLVMType types[] = {emit_type(e, code->type),
@@ -311,6 +324,18 @@ static LLVMValue emit_call(struct emitter *e, const struct gir_code *code)
     return result;
 }
 
+/* How many elements a row has, in all lanes. */
+static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
+{
+    LLVMType element = emit_element(e, dtype);
+    LLVMValue length = e->length;
+    if (is_float(dtype))
+        length = emit_cast(e, LLVM_SI_TO_FP, length, element);
+    else if (width_of(dtype) < 64)
+        length = emit_cast(e, LLVM_TRUNC, length, element);
+    return emit_splat(e, length, dtype);
+}
+
 /* ---- Steps ---------------------------------------------------------------------------------------- */
 
 void emit_step(struct emitter *e, uint32_t i)
@@ -326,6 +351,8 @@ void emit_step(struct emitter *e, uint32_t i)
         emit_store(e, code);
     else if (code->op == GIR_LOAD)
         value = emit_load(e, code);
+    else if (code->op == GIR_LENGTH)
+        value = emit_length(e, code->type);
     else if (code->op == GIR_CONSTANT)
         value = emit_constant(e, code->type, code->bits);
     else if (code->op == GIR_CONVERT)

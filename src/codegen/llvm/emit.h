@@ -19,6 +19,7 @@ struct emitter {
     /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
     LLVMValue args[GIR_MAX_ARGS]; /* a pointer to element 0 of the row */
     LLVMValue index, mask;
+    LLVMValue length;    /* of a row */
     LLVMValue functions; /* the tables */
     LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];

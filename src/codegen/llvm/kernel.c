@@ -10,88 +10,101 @@
  *             the other steps on a vector of which only these lanes are loaded and stored (AVX-512), or else, for
  *             each, all steps on one element
  *
- * The stack has room for one vector per operand of a call.
+ * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in whole_rows.c.
  */
 #include "codegen/llvm/kernel.h"
 
 #include <string.h>
 
-enum { ARGS, STEPS, ROWS, LENGTH, FUNCTIONS, N_PARAMS };
+#include "codegen/llvm/function.h"
 
-struct function {
-    struct emitter *e;
-    LLVMValue function, params[N_PARAMS];
-    LLVMBlock entry, row, body, rest, next, end;
-    LLVMValue r, whole; /* the row; elements that whole vectors take */
-    unsigned lanes;
-    bool masks;
+struct function_parts {
+    struct function f;
+    LLVMBlock body, rest;
     bool in_rows[GIR_MAX_CODES]; /* the step is the same for all elements of a row */
 };
 
-static LLVMType integer(const struct function *f, unsigned bits)
+LLVMType function_integer(const struct function *f, unsigned bits)
 {
     return f->e->llvm->LLVMIntTypeInContext(f->e->context, bits);
 }
 
-static LLVMValue number(const struct function *f, uint64_t value)
+LLVMValue function_number(const struct function *f, uint64_t value)
 {
     return emit_int(f->e, 64, value);
 }
 
-static LLVMBlock block(const struct function *f, const char *name)
+LLVMBlock function_block(const struct function *f, const char *name)
 {
     return f->e->llvm->LLVMAppendBasicBlockInContext(f->e->context, f->function, name);
 }
 
-static void begin(const struct function *f, LLVMBlock at)
+void function_begin(const struct function *f, LLVMBlock at)
 {
     f->e->llvm->LLVMPositionBuilderAtEnd(f->e->builder, at);
 }
 
-static LLVMBlock here(const struct function *f)
+LLVMBlock function_here(const struct function *f)
 {
     return f->e->llvm->LLVMGetInsertBlock(f->e->builder);
 }
 
-static LLVMValue phi(const struct function *f, LLVMValue first, LLVMBlock from)
+LLVMValue function_phi(const struct function *f, LLVMType type, LLVMValue first, LLVMBlock from)
 {
-    LLVMValue value = f->e->llvm->LLVMBuildPhi(f->e->builder, integer(f, 64), "");
+    LLVMValue value = f->e->llvm->LLVMBuildPhi(f->e->builder, type, "");
     f->e->llvm->LLVMAddIncoming(value, &first, &from, 1);
     return value;
 }
 
-/* Adds to a phi, and goes round as long as the sum is below the limit. */
-static void loop(const struct function *f, LLVMValue value, uint64_t step, LLVMValue limit,
-                 LLVMBlock head, LLVMBlock out)
+void function_again(const struct function *f, LLVMValue phi, LLVMValue value)
 {
-    const struct llvm_api *llvm = f->e->llvm;
-    LLVMValue sum = emit_binary(f->e, LLVM_ADD, value, number(f, step));
-    LLVMBlock from = here(f);
-    llvm->LLVMAddIncoming(value, &sum, &from, 1);
-    LLVMValue more = llvm->LLVMBuildICmp(f->e->builder, LLVM_SLT, sum, limit, "");
-    llvm->LLVMBuildCondBr(f->e->builder, more, head, out);
+    LLVMBlock from = function_here(f);
+    f->e->llvm->LLVMAddIncoming(phi, &value, &from, 1);
+}
+
+void function_branch(const struct function *f, LLVMValue truth, LLVMBlock yes, LLVMBlock no)
+{
+    f->e->llvm->LLVMBuildCondBr(f->e->builder, truth, yes, no);
+}
+
+LLVMValue function_compare(const struct function *f, int predicate, LLVMValue a, LLVMValue b)
+{
+    return f->e->llvm->LLVMBuildICmp(f->e->builder, predicate, a, b, "");
+}
+
+void function_loop(const struct function *f, LLVMValue value, uint64_t step, LLVMValue limit,
+                   LLVMBlock head, LLVMBlock out)
+{
+    LLVMValue sum = emit_binary(f->e, LLVM_ADD, value, function_number(f, step));
+    function_again(f, value, sum);
+    function_branch(f, function_compare(f, LLVM_SLT, sum, limit), head, out);
+}
+
+static LLVMValue index_phi(const struct function *f, LLVMValue first, LLVMBlock from)
+{
+    return function_phi(f, function_integer(f, 64), first, from);
 }
 
 /* ---- Steps ---------------------------------------------------------------------------------------- */
 
-static void find_rows(struct function *f)
+static void find_rows(struct function_parts *p)
 {
-    const struct gir_kernel *kernel = f->e->kernel;
+    const struct gir_kernel *kernel = p->f.e->kernel;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
         bool same =
             code->op != GIR_STORE && (code->op != GIR_LOAD || !gir_args(kernel)[code->bits].moves);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
-            same &= f->in_rows[code->operands[k]];
-        f->in_rows[i] = same;
+            same &= p->in_rows[code->operands[k]];
+        p->in_rows[i] = same;
     }
 }
 
-static void emit_steps(const struct function *f, bool in_rows)
+static void emit_steps(const struct function_parts *p, bool in_rows)
 {
-    for (uint32_t i = 0; i < f->e->kernel->n_codes; i++)
-        if (f->in_rows[i] == in_rows)
-            emit_step(f->e, i);
+    for (uint32_t i = 0; i < p->f.e->kernel->n_codes; i++)
+        if (p->in_rows[i] == in_rows)
+            emit_step(p->f.e, i);
 }
 
 /* ---- Parts ---------------------------------------------------------------------------------------- */
@@ -101,26 +114,29 @@ static void emit_entry(struct function *f)
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
     bool calls = false;
-    begin(f, f->entry);
+    function_begin(f, f->entry);
     for (uint32_t i = 0; i < e->kernel->n_codes; i++)
         calls |= gir_is_call(&gir_codes(e->kernel)[i]);
-    LLVMType room = llvm->LLVMVectorType(integer(f, 64), f->lanes);
+    LLVMType room = llvm->LLVMVectorType(function_integer(f, 64), f->lanes);
     for (int i = 0; calls && i < 3; i++)
         e->rooms[i] = llvm->LLVMBuildAlloca(e->builder, room, "");
-    f->whole = emit_binary(e, LLVM_AND, f->params[LENGTH], number(f, ~(uint64_t)(f->lanes - 1)));
-    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->params[ROWS], number(f, 0), "");
+    function_make_levels(f);
+    e->length = f->params[LENGTH];
+    f->whole =
+        emit_binary(e, LLVM_AND, f->params[LENGTH], function_number(f, ~(uint64_t)(f->lanes - 1)));
+    LLVMValue any =
+        llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->params[ROWS], function_number(f, 0), "");
     llvm->LLVMBuildCondBr(e->builder, any, f->row, f->end);
 }
 
-/* Where the arguments have the row. */
-static void emit_places(const struct function *f)
+void function_places(const struct function *f)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
-    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = integer(f, 8),
-             word = integer(f, 64);
+    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = function_integer(f, 8),
+             word = function_integer(f, 64);
     for (uint32_t i = 0; i < e->kernel->n_args; i++) {
-        LLVMValue index = number(f, i);
+        LLVMValue index = function_number(f, i);
         LLVMValue at = llvm->LLVMBuildGEP2(e->builder, pointer, f->params[ARGS], &index, 1, "");
         LLVMValue base = llvm->LLVMBuildLoad2(e->builder, pointer, at, "");
         at = llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
@@ -130,63 +146,58 @@ static void emit_places(const struct function *f)
     }
 }
 
-static void emit_row(struct function *f)
+static void emit_row(struct function_parts *p)
 {
+    struct function *f = &p->f;
     struct emitter *e = f->e;
-    const struct llvm_api *llvm = e->llvm;
-    begin(f, f->row);
-    f->r = phi(f, number(f, 0), f->entry);
-    emit_places(f);
-    e->lanes = f->lanes;
-    emit_steps(f, true);
-    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->whole, number(f, 0), "");
-    LLVMBlock from = here(f);
-    llvm->LLVMBuildCondBr(e->builder, any, f->body, f->rest);
-    begin(f, f->body);
-    e->index = phi(f, number(f, 0), from);
+    emit_steps(p, true);
+    LLVMBlock from = function_here(f);
+    function_branch(f, function_compare(f, LLVM_SGT, f->whole, function_number(f, 0)), p->body,
+                    p->rest);
+    function_begin(f, p->body);
+    e->index = index_phi(f, function_number(f, 0), from);
     e->mask = NULL;
-    emit_steps(f, false);
-    loop(f, e->index, f->lanes, f->whole, f->body, f->rest);
+    emit_steps(p, false);
+    function_loop(f, e->index, f->lanes, f->whole, p->body, p->rest);
 }
 
-/* Lanes 0, 1, ... that are less than what is left. */
-static LLVMValue emit_mask(const struct function *f)
+LLVMValue function_mask(const struct function *f)
 {
     struct emitter *e = f->e;
     LLVMValue lanes[64];
     LLVMValue left = emit_binary(e, LLVM_SUB, f->params[LENGTH], f->whole);
     for (unsigned i = 0; i < f->lanes; i++)
         lanes[i] = emit_int(e, 32, i);
-    LLVMValue all = emit_splat(e, emit_cast(e, LLVM_TRUNC, left, integer(f, 32)), TSSA_INT32);
+    LLVMValue all =
+        emit_splat(e, emit_cast(e, LLVM_TRUNC, left, function_integer(f, 32)), TSSA_INT32);
     return e->llvm->LLVMBuildICmp(e->builder, LLVM_ULT, e->llvm->LLVMConstVector(lanes, f->lanes),
                                   all, "");
 }
 
-static void emit_rest(const struct function *f)
+static void emit_rest(const struct function_parts *p)
 {
+    const struct function *f = &p->f;
     struct emitter *e = f->e;
-    const struct llvm_api *llvm = e->llvm;
-    LLVMBlock tail = block(f, "tail");
-    begin(f, f->rest);
-    LLVMValue any = llvm->LLVMBuildICmp(e->builder, LLVM_SLT, f->whole, f->params[LENGTH], "");
-    llvm->LLVMBuildCondBr(e->builder, any, tail, f->next);
-    begin(f, tail);
+    LLVMBlock tail = function_block(f, "tail");
+    function_begin(f, p->rest);
+    function_branch(f, function_compare(f, LLVM_SLT, f->whole, f->params[LENGTH]), tail, f->next);
+    function_begin(f, tail);
     if (f->masks) {
         e->index = f->whole;
-        e->mask = emit_mask(f);
-        emit_steps(f, false);
-        llvm->LLVMBuildBr(e->builder, f->next);
+        e->mask = function_mask(f);
+        emit_steps(p, false);
+        e->llvm->LLVMBuildBr(e->builder, f->next);
         return;
     }
-    LLVMBlock single = block(f, "single");
+    LLVMBlock single = function_block(f, "single");
     e->lanes = 1;
-    emit_steps(f, true);
-    LLVMBlock from = here(f);
-    llvm->LLVMBuildBr(e->builder, single);
-    begin(f, single);
-    e->index = phi(f, f->whole, from);
-    emit_steps(f, false);
-    loop(f, e->index, 1, f->params[LENGTH], single, f->next);
+    emit_steps(p, true);
+    LLVMBlock from = function_here(f);
+    e->llvm->LLVMBuildBr(e->builder, single);
+    function_begin(f, single);
+    e->index = index_phi(f, f->whole, from);
+    emit_steps(p, false);
+    function_loop(f, e->index, 1, f->params[LENGTH], single, f->next);
 }
 
 static void make_function(struct function *f)
@@ -196,8 +207,8 @@ static void make_function(struct function *f)
     LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0);
     LLVMType params[N_PARAMS] = {[ARGS] = pointer,
                                  [STEPS] = pointer,
-                                 [ROWS] = integer(f, 64),
-                                 [LENGTH] = integer(f, 64),
+                                 [ROWS] = function_integer(f, 64),
+                                 [LENGTH] = function_integer(f, 64),
                                  [FUNCTIONS] = pointer};
     LLVMType type =
         llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, N_PARAMS, 0);
@@ -214,22 +225,36 @@ static void make_function(struct function *f)
         llvm->LLVMCreateStringAttribute(e->context, key, sizeof key - 1, value, sizeof value - 1));
 }
 
+/* Rows that may come in parts. */
+static void emit_parts(struct function_parts *p)
+{
+    find_rows(p);
+    p->body = function_block(&p->f, "body");
+    p->rest = function_block(&p->f, "rest");
+    emit_row(p);
+    emit_rest(p);
+}
+
 void emit_kernel(struct emitter *e, unsigned lanes, bool masks)
 {
-    struct function f = {.e = e, .lanes = lanes, .masks = masks};
-    make_function(&f);
-    find_rows(&f);
-    f.entry = block(&f, "entry");
-    f.row = block(&f, "row");
-    f.body = block(&f, "body");
-    f.rest = block(&f, "rest");
-    f.next = block(&f, "next");
-    f.end = block(&f, "end");
-    emit_entry(&f);
-    emit_row(&f);
-    emit_rest(&f);
-    begin(&f, f.next);
-    loop(&f, f.r, 1, f.params[ROWS], f.row, f.end);
-    begin(&f, f.end);
+    struct function_parts parts = {.f = {.e = e, .lanes = lanes, .masks = masks}};
+    struct function *f = &parts.f;
+    make_function(f);
+    f->entry = function_block(f, "entry");
+    f->row = function_block(f, "row");
+    f->next = function_block(f, "next");
+    f->end = function_block(f, "end");
+    emit_entry(f);
+    function_begin(f, f->row);
+    f->r = index_phi(f, function_number(f, 0), f->entry);
+    e->lanes = lanes;
+    function_places(f);
+    if (gir_has_whole_rows(e->kernel))
+        function_whole_row(f);
+    else
+        emit_parts(&parts);
+    function_begin(f, f->next);
+    function_loop(f, f->r, 1, f->params[ROWS], f->row, f->end);
+    function_begin(f, f->end);
     e->llvm->LLVMBuildRetVoid(e->builder);
 }

@@ -2,7 +2,8 @@
 /*
  * Runs compiled kernels. Axes that all arguments walk as one are merged; of what is left the innermost is a row's
  * elements, the next one the rows of a call, and each of the others a loop around calls. Which those are is told from
- * the kernel's axes alone: sizes are only read.
+ * the kernel's axes alone: sizes are only read. Where a kernel says which axes are a row (it reduces them), these are, and
+ * a call has whole rows.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -42,10 +43,9 @@ static tssa_status *read_operands(struct kernel_args *args, const struct device_
         TRY(kernel_tensor(args, place->index, &tensor));
         if (tensor->dtype != (tssa_dtype)given[k].dtype || tensor->rank != place->rank)
             return do_not_fit(place->index, tensor);
-        const int first = fused->space.rank - tensor->rank;
         for (int i = 0; i < tensor->rank; i++) {
-            const bool has = place->axes >> (first + i) & 1;
-            int64_t *dim = &dims[first + i];
+            const bool has = place->axes >> (place->first + i) & 1;
+            int64_t *dim = &dims[place->first + i];
             if (has && *dim < 0)
                 *dim = tensor->dims[i];
             if (tensor->dims[i] != (has ? *dim : 1))
@@ -63,11 +63,14 @@ static tssa_status *make_results(struct kernel_args *args, const struct device_f
 {
     const struct gir_arg *given = gir_args(fused->kernel);
     for (uint32_t k = 0; k < fused->kernel->n_args; k++) {
+        const struct gir_place *place = &fused->space.places[k];
+        int64_t own[TSSA_MAX_RANK];
         struct tensor *tensor;
         if (!given[k].is_result)
             continue;
-        TRY(kernel_output(args, fused->space.places[k].index, given[k].dtype, fused->space.rank,
-                          dims, &tensor));
+        for (int i = 0; i < place->rank; i++)
+            own[i] = place->axes >> (place->first + i) & 1 ? dims[place->first + i] : 1;
+        TRY(kernel_output(args, place->index, given[k].dtype, place->rank, own, &tensor));
         if (!tensor)
             return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
         walk->data[k] = tensor->data;
@@ -94,6 +97,23 @@ static bool has_axis(const struct device_fused *fused, uint32_t n_args, int axis
     return false;
 }
 
+/* The axes of a row, which every argument has or has not, are the innermost one. */
+static int find_row(const struct device_fused *fused, struct walk *walk, const int64_t *dims,
+                    int64_t *count)
+{
+    int axis = fused->space.rank;
+    if (!fused->space.row)
+        return axis;
+    walk->n_axes = 1;
+    walk->sizes[0] = 1;
+    for (; axis > fused->space.rank - fused->space.row; axis--)
+        walk->sizes[0] *= dims[axis - 1];
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        if (gir_args(fused->kernel)[k].moves)
+            count[k] *= walk->sizes[0];
+    return axis;
+}
+
 static void find_axes(const struct device_fused *fused, struct walk *walk, const int64_t *dims)
 {
     int64_t count[GIR_MAX_ARGS];
@@ -104,7 +124,7 @@ static void find_axes(const struct device_fused *fused, struct walk *walk, const
         count[k] = (int64_t)dtype_info(arg->dtype)->size;
         walk->element[k] = arg->moves ? count[k] : 0;
     }
-    for (int axis = fused->space.rank - 1; axis >= 0; axis--) {
+    for (int axis = find_row(fused, walk, dims, count) - 1; axis >= 0; axis--) {
         if (!has_axis(fused, walk->n_args, axis))
             continue;
         const bool joins = last >= 0 && is_one(fused, walk->n_args, axis, last);
@@ -163,6 +183,29 @@ static void run_range(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Whole rows [begin, end). */
+static void run_rows(void *context, int64_t begin, int64_t end)
+{
+    const struct walk *walk = context;
+    while (begin < end) {
+        int64_t rest = begin, rows = end - begin, index = 0;
+        char *at[GIR_MAX_ARGS];
+        for (uint32_t k = 0; k < walk->n_args; k++)
+            at[k] = walk->data[k];
+        for (int axis = 1; axis < walk->n_axes; axis++) {
+            const int64_t here = rest % walk->sizes[axis];
+            rest /= walk->sizes[axis];
+            index = axis == 1 ? here : index;
+            for (uint32_t k = 0; k < walk->n_args; k++)
+                at[k] += here * walk->steps[axis][k];
+        }
+        rows = rows < walk->sizes[1] - index ? rows : walk->sizes[1] - index;
+        walk->code->run((void *const *)at, walk->steps[1], rows, walk->sizes[0],
+                        walk->code->functions);
+        begin += rows;
+    }
+}
+
 /* Below this many elements per thread, starting threads costs more than it brings. */
 #define GRAIN 16384
 
@@ -175,12 +218,14 @@ static tssa_status *run_fused(struct kernel_args *args)
     walk.n_args = fused->kernel->n_args;
     TRY(read_operands(args, fused, &walk, dims));
     TRY(make_results(args, fused, &walk, dims));
-    for (int i = 0; i < fused->space.rank; i++)
+    const bool whole = gir_has_whole_rows(fused->kernel);
+    for (int i = 0; i < fused->space.rank - (whole ? fused->space.row : 0); i++)
         count *= dims[i];
     if (count == 0)
         return NULL;
     find_axes(fused, &walk, dims);
-    team_for(args->env->team, count, GRAIN, run_range, &walk);
+    const int64_t grain = whole ? GRAIN / (walk.sizes[0] + 1) + 1 : GRAIN;
+    team_for(args->env->team, count, grain, whole ? run_rows : run_range, &walk);
     return NULL;
 }
 

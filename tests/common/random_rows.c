@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/random_rows.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "common/op_run.h"
+#include "ir/ir.h"
+
+#define MAX_VALUES 24
+
+/* What a value has of the axes: all; one element in the place of the row's; none in their place; the row's alone. */
+enum lie { FULL, KEPT, DROPPED, ROW, LIES };
+
+struct row_value {
+    tssa_dtype dtype;
+    enum lie lie;
+};
+
+struct writer {
+    struct random random;
+    struct text ops, params, operands, inputs, results, names;
+    struct row_value values[MAX_VALUES];
+    int n_values, n_params, n_row_ops, rank; /* rank: of the rows */
+    bool folds_all;                          /* reductions drop the row's axis, none keeps it */
+    tssa_dtype dtype;                        /* of nearly all */
+};
+
+static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
+                                    TSSA_DOUBLE, TSSA_FLOAT16, TSSA_DOUBLE, TSSA_BFLOAT16,
+                                    TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
+                                    TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
+#define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
+
+static bool chance(struct writer *w, int percent)
+{
+    return random_int(&w->random, 0, 99) < percent;
+}
+
+static int add_value(struct writer *w, tssa_dtype dtype, enum lie lie)
+{
+    w->values[w->n_values] = (struct row_value){dtype, lie};
+    return w->n_values++;
+}
+
+static void add_param(struct writer *w, enum lie lie)
+{
+    char dims[64] = "";
+    for (int i = 0; i < w->rank && lie != ROW; i++)
+        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%c", i ? ", " : "", 'A' + i);
+    if (lie != DROPPED)
+        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%c", *dims ? ", " : "",
+                 lie == KEPT ? '1' : 'H');
+    const int value = add_value(w, w->dtype, lie);
+    const char *comma = w->n_params++ ? ", " : "", *name = dtype_info(w->dtype)->ir_name;
+    text_printf(&w->params, "%s%%v%d: %s[%s]", comma, value, name, dims);
+    text_printf(&w->inputs, "%s%%x%d: %s[%s]", comma, value, name, dims);
+    text_printf(&w->operands, "%s%%x%d", comma, value);
+}
+
+/* A value of the type that lies so, or where `other` is told, so that both can be operands of one op. */
+static int find_value(struct writer *w, int other)
+{
+    int found = -1, n = 0;
+    const bool dropped = other >= 0 && w->values[other].lie == DROPPED;
+    for (int i = 0; i < w->n_values; i++) {
+        const bool fits = other < 0 || (w->values[i].lie == DROPPED) == dropped;
+        if (w->values[i].dtype == w->dtype && fits && random_int(&w->random, 0, n++) == 0)
+            found = i;
+    }
+    return found;
+}
+
+static enum lie lie_of_two(enum lie a, enum lie b)
+{
+    if (a == b)
+        return a;
+    return a == DROPPED || b == DROPPED ? DROPPED : FULL;
+}
+
+static void add_elementwise(struct writer *w)
+{
+    static const char *const two[] = {"Add", "Sub", "Mul", "Max", "Min", "Div"},
+                             *const any[] = {"Abs", "Neg"}, *const floats[] = {"Exp",  "Sigmoid",
+                                                                               "Sqrt", "Relu",
+                                                                               "Tanh", "Log"};
+    const int a = find_value(w, -1);
+    if (chance(w, 60)) {
+        const int b = find_value(w, a);
+        const char *name = two[random_int(&w->random, 0, 5)];
+        const int value = add_value(w, w->dtype, lie_of_two(w->values[a].lie, w->values[b].lie));
+        text_printf(&w->ops, "%%v%d = %s(%%v%d, %%v%d)\n", value, name, a, b);
+        return;
+    }
+    const bool is_float = dtype_is_float(w->dtype);
+    const char *name =
+        is_float
+            ? floats[random_int(&w->random, 0, 5)]
+            : any[dtype_info(w->dtype)->cls == DTYPE_CLASS_UNSIGNED ? 0
+                                                                    : random_int(&w->random, 0, 1)];
+    const int value = add_value(w, w->dtype, w->values[a].lie);
+    text_printf(&w->ops, "%%v%d = %s(%%v%d)\n", value, name, a);
+}
+
+/* One that has the whole row. */
+static int find_full(struct writer *w)
+{
+    int found = 0, n = 0;
+    for (int i = 0; i < w->n_values; i++)
+        if (w->values[i].lie == FULL && w->values[i].dtype == w->dtype &&
+            random_int(&w->random, 0, n++) == 0)
+            found = i;
+    return found;
+}
+
+static void add_row_op(struct writer *w)
+{
+    static const char *const some[] = {"Sum", "Mean",      "Max", "Min",    "Prod",
+                                       "L1",  "SumSquare", "L2",  "LogSum", "LogSumExp"},
+                             *const norms[] = {"Softmax", "LogSoftmax", "LayerNormalization",
+                                               "RMSNormalization"};
+    const int x = find_full(w);
+    w->n_row_ops++;
+    if (dtype_is_float(w->dtype) && chance(w, 35)) {
+        const int64_t which = random_int(&w->random, 0, 3);
+        text_printf(&w->ops, "%%v%d = %s(%%v%d", add_value(w, w->dtype, FULL), norms[which], x);
+        if (which >= 2)
+            text_printf(&w->ops, ", %%v%d", 1); /* the second operand has the row alone */
+        if (which == 2 && chance(w, 50))
+            text_printf(&w->ops, ", %%v%d", 1);
+        text_printf(&w->ops, ")\n");
+        return;
+    }
+    const bool keeps = w->folds_all ? false : chance(w, 60);
+    const int value = add_value(w, w->dtype, keeps ? KEPT : DROPPED);
+    text_printf(&w->ops, "%%v%d = Reduce%s(%%v%d, %%axes) {keepdims = %d}\n", value,
+                some[random_int(&w->random, 0, 9)], x, keeps);
+}
+
+static void write_all(struct writer *w)
+{
+    const int params = (int)random_int(&w->random, 0, 3), ops = (int)random_int(&w->random, 1, 8);
+    w->rank = (int)random_int(&w->random, 1, 3);
+    w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
+    w->folds_all = chance(w, 40);
+    add_param(w, FULL);
+    add_param(w, ROW);
+    for (int i = 0; i < params; i++)
+        add_param(w, (enum lie)random_int(&w->random, 0, LIES - 1));
+    text_printf(&w->ops, "%%axes = Constant() {value = i64[1] [-1]}\n");
+    if (chance(w, 50))
+        add_elementwise(w);
+    add_row_op(w);
+    for (int i = 0; i < ops && w->n_values < MAX_VALUES; i++)
+        if (chance(w, 35))
+            add_row_op(w);
+        else
+            add_elementwise(w);
+    for (int i = w->n_values, n = 0; i-- > w->n_params && n < 4;)
+        if (w->values[i].lie != ROW && (n == 0 || chance(w, 40))) {
+            text_printf(&w->results, "%s%%v%d", n ? ", " : "", i);
+            text_printf(&w->names, "%s%%y%d", n ? ", " : "", i);
+            n++;
+        }
+}
+
+char *random_rows(uint64_t seed)
+{
+    struct writer w = {.random = {seed * 2 + 1}};
+    struct text *texts[] = {&w.ops, &w.params, &w.operands, &w.inputs, &w.results, &w.names};
+    struct text all;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        text_init(texts[i], &allocator_default);
+    text_init(&all, &allocator_default);
+    write_all(&w);
+    text_printf(&all,
+                "graph @rows opset(\"\": 24) ir_version(11) (%s) -> (%s) {\n%s = fuse(%s) {\n",
+                text_string(&w.inputs), text_string(&w.names), text_string(&w.names),
+                text_string(&w.operands));
+    text_printf(&all, "body(%s) {\n%sreturn(%s) } }\nreturn(%s)\n}\n", text_string(&w.params),
+                text_string(&w.ops), text_string(&w.results), text_string(&w.names));
+    char *text = strdup(text_string(&all));
+    text_free(&all);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        text_free(texts[i]);
+    return text;
+}
