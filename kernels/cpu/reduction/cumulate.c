@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis, one element after the other
- * from 0 or 1 on. DOUBLE accumulates in double, narrower floats in float32; integers wrap.
+ * from 0 or 1 on; inclusive sums from the first element on, which may be -0. DOUBLE accumulates in double, narrower
+ * floats in float32; integers wrap.
  */
 #include <inttypes.h>
 
@@ -81,6 +82,12 @@ struct block {
     bool exclusive, product;
 };
 
+/* What nothing has been added to: -0 is, of all numbers, what leaves any other as it is. */
+INLINE float start_of(bool product, bool exclusive)
+{
+    return product ? 1.0F : exclusive ? 0.0F : -0.0F;
+}
+
 /* `lines` and the flags are constants to the compiler. */
 #define CUMULATE(T, neighbours, apart)                                                             \
     INLINE void apart##_lines(const struct block *b, const T *x, T *y, int64_t lines,              \
@@ -88,7 +95,7 @@ struct block {
     {                                                                                              \
         T totals[APART];                                                                           \
         for (int64_t k = 0; k < lines; k++)                                                        \
-            totals[k] = product ? 1 : 0;                                                           \
+            totals[k] = start_of(product, exclusive);                                              \
         for (int64_t i = 0; i < b->n; i++, x += b->stride, y += b->stride)                         \
             for (int64_t k = 0; k < lines; k++) {                                                  \
                 T v = x[k * b->pitch], next = product ? totals[k] * v : totals[k] + v;             \
@@ -120,7 +127,7 @@ struct block {
         const struct block b = *given;                                                             \
         T totals[NEIGHBOURS];                                                                      \
         for (int64_t k = 0; k < b.lines; k++)                                                      \
-            totals[k] = b.product ? 1 : 0;                                                         \
+            totals[k] = start_of(b.product, b.exclusive);                                          \
         for (int64_t i = 0; i < b.n; i++) {                                                        \
             const T *restrict x = (const T *)b.in + i * b.stride;                                  \
             T *restrict y = (T *)b.out + i * b.stride;                                             \
