@@ -109,7 +109,7 @@ tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count)
     struct ir_graph *graph = model->graph;
     uint32_t n_inputs = graph->body->n_params;
     size_t n = 0;
-    model_change(model);
+    model_drop_raised(model);
     for (struct ir_op *op = graph->body->first, *next; op; op = next) {
         bool runnable = true;
         next = op->next;

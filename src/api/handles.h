@@ -42,15 +42,15 @@ struct tssa_model {
     struct tssa_context *context;
     atomic_uint references; /* the caller's and one per session */
     struct ir_graph *graph;
-    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_make); NULL: it was not
-     * optimized for sessions, or something was changed since. */
+    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_make). What is
+     * fixed or left out since is so in both. NULL: it was not optimized for sessions, or since then for something else. */
     struct ir_graph *raised;
 };
 
 void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
-/* Before model->graph is changed. Plans that were made of it keep what they need. */
-void model_change(struct tssa_model *model);
+/* Before model->graph becomes something else than model->raised would be. Plans keep what they need. */
+void model_drop_raised(struct tssa_model *model);
 
 /*
  * The graph for a session on the device: *graph is *own, which goes with ir_graph_free, or the model's, and *own NULL;

@@ -27,7 +27,7 @@ void model_release(struct tssa_model *model)
     allocator_free(&model->context->allocator, model);
 }
 
-void model_change(struct tssa_model *model)
+void model_drop_raised(struct tssa_model *model)
 {
     ir_graph_free(model->raised);
     model->raised = NULL;
@@ -161,20 +161,26 @@ static tssa_status *substitute(struct ir_graph *graph, const struct dim *from, c
     return NULL;
 }
 
+/* *found when an input has the symbol. */
+static tssa_status *set_dim(struct ir_graph *graph, const char *symbol, int64_t value, bool *found)
+{
+    const struct dim *from = dim_symbol(&graph->dims, symbol), *to = dim_const(&graph->dims, value);
+    if (!from || !to)
+        return status_out_of_memory();
+    *found = false;
+    TRY(substitute(graph, from, to, found));
+    return *found ? ir_infer_graph(graph) : NULL;
+}
+
 tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value)
 {
     if (!model || !symbol || value < 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_set_dim: an argument is NULL or negative");
-    struct ir_graph *graph = model->graph;
-    const struct dim *from = dim_symbol(&graph->dims, symbol), *to = dim_const(&graph->dims, value);
-    bool found = false;
-    model_change(model);
-    if (!from || !to)
-        return status_out_of_memory();
-    TRY(substitute(graph, from, to, &found));
+    bool found;
+    TRY(set_dim(model->graph, symbol, value, &found));
     if (!found)
         return ERROR(TSSA_INVALID_ARGUMENT, "no input of the model has a dim named \"%s\"", symbol);
-    return ir_infer_graph(graph);
+    return model->raised ? set_dim(model->raised, symbol, value, &found) : NULL;
 }
 
 static struct ir_value *find_input(const struct ir_graph *graph, const char *name)
@@ -228,19 +234,14 @@ static tssa_status *check_symbols(const struct ir_type *type, const int64_t *siz
     return NULL;
 }
 
-tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int rank,
-                                        const int64_t *dims)
+static tssa_status *set_shape(struct ir_graph *graph, const char *name, int rank,
+                              const int64_t *dims)
 {
-    if (!model || !name || rank < 0 || rank > TSSA_MAX_RANK || (rank && !dims))
-        return ERROR(TSSA_INVALID_ARGUMENT,
-                     "tssa_model_set_input_shape: an argument is NULL or out of range");
-    struct ir_graph *graph = model->graph;
     struct ir_value *input = find_input(graph, name);
     if (!input)
         return ERROR(TSSA_INVALID_ARGUMENT, "the model has no input named \"%s\"", name);
     if (input->type->kind != TYPE_TENSOR)
         return ERROR(TSSA_INVALID_ARGUMENT, "the input %s is no tensor", name);
-    model_change(model);
     for (int i = 0; i < rank; i++)
         if (dims[i] < -1)
             return ERROR(TSSA_INVALID_ARGUMENT, "the input %s cannot have a dim of %" PRId64, name,
@@ -255,6 +256,16 @@ tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int
         if (dims[i] >= 0)
             TRY(set_input_dim(graph, input, i, dims[i]));
     return ir_infer_graph(graph);
+}
+
+tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int rank,
+                                        const int64_t *dims)
+{
+    if (!model || !name || rank < 0 || rank > TSSA_MAX_RANK || (rank && !dims))
+        return ERROR(TSSA_INVALID_ARGUMENT,
+                     "tssa_model_set_input_shape: an argument is NULL or out of range");
+    TRY(set_shape(model->graph, name, rank, dims));
+    return model->raised ? set_shape(model->raised, name, rank, dims) : NULL;
 }
 
 tssa_status *tssa_model_verify(tssa_model *model)

@@ -17,7 +17,7 @@ static bool somebody_fuses(void)
 }
 
 /* What the model is before rules are lowered is kept for sessions alone, and where all passes run: a session runs the
- * last ones itself. */
+ * last ones itself. What was kept before stays: the rules are gone from what is optimized again. */
 static bool keeps_raised(const tssa_optimize_options *options)
 {
     return options->target == TSSA_TARGET_SESSION && !options->passes && !options->n_skipped &&
@@ -32,7 +32,8 @@ tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options 
     TRY(OPTIONS_READ(tssa_optimize_options, given, &options));
     struct evaluator evaluator;
     evaluator_init(&evaluator, model->graph->allocator);
-    model_change(model);
+    if (!keeps_raised(&options))
+        model_drop_raised(model);
     const struct pipeline pipeline = {.options = given ? &options : NULL,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,

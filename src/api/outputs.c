@@ -104,6 +104,15 @@ static void remove_unneeded(struct ir_block *body)
     }
 }
 
+static tssa_status *keep_outputs(struct ir_graph *graph, uint32_t count, const uint32_t *numbers)
+{
+    TRY(set_outputs(graph, count, numbers));
+    if (!ir_block_is_imperative(
+            graph->body)) /* what writes is needed, though nobody uses a result */
+        remove_unneeded(graph->body);
+    return ir_verify(graph);
+}
+
 tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count, const char *const *names)
 {
     if (!model || !names || count == 0)
@@ -112,10 +121,6 @@ tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count, const char
     uint32_t *numbers = ARENA_ARRAY(&graph->arena, uint32_t, count);
     TRY_ALLOC(numbers);
     TRY(find_outputs(model, count, names, numbers));
-    model_change(model);
-    TRY(set_outputs(graph, (uint32_t)count, numbers));
-    if (!ir_block_is_imperative(
-            graph->body)) /* what writes is needed, though nobody uses a result */
-        remove_unneeded(graph->body);
-    return ir_verify(graph);
+    TRY(keep_outputs(graph, (uint32_t)count, numbers));
+    return model->raised ? keep_outputs(model->raised, (uint32_t)count, numbers) : NULL;
 }

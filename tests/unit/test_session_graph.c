@@ -147,6 +147,95 @@ static void changed_models(void **state)
     model_run_close(&run);
 }
 
+/* ---- Changes after optimizing --------------------------------------------------------------------- */
+
+static size_t fused_steps(struct model_run *run)
+{
+    tssa_session *session;
+    tssa_session_options options = session_options;
+    tssa_value **outputs = calloc(run->output_count, sizeof *outputs);
+    size_t found = 0;
+    assert_non_null(outputs);
+    options.profile = 1;
+    no_error(session_create_on(run->model, fusing_device(false), &options, &session));
+    no_error(tssa_session_run(session, run->input_count, run->inputs, run->output_count, outputs));
+    for (size_t k = 0; k < run->output_count; k++) {
+        assert_true(same(&outputs[k]->value, model_run_output(run, k)));
+        tssa_value_free(outputs[k]);
+    }
+    no_error(tssa_session_profile_steps(session, count_fused, &found));
+    tssa_session_free(session);
+    free(outputs);
+    return found;
+}
+
+static void open_optimized(struct model_run *run, const char *path)
+{
+    no_error(model_run_open(run, path, 0));
+    no_error(optimize(run->model));
+    no_error(model_run_read_inputs(run, path));
+    no_error(model_run_execute(run));
+    tssa_session_free(run->session); /* it holds on to outputs as they are */
+    run->session = NULL;
+}
+
+static void a_symbol_is_fixed_later(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/t_dataflow_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    open_optimized(&run, path);
+    const int64_t rows = run.inputs[0]->value.tensor.dims[0];
+    const size_t before = fused_steps(&run);
+    assert_true(before > 0);
+    no_error(tssa_model_set_dim(run.model, "rows", rows));
+    assert_true(fused_steps(&run) > 0);
+    assert_true(dim_is(run.model->raised->body->params[0]->type->dims[0], rows));
+    model_run_close(&run);
+}
+
+/* Sessions of a model of which sizes are fixed after it was optimized fuse what they did before. */
+static void sizes_are_fixed_later(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/offset2bbox/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    open_optimized(&run, path);
+    const struct tensor *input = &run.inputs[0]->value.tensor;
+    const size_t before = fused_steps(&run);
+    assert_true(before > 0);
+    no_error(tssa_model_set_input_shape(run.model, "boxes", 2, input->dims));
+    assert_int_equal(fused_steps(&run), before);
+    tssa_status *status = tssa_model_set_dim(run.model, "n", 3); /* it has got its size */
+    assert_int_equal(tssa_status_code(status), TSSA_INVALID_ARGUMENT);
+    tssa_status_free(status);
+    assert_int_equal(fused_steps(&run), before);
+    no_error(optimize(run.model));
+    assert_int_equal(fused_steps(&run), before);
+    const struct ir_type *type = run.model->raised->body->params[1]->type;
+    assert_true(dim_is(type->dims[0], input->dims[0]) && dim_is(type->dims[1], input->dims[1]));
+    model_run_close(&run);
+}
+
+static void outputs_are_left_out_later(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/ssd_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    tssa_value_info info;
+    open_optimized(&run, path);
+    const size_t before = fused_steps(&run);
+    assert_true(run.output_count > 1);
+    no_error(tssa_model_output(run.model, 0, &info));
+    no_error(tssa_model_keep_outputs(run.model, 1, &info.name));
+    for (size_t i = 1; i < run.output_count; i++)
+        tssa_value_free(run.outputs[i]);
+    run.output_count = 1;
+    const size_t after = fused_steps(&run);
+    assert_true(after > 0 && after <= before);
+    model_run_close(&run);
+}
+
 static tssa_status *make_session(const tssa_allocator *allocator)
 {
     static const char path[] = TSSA_SOURCE_DIR "/models/t_dataflow_small/model.onnx";
@@ -222,6 +311,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_equal_and_apart),
                                        cmocka_unit_test(changed_models),
+                                       cmocka_unit_test(a_symbol_is_fixed_later),
+                                       cmocka_unit_test(sizes_are_fixed_later),
+                                       cmocka_unit_test(outputs_are_left_out_later),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(something_was_fused)};
     return cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +
