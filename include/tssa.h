@@ -518,6 +518,10 @@ typedef struct tssa_session_options {
     /* On a device that computes nothing, sizes that only data tells are this share of their bounds, more than 0 and
      * at most 1; 0: all of it. */
     double data_share;
+    /* Which operators this session computes in one kernel, where it does (the device makes such kernels, or `compile`
+     * asks for them), and why others are not in one. Called while the session is made; may be NULL. */
+    void (*remark)(void *user, const tssa_remark *remark);
+    void *remark_user;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */

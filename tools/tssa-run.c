@@ -21,6 +21,7 @@
 #include "tools/common/place.h"
 #include "tools/common/profile_table.h"
 #include "tools/common/progress.h"
+#include "tools/common/remarks.h"
 #include "tools/common/statistics.h"
 #include "tools/run/outputs.h"
 #include "tools/run/summary.h"
@@ -132,17 +133,32 @@ static tssa_status *run_once(struct job *job, double *milliseconds)
     return NULL;
 }
 
-static enum exit_code prepare(struct job *job)
+/* --remarks: what the session says of itself. */
+static tssa_status *make_session(struct job *job)
 {
+    struct remark_list remarks = {0};
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .device = job->arguments.common.device,
                                           .profile = job->arguments.profile != NULL,
-                                          .compile = job->arguments.common.compile};
+                                          .compile = job->arguments.common.compile,
+                                          .remark = job->arguments.remarks ? remarks_add : NULL,
+                                          .remark_user = &remarks};
+    tssa_status *status = tssa_session_create(job->model, &options, &job->session);
+    if (!status)
+        status = remarks_settle(&remarks, job->model);
+    if (!status && job->arguments.remarks)
+        remarks_print(&remarks);
+    remarks_free(&remarks);
+    return status;
+}
+
+static enum exit_code prepare(struct job *job)
+{
     uint64_t start = clock_now();
     progress("preparing the session");
     tssa_status *status = optimize(job);
     if (!status)
-        status = tssa_session_create(job->model, &options, &job->session);
+        status = make_session(job);
     job->session_ms = clock_ms_since(start);
     if (status)
         return fail(EXIT_MODEL, status_prefix(status, "cannot run %s", job->arguments.model));

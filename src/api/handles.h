@@ -54,11 +54,11 @@ void model_drop_raised(struct tssa_model *model);
 
 /*
  * The graph for a session on the device: *graph is *own, which goes with ir_graph_free, or the model's, and *own NULL;
- * *own is to be freed on failure, too. The model outlives both.
+ * *own is to be freed on failure, too. The model outlives both. What is fused and what is not goes to options->remark.
  */
 tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                bool compile, struct compile_report *report, struct ir_graph **own,
-                                const struct ir_graph **graph);
+                                const tssa_session_options *options, struct compile_report *report,
+                                struct ir_graph **own, const struct ir_graph **graph);
 /* tssa_session_create on a device that need be in no table. */
 tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
                                const tssa_session_options *options, tssa_session **session);

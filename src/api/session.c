@@ -8,6 +8,7 @@
 #include "api/options.h"
 #include "base/vec.h"
 #include "device/library.h"
+#include "ir/fuse.h"
 #include "runtime/executor.h"
 #include "runtime/profile.h"
 
@@ -41,6 +42,30 @@ static void note_library(struct tssa_context *context, const struct plan *plan)
         context_miss_plugin(context, library->plugin, library->missed);
 }
 
+struct fused_count {
+    unsigned ops, kernels;
+};
+
+static tssa_status *count_fused(void *user, struct ir_op *op)
+{
+    struct fused_count *count = user;
+    const struct ir_block *body = ir_fuse_body(op);
+    count->kernels += body != NULL;
+    for (const struct ir_op *inner = body ? body->first : NULL; inner; inner = inner->next)
+        count->ops += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+    return NULL;
+}
+
+static tssa_status *note_fused(struct tssa_context *context, const struct ir_graph *graph)
+{
+    struct fused_count count = {0, 0};
+    TRY(ir_block_walk(graph->body, count_fused, &count));
+    if (count.kernels)
+        context_log(context, TSSA_LOG_INFO, "session: %u operators are fused into %u kernels",
+                    count.ops, count.kernels);
+    return NULL;
+}
+
 /* That nothing can be compiled here, once per context. */
 static void note_compiled(struct tssa_context *context, const struct compile_report *report)
 {
@@ -58,9 +83,10 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
     const tssa_allocator *allocator = &model->context->allocator;
     const struct ir_graph *graph;
     struct compile_report report = {0};
-    TRY(session_graph_make(model, session->device, options->compile != TSSA_COMPILE_OFF, &report,
-                           &session->graph, &graph));
+    TRY(session_graph_make(model, session->device, options, &report, &session->graph, &graph));
     note_compiled(model->context, &report);
+    if (session->graph)
+        TRY(note_fused(model->context, session->graph));
     TRY(plan_create(graph, session->device, &session->plan));
     if (!options->profile)
         return NULL;

@@ -19,27 +19,43 @@ static const struct ir_fusion *fusion_of(struct device_context *device, bool com
 }
 
 /* Puts the ops of fuse ops back that the device has no kernel for. */
-static void refuse(struct ir_block *block, const struct device *device)
+static tssa_status *refuse(struct ir_block *block, const struct device *device,
+                           const struct pass_context *pass)
 {
     struct ir_op *next;
     for (struct ir_op *op = block->first; op; op = next) {
         next = op->next;
-        if (ir_fuse_body(op) && !device->find_kernel(op))
+        if (!ir_fuse_body(op)) {
+            for (uint32_t i = 0; i < op->n_blocks; i++)
+                TRY(refuse(op->blocks[i], device, pass));
+        } else if (!device->find_kernel(op)) {
+            TRY(pass_remark(pass, TSSA_REMARK_MISSED, op,
+                            "no kernel was made of it: its operators run one by one"));
             ir_fuse_inline(op);
-        else
-            for (uint32_t i = 0; i < op->n_blocks && !ir_fuse_body(op); i++)
-                refuse(op->blocks[i], device);
+        }
     }
+    return NULL;
+}
+
+/* The passes behind `fuse` said what they do when the model was optimized. */
+static tssa_status *finish(struct ir_graph *graph, const struct pipeline *pipeline)
+{
+    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
+    struct pipeline quiet = *pipeline;
+    quiet.options = &options;
+    return pipeline_finish(graph, &quiet);
 }
 
 static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
-                         struct device_context *device, struct compile_report *report)
+                         struct device_context *device, const tssa_optimize_options *options,
+                         struct compile_report *report)
 {
     static const char *const names[] = {"fuse"};
-    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
+    const struct pass_context pass = {
+        .graph = graph, .pass = pass_find(names[0]), .options = options};
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);
-    const struct pipeline pipeline = {.options = &options,
+    const struct pipeline pipeline = {.options = options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
                                       .fusion = fusion};
@@ -47,19 +63,22 @@ static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
         pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
     if (!status && device->device->compile)
         status = compile_fused(graph, device, report);
-    if (!status) {
-        refuse(graph->body, device->device);
-        status = pipeline_finish(graph, &pipeline);
-    }
+    if (!status)
+        status = refuse(graph->body, device->device, &pass);
+    if (!status)
+        status = finish(graph, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }
 
 tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                bool compile, struct compile_report *report, struct ir_graph **own,
-                                const struct ir_graph **graph)
+                                const tssa_session_options *options, struct compile_report *report,
+                                struct ir_graph **own, const struct ir_graph **graph)
 {
-    const struct ir_fusion *fusion = fusion_of(device, compile);
+    const tssa_optimize_options fuse_options = {.target = TSSA_TARGET_SESSION,
+                                                .remark = options->remark,
+                                                .remark_user = options->remark_user};
+    const struct ir_fusion *fusion = fusion_of(device, options->compile != TSSA_COMPILE_OFF);
     *report = (struct compile_report){0};
     *own = NULL;
     *graph = model->graph;
@@ -67,5 +86,5 @@ tssa_status *session_graph_make(const struct tssa_model *model, struct device_co
         return NULL;
     TRY(ir_clone_graph(model->raised, own));
     *graph = *own;
-    return fuse(*own, fusion, device, report);
+    return fuse(*own, fusion, device, &fuse_options, report);
 }

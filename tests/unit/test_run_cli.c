@@ -64,6 +64,16 @@ static void runs_recorded_data(void **state)
     expect_good(RUN(start, start_data, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
 }
 
+/* What a session fuses, and what keeps the rest apart. */
+static void tells_what_is_fused(void **state)
+{
+    (void)state;
+    expect_good(RUN(ssd, "--device", "null", "--remarks", "-q"), "one kernel of 1 operands");
+    expect_good(RUN(ssd, "--device", "null", "--remarks", "-q"),
+                "NonZero (node \"NonZero\"): what it chooses, and how much, depends on data");
+    expect_good(RUN(ssd, ssd_data, "--remarks", "-q"), "no remarks");
+}
+
 static void expect_silent(struct process_result result)
 {
     process_drop_announcements(&result);
@@ -422,6 +432,7 @@ int main(void)
         cmocka_unit_test(helps),
         cmocka_unit_test(inspects),
         cmocka_unit_test(runs_recorded_data),
+        cmocka_unit_test(tells_what_is_fused),
         cmocka_unit_test(notes_missing_plugins),
         cmocka_unit_test(reads_a_model_from_standard_input),
         cmocka_unit_test(standard_input_has_a_bound),

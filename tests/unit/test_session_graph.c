@@ -147,6 +147,48 @@ static void changed_models(void **state)
     model_run_close(&run);
 }
 
+/* ---- Remarks -------------------------------------------------------------------------------------- */
+
+struct said {
+    size_t applied, missed, refused;
+};
+
+static void count_remark(void *user, const tssa_remark *remark)
+{
+    struct said *said = user;
+    assert_string_equal(remark->pass, "fuse");
+    said->applied += remark->kind == TSSA_REMARK_APPLIED;
+    said->missed += remark->kind == TSSA_REMARK_MISSED;
+    said->refused += strstr(remark->message, "no kernel was made of it") != NULL;
+}
+
+static struct said remarks_of(tssa_model *model, const struct device *device)
+{
+    struct said said = {0, 0, 0};
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .remark = count_remark, .remark_user = &said};
+    tssa_session *session;
+    no_error(session_create_on(model, device, &options, &session));
+    tssa_session_free(session);
+    return said;
+}
+
+static void sessions_say_what_they_fuse(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/ssd_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    no_error(model_run_open(&run, path, 0));
+    no_error(optimize(run.model));
+    const struct said all = remarks_of(run.model, fusing_device(false)),
+                      some = remarks_of(run.model, fusing_device(true)),
+                      none = remarks_of(run.model, device_find(NULL));
+    assert_true(all.applied > 0 && all.missed > 0 && all.refused == 0);
+    assert_true(some.refused > 0 && some.applied == all.applied);
+    assert_true(none.applied == 0 && none.missed == 0);
+    model_run_close(&run);
+}
+
 /* ---- Changes after optimizing --------------------------------------------------------------------- */
 
 static size_t fused_steps(struct model_run *run)
@@ -311,6 +353,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_equal_and_apart),
                                        cmocka_unit_test(changed_models),
+                                       cmocka_unit_test(sessions_say_what_they_fuse),
                                        cmocka_unit_test(a_symbol_is_fixed_later),
                                        cmocka_unit_test(sizes_are_fixed_later),
                                        cmocka_unit_test(outputs_are_left_out_later),

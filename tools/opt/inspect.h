@@ -3,7 +3,7 @@
 #ifndef TSSA_OPT_INSPECT_H
 #define TSSA_OPT_INSPECT_H
 
-#include "tools/opt/remarks.h"
+#include "tools/common/remarks.h"
 
 /* Prints nothing when there are no functions. */
 tssa_status *inspect_functions(const tssa_model *model);

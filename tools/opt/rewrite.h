@@ -4,9 +4,9 @@
 #define TSSA_OPT_REWRITE_H
 
 #include "tools/common/load.h"
+#include "tools/common/remarks.h"
 #include "tools/opt/arguments.h"
 #include "tools/opt/dump.h"
-#include "tools/opt/remarks.h"
 #include "tools/opt/stats.h"
 #include "tools/opt/table.h"
 

@@ -8,7 +8,7 @@
 
 #include "tools/common/options.h"
 
-enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_INSPECT, KEY_BOXES };
+enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_INSPECT, KEY_BOXES, KEY_REMARKS };
 
 static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, "Inputs:", 1},
@@ -39,6 +39,8 @@ static const struct argp_option options[] = {
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
     {"profile", KEY_PROFILE, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
+    {"remarks", KEY_REMARKS, NULL, 0,
+     "Print which operators the session computes in one kernel, and why others are not in one", 3},
 
     {NULL, 0, NULL, 0, "Looking, without running:", 4},
     {"inspect", KEY_INSPECT, NULL, 0, "Print inputs, outputs, opset and operators", 4},
@@ -104,6 +106,9 @@ static error_t parse_running(int key, const char *argument, struct arguments *ar
         return 0;
     case KEY_INSPECT:
         arguments->inspect = true;
+        return 0;
+    case KEY_REMARKS:
+        arguments->remarks = true;
         return 0;
     case KEY_DUMP_IR:
         arguments->dump_ir = true;

@@ -13,7 +13,7 @@ struct arguments {
     const char *compare_dir;
     long repeat; /* timed runs; 0: none beside the one */
     const char *profile;
-    bool dump_ir, inspect, boxes;
+    bool dump_ir, inspect, boxes, remarks;
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

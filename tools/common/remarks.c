@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tools/opt/remarks.h"
+#include "tools/common/remarks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What passes say, kept until it is known what is still true at the end. */
-#ifndef TSSA_OPT_REMARKS_H
-#define TSSA_OPT_REMARKS_H
+#ifndef TSSA_TOOLS_REMARKS_H
+#define TSSA_TOOLS_REMARKS_H
 
 #include <stdbool.h>
 
