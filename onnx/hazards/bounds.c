@@ -166,22 +166,13 @@ static struct range unless_it_wraps(struct range range)
 
 static struct range op_bounds(struct search *search, const struct ir_op *op)
 {
+    if (op->info->flags & IR_MOVES)
+        return operand_bounds(search, op, 0);
     switch (op->info->id) {
     case IR_OP_Where:
         return one_of(search, op, 1);
     case IR_OP_Concat:
         return one_of(search, op, 0);
-    case IR_OP_Identity:
-    case IR_OP_Reshape:
-    case IR_OP_Squeeze:
-    case IR_OP_Unsqueeze:
-    case IR_OP_Expand:
-    case IR_OP_Transpose:
-    case IR_OP_Slice:
-    case IR_OP_Gather:
-    case IR_OP_GatherND:
-    case IR_OP_GatherElements:
-        return operand_bounds(search, op, 0);
     case IR_OP_Shape:
     case IR_OP_ArgMax:
     case IR_OP_ArgMin:

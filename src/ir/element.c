@@ -29,7 +29,7 @@ static struct row row_of(const struct ir_value *value)
         return (struct row){element_read_scalar, false};
     if (rows[info->id].read)
         return rows[info->id];
-    if ((info->flags & IR_ALIAS) && value->index == 0)
+    if (ir_op_keeps_order(value->op))
         return (struct row){element_read_reshape, true};
     return (struct row){info->rule ? element_read_movement : NULL, true};
 }

@@ -323,6 +323,11 @@ static inline bool ir_op_is_own(const struct ir_op *op)
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* Nothing can be noticed of the op, nor of what is in its blocks, but its results. */
 bool ir_op_is_pure(const struct ir_op *op);
+/* Result 0 is operand 0 in another shape: its elements, each once and in their order. */
+static inline bool ir_op_keeps_order(const struct ir_op *op)
+{
+    return (op->info->flags & (IR_ALIAS | IR_MOVES)) == (IR_ALIAS | IR_MOVES);
+}
 /* In an imperative program: is it written to, or viewed, so that its elements may change? */
 bool ir_value_is_mutable(const struct ir_graph *graph, const struct ir_value *value);
 /* Does the block hold views, writes or updates? */

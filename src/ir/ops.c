@@ -37,8 +37,8 @@ static const struct ir_op_info op_table[IR_OP_COUNT] = {
         inference_, NULL, NULL, NULL)
 #define MOVE(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,     \
              types_, inference_, kernel_, rule_)                                                   \
-    ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_, types_,  \
-        inference_, NULL, NULL, movement_##rule_)
+    ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_,                  \
+        (flags_) | IR_MOVES, types_, inference_, NULL, NULL, movement_##rule_)
 #define REDUCE(row_, versions_, types_)                                                            \
     ROW(Reduce##row_, ONNX, "Reduce" #row_, versions_, 1, 2, 1, 1, REDUCTION, IR_PURE, types_,     \
         reduce, NULL, &reduction_table[REDUCTION_##row_], NULL)

@@ -45,11 +45,12 @@ enum ir_op_class {
 };
 
 enum ir_op_flags {
-    IR_PURE = 1,     /* same operands, same results; no effects */
-    IR_ALIAS = 2,    /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
-    IR_SHAPE = 4,    /* reads its operand's shape only, never its elements */
-    IR_UPDATE = 8,   /* result 0 is operand 0 with some elements changed: may be done in place */
-    IR_ISOLATED = 16 /* its blocks read nothing but their parameters */
+    IR_PURE = 1,      /* same operands, same results; no effects */
+    IR_ALIAS = 2,     /* result 0 may share operand 0's storage unchanged (Reshape, Identity) */
+    IR_SHAPE = 4,     /* reads its operand's shape only, never its elements */
+    IR_UPDATE = 8,    /* result 0 is operand 0 with some elements changed: may be done in place */
+    IR_ISOLATED = 16, /* its blocks read nothing but their parameters */
+    IR_MOVES = 32 /* every element of its results is one of operand 0's; the rows of MOVE have it */
 };
 
 #define IR_VARIADIC 255

@@ -47,20 +47,10 @@ static tssa_dtype dtype_of(const struct ir_value *value)
 /* An op that hands its operand's only element on. */
 static bool is_transparent(const struct ir_op *op)
 {
-    switch (op->info->id) {
-    case IR_OP_Identity:
-    case IR_OP_Reshape:
-    case IR_OP_Squeeze:
-    case IR_OP_Unsqueeze:
-    case IR_OP_Flatten:
-        return true;
-    case IR_OP_Cast: /* narrower integers may wrap */
-        return dtype_of(&op->results[0]) == TSSA_INT64 &&
-               (dtype_of(ir_operand(op, 0)) == TSSA_INT32 ||
-                dtype_of(ir_operand(op, 0)) == TSSA_INT64);
-    default:
-        return false;
-    }
+    if (!ir_op_is(op, IR_OP_Cast))
+        return ir_op_keeps_order(op);
+    tssa_dtype from = dtype_of(ir_operand(op, 0)); /* narrower integers may wrap */
+    return dtype_of(&op->results[0]) == TSSA_INT64 && (from == TSSA_INT32 || from == TSSA_INT64);
 }
 
 static const struct dim *scalar(struct region_space *space, const struct ir_value *value,

@@ -9,20 +9,6 @@
 #define MAX_VALUES 128
 #define MAX_ELEMENTS (1 << 20)
 
-/* Of ops that are no rows of scalar operations, movements or reductions. */
-enum zero_rule {
-    UNKNOWN,
-    NEVER_ZERO, /* what it computes is no -0.0, whatever it is given */
-    FIRST,      /* every element is one of the first operand's: so of other types */
-    ALL         /* every element is one of an operand's; these may be all operands */
-};
-
-static const uint8_t rules[IR_OP_COUNT] = {
-    [IR_OP_Softmax] = NEVER_ZERO,   [IR_OP_Identity] = FIRST, [IR_OP_Split] = FIRST,
-    [IR_OP_GatherND] = FIRST,       [IR_OP_access] = FIRST,   [IR_OP_assign] = ALL,
-    [IR_OP_GatherElements] = FIRST, [IR_OP_Concat] = ALL,
-};
-
 struct search {
     uint32_t n_seen;
 };
@@ -227,22 +213,23 @@ static bool reduction_never(struct search *search, const struct ir_op *op)
 static bool op_never(struct search *search, const struct ir_op *op)
 {
     const struct ir_value *first = ir_operand(op, 0);
-    if (ir_op_is(op, IR_OP_Cast)) /* of integers */
-        return !dtype_is_float(first->type->dtype) && never(search, first);
-    if (ir_op_is(op, IR_OP_ConstantOfShape))
-        return filled_never(op);
-    if (ir_op_is(op, IR_OP_Pad))
-        return pad_never(search, op);
     if (op->info->ew)
         return elementwise_never(search, op);
     if (op->info->reduction)
         return reduction_never(search, op);
-    switch (op->info->rule ? FIRST : rules[op->info->id]) {
-    case NEVER_ZERO:
-        return true;
-    case FIRST:
+    if (op->info->flags & IR_MOVES)
         return first && never(search, first);
-    case ALL:
+    switch (op->info->id) {
+    case IR_OP_Cast: /* of integers */
+        return !dtype_is_float(first->type->dtype) && never(search, first);
+    case IR_OP_ConstantOfShape:
+        return filled_never(op);
+    case IR_OP_Pad:
+        return pad_never(search, op);
+    case IR_OP_Softmax:
+        return true;
+    case IR_OP_Concat:
+    case IR_OP_assign: /* the operands of its rule are integers */
         return all_never(search, op);
     default:
         return false;

@@ -2,6 +2,7 @@
 #include "passes/analysis/loops.h"
 
 #include "base/vec.h"
+#include "ir/cost.h"
 #include "ir/infer.h"
 
 bool loop_known_int(const struct ir_value *value, int64_t *number)
@@ -261,19 +262,7 @@ static bool push_results(struct search *search, const struct loop *loop, struct 
 /* Does the op take a region out of the used value, or write one into it? */
 static bool is_region(const struct ir_use *use)
 {
-    if (use != use->user->operands)
-        return false;
-    switch (use->user->info->id) {
-    case IR_OP_Gather:
-    case IR_OP_Slice:
-    case IR_OP_access:
-    case IR_OP_ScatterElements:
-    case IR_OP_ScatterND:
-    case IR_OP_assign:
-        return true;
-    default:
-        return false;
-    }
+    return use == use->user->operands && cost_moves_region(use->user);
 }
 
 /* Marks everything that depends on a value. */

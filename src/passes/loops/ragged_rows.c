@@ -181,9 +181,7 @@ static bool is_uniform(const struct ir_type *from, int n_trailing)
 /* Axes of size one come and go; the rows stay what they are, and in order. */
 static bool is_rearranged(const struct ir_op *op)
 {
-    if (ir_op_is(op, IR_OP_Reshape) || ir_op_is(op, IR_OP_Squeeze) || ir_op_is(op, IR_OP_Unsqueeze))
-        return true;
-    return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op));
+    return ir_op_keeps_order(op) || (ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op)));
 }
 
 /*

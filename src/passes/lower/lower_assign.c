@@ -109,8 +109,7 @@ static struct ir_value *list_of(const struct ir_value *value)
 {
     const struct ir_op *op = lower_rank(value) == 0 ? value->op : NULL;
     struct ir_value *x = op ? ir_operand(op, 0) : NULL;
-    bool same = op && (ir_op_is(op, IR_OP_Squeeze) || ir_op_is(op, IR_OP_Reshape));
-    return same && lower_rank(x) == 1 ? x : NULL;
+    return op && ir_op_keeps_order(op) && lower_rank(x) == 1 ? x : NULL;
 }
 
 /* An element of a list: ScatterElements takes a list as it is, ScatterND wants a number. */

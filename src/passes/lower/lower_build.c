@@ -174,7 +174,7 @@ static struct ir_value *find_list(const struct lowering *l, const struct ir_valu
     for (int i = 0; op && i < MAX_LOOKED_AT; i++, op = op->prev) {
         if (ir_operand(op, 0) != number || lower_rank(ir_result(op, 0)) != 1)
             continue;
-        if (ir_op_is(op, IR_OP_Unsqueeze) || ir_op_is(op, IR_OP_Reshape))
+        if (ir_op_keeps_order(op))
             return ir_result(op, 0);
     }
     return NULL;

@@ -79,9 +79,8 @@ static struct ir_value *before_unsqueeze(struct ir_value *value, const struct ru
 {
     const struct ir_op *op = value->op;
     int64_t dropped[TSSA_MAX_RANK];
-    if (!op || (!ir_op_is(op, IR_OP_Unsqueeze) && !ir_op_is(op, IR_OP_Reshape)) ||
-        draft->n_steps != 1 || draft->steps[0].kind != RULE_SQUEEZE ||
-        !recover_is_ranked(ir_operand(op, 0)))
+    if (!op || !ir_op_keeps_order(op) || draft->n_steps != 1 ||
+        draft->steps[0].kind != RULE_SQUEEZE || !recover_is_ranked(ir_operand(op, 0)))
         return NULL;
     for (uint32_t i = 0; i < draft->steps[0].n_params; i++)
         dropped[i] = draft->steps[0].params[i].value;

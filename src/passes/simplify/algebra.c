@@ -156,21 +156,13 @@ static struct ir_value *kept(const struct ir_op *op)
     return training ? NULL : ir_operand(op, 0);
 }
 
-/* Ops that keep the elements and their order. */
-static bool keeps_order(const struct ir_op *op)
-{
-    return ir_op_is(op, IR_OP_Reshape) || ir_op_is(op, IR_OP_Squeeze) ||
-           ir_op_is(op, IR_OP_Unsqueeze) || ir_op_is(op, IR_OP_Flatten) ||
-           ir_op_is(op, IR_OP_Identity);
-}
-
 #define MAX_CHAIN 16
 
 /* Reshapes in a row that come back to the shape they began with. */
 static struct ir_value *reshaped_back(const struct ir_op *op)
 {
     const struct ir_op *at = op;
-    for (int i = 0; at && keeps_order(at) && i < MAX_CHAIN; i++) {
+    for (int i = 0; at && ir_op_keeps_order(at) && i < MAX_CHAIN; i++) {
         struct ir_value *from = ir_operand(at, 0);
         if (at != op && has_result_type(op, from))
             return from;
@@ -213,10 +205,6 @@ static const struct {
     {IR_OP_Mean, alone},
     {IR_OP_Where, chosen},
     {IR_OP_Dropout, kept},
-    {IR_OP_Reshape, reshaped_back},
-    {IR_OP_Squeeze, reshaped_back},
-    {IR_OP_Unsqueeze, reshaped_back},
-    {IR_OP_Flatten, reshaped_back},
 };
 
 /* ---- Rearrangements in a row ---------------------------------------------------------------------- */
@@ -287,7 +275,7 @@ static tssa_status *merge_reshapes(struct ir_graph *graph, struct ir_op *op, boo
 {
     (void)graph;
     const struct ir_op *before = producer(op, 0);
-    if (!before || !keeps_order(before) || !is_absolute(op))
+    if (!before || !ir_op_keeps_order(before) || !is_absolute(op))
         return NULL;
     ir_op_set_operand(op, 0, ir_operand(before, 0));
     *changed = true;
@@ -525,7 +513,7 @@ static const struct {
 
 static struct ir_value *find_identity(const struct ir_op *op)
 {
-    struct ir_value *value = NULL;
+    struct ir_value *value = ir_op_keeps_order(op) ? reshaped_back(op) : NULL;
     for (size_t i = 0; i < sizeof identities / sizeof *identities && !value; i++)
         if (identities[i].op == op->info->id)
             value = identities[i].find(op);
