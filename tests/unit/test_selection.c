@@ -124,6 +124,22 @@ static void test_non_zero(void **state)
     }
 }
 
+/* More than the counts of a few blocks hold, and none left out. */
+static void test_all_are_non_zero(void **state)
+{
+    const int64_t count = 70001;
+    struct op_run run;
+    (void)state;
+    op_open(&run, IR_OP_NonZero, 1, 1);
+    struct tensor *x = op_input(&run, 0, TSSA_UINT8, 1, &count);
+    memset(x->data, 3, (size_t)count);
+    op_go(&run);
+    const int64_t *y = op_output(&run, 0, TSSA_INT64, 2, (int64_t[]){1, count})->data;
+    for (int64_t i = 0; i < count; i++)
+        assert_int_equal(y[i], i);
+    op_close(&run);
+}
+
 /* Of all bits, only the sign of a float may be set in a zero. */
 static void test_non_zero_of_every_bit(void **state)
 {
@@ -310,6 +326,7 @@ int main(void)
         cmocka_unit_test(test_compress),
         cmocka_unit_test(test_compress_refuses),
         cmocka_unit_test(test_non_zero),
+        cmocka_unit_test(test_all_are_non_zero),
         cmocka_unit_test(test_non_zero_of_every_bit),
         cmocka_unit_test(test_non_zero_of_odd_values),
         cmocka_unit_test(test_unique),

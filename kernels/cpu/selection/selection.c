@@ -8,19 +8,31 @@
 
 /* ---- Elements that are not zero ------------------------------------------------------------------- */
 
-/* Blocks of so many elements are passed over at once when all are zero. */
-#define BLOCK 16
+/* Elements that are looked at together, to be passed over when all are zero: blocks, and in those that are not, parts. */
+#define BLOCK 64
+#define PART 16
 
-/* count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them. */
-#define FIND(name, type, test)                                                                     \
+/*
+ * count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them. `of` makes a
+ * `small` of an element, which is zero where that is; vectors of the machine hold many of them.
+ */
+#define FIND(name, type, small, of)                                                                \
     VECTOR_FUNCTION(int64_t, count_##name, (const void *data, int64_t count, uint64_t bits),       \
                     (data, count, bits))                                                           \
     {                                                                                              \
         const type *x = data;                                                                      \
-        int64_t found = 0;                                                                         \
-        (void)bits;                                                                                \
-        for (int64_t i = 0; i < count; i++)                                                        \
-            found += (test) != 0;                                                                  \
+        int64_t found = 0, i = 0;                                                                  \
+        const small mask = (small)bits;                                                            \
+        while (count - i >= BLOCK) {                                                               \
+            small counts[BLOCK] = {0};                                                             \
+            for (int k = 0; k < UINT8_MAX && count - i >= BLOCK; k++, i += BLOCK, x += BLOCK)      \
+                for (int at = 0; at < BLOCK; at++)                                                 \
+                    counts[at] += of(x[at]) != 0;                                                  \
+            for (int at = 0; at < BLOCK; at++)                                                     \
+                found += counts[at];                                                               \
+        }                                                                                          \
+        for (; i < count; i++, x++)                                                                \
+            found += of(*x) != 0;                                                                  \
         return found;                                                                              \
     }                                                                                              \
     VECTOR_PROCEDURE(find_##name,                                                                  \
@@ -28,17 +40,25 @@
                      (data, count, bits, found, to))                                               \
     {                                                                                              \
         const type *x = data;                                                                      \
-        (void)bits;                                                                                \
-        for (int64_t begin = 0, n = 0; begin < count && n < found; begin += BLOCK) {               \
-            int64_t end = count - begin < BLOCK ? count : begin + BLOCK;                           \
-            int any = end - begin < BLOCK;                                                         \
-            if (!any)                                                                              \
-                for (int64_t i = begin; i < begin + BLOCK; i++)                                    \
-                    any |= (test) != 0;                                                            \
-            for (int64_t i = begin; any && i < end && n < found; i++) {                            \
-                to[n] = i;                                                                         \
-                n += (test) != 0;                                                                  \
+        int64_t n = 0, begin = 0;                                                                  \
+        const small mask = (small)bits;                                                            \
+        for (; count - begin >= BLOCK && n < found; begin += BLOCK) {                              \
+            small any = 0;                                                                         \
+            for (int at = 0; at < BLOCK; at++)                                                     \
+                any |= of(x[begin + at]);                                                          \
+            for (int64_t part = begin; any && part < begin + BLOCK; part += PART) {                \
+                small some = 0;                                                                    \
+                for (int at = 0; at < PART; at++)                                                  \
+                    some |= of(x[part + at]);                                                      \
+                for (int64_t i = part; some && i < part + PART && n < found; i++) {                \
+                    to[n] = i;                                                                     \
+                    n += of(x[i]) != 0;                                                            \
+                }                                                                                  \
             }                                                                                      \
+        }                                                                                          \
+        for (int64_t i = begin; i < count && n < found; i++) {                                     \
+            to[n] = i;                                                                             \
+            n += of(x[i]) != 0;                                                                    \
         }                                                                                          \
     }
 
@@ -46,12 +66,15 @@ struct words {
     uint64_t a, b;
 };
 
-FIND(1, uint8_t, x[i] & bits)
-FIND(2, uint16_t, x[i] & bits)
-FIND(4, uint32_t, x[i] & bits)
-FIND(8, uint64_t, x[i] & bits)
-FIND(16, struct words, (x[i].a | x[i].b) & bits)
-FIND(string, tssa_string, x[i].size != 0)
+#define BITS(x) ((x)&mask)
+#define BITS_OF_BOTH(x) (((x).a | (x).b) & mask)
+#define BYTES(x) ((x).size & mask)
+FIND(1, uint8_t, uint8_t, BITS)
+FIND(2, uint16_t, uint16_t, BITS)
+FIND(4, uint32_t, uint32_t, BITS)
+FIND(8, uint64_t, uint64_t, BITS)
+FIND(16, struct words, uint64_t, BITS_OF_BOTH)
+FIND(string, tssa_string, uint64_t, BYTES)
 
 struct finder {
     int64_t (*count)(const void *data, int64_t count, uint64_t bits);
