@@ -249,6 +249,50 @@ static void regions_with_rows(void **state)
     check_many(check_rows);
 }
 
+/* ---- Functions ------------------------------------------------------------------------------------ */
+
+/* Of floats all over the line, the emitted functions are the interpreter's. */
+static void functions(void **state)
+{
+    (void)state;
+    if (!can_compile())
+        skip();
+    static const char *const names[] = {"Exp", "Tanh", "Log"};
+    const int64_t n = 1 << 20;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char text[256];
+        struct program compiled = {0}, interpreted = {0};
+        struct compile_report report = {0};
+        snprintf(text, sizeof text,
+                 "graph @g opset(\"\": 21) ir_version(10) (%%x: f32[N]) -> (%%y) {\n"
+                 "  %%y = fuse(%%x) { body(%%p: f32[N]) { %%a = %s(%%p) return(%%a) } }\n"
+                 "  return(%%y)\n}\n",
+                 names[i]);
+        struct ir_graph *graph = parse(text);
+        no_error(compile_fused(graph, test_device(), &report));
+        assert_int_equal(report.compiled, 1);
+        program_open(&compiled, graph);
+        program_open(&interpreted, parse(text));
+        struct value input = {.kind = TSSA_KIND_TENSOR,
+                              .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {n}}};
+        input.tensor.owner = buffer_create(&allocator_default, tensor_bytes(&input.tensor));
+        assert_non_null(input.tensor.owner);
+        input.tensor.data = input.tensor.owner->data;
+        /* Every 4093rd number, so that vectors have neighbours; then vectors of which one lane is far away. */
+        for (uint32_t k = 0; k < n; k++)
+            ((uint32_t *)input.tensor.data)[k] = k < n / 2 ? k * 8186
+                                                 : k % 29  ? 0x3f000000 + k
+                                                           : k * 8191;
+        const struct value *given[] = {&input};
+        no_error(run_execute(compiled.run, given, compiled.outputs));
+        no_error(run_execute(interpreted.run, given, interpreted.outputs));
+        compare(&compiled.outputs[0].tensor, &interpreted.outputs[0].tensor, text, 0);
+        value_release(&input);
+        program_close(&compiled);
+        program_close(&interpreted);
+    }
+}
+
 /* ---- Sessions ------------------------------------------------------------------------------------- */
 
 static void count_kernels(void *user, const tssa_step_profile *step)
@@ -334,6 +378,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(regions),
                                        cmocka_unit_test(regions_with_rows),
+                                       cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};
     return cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +

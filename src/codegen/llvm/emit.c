@@ -324,6 +324,12 @@ static LLVMValue emit_call(struct emitter *e, const struct gir_code *code)
     return result;
 }
 
+static LLVMValue emit_function_or_call(struct emitter *e, const struct gir_code *code, LLVMValue x)
+{
+    LLVMValue value = emit_function(e, code, x);
+    return value ? value : emit_call(e, code);
+}
+
 /* How many elements a row has, in all lanes. */
 static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
 {
@@ -358,7 +364,7 @@ void emit_step(struct emitter *e, uint32_t i)
     else if (code->op == GIR_CONVERT)
         value = emit_convert(e, operands[0], type, code->type);
     else if (gir_is_call(code))
-        value = emit_call(e, code);
+        value = emit_function_or_call(e, code, operands[0]);
     else
         value = emit_scalar(e, code, type, operands);
     e->values[i] = value;

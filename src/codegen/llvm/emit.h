@@ -13,8 +13,9 @@ struct emitter {
     LLVMContext context;
     LLVMModule module;
     LLVMBuilder builder;
-    unsigned lanes; /* of values being emitted */
-    bool failed;    /* LLVM lacks an intrinsic */
+    LLVMValue function; /* being made: steps may add blocks to it */
+    unsigned lanes;     /* of values being emitted */
+    bool failed;        /* LLVM lacks an intrinsic */
 
     /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
     LLVMValue args[GIR_MAX_ARGS]; /* a pointer to element 0 of the row */
@@ -43,6 +44,8 @@ LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dty
 /* An operation of values of this type (SEL: of what it chooses between). */
 LLVMValue emit_scalar(struct emitter *e, const struct gir_code *code, tssa_dtype type,
                       const LLVMValue *x);
+/* A function of x in place, without a call; NULL: it is none that is emitted so. */
+LLVMValue emit_function(struct emitter *e, const struct gir_code *code, LLVMValue x);
 /* Step i of the kernel, into values[i]. */
 void emit_step(struct emitter *e, uint32_t i);
 

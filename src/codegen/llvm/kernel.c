@@ -213,6 +213,7 @@ static void make_function(struct function *f)
     LLVMType type =
         llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, N_PARAMS, 0);
     f->function = llvm->LLVMAddFunction(e->module, CODEGEN_ENTRY, type);
+    e->function = f->function;
     for (unsigned i = 0; i < N_PARAMS; i++)
         f->params[i] = llvm->LLVMGetParam(f->function, i);
     e->functions = f->params[FUNCTIONS];

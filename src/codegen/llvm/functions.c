@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Functions of float32 that are so frequent that they are emitted in place: a call costs more than they do. Operation by
+ * operation they are those of src/ir/scalar/f32_exp.h and f32_log.h, where it says why; tests/unit/test_kernels.c
+ * compares bits.
+ */
+#include <math.h>
+
+#include "codegen/llvm/emit.h"
+
+#define INFINITE_BITS 0x7f800000
+#define NAN_BITS 0x7fc00000
+#define SIGN_BIT 0x80000000
+#define NEAR_BITS 0x42ae0000 /* of 87 */
+
+static LLVMValue number(const struct emitter *e, float x)
+{
+    return emit_number(e, TSSA_FLOAT, (double)x);
+}
+
+static LLVMValue word(const struct emitter *e, uint32_t bits)
+{
+    return emit_constant(e, TSSA_UINT32, bits);
+}
+
+static LLVMValue bits_of(const struct emitter *e, LLVMValue x)
+{
+    return emit_cast(e, LLVM_BITCAST, x, emit_type(e, TSSA_UINT32));
+}
+
+static LLVMValue of_bits(const struct emitter *e, LLVMValue x)
+{
+    return emit_cast(e, LLVM_BITCAST, x, emit_type(e, TSSA_FLOAT));
+}
+
+static LLVMValue add(const struct emitter *e, LLVMValue a, LLVMValue b)
+{
+    return emit_binary(e, LLVM_FADD, a, b);
+}
+
+static LLVMValue subtract(const struct emitter *e, LLVMValue a, LLVMValue b)
+{
+    return emit_binary(e, LLVM_FSUB, a, b);
+}
+
+static LLVMValue multiply(const struct emitter *e, LLVMValue a, LLVMValue b)
+{
+    return emit_binary(e, LLVM_FMUL, a, b);
+}
+
+static LLVMValue fma_of(struct emitter *e, LLVMValue a, LLVMValue b, LLVMValue c)
+{
+    LLVMType type = emit_type(e, TSSA_FLOAT);
+    return emit_intrinsic(e, "llvm.fma", &type, 1, (LLVMValue[]){a, b, c}, 3);
+}
+
+/* a x + b, of numbers; then again with what that is, as long as there are numbers. */
+static LLVMValue polynomial(struct emitter *e, LLVMValue x, const float *numbers, unsigned n)
+{
+    LLVMValue p = number(e, numbers[0]);
+    for (unsigned i = 1; i < n; i++)
+        p = i == 1 ? fma_of(e, x, p, number(e, numbers[1]))
+                   : fma_of(e, p, x, number(e, numbers[i]));
+    return p;
+}
+
+static LLVMValue compare(const struct emitter *e, int predicate, LLVMValue a, LLVMValue b)
+{
+    return e->llvm->LLVMBuildFCmp(e->builder, predicate, a, b, "");
+}
+
+/* The lower or the higher of two words. */
+static LLVMValue bound(const struct emitter *e, int predicate, LLVMValue a, LLVMValue b)
+{
+    return emit_select(e, e->llvm->LLVMBuildICmp(e->builder, predicate, a, b, ""), b, a);
+}
+
+/* ---- exp ------------------------------------------------------------------------------------------ */
+
+#define LOG2_E 0x1.715476p+0f
+#define ROUNDER 0x1.8p+23f
+
+/* x - n ln(2) */
+static LLVMValue rest_of(struct emitter *e, LLVMValue x, LLVMValue n)
+{
+    return fma_of(e, n, number(e, 0x1.05c61p-29f), fma_of(e, n, number(e, -0x1.62e43p-1f), x));
+}
+
+static LLVMValue exp_reduced(struct emitter *e, LLVMValue r)
+{
+    static const float numbers[] = {
+        0x1.6a4d6p-10f, 0x1.12398ep-7f, 0x1.5558bp-5f, 0x1.555492p-3f, 0x1.fffffcp-2f, 1, 1};
+    return polynomial(e, r, numbers, sizeof numbers / sizeof *numbers);
+}
+
+static LLVMValue shift_left(const struct emitter *e, LLVMValue x)
+{
+    return emit_binary(e, LLVM_SHL, x, word(e, 23));
+}
+
+static LLVMValue exp_far(struct emitter *e, LLVMValue x)
+{
+    const uint32_t zero = 0x4b40007e;
+    LLVMValue rounder = number(e, ROUNDER + 126.0f);
+    LLVMValue bits = bits_of(e, fma_of(e, x, number(e, LOG2_E), rounder));
+    bits = bound(e, LLVM_UGT, bits, word(e, zero + 129));
+    LLVMValue p = exp_reduced(e, rest_of(e, x, subtract(e, of_bits(e, bits), rounder)));
+    LLVMValue normal = bound(e, LLVM_ULT, bits, word(e, zero - 124));
+    LLVMValue rest = shift_left(e, emit_binary(e, LLVM_SUB, bits, normal));
+    rest = of_bits(e, emit_binary(e, LLVM_ADD, rest, word(e, 0x40000000)));
+    LLVMValue y = multiply(e, multiply(e, p, of_bits(e, shift_left(e, normal))), rest);
+    return emit_select(e, compare(e, LLVM_OLT, x, number(e, -104)), number(e, 0), y);
+}
+
+/* The same bits where all lanes are between -87 and 87. */
+static LLVMValue exp_near(struct emitter *e, LLVMValue x)
+{
+    LLVMValue rounder = number(e, ROUNDER);
+    LLVMValue shifted = fma_of(e, x, number(e, LOG2_E), rounder);
+    LLVMValue p = exp_reduced(e, rest_of(e, x, subtract(e, shifted, rounder)));
+    return of_bits(e, emit_binary(e, LLVM_ADD, bits_of(e, p), shift_left(e, bits_of(e, shifted))));
+}
+
+/* Is it true in all lanes? */
+static LLVMValue all_of(const struct emitter *e, LLVMValue truth)
+{
+    if (e->lanes == 1)
+        return truth;
+    LLVMType word_type = e->llvm->LLVMIntTypeInContext(e->context, e->lanes);
+    LLVMValue bits = emit_cast(e, LLVM_BITCAST, truth, word_type);
+    return e->llvm->LLVMBuildICmp(e->builder, LLVM_IEQ, bits,
+                                  e->llvm->LLVMConstInt(word_type, UINT64_MAX, 0), "");
+}
+
+static LLVMValue emit_exp(struct emitter *e, LLVMValue x)
+{
+    const struct llvm_api *llvm = e->llvm;
+    LLVMBlock near = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "near"),
+              far = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "far"),
+              end = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "end");
+    LLVMValue magnitude = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT));
+    LLVMValue is_near =
+        llvm->LLVMBuildICmp(e->builder, LLVM_ULE, magnitude, word(e, NEAR_BITS), "");
+    llvm->LLVMBuildCondBr(e->builder, all_of(e, is_near), near, far);
+    llvm->LLVMPositionBuilderAtEnd(e->builder, near);
+    LLVMValue values[2] = {exp_near(e, x)};
+    llvm->LLVMBuildBr(e->builder, end);
+    llvm->LLVMPositionBuilderAtEnd(e->builder, far);
+    values[1] = exp_far(e, x);
+    llvm->LLVMBuildBr(e->builder, end);
+    llvm->LLVMPositionBuilderAtEnd(e->builder, end);
+    LLVMValue result = llvm->LLVMBuildPhi(e->builder, emit_type(e, TSSA_FLOAT), "");
+    llvm->LLVMAddIncoming(result, values, (LLVMBlock[]){near, far}, 2);
+    return result;
+}
+
+static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
+{
+    static const float numbers[] = {0x1.0d5176p-6f, -0x1.af7d36p-5f, 0x1.10cefcp-3f,
+                                    -0x1.555452p-2f};
+    LLVMValue a = of_bits(e, emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT)));
+    LLVMValue z = multiply(e, a, a), most = number(e, 9.02f);
+    LLVMValue bounded = emit_select(e, compare(e, LLVM_OGT, a, most), most, a);
+    LLVMValue twice = multiply(e, number(e, 2), bounded);
+    LLVMValue shifted = fma_of(e, twice, number(e, LOG2_E), number(e, ROUNDER));
+    LLVMValue n = subtract(e, shifted, number(e, ROUNDER));
+    LLVMValue p = exp_reduced(e, rest_of(e, twice, n));
+    LLVMValue power = shift_left(e, bits_of(e, shifted));
+    power = of_bits(e, emit_binary(e, LLVM_ADD, power, word(e, 0x3f800000)));
+    LLVMValue quotient = emit_binary(e, LLVM_FDIV, number(e, 2), fma_of(e, power, p, number(e, 1)));
+    LLVMValue large = subtract(e, number(e, 1), quotient);
+    LLVMValue small = fma_of(e, multiply(e, a, z),
+                             polynomial(e, z, numbers, sizeof numbers / sizeof *numbers), a);
+    LLVMValue y = emit_select(e, compare(e, LLVM_OLT, z, number(e, 0.3025f)), small, large);
+    y = emit_binary(e, LLVM_AND, bits_of(e, y), word(e, ~SIGN_BIT));
+    LLVMValue sign = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, SIGN_BIT));
+    return of_bits(e, emit_binary(e, LLVM_OR, y, sign));
+}
+
+/* ---- log ------------------------------------------------------------------------------------------ */
+
+static LLVMValue log_reduced(struct emitter *e, LLVMValue exponent, LLVMValue f)
+{
+    static const float numbers[] = {
+        0x1.e97cd8p-4f,  -0x1.06d2f2p-3f, 0x1.b9347p-4f,   -0x1.f3a83ap-4f, 0x1.24ea8cp-3f,
+        -0x1.5597dcp-3f, 0x1.9997f4p-3f,  -0x1.ffff16p-3f, 0x1.555556p-2f,  -0.5f};
+    LLVMValue p = polynomial(e, f, numbers, sizeof numbers / sizeof *numbers);
+    LLVMValue tail =
+        fma_of(e, exponent, number(e, -0x1.05c61p-29f), multiply(e, multiply(e, f, f), p));
+    return fma_of(e, exponent, number(e, 0x1.62e43p-1f), add(e, f, tail));
+}
+
+static LLVMValue emit_log(struct emitter *e, LLVMValue x)
+{
+    LLVMValue tiny = compare(e, LLVM_OLT, x, number(e, 0x1p-126f)), zero = number(e, 0);
+    LLVMValue normal = emit_select(e, tiny, multiply(e, x, number(e, 0x1p+23f)), x);
+    LLVMValue bits = bits_of(e, normal);
+    LLVMValue exponent = emit_binary(e, LLVM_SUB, bits, word(e, 0x3f2aaaab));
+    exponent = emit_binary(e, LLVM_ASHR, exponent, word(e, 23));
+    LLVMValue f = of_bits(e, emit_binary(e, LLVM_SUB, bits, shift_left(e, exponent)));
+    f = subtract(e, f, number(e, 1));
+    LLVMValue power = emit_cast(e, LLVM_SI_TO_FP, exponent, emit_type(e, TSSA_FLOAT));
+    power = subtract(e, power, emit_select(e, tiny, number(e, 23), zero));
+    LLVMValue y = log_reduced(e, power, f);
+    LLVMValue infinite = of_bits(e, word(e, INFINITE_BITS));
+    y = emit_select(e, compare(e, LLVM_OLT, x, infinite), y, x);
+    y = emit_select(e, compare(e, LLVM_OLT, x, zero), of_bits(e, word(e, NAN_BITS)), y);
+    LLVMValue lowest = of_bits(e, word(e, INFINITE_BITS | SIGN_BIT));
+    return emit_select(e, compare(e, LLVM_OEQ, x, zero), lowest, y);
+}
+
+LLVMValue emit_function(struct emitter *e, const struct gir_code *code, LLVMValue x)
+{
+    if (code->type != TSSA_FLOAT)
+        return NULL;
+    switch ((enum scalar_id)code->scalar) {
+    case SCALAR_EXP:
+        return emit_exp(e, x);
+    case SCALAR_TANH:
+        return emit_tanh(e, x);
+    case SCALAR_LOG:
+        return emit_log(e, x);
+    default:
+        return NULL;
+    }
+}
