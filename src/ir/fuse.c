@@ -10,7 +10,14 @@ bool ir_fuse_reads(const struct ir_op *op, uint32_t operand)
 
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
 {
-    return ir_op_is(op, IR_OP_access) || (ir_op_is(op, IR_OP_assign) && operand > 0);
+    return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) ||
+           (ir_op_is(op, IR_OP_assign) && operand > 0);
+}
+
+bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand)
+{
+    return ir_op_is(op, IR_OP_Concat) || (ir_op_is(op, IR_OP_access) && operand == 0) ||
+           (ir_op_is(op, IR_OP_assign) && operand == 1);
 }
 
 struct ir_block *ir_fuse_body(const struct ir_op *op)

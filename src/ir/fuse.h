@@ -27,18 +27,25 @@ struct cost_machine;
 
 /*
  * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
- * (unless it moves inside), and views of what rows came to; and what is computed row by row (ir/row.h: reductions,
- * softmax, normalizations), where all rows of a kernel are the same.
+ * (unless it moves inside), and views of what rows came to; what is computed row by row (ir/row.h: reductions,
+ * softmax, normalizations), where all rows of a kernel are the same; and Concat, of what is outside (unless it moves
+ * inside), of which each element is one of an operand that its place tells.
  */
-enum ir_fuses { IR_FUSES_ELEMENTWISE = 1, IR_FUSES_RULES = 2, IR_FUSES_ROWS = 4, IR_FUSES_ALL = 7 };
+enum ir_fuses {
+    IR_FUSES_ELEMENTWISE = 1,
+    IR_FUSES_RULES = 2,
+    IR_FUSES_ROWS = 4,
+    IR_FUSES_CONCATS = 8,
+    IR_FUSES_ALL = 15
+};
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
 struct ir_fusion {
     uint32_t classes;                   /* enum ir_fuses */
     const struct cost_machine *machine; /* that they run on: ir/cost.h */
     uint32_t most_operands;             /* of a kernel */
-    /* What an access reads, or an assign writes, may be computed in the kernel that alone needs it: elements are
-     * computed where they are read. */
+    /* What an access or a Concat reads, or an assign writes, may be computed in the kernel that alone needs it: elements
+     * are computed where they are read. */
     bool moves_inside;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
@@ -48,8 +55,10 @@ struct ir_fusion {
 /* Is more read of the operand than its type? */
 bool ir_fuse_reads(const struct ir_op *op, uint32_t operand);
 /* Does the op need the operand's elements at other places than where it computes its own? The number of a rule, what is
- * read by one, what is written by one. */
+ * read by one, what is written by one; what a Concat puts one behind the other. */
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
+/* The same, and could they be computed where they are needed? Not the number of a rule. */
+bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);

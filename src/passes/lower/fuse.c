@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses and assigns over one
- * iteration space, or broadcast into it, that read each other's results or the same operands; and what is computed row
- * by row (ir/row.h: reductions of the last axes, softmax, normalizations) with what reads it of the same row, so that
- * softmax or a layer norm written out is one kernel, and the best class of a row as well. And where kernels can, what
- * accesses alone read, or assigns alone write, is computed where that is. Where the ops go is in
+ * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses, assigns and concats over
+ * one iteration space, or broadcast into it, that read each other's results or the same operands; and what is computed
+ * row by row (ir/row.h: reductions of the last axes, softmax, normalizations) with what reads it of the same row, so
+ * that softmax or a layer norm written out is one kernel, and the best class of a row as well. And where kernels can,
+ * what accesses or concats alone read, or assigns alone write, is computed where that is. Where the ops go is in
  * fuse.h: nothing is put together around which something else is computed, so there are no cycles, and nothing moves
  * across an op with effects. What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and
  * lost is told by ir/cost.h: bytes that are not moved and launches that are not made, and what is computed again for

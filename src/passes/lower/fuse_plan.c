@@ -142,7 +142,7 @@ static bool moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t opera
 static bool moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
     const uint32_t part = maker_part(plan, op, operand);
-    return plan->fusion->moves_inside && operand == (ir_op_is(op, IR_OP_access) ? 0 : 1) &&
+    return plan->fusion->moves_inside && ir_fuse_moves_elements(op, operand) &&
            part != FUSE_NO_PART && open_part(plan, part)->row == 0;
 }
 
@@ -438,8 +438,9 @@ static void move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t
 static void move_all_inside(struct fuse_plan *plan)
 {
     for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
-        for (uint32_t k = 0; k < open_op(plan, i)->n_operands && k < 2; k++)
-            move_inside(plan, open_op(plan, i), k);
+        for (uint32_t k = 0; k < open_op(plan, i)->n_operands; k++)
+            if (ir_operand(open_op(plan, i), k))
+                move_inside(plan, open_op(plan, i), k);
 }
 
 /* ---- Windows -------------------------------------------------------------------------------------- */
