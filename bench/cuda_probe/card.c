@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/cuda_probe/card.h"
 
-#include <stdlib.h>
-
 static tssa_status *open_device(struct card *card)
 {
     int major, minor;
@@ -68,7 +66,7 @@ tssa_status *card_load(struct card *card, kernels_file file, image_kind kind)
     cuda_module module;
     TRY(kernels_compile(file, card->architecture, kind, &image));
     tssa_status *status = CARD(card, cuModuleLoadData, &module, image.data);
-    free(image.data);
+    allocator_free(&allocator_default, image.data);
     if (!status)
         card->modules[file] = module;
     return status;

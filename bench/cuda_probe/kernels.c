@@ -16,5 +16,6 @@ const char *kernels_name(kernels_file file)
 tssa_status *kernels_compile(kernels_file file, int architecture, image_kind kind,
                              struct image *image)
 {
-    return nvrtc_compile(files[file].source, files[file].name, architecture, kind, image);
+    return nvrtc_compile(&allocator_default, files[file].source, files[file].name, architecture,
+                         kind, image);
 }

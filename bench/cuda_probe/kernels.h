@@ -11,6 +11,7 @@ typedef enum { KERNELS_BASIC, KERNELS_CONDITION, KERNELS_COUNT } kernels_file;
 extern const char kernel_source_basic[], kernel_source_condition[];
 
 const char *kernels_name(kernels_file file); /* "basic.cu" */
+/* The image is that of allocator_default. */
 tssa_status *kernels_compile(kernels_file file, int architecture, image_kind kind,
                              struct image *image);
 

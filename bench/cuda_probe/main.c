@@ -193,7 +193,7 @@ static int compile(int architecture)
             }
             printf("%s: %zu bytes of %s for %d\n", kernels_name(file), image.size, kinds[kind],
                    architecture);
-            free(image.data);
+            allocator_free(&allocator_default, image.data);
         }
     }
     return ALL_ANSWERED;

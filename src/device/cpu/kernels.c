@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CPU's row in the table of devices, and its kernel of every op. */
 #include "device/cpu/compile.h"
-#include "device/cpu/memory.h"
 #include "device/cpu/provider.h"
 #include "device/devices.h"
+#include "device/memory.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 
@@ -65,15 +65,5 @@ const struct device cpu_device = {
     .compile = cpu_compile,
     .fusion = lend_fusion,
     .close = close_context,
-    .stream_open = cpu_stream_open,
-    .stream_close = cpu_stream_close,
-    .stream_wait = cpu_stream_wait,
-    .event_record = cpu_event_record,
-    .event_await = cpu_event_await,
-    .event_free = cpu_event_free,
-    .allocate = cpu_allocate,
-    .release = cpu_release,
-    .copy = cpu_copy,
-    .fill = cpu_fill,
-    .read_scalar = cpu_read_scalar,
+    DEVICE_MEMORY(cpu),
 };

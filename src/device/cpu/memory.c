@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "device/cpu/memory.h"
+/*
+ * Memory and streams of the CPU: memory is the context's allocator's, and what is asked of a stream is done
+ * when the call returns, so that there is nothing to wait for.
+ */
+#include "device/memory.h"
 
 #include <string.h>
 

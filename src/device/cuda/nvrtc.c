@@ -2,7 +2,6 @@
 #include "device/cuda/nvrtc.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 typedef struct _nvrtcProgram *program;
@@ -50,39 +49,41 @@ static tssa_status *open_nvrtc(struct nvrtc *nvrtc)
 }
 
 /* Puts the compiler's first line before the error. */
-static tssa_status *explain(const struct nvrtc *nvrtc, program program, tssa_status *status)
+static tssa_status *explain(const struct nvrtc *nvrtc, const tssa_allocator *allocator,
+                            program program, tssa_status *status)
 {
     char *log;
     size_t size = 0;
     if (!status || !nvrtc->nvrtcGetProgramLogSize || !nvrtc->nvrtcGetProgramLog ||
-        nvrtc->nvrtcGetProgramLogSize(program, &size) != 0 || !(log = calloc(size + 1, 1)))
+        nvrtc->nvrtcGetProgramLogSize(program, &size) != 0 ||
+        !(log = allocator_calloc(allocator, 1, size + 1)))
         return status;
     if (nvrtc->nvrtcGetProgramLog(program, log) == 0) {
         log[strcspn(log, "\n")] = '\0';
         status = status_prefix(status, "%s", log);
     }
-    free(log);
+    allocator_free(allocator, log);
     return status;
 }
 
-static tssa_status *take(const struct nvrtc *nvrtc, program program, image_kind kind,
-                         struct image *image)
+static tssa_status *take(const struct nvrtc *nvrtc, const tssa_allocator *allocator,
+                         program program, image_kind kind, struct image *image)
 {
     if (kind == IMAGE_CUBIN)
         TRY(NVRTC(nvrtc, nvrtcGetCUBINSize, program, &image->size));
     else
         TRY(NVRTC(nvrtc, nvrtcGetPTXSize, program, &image->size));
-    image->data = calloc(image->size + 1, 1);
+    image->data = allocator_calloc(allocator, 1, image->size + 1);
     TRY_ALLOC(image->data);
     tssa_status *status = kind == IMAGE_CUBIN ? NVRTC(nvrtc, nvrtcGetCUBIN, program, image->data)
                                               : NVRTC(nvrtc, nvrtcGetPTX, program, image->data);
     if (status)
-        free(image->data);
+        allocator_free(allocator, image->data);
     return status;
 }
 
-tssa_status *nvrtc_compile(const char *source, const char *name, int architecture, image_kind kind,
-                           struct image *image)
+tssa_status *nvrtc_compile(const tssa_allocator *allocator, const char *source, const char *name,
+                           int architecture, image_kind kind, struct image *image)
 {
     struct nvrtc nvrtc;
     program program = NULL;
@@ -93,7 +94,8 @@ tssa_status *nvrtc_compile(const char *source, const char *name, int architectur
     TRY(open_nvrtc(&nvrtc));
     TRY(NVRTC(&nvrtc, nvrtcCreateProgram, &program, source, name, 0, NULL, NULL));
     tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, 1, options);
-    status = status ? explain(&nvrtc, program, status) : take(&nvrtc, program, kind, image);
+    status = status ? explain(&nvrtc, allocator, program, status)
+                    : take(&nvrtc, allocator, program, kind, image);
     if (nvrtc.nvrtcDestroyProgram)
         (void)nvrtc.nvrtcDestroyProgram(&program);
     return status;

@@ -5,17 +5,18 @@
 
 #include <stddef.h>
 
+#include "base/alloc.h"
 #include "device/cuda/shared.h"
 
 typedef enum { IMAGE_CUBIN, IMAGE_PTX } image_kind;
 
 struct image {
-    char *data; /* malloc; ends with a NUL that `size` does not count */
+    char *data; /* the allocator's; ends with a NUL that `size` does not count */
     size_t size;
 };
 
 /* `architecture`: 90 for compute capability 9.0. An error of the compiler is its first line. */
-tssa_status *nvrtc_compile(const char *source, const char *name, int architecture, image_kind kind,
-                           struct image *image);
+tssa_status *nvrtc_compile(const tssa_allocator *allocator, const char *source, const char *name,
+                           int architecture, image_kind kind, struct image *image);
 
 #endif

@@ -9,8 +9,8 @@
  * which copies it.
  */
 #include "device/devices.h"
+#include "device/memory.h"
 #include "device/null/library.h"
-#include "device/null/memory.h"
 #include "device/null/sizes.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
@@ -200,15 +200,5 @@ const struct device null_device = {
     .library = &null_library,
     .close = close,
     .fusion = lend,
-    .stream_open = null_stream_open,
-    .stream_close = null_stream_close,
-    .stream_wait = null_stream_wait,
-    .event_record = null_event_record,
-    .event_await = null_event_await,
-    .event_free = null_event_free,
-    .allocate = null_allocate,
-    .release = null_release,
-    .copy = null_copy,
-    .fill = null_fill,
-    .read_scalar = null_read_scalar,
+    DEVICE_MEMORY(null),
 };
