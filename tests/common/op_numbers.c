@@ -53,6 +53,20 @@ double op_rounded(tssa_dtype dtype, double value)
     return dtype == TSSA_DOUBLE ? value : (double)(float)value;
 }
 
+double op_sum(tssa_dtype dtype, const double *terms, int64_t n)
+{
+    double sum = 0;
+    int64_t
+        unit = 1,
+        at =
+            0; /* the greatest power of 64 that is less than n: results of so many steps are summed */
+    while (unit * 64 < n)
+        unit *= 64;
+    for (; at + unit <= n; at += unit)
+        sum = op_rounded(dtype, sum + (unit == 1 ? terms[at] : op_sum(dtype, terms + at, unit)));
+    return at < n ? op_rounded(dtype, sum + op_sum(dtype, terms + at, n - at)) : sum;
+}
+
 static void backwards(int threads, int64_t count, team_body body, void *context)
 {
     for (int64_t t = threads - 1; t >= 0; t--)

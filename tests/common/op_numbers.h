@@ -27,6 +27,9 @@ void op_expect_number(const struct tensor *x, int64_t i, double value);
  */
 double op_rounded(tssa_dtype dtype, double value);
 
+/* n terms summed in the order of ir/reduction.def for an axis that is not the innermost one. */
+double op_sum(tssa_dtype dtype, const double *terms, int64_t n);
+
 /* The run's parallel loops have so many parts, which run one after the other, the last one first. */
 void op_threads(struct op_run *run, struct team *team, int threads);
 

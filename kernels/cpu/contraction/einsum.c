@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Einsum (ai.onnx 12). Two operands whose labels are batch, row, column and inner ones are a batch of
- * matrix products; everything else is summed as it is written, in double or, exactly, in integers.
+ * matrix products; everything else is summed as it is written: DOUBLE in double, narrower floats in float32, integers
+ * exactly.
  */
 #include "ir/einsum.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "kernels/cpu/lib/convert.h"
 #include "kernels/cpu/lib/gemm.h"
+#include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 #include "kernels/cpu/lib/strided.h"
 
 struct einsum_state {
@@ -112,9 +114,11 @@ static tssa_status *open_job(struct kernel_args *args, struct job *job)
 
 /* ---- As written ----------------------------------------------------------------------------------- */
 
-/* The summed labels as an odometer over all operands' offsets. */
+/* The summed labels as an odometer over all operands' offsets, but for the last one, `inner` elements with their
+ * steps. */
 struct odometer {
     int rank;
+    int64_t inner, steps[EINSUM_MAX_OPERANDS];
     int64_t sizes[EINSUM_MAX_LABELS], at[EINSUM_MAX_LABELS];
     int labels[EINSUM_MAX_LABELS];
 };
@@ -127,6 +131,12 @@ static void odometer_init(const struct job *job, struct odometer *o)
             o->sizes[o->rank] = job->sizes[l];
             o->labels[o->rank++] = l;
         }
+    o->inner = 1;
+    if (o->rank == 0)
+        return;
+    o->inner = o->sizes[--o->rank];
+    for (int i = 0; i < job->n_operands; i++)
+        o->steps[i] = job->strides[i][o->labels[o->rank]];
 }
 
 /* One step on; false after the last. Offsets follow. */
@@ -163,49 +173,59 @@ struct direct {
     void *sums;
 };
 
-/* Output elements [begin, end) with all operands widened to T. */
-#define SUM_RANGE(name, T)                                                                         \
+/* Output elements [begin, end) with all operands of type T: terms in the order of ir/reduction.def for an axis that is
+ * not the innermost one. */
+#define SUM_RANGE(name, T, T_DTYPE)                                                                \
+    /* Terms [at, end) of the odometer's inner elements. */                                        \
+    static void name##_terms(const struct direct *direct, const struct odometer *odometer,         \
+                             const int64_t *offsets, int64_t at, int64_t end, T *to)               \
+    {                                                                                              \
+        const int n = direct->job->n_operands;                                                     \
+        const T *x = (const T *)direct->wide[0] + offsets[0], *y = NULL;                           \
+        T sum = *to;                                                                               \
+        if (n > 1)                                                                                 \
+            y = (const T *)direct->wide[1] + offsets[1];                                           \
+        for (; at < end; at++) {                                                                   \
+            T product = x[at * odometer->steps[0]];                                                \
+            if (n > 1)                                                                             \
+                product *= y[at * odometer->steps[1]];                                             \
+            for (int i = 2; i < n; i++)                                                            \
+                product *= ((const T *)direct->wide[i])[offsets[i] + at * odometer->steps[i]];     \
+            sum += product;                                                                        \
+        }                                                                                          \
+        *to = sum;                                                                                 \
+    }                                                                                              \
     static void name(void *context, int64_t begin, int64_t end)                                    \
     {                                                                                              \
         const struct direct *direct = context;                                                     \
         const struct job *job = direct->job;                                                       \
+        const struct reduce_loops *loops = reduce_loops_of(REDUCTION_Sum, T_DTYPE);                \
         int64_t offsets[EINSUM_MAX_OPERANDS];                                                      \
         struct odometer odometer;                                                                  \
         odometer_init(job, &odometer);                                                             \
         for (int64_t at = begin; at < end; at++) {                                                 \
-            T sum = 0;                                                                             \
+            T sums[REDUCE_LEVELS];                                                                 \
+            struct reduce_levels levels;                                                           \
             start_offsets(job, at, offsets);                                                       \
-            bool more = !direct->empty;                                                            \
-            while (more) {                                                                         \
-                T product = 1;                                                                     \
-                for (int i = 0; i < job->n_operands; i++)                                          \
-                    product *= ((const T *)direct->wide[i])[offsets[i]];                           \
-                sum += product;                                                                    \
-                more = odometer_next(job, &odometer, offsets);                                     \
-            }                                                                                      \
-            ((T *)direct->sums)[at] = sum;                                                         \
+            reduce_levels_begin(&levels, loops, sizeof(T), 1, sums);                               \
+            for (bool more = !direct->empty; more; more = odometer_next(job, &odometer, offsets))  \
+                for (int64_t i = 0, count; i < odometer.inner; i += count) {                       \
+                    count = reduce_levels_room(&levels, odometer.inner - i);                       \
+                    name##_terms(direct, &odometer, offsets, i, i + count, sums);                  \
+                    reduce_levels_add(&levels, count);                                             \
+                }                                                                                  \
+            ((T *)direct->sums)[at] = *(const T *)reduce_levels_end(&levels);                      \
         }                                                                                          \
     }
 
-SUM_RANGE(sum_doubles, double)
-SUM_RANGE(sum_integers, uint64_t)
-
-static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, tssa_dtype wide,
-                          struct buffer **buffer)
-{
-    size_t bytes;
-    if (!size_mul(tensor_count(tensor), 8, &bytes))
-        return ERROR(TSSA_LIMIT, "an operand is too large");
-    TRY(kernel_scratch(args, bytes, buffer));
-    convert_elements((int64_t)tensor_count(tensor), tensor->dtype, tensor->data, 1, wide,
-                     (*buffer)->data, 1, &convert_default);
-    return NULL;
-}
+SUM_RANGE(sum_floats, float, TSSA_FLOAT)
+SUM_RANGE(sum_doubles, double, TSSA_DOUBLE)
+SUM_RANGE(sum_integers, uint64_t, TSSA_UINT64)
 
 static tssa_status *sum_directly(struct kernel_args *args, const struct job *job)
 {
     bool floats = dtype_is_float(job->out->dtype);
-    tssa_dtype wide = floats ? TSSA_DOUBLE : TSSA_INT64;
+    tssa_dtype wide = floats ? computed_in(job->out->dtype) : TSSA_INT64;
     struct buffer *buffers[EINSUM_MAX_OPERANDS + 1] = {NULL};
     struct direct direct = {.job = job};
     int64_t summed = 1, count = (int64_t)tensor_count(job->out);
@@ -215,7 +235,7 @@ static tssa_status *sum_directly(struct kernel_args *args, const struct job *job
             summed = INT64_MAX;
     direct.empty = summed == 0;
     for (int i = 0; i < job->n_operands && !status; i++) {
-        status = widen(args, job->operands[i], wide, &buffers[i]);
+        status = elements_of(args, job->operands[i], wide, &buffers[i]);
         direct.wide[i] = status ? NULL : buffers[i]->data;
     }
     if (!status)
@@ -223,7 +243,10 @@ static tssa_status *sum_directly(struct kernel_args *args, const struct job *job
     if (!status) {
         direct.sums = buffers[job->n_operands]->data;
         team_for(args->env->team, count, summed < 32768 ? 1 + 32768 / (summed + 1) : 1,
-                 floats ? sum_doubles : sum_integers, &direct);
+                 wide == TSSA_FLOAT    ? sum_floats
+                 : wide == TSSA_DOUBLE ? sum_doubles
+                                       : sum_integers,
+                 &direct);
         convert_elements(count, wide, direct.sums, 1, job->out->dtype, job->out->data, 1,
                          &convert_default);
     }

@@ -27,4 +27,13 @@ struct axis_split {
 };
 struct axis_split axis_split(const struct tensor *tensor, int axis);
 
+/* Product of dims [begin, end). Wraps where the tensor has no elements and the part would overflow. */
+static inline int64_t dims_product(const int64_t *dims, int begin, int end)
+{
+    uint64_t product = 1;
+    for (int i = begin; i < end; i++)
+        product *= (uint64_t)dims[i];
+    return (int64_t)product;
+}
+
 #endif

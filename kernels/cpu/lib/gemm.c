@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference matrix product: rows of the result in blocks of columns, summed in a wide type. */
+/* The reference matrix product: rows of the result in blocks of columns; and when a library is asked instead. */
 #include "kernels/cpu/lib/gemm.h"
-
-#include <string.h>
 
 #include "base/clones.h"
 #include "device/cpu/provider.h"
-#include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/gemm_rows.h"
+#include "kernels/cpu/lib/lines.h"
 
 #define COLUMNS 128
 
@@ -17,8 +16,8 @@
 #define NARROW 4
 #define ROWS 8
 
-/* Rows [begin, end) of c in type T, summed in type SUM, in the order of k. */
-#define GEMM_ROWS(name, T, SUM)                                                                    \
+/* Rows [begin, end) of c in the unsigned type T: integers wrap, and the order makes no difference. */
+#define GEMM_ROWS(name, T)                                                                         \
     static void name##_narrow(const struct gemm *g, int64_t begin, int64_t end)                    \
     {                                                                                              \
         for (int64_t j = 0; j < g->n; j++)                                                         \
@@ -26,14 +25,14 @@
                 int64_t rows = end - i < ROWS ? end - i : ROWS;                                    \
                 const T *a = (const T *)g->a + i * g->a_row;                                       \
                 const T *b = (const T *)g->b + j * g->b_column;                                    \
-                SUM sums[ROWS] = {0};                                                              \
+                uint64_t sums[ROWS] = {0};                                                         \
                 for (int64_t k = 0; k < g->k; k++, a += g->a_column, b += g->b_row) {              \
                     if (rows == ROWS)                                                              \
                         for (int r = 0; r < ROWS; r++)                                             \
-                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                            sums[r] += (uint64_t)a[r * g->a_row] * (uint64_t)*b;                   \
                     else                                                                           \
                         for (int64_t r = 0; r < rows; r++)                                         \
-                            sums[r] += (SUM)a[r * g->a_row] * (SUM)*b;                             \
+                            sums[r] += (uint64_t)a[r * g->a_row] * (uint64_t)*b;                   \
                 }                                                                                  \
                 for (int64_t r = 0; r < rows; r++)                                                 \
                     ((T *)g->c)[(i + r) * g->n + j] = (T)sums[r];                                  \
@@ -49,16 +48,16 @@
         for (int64_t i = begin; i < end; i++)                                                      \
             for (int64_t j0 = 0; j0 < g->n; j0 += COLUMNS) {                                       \
                 int64_t width = g->n - j0 < COLUMNS ? g->n - j0 : COLUMNS;                         \
-                SUM sums[COLUMNS] = {0};                                                           \
+                uint64_t sums[COLUMNS] = {0};                                                      \
                 for (int64_t k = 0; k < g->k; k++) {                                               \
-                    SUM a = (SUM)((const T *)g->a)[i * g->a_row + k * g->a_column];                \
+                    uint64_t a = ((const T *)g->a)[i * g->a_row + k * g->a_column];                \
                     const T *b = (const T *)g->b + k * g->b_row + j0 * g->b_column;                \
                     if (g->b_column == 1)                                                          \
                         for (int64_t j = 0; j < width; j++)                                        \
-                            sums[j] += a * (SUM)b[j];                                              \
+                            sums[j] += a * (uint64_t)b[j];                                         \
                     else                                                                           \
                         for (int64_t j = 0; j < width; j++)                                        \
-                            sums[j] += a * (SUM)b[j * g->b_column];                                \
+                            sums[j] += a * (uint64_t)b[j * g->b_column];                           \
                 }                                                                                  \
                 T *c = (T *)g->c + i * g->n + j0;                                                  \
                 for (int64_t j = 0; j < width; j++)                                                \
@@ -66,19 +65,17 @@
             }                                                                                      \
     }
 
-GEMM_ROWS(rows_f32, float, double)
-GEMM_ROWS(rows_f64, double, double)
-GEMM_ROWS(rows_u8, uint8_t, uint64_t)
-GEMM_ROWS(rows_u16, uint16_t, uint64_t)
-GEMM_ROWS(rows_u32, uint32_t, uint64_t)
-GEMM_ROWS(rows_u64, uint64_t, uint64_t)
+GEMM_ROWS(rows_u8, uint8_t)
+GEMM_ROWS(rows_u16, uint16_t)
+GEMM_ROWS(rows_u32, uint32_t)
+GEMM_ROWS(rows_u64, uint64_t)
 
 static const struct {
     tssa_dtype dtype;
     team_body rows;
 } row_loops[] = {
-    {TSSA_FLOAT, rows_f32},
-    {TSSA_DOUBLE, rows_f64},
+    {TSSA_FLOAT, gemm_rows_f32},
+    {TSSA_DOUBLE, gemm_rows_f64},
     /* Modulo 2^n, signed and unsigned products have the same bits. */
     {TSSA_UINT8, rows_u8},
     {TSSA_INT8, rows_u8},
@@ -104,21 +101,21 @@ static void run_rows(struct kernel_args *args, team_body rows, const struct gemm
     team_for(args->env->team, gemm->m, grain > 0 ? grain : 1, rows, (void *)gemm);
 }
 
-/* A copy of a matrix, widened to double, dense. */
+/* A copy of a matrix, widened to float32, dense. */
 static tssa_status *widen(struct kernel_args *args, tssa_dtype dtype, const void *from,
                           int64_t rows, int64_t columns, int64_t row, int64_t column,
                           struct buffer **out)
 {
     size_t count, bytes, width = tssa_dtype_size(dtype);
-    TRY(tensor_layout(TSSA_DOUBLE, 2, (const int64_t[]){rows, columns}, &count, &bytes));
+    TRY(tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){rows, columns}, &count, &bytes));
     TRY(kernel_scratch(args, bytes, out));
     for (int64_t i = 0; i < rows; i++)
         convert_elements(columns, dtype, (const char *)from + (size_t)(i * row) * width, column,
-                         TSSA_DOUBLE, (double *)(*out)->data + i * columns, 1, &convert_default);
+                         TSSA_FLOAT, (float *)(*out)->data + i * columns, 1, &convert_default);
     return NULL;
 }
 
-/* FLOAT16 and BFLOAT16: in double, rounded once. */
+/* FLOAT16 and BFLOAT16: in float32, rounded once. */
 static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
                                  const struct gemm *gemm)
 {
@@ -136,15 +133,15 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
     if (!status)
         status = widen(args, dtype, gemm->b, gemm->k, gemm->n, gemm->b_row, gemm->b_column, &b);
     if (!status)
-        status = tensor_layout(TSSA_DOUBLE, 2, (const int64_t[]){gemm->m, gemm->n}, &count, &bytes);
+        status = tensor_layout(TSSA_FLOAT, 2, (const int64_t[]){gemm->m, gemm->n}, &count, &bytes);
     if (!status)
         status = kernel_scratch(args, bytes, &c);
     if (!status) {
         wide.a = a->data;
         wide.b = b->data;
         wide.c = c->data;
-        run_rows(args, rows_f64, &wide);
-        convert_elements(gemm->m * gemm->n, TSSA_DOUBLE, c->data, 1, dtype, gemm->c, 1,
+        run_rows(args, gemm_rows_f32, &wide);
+        convert_elements(gemm->m * gemm->n, TSSA_FLOAT, c->data, 1, dtype, gemm->c, 1,
                          &convert_default);
     }
     buffer_release(a);

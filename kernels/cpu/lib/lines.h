@@ -7,6 +7,7 @@
 #define TSSA_KERNELS_CPU_LIB_LINES_H
 
 #include "device/kernel.h"
+#include "kernels/cpu/lib/axes.h"
 #include "kernels/cpu/lib/convert.h"
 
 /* Input `index`, present and of an element type that the op's row allows for operand 0. */
@@ -24,15 +25,6 @@ struct lines {
 };
 
 struct lines lines_along(const struct tensor *tensor, int axis);
-
-/* The product of dims [first, last). */
-static inline int64_t dims_product(const int64_t *dims, int first, int last)
-{
-    int64_t product = 1;
-    for (int i = first; i < last; i++)
-        product *= dims[i];
-    return product;
-}
 
 static inline char *element_at(const struct tensor *tensor, int64_t index)
 {

@@ -7,6 +7,7 @@
 #define TSSA_KERNELS_CPU_LIB_STRIDED_H
 
 #include "device/kernel.h"
+#include "kernels/cpu/lib/axes.h"
 
 /* Tile doubles the rank of its operand. */
 #define STRIDED_MAX_RANK (2 * TSSA_MAX_RANK)
@@ -53,14 +54,5 @@ union element {
     tssa_string string;
 };
 void element_zero(tssa_dtype dtype, union element *element);
-
-/* Product of dims [begin, end). Wraps where the tensor has no elements and the part would overflow. */
-static inline int64_t dims_product(const int64_t *dims, int begin, int end)
-{
-    uint64_t product = 1;
-    for (int i = begin; i < end; i++)
-        product *= (uint64_t)dims[i];
-    return (int64_t)product;
-}
 
 #endif
