@@ -94,9 +94,183 @@ static void test_einsum(void **state)
     }
 }
 
+/* ---- Convolutions --------------------------------------------------------------------------------- */
+
+enum { AXES = 4 };
+
+struct conv {
+    int rank;
+    int64_t groups, in_channels, out_channels; /* channels of a group */
+    int64_t in[AXES], out[AXES], kernel[AXES], strides[AXES], dilations[AXES], pads[2 * AXES];
+};
+
+static void some_conv(struct random *random, int rank, struct conv *c)
+{
+    *c = (struct conv){.rank = rank,
+                       .groups = random_int(random, 1, 2),
+                       .in_channels = random_int(random, 1, 9),
+                       .out_channels = random_int(random, 1, 3)};
+    for (int i = 0; i < rank; i++) {
+        c->kernel[i] = random_int(random, 1, 3);
+        c->strides[i] = random_int(random, 1, 2);
+        c->dilations[i] = random_int(random, 1, 2);
+        int64_t extent = (c->kernel[i] - 1) * c->dilations[i] + 1;
+        c->pads[i] = random_int(random, 0, extent - 1);
+        c->pads[rank + i] = random_int(random, 0, extent - 1);
+        c->in[i] = extent + random_int(random, 0, i == rank - 1 ? 9 : 2);
+        c->out[i] = (c->in[i] + c->pads[i] + c->pads[rank + i] - extent) / c->strides[i] + 1;
+    }
+}
+
+static int64_t product_of(int rank, const int64_t *dims)
+{
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= dims[i];
+    return count;
+}
+
+static void begin_conv(struct op_run *t, enum ir_op_id id, const struct conv *c)
+{
+    const size_t rank = (size_t)c->rank;
+    op_begin(t, id, 0);
+    op_int(t, "group", c->groups);
+    op_ints(t, "strides", rank, c->strides);
+    op_ints(t, "dilations", rank, c->dilations);
+    op_ints(t, "pads", 2 * rank, c->pads);
+}
+
+/* The element that kernel position k of output `at` reads in its plane; -1: padding. */
+static int64_t reads(const struct conv *c, int64_t at, int64_t k)
+{
+    int64_t o[AXES], position[AXES], x[AXES];
+    unflatten(c->rank, c->out, at, o);
+    unflatten(c->rank, c->kernel, k, position);
+    for (int i = 0; i < c->rank; i++) {
+        x[i] = o[i] * c->strides[i] + position[i] * c->dilations[i] - c->pads[i];
+        if (x[i] < 0 || x[i] >= c->in[i])
+            return -1;
+    }
+    return flat_index(c->rank, c->in, x);
+}
+
+/* As many spatial axes as no library takes. */
+static void test_conv(void **state)
+{
+    struct random random = {41};
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct conv c;
+        struct team team;
+        struct op_run t;
+        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
+        some_conv(&random, AXES, &c);
+        const int64_t channels = c.groups * c.out_channels;
+        int64_t x_dims[2 + AXES] = {2, c.groups * c.in_channels};
+        int64_t w_dims[2 + AXES] = {channels, c.in_channels};
+        for (int i = 0; i < AXES; i++) {
+            x_dims[2 + i] = c.in[i];
+            w_dims[2 + i] = c.kernel[i];
+        }
+        begin_conv(&t, IR_OP_Conv, &c);
+        const struct tensor *x = op_add_numbers(&t, &random, dtype, 2 + AXES, x_dims);
+        const struct tensor *w = op_add_numbers(&t, &random, dtype, 2 + AXES, w_dims);
+        const struct tensor *bias = NULL;
+        if (round % 3)
+            bias = op_add_numbers(&t, &random, dtype, 1, &channels);
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        const int64_t taps = product_of(AXES, c.kernel), size = product_of(AXES, c.out);
+        const int64_t n = c.in_channels * taps, plane = product_of(AXES, c.in);
+        for (int64_t i = 0; i < 2 * channels * size; i++) {
+            const int64_t channel = i / size % channels, item = i / size / channels;
+            const int64_t first = (item * c.groups + channel / c.out_channels) * c.in_channels;
+            for (int64_t k = 0; k < n; k++) {
+                int64_t at = reads(&c, i % size, k % taps);
+                terms[k] = at < 0 ? 0
+                                  : product(dtype, op_number(w, channel * n + k),
+                                            op_number(x, (first + k / taps) * plane + at));
+            }
+            double sum = op_sum(dtype, terms, n);
+            op_expect_number(&t.outputs[0].tensor, i,
+                             bias ? op_rounded(dtype, sum + op_number(bias, channel)) : sum);
+        }
+        op_close(&t);
+    }
+}
+
+/* What Conv of `out` to `in` reads, ConvTranspose and Col2Im write to. */
+static void test_transposed(void **state)
+{
+    struct random random = {43};
+    (void)state;
+    for (int round = 0; round < 80; round++) {
+        struct conv c;
+        struct team team;
+        struct op_run t;
+        const bool is_col2im = round % 4 == 3;
+        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
+        const int rank = 1 + round % 3;
+        some_conv(&random, rank, &c);
+        const int64_t channels = c.groups * c.out_channels, plane = product_of(rank, c.in);
+        const int64_t taps = product_of(rank, c.kernel), size = product_of(rank, c.out);
+        int64_t dims[2 + AXES] = {1, c.groups * c.in_channels};
+        const struct tensor *x, *w = NULL, *bias = NULL;
+        begin_conv(&t, is_col2im ? IR_OP_Col2Im : IR_OP_ConvTranspose, &c);
+        if (is_col2im) {
+            x = op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, channels * taps, size});
+            op_add(&t, TSSA_INT64, 1, (const int64_t[]){rank}, c.in);
+            op_add(&t, TSSA_INT64, 1, (const int64_t[]){rank}, c.kernel);
+        } else {
+            int64_t padding[AXES];
+            for (int i = 0; i < rank; i++) { /* what the stride leaves over */
+                dims[2 + i] = c.out[i];
+                padding[i] = (c.in[i] + c.pads[i] + c.pads[rank + i] -
+                              ((c.kernel[i] - 1) * c.dilations[i] + 1)) %
+                             c.strides[i];
+            }
+            op_ints(&t, "output_padding", (size_t)rank, padding);
+            x = op_add_numbers(&t, &random, dtype, 2 + rank, dims);
+            dims[0] = dims[1];
+            dims[1] = c.out_channels;
+            for (int i = 0; i < rank; i++)
+                dims[2 + i] = c.kernel[i];
+            w = op_add_numbers(&t, &random, dtype, 2 + rank, dims);
+            bias = op_add_numbers(&t, &random, dtype, 1, &channels);
+        }
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        assert_int_equal(tensor_count(&t.outputs[0].tensor), channels * plane);
+        const int64_t n = is_col2im ? taps : c.in_channels * taps;
+        for (int64_t i = 0; i < channels * plane; i++) {
+            const int64_t channel = i / plane, group = channel / c.out_channels;
+            for (int64_t k = 0; k < n; k++) {
+                const int64_t in = group * c.in_channels + k / taps;
+                terms[k] = 0;
+                for (int64_t o = 0; o < size; o++) {
+                    if (reads(&c, o, k % taps) != i % plane)
+                        continue;
+                    if (is_col2im)
+                        terms[k] = op_number(x, (channel * taps + k) * size + o);
+                    else
+                        terms[k] = product(
+                            dtype, op_number(x, in * size + o),
+                            op_number(w, (in * c.out_channels + channel % c.out_channels) * taps +
+                                             k % taps));
+                }
+            }
+            double sum = op_sum(dtype, terms, n);
+            op_expect_number(&t.outputs[0].tensor, i,
+                             bias ? op_rounded(dtype, sum + op_number(bias, channel)) : sum);
+        }
+        op_close(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices),
-                                       cmocka_unit_test(test_einsum)};
+                                       cmocka_unit_test(test_einsum), cmocka_unit_test(test_conv),
+                                       cmocka_unit_test(test_transposed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,10 +2,10 @@
 /*
  * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. With up to three spatial axes
  * float32 goes to the library where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
- * the reference sums in double and rounds once.
+ * everything else is the reference's.
  */
 #include "kernels/cpu/contraction/conv_library.h"
-#include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/lines.h"
 
 extern const struct kernel cpu_kernel_Conv;
 
@@ -91,12 +91,12 @@ static tssa_status *conv_by_library(struct kernel_args *args, const struct conv_
     return NULL;
 }
 
-static void round_row(const void *context, int64_t channel, const double *sums, int64_t count,
+static void round_row(const void *context, int64_t channel, const void *sums, int64_t count,
                       void *out)
 {
     const struct tensor *y = context;
     (void)channel;
-    convert_elements(count, TSSA_DOUBLE, sums, 1, y->dtype, out, 1, &convert_default);
+    convert_elements(count, computed_in(y->dtype), sums, 1, y->dtype, out, 1, &convert_default);
 }
 
 static tssa_status *run_Conv(struct kernel_args *args)

@@ -19,8 +19,8 @@ struct conv_job {
     const double *w_zeros;
 };
 
-/* One row of sums of one output channel to elements `out` of the result's type. */
-typedef void (*conv_finish)(const void *context, int64_t channel, const double *sums, int64_t count,
+/* One row of sums of one output channel, of computed_in(x's type), to elements `out` of the result's type. */
+typedef void (*conv_finish)(const void *context, int64_t channel, const void *sums, int64_t count,
                             void *out);
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);
@@ -29,10 +29,16 @@ tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);
 tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, int64_t *dims);
 
 /*
- * y[n][o][...] = finish(bias[o] + sum of (x - x_zero) * (w - w_zeros[o])). Sums are in double, which is
- * exact for 8-bit operands; in one order, whatever the number of threads.
+ * y[n][o][...] = finish(bias[o] + sum of (x - x_zero) * (w - w_zeros[o])). Sums are over input channels, and of each over
+ * the kernel's positions in row-major order, of products, as of an axis that is not the innermost one
+ * (ir/reduction.def); the bias comes last. DOUBLE and 8-bit integers, for which that is exact, are computed in double,
+ * narrower floats in float32.
  */
 tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job, struct tensor *y,
                             conv_finish finish, const void *context);
+
+/* sums[i] += bias[channel], in the type FLOAT or DOUBLE. */
+void conv_add_bias(const struct tensor *bias, int64_t channel, tssa_dtype dtype, void *sums,
+                   int64_t count);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference convolution: rows of outputs along the last axis, summed in double. */
+/* The reference convolution: rows of outputs along the last axis. */
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/contraction/conv.h"
-#include "kernels/cpu/lib/convert.h"
+#include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs)
 {
@@ -37,140 +39,168 @@ tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, 
     return NULL;
 }
 
-/* ---- Operands in double --------------------------------------------------------------------------- */
+/* ---- Operands ------------------------------------------------------------------------------------- */
 
-/* `tensor` - zeros[i] for its i-th of `parts` equal parts. */
+/* `tensor` - zeros[i] for its i-th of `parts` equal parts, in double where there are zeros. *out stays NULL where
+ * elements can be read as they lie. */
 static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, int64_t parts,
                           const double *zeros, struct buffer **out)
 {
+    tssa_dtype dtype = computed_in(tensor->dtype);
+    if (tensor->dtype == dtype)
+        return NULL;
+    TRY(elements_of(args, tensor, dtype, out));
     int64_t count = (int64_t)tensor_count(tensor), size = parts ? count / parts : 0;
-    size_t elements, bytes, width = tssa_dtype_size(tensor->dtype);
-    TRY(tensor_layout(TSSA_DOUBLE, tensor->rank, tensor->dims, &elements, &bytes));
-    TRY(kernel_scratch(args, bytes, out));
-    for (int64_t p = 0; p < parts; p++) {
-        double *to = (double *)(*out)->data + p * size;
-        convert_elements(size, tensor->dtype,
-                         (const char *)tensor->data + (size_t)(p * size) * width, 1, TSSA_DOUBLE,
-                         to, 1, &convert_default);
-        for (int64_t i = 0; zeros && i < size; i++)
-            to[i] -= zeros[p];
-    }
+    double *values = (*out)->data;
+    for (int64_t i = 0; zeros && i < parts * size; i++)
+        values[i] -= zeros[i / size];
     return NULL;
 }
+
+void conv_add_bias(const struct tensor *bias, int64_t channel, tssa_dtype dtype, void *sums,
+                   int64_t count)
+{
+    const double value = dtype_load_double(bias->dtype, element_at(bias, channel));
+    for (int64_t i = 0; i < count; i++)
+        if (dtype == TSSA_FLOAT)
+            ((float *)sums)[i] += (float)value;
+        else
+            ((double *)sums)[i] += value;
+}
+
+#define INLINE static inline __attribute__((always_inline))
 
 /* ---- Rows ----------------------------------------------------------------------------------------- */
 
 struct conv_rows {
     const struct conv_job *job;
-    const double *x, *w; /* x NULL: float32 as it is */
-    double *sums;        /* a row per (batch, channel) */
+    tssa_dtype dtype; /* that is computed in */
+    size_t width;
+    const char *x, *w; /* as such */
     struct tensor *y;
     conv_finish finish;
     const void *context;
 };
 
-/* One kernel position's contribution to a row of outputs; `at` is where the row starts in x. */
-static void add_row(const struct conv_rows *rows, double *sums, int64_t at, double weight,
-                    int64_t offset)
-{
-    const struct window *w = &rows->job->window;
-    int last = w->rank - 1;
-    int64_t begin, end, stride = w->stride[last];
-    window_valid_range(offset, stride, w->in[last], w->out[last], &begin, &end);
-    if (rows->x) {
-        const double *x = rows->x + at + offset;
-        for (int64_t o = begin; o < end; o++)
-            sums[o] += weight * x[o * stride];
-    } else {
-        const float *x = (const float *)rows->job->x->data + at + offset;
-        for (int64_t o = begin; o < end; o++)
-            sums[o] += weight * (double)x[o * stride];
+/* One kernel position's contribution to a row of outputs; `at` is where the row that it reads starts in x. */
+#define ADD_POSITION(name, T)                                                                      \
+    INLINE void name(const struct conv_rows *rows, int64_t at, int64_t weight, int64_t column,     \
+                     T *sums)                                                                      \
+    {                                                                                              \
+        const struct window *w = &rows->job->window;                                               \
+        const int last = w->rank - 1;                                                              \
+        const int64_t stride = w->stride[last];                                                    \
+        const int64_t offset = column * w->dilation[last] - w->pad_begin[last];                    \
+        int64_t begin, end;                                                                        \
+        window_valid_range(offset, stride, w->in[last], w->out[last], &begin, &end);               \
+        const T factor = ((const T *)(const void *)rows->w)[weight];                               \
+        const T *restrict x = (const T *)(const void *)rows->x + at + offset;                      \
+        T *restrict y = sums;                                                                      \
+        if (stride == 1)                                                                           \
+            for (int64_t o = begin; o < end; o++)                                                  \
+                y[o] += factor * x[o];                                                             \
+        else                                                                                       \
+            for (int64_t o = begin; o < end; o++)                                                  \
+                y[o] += factor * x[o * stride];                                                    \
     }
-}
 
-/* All channels of the group, all kernel positions. */
-static void compute_row(const struct conv_rows *rows, int64_t n, int64_t channel, int64_t out_row,
-                        double *sums)
-{
-    const struct conv_job *job = rows->job;
-    const struct window *w = &job->window;
-    int last = w->rank - 1;
-    int64_t per_group = job->in_channels / job->groups,
-            group = channel / (job->out_channels / job->groups);
-    int64_t kernel_rows = w->kernel_count / w->kernel[last];
-    for (int64_t c = 0; c < per_group; c++) {
-        int64_t plane = (n * job->in_channels + group * per_group + c) * w->in_count;
-        const double *weights = rows->w + (channel * per_group + c) * w->kernel_count;
-        for (int64_t k = 0; k < kernel_rows; k++) {
-            int64_t row = window_input_row(w, out_row, k);
-            for (int64_t kx = 0; row >= 0 && kx < w->kernel[last]; kx++)
-                add_row(rows, sums, plane + row * w->in[last], weights[k * w->kernel[last] + kx],
-                        kx * w->dilation[last] - w->pad_begin[last]);
-        }
+/* All channels of the group, all kernel positions, those in the padding included. */
+#define COMPUTE_ROW(name, add_position)                                                            \
+    VECTOR_PROCEDURE(name,                                                                         \
+                     (const struct conv_rows *rows, int64_t n, int64_t channel, int64_t out_row,   \
+                      struct reduce_levels *levels),                                               \
+                     (rows, n, channel, out_row, levels))                                          \
+    {                                                                                              \
+        const struct conv_job *job = rows->job;                                                    \
+        const struct window *w = &job->window;                                                     \
+        const int64_t in_length = w->in[w->rank - 1], length = w->kernel[w->rank - 1];             \
+        const int64_t per_group = job->in_channels / job->groups;                                  \
+        const int64_t group = channel / (job->out_channels / job->groups);                         \
+        int64_t weight = channel * per_group * w->kernel_count, steps = 0;                         \
+        for (int64_t c = 0; c < per_group; c++) {                                                  \
+            const int64_t plane = (n * job->in_channels + group * per_group + c) * w->in_count;    \
+            for (int64_t k = 0; k < w->kernel_count / length; k++) {                               \
+                const int64_t row = window_input_row(w, out_row, k);                               \
+                for (int64_t x = 0; x < length; x++, weight++) {                                   \
+                    if (row >= 0)                                                                  \
+                        add_position(rows, plane + row * in_length, weight, x,                     \
+                                     (void *)levels->memory);                                      \
+                    if (++steps == REDUCTION_RADIX) {                                              \
+                        reduce_levels_add(levels, steps);                                          \
+                        steps = 0;                                                                 \
+                    }                                                                              \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
-}
 
-/* Indices are (batch, channel) pairs. */
-static void compute_channels(void *context, int64_t begin, int64_t end)
+ADD_POSITION(add_floats, float)
+ADD_POSITION(add_doubles, double)
+COMPUTE_ROW(compute_float_row, add_floats)
+COMPUTE_ROW(compute_double_row, add_doubles)
+
+/* Indices are (batch, channel) pairs; scratch is for the sums of a row. */
+static void compute_channels(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct conv_rows *rows = context;
     const struct conv_job *job = rows->job;
     const struct window *w = &job->window;
-    const struct tensor *bias = job->bias;
-    int64_t length = w->out[w->rank - 1], out_rows = w->out_count / length;
-    size_t width = tssa_dtype_size(rows->y->dtype),
-           bias_width = bias ? tssa_dtype_size(bias->dtype) : 0;
+    const int64_t length = w->out[w->rank - 1], out_rows = w->out_count / length;
     for (int64_t i = begin; i < end; i++) {
-        int64_t channel = i % job->out_channels;
-        double start = 0, *sums = rows->sums + i * length;
-        if (bias)
-            start = dtype_load_double(bias->dtype,
-                                      (const char *)bias->data + (size_t)channel * bias_width);
+        const int64_t channel = i % job->out_channels;
         for (int64_t r = 0; r < out_rows; r++) {
-            for (int64_t o = 0; o < length; o++)
-                sums[o] = start;
-            compute_row(rows, i / job->out_channels, channel, r, sums);
+            struct reduce_levels levels;
+            reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, rows->dtype), rows->width,
+                                length, scratch);
+            (rows->dtype == TSSA_FLOAT ? compute_float_row : compute_double_row)(
+                rows, i / job->out_channels, channel, r, &levels);
+            void *sums = reduce_levels_end(&levels);
+            if (job->bias)
+                conv_add_bias(job->bias, channel, rows->dtype, sums, length);
             rows->finish(rows->context, channel, sums, length,
-                         (char *)rows->y->data + (size_t)((i * out_rows + r) * length) * width);
+                         element_at(rows->y, (i * out_rows + r) * length));
         }
     }
 }
 
-static tssa_status *widen_operands(struct kernel_args *args, const struct conv_job *job,
-                                   struct buffer **x, struct buffer **w)
+static tssa_status *run_rows(struct kernel_args *args, struct conv_rows *rows)
 {
-    if (job->x->dtype != TSSA_FLOAT)
-        TRY(widen(args, job->x, 1, &job->x_zero, x));
-    return widen(args, job->w, job->w_zeros ? job->out_channels : 1, job->w_zeros, w);
+    const struct conv_job *job = rows->job;
+    const struct window *w = &job->window;
+    int64_t terms, cost;
+    size_t bytes;
+    if (!i64_mul(job->in_channels / job->groups, w->kernel_count, &terms) ||
+        !i64_mul(terms, w->out_count, &cost))
+        terms = cost = INT64_MAX;
+    if (!size_mul((size_t)w->out[w->rank - 1], (size_t)reduce_levels_needed(terms) * rows->width,
+                  &bytes))
+        return ERROR(TSSA_LIMIT, "a row of the result is too long");
+    return parts_for(args, job->batch * job->out_channels, cost, bytes, compute_channels, rows);
 }
 
 tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job, struct tensor *y,
                             conv_finish finish, const void *context)
 {
-    struct buffer *x = NULL, *w = NULL, *sums = NULL;
-    size_t count, bytes;
-    int64_t channels = job->batch * job->out_channels;
+    struct buffer *x = NULL, *w = NULL;
+    struct conv_rows rows = {.job = job,
+                             .x = job->x->data,
+                             .w = job->w->data,
+                             .y = y,
+                             .finish = finish,
+                             .context = context};
     if (tensor_count(y) == 0)
         return NULL;
-    tssa_status *status = widen_operands(args, job, &x, &w);
+    rows.dtype = computed_in(job->x->dtype);
+    rows.width = tssa_dtype_size(rows.dtype);
+    tssa_status *status = widen(args, job->x, 1, &job->x_zero, &x);
     if (!status)
-        status = tensor_layout(TSSA_DOUBLE, 2,
-                               (const int64_t[]){channels, job->window.out[job->window.rank - 1]},
-                               &count, &bytes);
-    if (!status)
-        status = kernel_scratch(args, bytes, &sums);
+        status = widen(args, job->w, job->w_zeros ? job->out_channels : 1, job->w_zeros, &w);
     if (!status) {
-        struct conv_rows rows = {.job = job,
-                                 .x = x ? x->data : NULL,
-                                 .w = w->data,
-                                 .sums = sums->data,
-                                 .y = y,
-                                 .finish = finish,
-                                 .context = context};
-        team_for(args->env->team, channels, 1, compute_channels, &rows);
+        rows.x = x ? x->data : rows.x;
+        rows.w = w ? w->data : rows.w;
+        status = run_rows(args, &rows);
     }
     buffer_release(x);
     buffer_release(w);
-    buffer_release(sums);
     return status;
 }

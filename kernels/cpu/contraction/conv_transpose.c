@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConvTranspose (ai.onnx 1 to 22): what a convolution's gradient is. Its geometry is that of the
- * convolution which leads from the output back to the input. Sums are kept in double and rounded once.
+ * convolution which leads from the output back to the input. An element is the sum over input channels, and of each
+ * over the kernel's positions in row-major order, of products, as of an axis that is not the innermost one
+ * (ir/reduction.def), and then the bias. DOUBLE is computed in double, narrower types in float32.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "kernels/cpu/contraction/conv.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 
 struct transpose_attrs {
     struct window_attrs window;
@@ -126,61 +129,81 @@ static tssa_status *resolve(const struct transpose_attrs *a, const struct tensor
 struct job {
     struct window window;
     int64_t groups, in_channels, out_channels; /* of all groups together */
-    const double *x, *w, *bias;                /* bias may be NULL */
+    tssa_dtype dtype;                          /* that is computed in */
+    size_t width;
+    const char *x, *w;         /* as such */
+    const struct tensor *bias; /* may be NULL */
     struct tensor *y;
 };
 
-/* One plane of inputs through one plane of weights. */
-static void add_channel(const struct job *job, int64_t x_plane, int64_t w_plane, double *to)
+/* All channels of a group through a plane of weights each, for output channel `channel` of item n. */
+static void add_channels(const struct job *job, int64_t n, int64_t channel,
+                         struct reduce_levels *levels)
 {
     const struct window *w = &job->window;
-    const double *x = job->x + x_plane * w->out_count;
-    const double *weights = job->w + w_plane * w->kernel_count;
-    for (int64_t k = 0; k < w->kernel_count; k++)
-        window_add_back(w, k, weights[k], x, to);
+    const int64_t in_per_group = job->in_channels / job->groups;
+    const int64_t out_per_group = job->out_channels / job->groups;
+    const int64_t first = channel / out_per_group * in_per_group;
+    for (int64_t c = first; c < first + in_per_group; c++) {
+        const char *x = job->x + (size_t)((n * job->in_channels + c) * w->out_count) * job->width;
+        const char *weights =
+            job->w +
+            (size_t)((c * out_per_group + channel % out_per_group) * w->kernel_count) * job->width;
+        for (int64_t k = 0; k < w->kernel_count; k++, weights += job->width) {
+            window_add_back(w, job->dtype, k, dtype_load_double(job->dtype, weights), x,
+                            levels->memory);
+            reduce_levels_add(levels, 1);
+        }
+    }
 }
 
 /* Indices are (batch, output channel) pairs. */
 static void compute_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct job *job = context;
-    const struct window *w = &job->window;
-    double *plane = scratch;
-    int64_t in_per_group = job->in_channels / job->groups;
-    int64_t out_per_group = job->out_channels / job->groups;
+    const int64_t count = job->window.in_count;
     for (int64_t i = begin; i < end; i++) {
-        int64_t n = i / job->out_channels, channel = i % job->out_channels;
-        int64_t first = channel / out_per_group * in_per_group;
-        for (int64_t k = 0; k < w->in_count; k++)
-            plane[k] = job->bias ? job->bias[channel] : 0;
-        for (int64_t c = first; c < first + in_per_group; c++)
-            add_channel(job, n * job->in_channels + c, c * out_per_group + channel % out_per_group,
-                        plane);
-        store_doubles(job->y, i * w->in_count, 1, w->in_count, plane);
+        const int64_t channel = i % job->out_channels;
+        struct reduce_levels levels;
+        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width, count,
+                            scratch);
+        add_channels(job, i / job->out_channels, channel, &levels);
+        void *sums = reduce_levels_end(&levels);
+        if (job->bias)
+            conv_add_bias(job->bias, channel, job->dtype, sums, count);
+        store_elements(job->y, i * count, 1, count, job->dtype, sums);
     }
 }
 
 static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t batch,
                             const struct tensor *const operands[3])
 {
-    struct buffer *wide[3] = {NULL};
+    struct buffer *wide[2] = {NULL};
+    const char **elements[2] = {&job->x, &job->w};
+    const int64_t terms = job->in_channels / job->groups * job->window.kernel_count;
     int64_t cost;
     size_t bytes;
     tssa_status *status = NULL;
-    if (!size_mul((size_t)job->window.in_count, sizeof(double), &bytes))
+    job->dtype = computed_in(operands[0]->dtype);
+    job->width = tssa_dtype_size(job->dtype);
+    job->bias = operands[2];
+    if (!size_mul((size_t)job->window.in_count, (size_t)reduce_levels_needed(terms) * job->width,
+                  &bytes))
         return ERROR(TSSA_RUNTIME, "a plane of the result is larger than memory can be");
     if (!i64_mul(job->window.out_count, job->window.kernel_count, &cost) ||
         !i64_mul(cost, job->in_channels, &cost))
         cost = INT64_MAX;
-    for (int i = 0; i < 3 && !status; i++)
-        status = doubles_of(args, operands[i], &wide[i]);
-    if (!status) {
-        job->x = wide[0]->data;
-        job->w = wide[1]->data;
-        job->bias = wide[2] ? wide[2]->data : NULL;
-        status = parts_for(args, batch * job->out_channels, cost, bytes, compute_planes, job);
+    for (int i = 0; i < 2 && !status; i++) {
+        *elements[i] = operands[i]->data;
+        if (operands[i]->dtype == job->dtype)
+            continue;
+        status = elements_of(args, operands[i], job->dtype, &wide[i]);
+        if (!status)
+            *elements[i] = wide[i]->data;
     }
-    for (int i = 0; i < 3; i++)
+    if (!status)
+        status = parts_for(args, batch * job->out_channels, cost, bytes, compute_planes, job);
+    for (int i = 0; i < 2; i++)
         buffer_release(wide[i]);
     return status;
 }

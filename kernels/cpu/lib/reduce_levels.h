@@ -31,6 +31,15 @@ struct reduce_levels {
     int top;
 };
 
+/* Levels that so many steps need; REDUCE_LEVELS are always enough. */
+static inline int reduce_levels_needed(int64_t steps)
+{
+    int levels = 1;
+    for (; steps >= REDUCTION_RADIX; steps /= REDUCTION_RADIX)
+        levels++;
+    return levels;
+}
+
 /* `width`: bytes of an accumulator. The memory is the caller's. */
 void reduce_levels_begin(struct reduce_levels *levels, const struct reduce_loops *loops,
                          size_t width, int64_t n, void *memory);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clones.h"
+
 /* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in int64. */
 #define WINDOW_LIMIT (INT64_C(1) << 31)
 
@@ -134,21 +136,40 @@ int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel
     return row;
 }
 
-void window_add_back(const struct window *w, int64_t position, double weight, const double *out,
-                     double *in)
-{
-    int last = w->rank - 1;
-    int64_t in_length = w->in[last], out_length = w->out[last], stride = w->stride[last];
-    int64_t offset = position % w->kernel[last] * w->dilation[last] - w->pad_begin[last];
-    int64_t begin, end, rows = out_length > 0 ? w->out_count / out_length : 0;
-    window_valid_range(offset, stride, in_length, out_length, &begin, &end);
-    for (int64_t r = 0; r < rows && begin < end; r++) {
-        int64_t row = window_input_row(w, r, position / w->kernel[last]);
-        if (row < 0)
-            continue;
-        double *to = in + row * in_length + offset + begin * stride;
-        const double *from = out + r * out_length;
-        for (int64_t o = begin; o < end; o++)
-            to[(o - begin) * stride] += weight * from[o];
+#define ADD_BACK(name, T)                                                                          \
+    VECTOR_PROCEDURE(name,                                                                         \
+                     (const struct window *w, int64_t position, T weight, const T *out, T *in),    \
+                     (w, position, weight, out, in))                                               \
+    {                                                                                              \
+        const int last = w->rank - 1;                                                              \
+        const int64_t stride = w->stride[last], length = w->out[last];                             \
+        const int64_t offset =                                                                     \
+            position % w->kernel[last] * w->dilation[last] - w->pad_begin[last];                   \
+        const int64_t rows = length > 0 ? w->out_count / length : 0;                               \
+        int64_t begin, end;                                                                        \
+        window_valid_range(offset, stride, w->in[last], length, &begin, &end);                     \
+        for (int64_t r = 0; r < rows && begin < end; r++) {                                        \
+            const int64_t row = window_input_row(w, r, position / w->kernel[last]);                \
+            if (row < 0)                                                                           \
+                continue;                                                                          \
+            T *restrict to = in + row * w->in[last] + offset + begin * stride;                     \
+            const T *restrict from = out + r * length + begin;                                     \
+            if (stride == 1)                                                                       \
+                for (int64_t i = 0; i < end - begin; i++)                                          \
+                    to[i] += weight * from[i];                                                     \
+            else                                                                                   \
+                for (int64_t i = 0; i < end - begin; i++)                                          \
+                    to[i * stride] += weight * from[i];                                            \
+        }                                                                                          \
     }
+ADD_BACK(add_floats_back, float)
+ADD_BACK(add_doubles_back, double)
+
+void window_add_back(const struct window *w, tssa_dtype dtype, int64_t position, double weight,
+                     const void *out, void *in)
+{
+    if (dtype == TSSA_FLOAT)
+        add_floats_back(w, position, (float)weight, out, in);
+    else
+        add_doubles_back(w, position, weight, out, in);
 }

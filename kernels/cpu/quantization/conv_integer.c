@@ -44,9 +44,10 @@ static tssa_status *open_job(struct kernel_args *args, uint32_t w, uint32_t x_ze
 
 /* ---- ConvInteger ---------------------------------------------------------------------------------- */
 
-static void store_int32(const void *context, int64_t channel, const double *sums, int64_t count,
+static void store_int32(const void *context, int64_t channel, const void *doubles, int64_t count,
                         void *out)
 {
+    const double *sums = doubles;
     int32_t *to = out;
     (void)context;
     (void)channel;
@@ -73,7 +74,7 @@ const struct kernel cpu_kernel_ConvInteger = {.prepare = prepare, .run = run_Con
 
 /* ---- QLinearConv ---------------------------------------------------------------------------------- */
 
-static void store_quantized(const void *context, int64_t channel, const double *sums, int64_t count,
+static void store_quantized(const void *context, int64_t channel, const void *sums, int64_t count,
                             void *out)
 {
     requantize_row(context, channel, sums, count, out);

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Col2Im (ai.onnx 18): adds up the columns of sliding windows into an image. Sums are in double. */
+/*
+ * Col2Im (ai.onnx 18): adds up the columns of sliding windows into an image: an element is the sum of what the kernel's
+ * positions give it, in their row-major order, as of an axis that is not the innermost one (ir/reduction.def). Floats
+ * narrower than DOUBLE are summed in float32, integers in double.
+ */
 #include <inttypes.h>
 #include <string.h>
 
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 #include "kernels/cpu/lib/window.h"
 
 static tssa_status *col2im_prepare(const struct ir_op *op, const struct kernel_setup *setup,
@@ -17,7 +22,8 @@ static tssa_status *col2im_prepare(const struct ir_op *op, const struct kernel_s
 
 struct col2im_job {
     struct window window;
-    const double *columns;
+    tssa_dtype dtype; /* that is computed in */
+    const char *columns;
     struct tensor *out;
 };
 
@@ -26,12 +32,19 @@ static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct col2im_job *job = context;
     const struct window *w = &job->window;
+    const size_t width = tssa_dtype_size(job->dtype);
     for (int64_t i = begin; i < end; i++) {
-        const double *columns = job->columns + i * w->kernel_count * w->out_count;
-        memset(scratch, 0, (size_t)w->in_count * sizeof(double));
-        for (int64_t k = 0; k < w->kernel_count; k++)
-            window_add_back(w, k, 1, columns + k * w->out_count, scratch);
-        store_doubles(job->out, i * w->in_count, 1, w->in_count, scratch);
+        const char *columns = job->columns + (size_t)(i * w->kernel_count * w->out_count) * width;
+        struct reduce_levels levels;
+        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), width, w->in_count,
+                            scratch);
+        for (int64_t k = 0; k < w->kernel_count; k++) {
+            window_add_back(w, job->dtype, k, 1, columns + (size_t)(k * w->out_count) * width,
+                            scratch);
+            reduce_levels_add(&levels, 1);
+        }
+        store_elements(job->out, i * w->in_count, 1, w->in_count, job->dtype,
+                       reduce_levels_end(&levels));
     }
 }
 
@@ -62,7 +75,7 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
 {
     struct col2im_job job;
     const struct tensor *x;
-    struct buffer *columns;
+    struct buffer *columns = NULL;
     int64_t dims[TSSA_MAX_RANK], cost;
     size_t bytes;
     TRY(typed_tensor(args, 0, &x));
@@ -74,12 +87,18 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
     TRY(kernel_output(args, 0, x->dtype, w->rank + 2, dims, &job.out));
     if (!job.out || tensor_count(job.out) == 0)
         return NULL;
-    if (!size_mul((size_t)w->in_count, sizeof(double), &bytes))
+    job.dtype = computed_in(x->dtype);
+    job.columns = x->data;
+    if (!size_mul((size_t)w->in_count,
+                  (size_t)reduce_levels_needed(w->kernel_count) * tssa_dtype_size(job.dtype),
+                  &bytes))
         return ERROR(TSSA_LIMIT, "the image is too large");
     if (!i64_mul(w->kernel_count, w->out_count, &cost))
         cost = INT64_MAX;
-    TRY(doubles_of(args, x, &columns));
-    job.columns = columns->data;
+    if (x->dtype != job.dtype) {
+        TRY(elements_of(args, x, job.dtype, &columns));
+        job.columns = columns->data;
+    }
     tssa_status *status = parts_for(args, dims[0] * dims[1], cost, bytes, add_planes, &job);
     buffer_release(columns);
     return status;
