@@ -174,6 +174,9 @@ CASES = {
     "conv_dw3": Case(
         "Conv", [(1, 96, 40, 40)], [(96, 1, 3, 3)], {"group": 96, "pads": [1] * 4}
     ),
+    "deformconv": Case("DeformConv", [(1, 16, 20, 20)], [(16, 16, 3, 3), (1, 18, 18, 18)]),
+    "col2im": Case("Col2Im", [(1, 144, 400)], [ints(22, 22), ints(3, 3)]),
+    "matmul_small": Case("MatMul", [(500, 4, 8), (500, 8, 4)]),
     "matmul_vit": Case("MatMul", [(1, 197, 192)], [(192, 768)]),
     "gemm_row": Case("Gemm", [(1, 1024)], [(1000, 1024), (1000,)], {"transB": 1}),
     # Movement and selection.

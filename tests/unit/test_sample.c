@@ -298,6 +298,102 @@ static void test_deform(void **state)
     op_close(&t);
 }
 
+struct deform {
+    int rank;
+    int64_t groups, offset_groups, in_channels, out_channels; /* of all groups */
+    int64_t in[3], out[3], kernel[3];
+};
+
+/* The sample that output `at` has of an input channel at kernel position k, times its mask. */
+static double deform_sample(const struct deform *d, const struct tensor *x,
+                            const struct tensor *offsets, const struct tensor *mask,
+                            int64_t channel, int64_t k, int64_t at)
+{
+    int64_t o[3], position[3], plane = 1, size = 1, taps = 1, stride = 1;
+    struct sample_axis axes[3];
+    for (int i = 0; i < d->rank; i++) {
+        plane *= d->in[i];
+        size *= d->out[i];
+        taps *= d->kernel[i];
+    }
+    unflatten(d->rank, d->out, at, o);
+    unflatten(d->rank, d->kernel, k, position);
+    const int64_t row = channel / (d->in_channels / d->offset_groups) * taps + k;
+    for (int i = d->rank - 1; i >= 0; i--) {
+        double place = (double)(o[i] * 2 + position[i] - 1) +
+                       op_number(offsets, (row * d->rank + i) * size + at);
+        sample_axis_init(&axes[i], SAMPLE_LINEAR, SAMPLE_ZEROS, true, place, d->in[i], stride);
+        stride *= d->in[i];
+    }
+    double sample = point(x, axes, d->rank, channel * plane);
+    return mask ? op_rounded(x->dtype, sample * op_number(mask, row * size + at)) : sample;
+}
+
+/* Strides of 2, a pad of 1 at the start; more terms than 64 and fewer. */
+static void test_deform_bits(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
+    static double terms[1000];
+    struct random random = {29};
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct deform d = {.rank = round % 4 ? 2 : (int)random_int(&random, 1, 3),
+                           .groups = random_int(&random, 1, 2),
+                           .offset_groups = random_int(&random, 1, 2)};
+        const tssa_dtype dtype = dtypes[random_int(&random, 0, 3)];
+        const bool masked = round % 3;
+        int64_t dims[5] = {1}, taps = 1, size = 1;
+        int64_t strides[3] = {2, 2, 2}, pads[6] = {0};
+        struct team team;
+        struct op_run t;
+        d.in_channels = 2 * random_int(&random, 1, round % 5 ? 3 : 12);
+        d.out_channels = d.groups * random_int(&random, 1, 3);
+        for (int i = 0; i < d.rank; i++) {
+            d.kernel[i] = random_int(&random, 1, 3);
+            d.in[i] = random_int(&random, 3, 12);
+            d.out[i] = (d.in[i] + 1 - d.kernel[i]) / 2 + 1;
+            pads[i] = 1;
+            taps *= d.kernel[i];
+            size *= d.out[i];
+        }
+        op_begin(&t, IR_OP_DeformConv, 0);
+        op_int(&t, "group", d.groups);
+        op_int(&t, "offset_group", d.offset_groups);
+        op_ints(&t, "strides", (size_t)d.rank, strides);
+        op_ints(&t, "pads", 2 * (size_t)d.rank, pads);
+        dims[1] = d.in_channels;
+        memcpy(dims + 2, d.in, sizeof d.in);
+        const struct tensor *x = op_add_numbers(&t, &random, dtype, d.rank + 2, dims);
+        dims[0] = d.out_channels;
+        dims[1] = d.in_channels / d.groups;
+        memcpy(dims + 2, d.kernel, sizeof d.kernel);
+        const struct tensor *w = op_add_numbers(&t, &random, dtype, d.rank + 2, dims);
+        dims[0] = 1;
+        dims[1] = d.offset_groups * taps * d.rank;
+        memcpy(dims + 2, d.out, sizeof d.out);
+        const struct tensor *offsets = op_add_numbers(&t, &random, dtype, d.rank + 2, dims);
+        const struct tensor *bias = op_add_numbers(&t, &random, dtype, 1, &d.out_channels);
+        const struct tensor *mask = NULL;
+        dims[1] = d.offset_groups * taps;
+        if (masked)
+            mask = op_add_numbers(&t, &random, dtype, d.rank + 2, dims);
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        const int64_t n = d.in_channels / d.groups * taps;
+        for (int64_t i = 0; i < d.out_channels * size; i++) {
+            int64_t o = i / size, first = o / (d.out_channels / d.groups) * n;
+            for (int64_t k = 0; k < n; k++)
+                terms[k] =
+                    op_rounded(dtype, op_number(w, o * n + k) * deform_sample(&d, x, offsets, mask,
+                                                                              (first + k) / taps,
+                                                                              k % taps, i % size));
+            op_expect_number(&t.outputs[0].tensor, i,
+                             op_rounded(dtype, op_sum(dtype, terms, n) + op_number(bias, o)));
+        }
+        op_close(&t);
+    }
+}
+
 /* ---- RoiAlign ------------------------------------------------------------------------------------- */
 
 /* On a plane that is linear in both axes, a bin's average is the value at its center. */
@@ -455,7 +551,7 @@ int main(void)
         cmocka_unit_test(test_grid_bits),    cmocka_unit_test(test_grid_explains),
         cmocka_unit_test(test_grid_refuses), cmocka_unit_test(test_deform),
         cmocka_unit_test(test_roi),          cmocka_unit_test(test_roi_refuses),
-        cmocka_unit_test(test_roi_bits),
+        cmocka_unit_test(test_roi_bits),     cmocka_unit_test(test_deform_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

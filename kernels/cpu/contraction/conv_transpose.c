@@ -179,7 +179,7 @@ static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t b
                             const struct tensor *const operands[3])
 {
     struct buffer *wide[2] = {NULL};
-    const char **elements[2] = {&job->x, &job->w};
+    const void *elements[2] = {NULL};
     const int64_t terms = job->in_channels / job->groups * job->window.kernel_count;
     int64_t cost;
     size_t bytes;
@@ -193,14 +193,10 @@ static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t b
     if (!i64_mul(job->window.out_count, job->window.kernel_count, &cost) ||
         !i64_mul(cost, job->in_channels, &cost))
         cost = INT64_MAX;
-    for (int i = 0; i < 2 && !status; i++) {
-        *elements[i] = operands[i]->data;
-        if (operands[i]->dtype == job->dtype)
-            continue;
-        status = elements_of(args, operands[i], job->dtype, &wide[i]);
-        if (!status)
-            *elements[i] = wide[i]->data;
-    }
+    for (int i = 0; i < 2 && !status; i++)
+        status = elements_as(args, operands[i], job->dtype, &elements[i], &wide[i]);
+    job->x = elements[0];
+    job->w = elements[1];
     if (!status)
         status = parts_for(args, batch * job->out_channels, cost, bytes, compute_planes, job);
     for (int i = 0; i < 2; i++)

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * DeformConv (ai.onnx 19, 22), for any number of spatial axes: a convolution whose samples are moved by
- * offsets, read by linear interpolation (0 beyond the input) and scaled by a mask.
+ * offsets, read by linear interpolation (0 beyond the input; lib/sample.h) and scaled by a mask. Samples of some output
+ * positions are made together, then summed as the reference convolution sums (conv.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/contraction/conv.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 #include "kernels/cpu/lib/sample.h"
 
 struct deform_attrs {
@@ -33,7 +36,9 @@ enum { INPUT, WEIGHTS, OFFSETS, BIAS, MASK, OPERANDS };
 struct deform_job {
     struct conv_job conv;
     int64_t offset_groups;
-    const double *x, *w, *bias;          /* bias may be NULL */
+    tssa_dtype dtype; /* that is computed in */
+    size_t width;
+    const char *x, *w;                   /* as such */
     const struct tensor *offsets, *mask; /* mask may be NULL */
     struct tensor *y;
 };
@@ -67,45 +72,100 @@ static double mask_of(const struct deform_job *job, int64_t n, int64_t g, int64_
     return dtype_load_double(job->mask->dtype, element_at(job->mask, row * w->out_count + at));
 }
 
-/* What one sample adds to all output channels of the input channel's group. */
-static void spread_sample(const struct deform_job *job, int64_t c, int64_t k, double value,
-                          double *sums)
+/* Output positions that are computed together. */
+#define BLOCK 32
+
+/* Samples of positions [at, at + n) of an item: for each input channel and kernel position, BLOCK elements. */
+static void make_samples(const struct deform_job *job, int64_t item, int64_t g, int64_t k,
+                         int64_t at, int64_t n, char *samples)
 {
     const struct conv_job *conv = &job->conv;
-    int64_t in_per_group = conv->in_channels / conv->groups;
-    int64_t out_per_group = conv->out_channels / conv->groups;
-    int64_t first = c / in_per_group * out_per_group;
-    for (int64_t o = first; o < first + out_per_group; o++)
-        sums[o] +=
-            value * job->w[(o * in_per_group + c % in_per_group) * conv->window.kernel_count + k];
+    const struct window *w = &conv->window;
+    const int64_t per_group = conv->in_channels / job->offset_groups;
+    for (int64_t p = 0; p < n; p++) {
+        struct sample_axis axes[WINDOW_MAX_RANK];
+        place_sample(job, item, g, k, at + p, axes);
+        const double mask = mask_of(job, item, g, k, at + p);
+        for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
+            const int64_t plane = (item * conv->in_channels + c) * w->in_count;
+            const int64_t to = (c * w->kernel_count + k) * BLOCK + p;
+            if (job->dtype == TSSA_FLOAT)
+                ((float *)(void *)samples)[to] =
+                    (float)mask *
+                    sample_floats_at((const float *)(const void *)job->x + plane, axes, w->rank);
+            else
+                ((double *)(void *)samples)[to] =
+                    mask *
+                    sample_doubles_at((const double *)(const void *)job->x + plane, axes, w->rank);
+        }
+    }
 }
 
-/* Indices are (batch, output position) pairs. */
-static void compute_positions(void *context, void *scratch, int64_t begin, int64_t end)
+/* Some terms of BLOCK sums: a weight each, times BLOCK samples. */
+#define ADD_TERMS(name, T)                                                                         \
+    VECTOR_PROCEDURE(                                                                              \
+        name,                                                                                      \
+        (const T *restrict weights, const T *restrict samples, int64_t terms, T *restrict sums),   \
+        (weights, samples, terms, sums))                                                           \
+    {                                                                                              \
+        T kept[BLOCK];                                                                             \
+        memcpy(kept, sums, sizeof kept);                                                           \
+        for (int64_t t = 0; t < terms; t++, samples += BLOCK)                                      \
+            for (int p = 0; p < BLOCK; p++)                                                        \
+                kept[p] += weights[t] * samples[p];                                                \
+        memcpy(sums, kept, sizeof kept);                                                           \
+    }
+ADD_TERMS(add_float_terms, float)
+ADD_TERMS(add_double_terms, double)
+
+/* One output channel at BLOCK positions. */
+static const char *sum_samples(const struct deform_job *job, int64_t channel, const char *samples,
+                               char *memory)
+{
+    const struct conv_job *conv = &job->conv;
+    const int64_t terms = conv->in_channels / conv->groups * conv->window.kernel_count;
+    const int64_t group = channel / (conv->out_channels / conv->groups);
+    const char *weights = job->w + (size_t)(channel * terms) * job->width;
+    struct reduce_levels levels;
+    samples += (size_t)(group * terms * BLOCK) * job->width;
+    reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width, BLOCK,
+                        memory);
+    for (int64_t t = 0, count; t < terms; t += count) {
+        const char *from = samples + (size_t)(t * BLOCK) * job->width;
+        const char *factors = weights + (size_t)t * job->width;
+        count = reduce_levels_room(&levels, terms - t);
+        if (job->dtype == TSSA_FLOAT)
+            add_float_terms((const float *)(const void *)factors, (const float *)(const void *)from,
+                            count, (float *)(void *)levels.memory);
+        else
+            add_double_terms((const double *)(const void *)factors,
+                             (const double *)(const void *)from, count,
+                             (double *)(void *)levels.memory);
+        reduce_levels_add(&levels, count);
+    }
+    char *sums = reduce_levels_end(&levels);
+    if (conv->bias)
+        conv_add_bias(conv->bias, channel, job->dtype, sums, BLOCK);
+    return sums;
+}
+
+/* Indices are blocks of output positions, `blocks` of an item. Scratch: all samples of one. */
+static void compute_blocks(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct deform_job *job = context;
     const struct conv_job *conv = &job->conv;
     const struct window *w = &conv->window;
-    int64_t per_group = conv->in_channels / job->offset_groups;
-    double *sums = scratch;
+    const int64_t blocks = (w->out_count + BLOCK - 1) / BLOCK;
+    _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST];
+    memset(scratch, 0, (size_t)(conv->in_channels * w->kernel_count * BLOCK) * job->width);
     for (int64_t i = begin; i < end; i++) {
-        int64_t n = i / w->out_count, at = i % w->out_count;
+        const int64_t item = i / blocks, at = i % blocks * BLOCK;
+        const int64_t n = w->out_count - at < BLOCK ? w->out_count - at : BLOCK;
+        for (int64_t gk = 0; gk < job->offset_groups * w->kernel_count; gk++)
+            make_samples(job, item, gk / w->kernel_count, gk % w->kernel_count, at, n, scratch);
         for (int64_t o = 0; o < conv->out_channels; o++)
-            sums[o] = job->bias ? job->bias[o] : 0;
-        for (int64_t gk = 0; gk < job->offset_groups * w->kernel_count; gk++) {
-            int64_t g = gk / w->kernel_count, k = gk % w->kernel_count;
-            struct sample_axis axes[WINDOW_MAX_RANK];
-            place_sample(job, n, g, k, at, axes);
-            double mask = mask_of(job, n, g, k, at);
-            for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
-                const double *plane = job->x + (n * conv->in_channels + c) * w->in_count;
-                spread_sample(job, c, k, mask * sample_doubles_at(plane, axes, w->rank), sums);
-            }
-        }
-        for (int64_t o = 0; o < conv->out_channels; o++)
-            dtype_store_double(job->y->dtype,
-                               element_at(job->y, (n * conv->out_channels + o) * w->out_count + at),
-                               sums[o]);
+            store_elements(job->y, (item * conv->out_channels + o) * w->out_count + at, 1, n,
+                           job->dtype, sum_samples(job, o, scratch, memory));
     }
 }
 
@@ -160,24 +220,27 @@ static tssa_status *open_job(struct kernel_args *args, struct deform_job *job,
 static tssa_status *compute(struct kernel_args *args, struct deform_job *job)
 {
     const struct conv_job *conv = &job->conv;
-    struct buffer *x = NULL, *w = NULL, *bias = NULL;
-    int64_t cost;
-    tssa_status *status;
-    if (!i64_mul(conv->in_channels, conv->window.kernel_count, &cost) ||
-        !i64_mul(cost, conv->out_channels / conv->groups + 8, &cost))
+    const struct tensor *operands[2] = {conv->x, conv->w};
+    const void *elements[2] = {NULL};
+    struct buffer *wide[2] = {NULL};
+    int64_t samples, cost, blocks = (conv->window.out_count + BLOCK - 1) / BLOCK;
+    size_t bytes;
+    tssa_status *status = NULL;
+    job->dtype = computed_in(conv->x->dtype);
+    job->width = tssa_dtype_size(job->dtype);
+    if (!i64_mul(conv->in_channels, conv->window.kernel_count, &samples) ||
+        !i64_mul(samples, BLOCK, &samples) || !size_mul((size_t)samples, job->width, &bytes))
+        return ERROR(TSSA_LIMIT, "%" PRId64 " channels are too many", conv->in_channels);
+    if (!i64_mul(samples, conv->out_channels / conv->groups + 8, &cost))
         cost = INT64_MAX;
-    TRY_GOTO(status, doubles_of(args, conv->x, &x), done);
-    TRY_GOTO(status, doubles_of(args, conv->w, &w), done);
-    TRY_GOTO(status, doubles_of(args, conv->bias, &bias), done);
-    job->x = x->data;
-    job->w = w->data;
-    job->bias = bias ? bias->data : NULL;
-    status = parts_for(args, conv->batch * conv->window.out_count, cost,
-                       (size_t)conv->out_channels * sizeof(double), compute_positions, job);
-done:
-    buffer_release(x);
-    buffer_release(w);
-    buffer_release(bias);
+    for (int i = 0; i < 2 && !status; i++)
+        status = elements_as(args, operands[i], job->dtype, &elements[i], &wide[i]);
+    job->x = elements[0];
+    job->w = elements[1];
+    if (!status)
+        status = parts_for(args, conv->batch * blocks, cost, bytes, compute_blocks, job);
+    for (int i = 0; i < 2; i++)
+        buffer_release(wide[i]);
     return status;
 }
 

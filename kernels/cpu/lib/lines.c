@@ -63,6 +63,18 @@ tssa_status *elements_of(struct kernel_args *args, const struct tensor *tensor, 
     return NULL;
 }
 
+tssa_status *elements_as(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
+                         const void **elements, struct buffer **buffer)
+{
+    *buffer = NULL;
+    *elements = tensor->data;
+    if (tensor->dtype == dtype)
+        return NULL;
+    TRY(elements_of(args, tensor, dtype, buffer));
+    *elements = (*buffer)->data;
+    return NULL;
+}
+
 tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
                         struct buffer **buffer)
 {

@@ -112,15 +112,26 @@ void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum samp
     init_axes(&(struct sample_line){mode, padding, align_corners, size, stride}, &x, 1, axis, 1);
 }
 
+/* Planes without recursion. */
 #define SAMPLE_AT(name, T, weights)                                                                \
+    static T name##_line(const T *grid, const struct sample_axis *axis)                            \
+    {                                                                                              \
+        T sum = 0;                                                                                 \
+        for (int i = 0; i < axis->count; i++)                                                      \
+            if (axis->offsets[i] >= 0)                                                             \
+                sum += axis->weights[i] * grid[axis->offsets[i]];                                  \
+        return sum;                                                                                \
+    }                                                                                              \
     T name(const T *grid, const struct sample_axis *axes, int rank)                                \
     {                                                                                              \
         T sum = 0;                                                                                 \
-        if (rank == 0)                                                                             \
-            return *grid;                                                                          \
+        if (rank == 1)                                                                             \
+            return name##_line(grid, axes);                                                        \
         for (int i = 0; i < axes->count; i++)                                                      \
             if (axes->offsets[i] >= 0)                                                             \
-                sum += axes->weights[i] * name(grid + axes->offsets[i], axes + 1, rank - 1);       \
+                sum += axes->weights[i] *                                                          \
+                       (rank == 2 ? name##_line(grid + axes->offsets[i], axes + 1)                 \
+                                  : name(grid + axes->offsets[i], axes + 1, rank - 1));            \
         return sum;                                                                                \
     }
 SAMPLE_AT(sample_floats_at, float, narrow)

@@ -36,7 +36,7 @@ void sample_axes_init(const struct sample_line *line, const double *x, int64_t n
                       struct sample_axis *axes, int64_t step);
 
 /* The value at the point: along each axis the sum of weight times element, or along the axes behind it such a sum, in
- * the order of the elements, from 0 on and without those beyond the grid. Each product and sum is rounded. */
+ * the order of the elements, from 0 on and without those beyond the grid. Each product and sum is rounded. There is an axis. */
 float sample_floats_at(const float *grid, const struct sample_axis *axes, int rank);
 double sample_doubles_at(const double *grid, const struct sample_axis *axes, int rank);
 

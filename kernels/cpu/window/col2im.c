@@ -23,7 +23,7 @@ static tssa_status *col2im_prepare(const struct ir_op *op, const struct kernel_s
 struct col2im_job {
     struct window window;
     tssa_dtype dtype; /* that is computed in */
-    const char *columns;
+    const void *columns;
     struct tensor *out;
 };
 
@@ -34,7 +34,8 @@ static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
     const struct window *w = &job->window;
     const size_t width = tssa_dtype_size(job->dtype);
     for (int64_t i = begin; i < end; i++) {
-        const char *columns = job->columns + (size_t)(i * w->kernel_count * w->out_count) * width;
+        const char *columns =
+            (const char *)job->columns + (size_t)(i * w->kernel_count * w->out_count) * width;
         struct reduce_levels levels;
         reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), width, w->in_count,
                             scratch);
@@ -75,7 +76,7 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
 {
     struct col2im_job job;
     const struct tensor *x;
-    struct buffer *columns = NULL;
+    struct buffer *columns;
     int64_t dims[TSSA_MAX_RANK], cost;
     size_t bytes;
     TRY(typed_tensor(args, 0, &x));
@@ -88,17 +89,13 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
     if (!job.out || tensor_count(job.out) == 0)
         return NULL;
     job.dtype = computed_in(x->dtype);
-    job.columns = x->data;
     if (!size_mul((size_t)w->in_count,
                   (size_t)reduce_levels_needed(w->kernel_count) * tssa_dtype_size(job.dtype),
                   &bytes))
         return ERROR(TSSA_LIMIT, "the image is too large");
     if (!i64_mul(w->kernel_count, w->out_count, &cost))
         cost = INT64_MAX;
-    if (x->dtype != job.dtype) {
-        TRY(elements_of(args, x, job.dtype, &columns));
-        job.columns = columns->data;
-    }
+    TRY(elements_as(args, x, job.dtype, &job.columns, &columns));
     tssa_status *status = parts_for(args, dims[0] * dims[1], cost, bytes, add_planes, &job);
     buffer_release(columns);
     return status;

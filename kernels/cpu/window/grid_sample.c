@@ -141,7 +141,7 @@ static tssa_status *check_operands(const struct tensor *x, const struct tensor *
 static tssa_status *run_GridSample(struct kernel_args *args)
 {
     struct grid_job job = {.attrs = args->state};
-    struct buffer *values = NULL;
+    struct buffer *values;
     int64_t dims[TSSA_MAX_RANK];
     TRY(typed_tensor(args, 0, &job.x));
     TRY(kernel_tensor(args, 1, &job.grid));
@@ -158,11 +158,7 @@ static tssa_status *run_GridSample(struct kernel_args *args)
     job.in_count = dims_product(job.x->dims, 2, job.x->rank);
     job.out_count = dims_product(dims, 2, job.x->rank);
     job.dtype = computed_in(job.x->dtype);
-    job.values = job.x->data;
-    if (job.x->dtype != job.dtype) {
-        TRY(elements_of(args, job.x, job.dtype, &values));
-        job.values = values->data;
-    }
+    TRY(elements_as(args, job.x, job.dtype, &job.values, &values));
     team_for(args->env->team, dims[0] * job.out_count, 1 + 1024 / job.channels, sample_points,
              &job);
     buffer_release(values);

@@ -329,13 +329,9 @@ static tssa_status *run_RoiAlign(struct kernel_args *args)
                        (size_t)(bins * samples) * sizeof(struct roi_corners);
         return parts_for(args, dims[0] * dims[1], cost, bytes, average_planes, &job);
     }
-    struct buffer *values = NULL;
+    struct buffer *values;
     job.dtype = computed_in(job.x->dtype);
-    job.values = job.x->data;
-    if (job.x->dtype != job.dtype) {
-        TRY(elements_of(args, job.x, job.dtype, &values));
-        job.values = values->data;
-    }
+    TRY(elements_as(args, job.x, job.dtype, &job.values, &values));
     tssa_status *status =
         parts_for(args, dims[0] * dims[1], cost, (size_t)bins * sizeof(double), pool_planes, &job);
     buffer_release(values);
