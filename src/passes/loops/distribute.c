@@ -304,20 +304,13 @@ static tssa_status *visit_loop(struct pass_context *pass, struct ir_op *loop)
     return !status && d.inner ? visit_loop(pass, d.inner) : status;
 }
 
-static tssa_status *visit_block(struct pass_context *pass, struct ir_block *block)
+static tssa_status *visit(void *context, struct ir_op *op)
 {
-    struct ir_op *next;
-    for (struct ir_op *op = block->first; op; op = next) {
-        next = op->next;
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            TRY(visit_block(pass, op->blocks[i]));
-        if (ir_op_is(op, IR_OP_Loop) && !op->in_blocks && is_eligible(op))
-            TRY(visit_loop(pass, op));
-    }
-    return NULL;
+    bool split = ir_op_is(op, IR_OP_Loop) && !op->in_blocks && is_eligible(op);
+    return split ? visit_loop(context, op) : NULL;
 }
 
 tssa_status *pass_distribute(struct pass_context *pass)
 {
-    return visit_block(pass, pass->graph->body);
+    return ir_block_walk(pass->graph->body, visit, pass);
 }

@@ -242,20 +242,25 @@ tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *o
 
 /* ---- Reads ---------------------------------------------------------------------------------------- */
 
-static tssa_status *read_places(struct pass_context *pass, struct ir_op *op, struct places *places)
+/* The op is an access by these steps; by none, it is what it reads from. */
+static tssa_status *read_draft(struct pass_context *pass, struct ir_op *op,
+                               struct rule_draft *draft)
 {
-    struct rule_draft draft = {0};
     struct ir_value *base = ir_operand(op, 0);
-    if (!places_draft(pass->graph, places, &draft))
-        return NULL;
-    draft_from_region(places, op->results[0].type->rank - places->space.rank, &draft);
-    if (draft.full)
-        return NULL;
-    if (draft.n_steps > 0)
-        return recover_access(pass, op, 0, base, &draft);
+    if (draft->n_steps > 0)
+        return recover_access(pass, op, 0, base, draft);
     if (base->type == op->results[0].type)
         recover_replace(pass, op, base);
     return NULL;
+}
+
+static tssa_status *read_places(struct pass_context *pass, struct ir_op *op, struct places *places)
+{
+    struct rule_draft draft = {0};
+    if (!places_draft(pass->graph, places, &draft))
+        return NULL;
+    draft_from_region(places, op->results[0].type->rank - places->space.rank, &draft);
+    return draft.full ? NULL : read_draft(pass, op, &draft);
 }
 
 /* Rows by a list of indices are a Gather. */
@@ -335,9 +340,5 @@ tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op)
     if (!proven || !places.at[axis].factors[0] ||
         !places_draft_moving(pass->graph, &places, (int)axis, 0, axis, &draft) || draft.full)
         return NULL;
-    if (draft.n_steps > 0)
-        return recover_access(pass, op, 0, base, &draft);
-    if (base->type == op->results[0].type)
-        recover_replace(pass, op, base);
-    return NULL;
+    return read_draft(pass, op, &draft);
 }

@@ -104,21 +104,13 @@ static tssa_status *sink(struct pass_context *pass, struct ir_op *assign, struct
     return NULL;
 }
 
-static tssa_status *visit_block(struct pass_context *pass, struct ir_block *block)
+static tssa_status *visit(void *context, struct ir_op *op)
 {
-    struct ir_op *next;
-    for (struct ir_op *op = block->first; op; op = next) {
-        next = op->next;
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            TRY(visit_block(pass, op->blocks[i]));
-        struct ir_op *permute = ir_op_is(op, IR_OP_assign) ? permuted_base(op) : NULL;
-        if (permute)
-            TRY(sink(pass, op, permute));
-    }
-    return NULL;
+    struct ir_op *permute = ir_op_is(op, IR_OP_assign) ? permuted_base(op) : NULL;
+    return permute ? sink(context, op, permute) : NULL;
 }
 
 tssa_status *pass_sink_permutes(struct pass_context *pass)
 {
-    return visit_block(pass, pass->graph->body);
+    return ir_block_walk(pass->graph->body, visit, pass);
 }
