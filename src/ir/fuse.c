@@ -89,24 +89,12 @@ void ir_fuse_inline_all(struct ir_graph *graph, bool *changed)
 
 /* ---- Copies without ------------------------------------------------------------------------------- */
 
-static bool has_fuse(const struct ir_block *block)
-{
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        if (ir_op_is(op, IR_OP_fuse))
-            return true;
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            if (has_fuse(op->blocks[i]))
-                return true;
-    }
-    return false;
-}
-
 tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph **copy,
                              const struct ir_graph **unfused)
 {
     *copy = NULL;
     *unfused = graph;
-    if (!has_fuse(graph->body))
+    if (!ir_block_has(graph->body, IR_OP_fuse))
         return NULL;
     TRY(ir_clone_graph(graph, copy));
     inline_block((*copy)->body);

@@ -254,6 +254,18 @@ const struct ir_function_op *ir_function_unknown(const struct ir_function *funct
     return NULL;
 }
 
+bool ir_block_has(const struct ir_block *block, enum ir_op_id id)
+{
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        if (ir_op_is(op, id))
+            return true;
+        for (uint32_t i = 0; i < op->n_blocks; i++)
+            if (ir_block_has(op->blocks[i], id))
+                return true;
+    }
+    return false;
+}
+
 tssa_status *ir_block_walk(struct ir_block *block, tssa_status *(*visit)(void *, struct ir_op *),
                            void *context)
 {

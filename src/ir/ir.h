@@ -350,6 +350,8 @@ const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
  * between characters, to fit: `size` is 128 at least. */
 void ir_op_describe(const struct ir_op *op, char *text, size_t size);
 
+/* Is there such an op in the block, or in a block in it? */
+bool ir_block_has(const struct ir_block *block, enum ir_op_id id);
 /* Calls `visit` for every op of the block and, before an op's successors, of its inner blocks. */
 tssa_status *ir_block_walk(struct ir_block *block,
                            tssa_status *(*visit)(void *context, struct ir_op *op), void *context);

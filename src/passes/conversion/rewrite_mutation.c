@@ -316,18 +316,6 @@ static tssa_status *rewrite(struct rewriting *rewriting, struct pass_context *pa
     return status ? status : rewrite_block(rewriting, pass->graph->body);
 }
 
-static bool has_updates(const struct ir_block *block)
-{
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        if (ir_op_is(op, IR_OP_update))
-            return true;
-        for (uint32_t i = 0; i < op->n_blocks; i++)
-            if (has_updates(op->blocks[i]))
-                return true;
-    }
-    return false;
-}
-
 static tssa_status *run(struct rewriting *rewriting, struct pass_context *pass)
 {
     rewriting->whole = rule_create(pass->graph, 0, NULL);
@@ -340,7 +328,7 @@ static tssa_status *run(struct rewriting *rewriting, struct pass_context *pass)
 tssa_status *pass_rewrite_mutation(struct pass_context *pass)
 {
     struct rewriting rewriting = {.updates = VEC_INIT(pass->graph->allocator)};
-    if (!ir_block_is_imperative(pass->graph->body) || has_updates(pass->graph->body))
+    if (!ir_block_is_imperative(pass->graph->body) || ir_block_has(pass->graph->body, IR_OP_update))
         return NULL;
     pass->changed = true;
     tssa_status *status = run(&rewriting, pass);
