@@ -65,5 +65,6 @@ const struct device cpu_device = {
     .compile = cpu_compile,
     .fusion = lend_fusion,
     .close = close_context,
+    DEVICE_READY_STREAMS,
     DEVICE_MEMORY(cpu),
 };

@@ -1,55 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Memory and streams of the CPU: memory is the context's allocator's, and what is asked of a stream is done
- * when the call returns, so that there is nothing to wait for.
- */
+/* Memory of the CPU: the context's allocator's. */
 #include "device/memory.h"
 
 #include <string.h>
-
-/* ---- Streams -------------------------------------------------------------------------------------- */
-
-tssa_status *cpu_stream_open(struct device_context *context, struct device_stream **stream)
-{
-    *stream = allocator_alloc(context->allocator, sizeof **stream);
-    TRY_ALLOC(*stream);
-    **stream = (struct device_stream){.context = context};
-    return NULL;
-}
-
-void cpu_stream_close(struct device_stream *stream)
-{
-    if (stream)
-        allocator_free(stream->context->allocator, stream);
-}
-
-tssa_status *cpu_stream_wait(struct device_stream *stream)
-{
-    (void)stream;
-    return NULL;
-}
-
-/* An event has come when it is recorded, so there is nothing to remember of it. */
-tssa_status *cpu_event_record(struct device_stream *stream, struct device_event **event)
-{
-    *event = (struct device_event *)stream;
-    return NULL;
-}
-
-tssa_status *cpu_event_await(struct device_stream *stream, struct device_event *event)
-{
-    (void)stream;
-    (void)event;
-    return NULL;
-}
-
-void cpu_event_free(struct device_stream *recorded, struct device_event *event)
-{
-    (void)recorded;
-    (void)event;
-}
-
-/* ---- Memory --------------------------------------------------------------------------------------- */
 
 static void *pointer(struct device_place place)
 {

@@ -200,5 +200,6 @@ const struct device null_device = {
     .library = &null_library,
     .close = close,
     .fusion = lend,
+    DEVICE_READY_STREAMS,
     DEVICE_MEMORY(null),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory and streams of the device that computes nothing. Memory is a handle that remembers a size, and holds
+ * Memory of the device that computes nothing: a handle that remembers a size, and holds
  * nothing: what is copied from it is zeros, and one integer or bool that is read by itself is 1, so that what
  * depends on data takes the then-branch, and loops run until their trip counts. Places are checked against
  * the sizes of handles: outside of them is a TSSA_RUNTIME error. There is 1 TiB of it.
@@ -14,49 +14,6 @@
 struct null_memory {
     size_t size;
 };
-
-/* ---- Streams: nothing is ever under way ----------------------------------------------------------- */
-
-tssa_status *null_stream_open(struct device_context *context, struct device_stream **stream)
-{
-    *stream = allocator_alloc(context->allocator, sizeof **stream);
-    TRY_ALLOC(*stream);
-    **stream = (struct device_stream){.context = context};
-    return NULL;
-}
-
-void null_stream_close(struct device_stream *stream)
-{
-    if (stream)
-        allocator_free(stream->context->allocator, stream);
-}
-
-tssa_status *null_stream_wait(struct device_stream *stream)
-{
-    (void)stream;
-    return NULL;
-}
-
-tssa_status *null_event_record(struct device_stream *stream, struct device_event **event)
-{
-    *event = (struct device_event *)stream;
-    return NULL;
-}
-
-tssa_status *null_event_await(struct device_stream *stream, struct device_event *event)
-{
-    (void)stream;
-    (void)event;
-    return NULL;
-}
-
-void null_event_free(struct device_stream *recorded, struct device_event *event)
-{
-    (void)recorded;
-    (void)event;
-}
-
-/* ---- Memory --------------------------------------------------------------------------------------- */
 
 void *null_allocate(struct device_stream *stream, size_t size)
 {
