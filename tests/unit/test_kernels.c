@@ -103,7 +103,7 @@ static void make_row_sizes(struct random *random, int64_t *sizes)
     static const int64_t lengths[] = {0,    1,    64,   65,    100,    1000,   1999,   2048,
                                       2049, 4100, 7000, 33000, 100000, 131072, 131073, 140000};
     const bool is_short = random_int(random, 0, 9) < 6;
-    const int64_t n = is_short ? random_int(random, 2, 40) : lengths[random_int(random, 0, 15)];
+    const int64_t n = is_short ? random_int(random, 2, 70) : lengths[random_int(random, 0, 15)];
     int64_t most = 12000 / (n + 1) + 1;
     for (int i = 0; i < 3; i++) {
         sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 50) : 0;

@@ -239,7 +239,7 @@ LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dty
 
 /* ---- Memory --------------------------------------------------------------------------------------- */
 
-static unsigned size_of(tssa_dtype dtype)
+unsigned emit_size(tssa_dtype dtype)
 {
     return (width_of(dtype) + 7) / 8;
 }
@@ -254,26 +254,28 @@ static LLVMValue address(const struct emitter *e, const struct gir_code *code)
 static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 {
     const bool moves = gir_args(e->kernel)[code->bits].moves;
-    LLVMType type = moves ? emit_type(e, code->type) : emit_element(e, code->type);
+    const bool is_vector = moves || e->is_across;
+    LLVMType type = is_vector ? emit_type(e, code->type) : emit_element(e, code->type);
     LLVMValue where = moves ? address(e, code) : e->args[code->bits];
     if (moves && e->mask) {
         LLVMType types[] = {type, e->llvm->LLVMPointerTypeInContext(e->context, 0)};
-        LLVMValue args[] = {where, emit_int(e, 32, size_of(code->type)), e->mask,
+        LLVMValue args[] = {where, emit_int(e, 32, emit_size(code->type)), e->mask,
                             e->llvm->LLVMConstNull(type)};
         return emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
     }
     LLVMValue value = e->llvm->LLVMBuildLoad2(e->builder, type, where, "");
-    e->llvm->LLVMSetAlignment(value, size_of(code->type));
-    return moves ? value : emit_splat(e, value, code->type);
+    e->llvm->LLVMSetAlignment(value, emit_size(code->type));
+    return is_vector ? value : emit_splat(e, value, code->type);
 }
 
-/* Of what does not move, lane 0: the others are the same. */
+/* Of what does not move, lane 0: the others are the same, unless lanes are rows. */
 static void emit_store_one(struct emitter *e, const struct gir_code *code)
 {
     LLVMValue value = e->values[code->operands[0]];
-    value = e->llvm->LLVMBuildExtractElement(e->builder, value, emit_int(e, 32, 0), "");
+    if (!e->is_across)
+        value = e->llvm->LLVMBuildExtractElement(e->builder, value, emit_int(e, 32, 0), "");
     e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, e->args[code->bits]),
-                              size_of(code->type));
+                              emit_size(code->type));
 }
 
 static void emit_store(struct emitter *e, const struct gir_code *code)
@@ -286,12 +288,12 @@ static void emit_store(struct emitter *e, const struct gir_code *code)
     if (e->mask) {
         LLVMType types[] = {emit_type(e, code->type),
                             e->llvm->LLVMPointerTypeInContext(e->context, 0)};
-        LLVMValue args[] = {value, where, emit_int(e, 32, size_of(code->type)), e->mask};
+        LLVMValue args[] = {value, where, emit_int(e, 32, emit_size(code->type)), e->mask};
         emit_intrinsic(e, "llvm.masked.store", types, 2, args, 4);
         return;
     }
     e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, where),
-                              size_of(code->type));
+                              emit_size(code->type));
 }
 
 /* ---- Calls ---------------------------------------------------------------------------------------- */

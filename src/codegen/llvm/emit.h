@@ -20,6 +20,7 @@ struct emitter {
     /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
     LLVMValue args[GIR_MAX_ARGS]; /* a pointer to element 0 of the row */
     LLVMValue index, mask;
+    bool is_across;      /* lanes are rows: what does not move has an element for each lane, too */
     LLVMValue length;    /* of a row */
     LLVMValue functions; /* the tables */
     LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
@@ -28,6 +29,7 @@ struct emitter {
 
 LLVMType emit_type(const struct emitter *e, tssa_dtype dtype);    /* of a value */
 LLVMType emit_element(const struct emitter *e, tssa_dtype dtype); /* of one lane */
+unsigned emit_size(tssa_dtype dtype);                             /* of one lane, in memory */
 LLVMValue emit_int(const struct emitter *e, unsigned bits, uint64_t value);
 /* x in all lanes. */
 LLVMValue emit_splat(const struct emitter *e, LLVMValue x, tssa_dtype dtype);

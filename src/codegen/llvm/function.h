@@ -39,10 +39,17 @@ void function_places(const struct function *f);
 /* Lanes 0, 1, ... that are less than what whole vectors leave. */
 LLVMValue function_mask(const struct function *f);
 
-/* Memory for whole rows, where the function begins. */
-void function_make_levels(struct function *f);
-/* The rows of a kernel that wants whole ones (gir_has_whole_rows): from block `row`, where r and the places are known, to
- * block `next`. */
-void function_whole_row(struct function *f);
+/* Rows of a kernel that wants whole ones (gir_has_whole_rows). */
+struct rows;
+struct rows *rows_open(struct function *f); /* NULL: memory ran out */
+void rows_close(struct rows *rows);
+/* Memory on the stack: where the function begins. */
+void rows_emit_memory(struct rows *rows);
+/* Are there few elements in a row, and rows enough that these are the lanes? NULL: there is no such code. */
+LLVMValue rows_emit_is_short(const struct rows *rows);
+/* One row, each element a lane: from where its places are known to block `next`. */
+void rows_emit_long(struct rows *rows);
+/* All rows, each a lane: from block `from` to block `end`. */
+void rows_emit_short(struct rows *rows, LLVMBlock from);
 
 #endif

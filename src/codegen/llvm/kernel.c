@@ -10,7 +10,7 @@
  *             the other steps on a vector of which only these lanes are loaded and stored (AVX-512), or else, for
  *             each, all steps on one element
  *
- * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in whole_rows.c.
+ * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in long_rows.c.
  */
 #include "codegen/llvm/kernel.h"
 
@@ -109,7 +109,7 @@ static void emit_steps(const struct function_parts *p, bool in_rows)
 
 /* ---- Parts ---------------------------------------------------------------------------------------- */
 
-static void emit_entry(struct function *f)
+static void emit_entry(struct function *f, struct rows *rows)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
@@ -120,13 +120,15 @@ static void emit_entry(struct function *f)
     LLVMType room = llvm->LLVMVectorType(function_integer(f, 64), f->lanes);
     for (int i = 0; calls && i < 3; i++)
         e->rooms[i] = llvm->LLVMBuildAlloca(e->builder, room, "");
-    function_make_levels(f);
+    if (rows)
+        rows_emit_memory(rows);
     e->length = f->params[LENGTH];
     f->whole =
         emit_binary(e, LLVM_AND, f->params[LENGTH], function_number(f, ~(uint64_t)(f->lanes - 1)));
-    LLVMValue any =
-        llvm->LLVMBuildICmp(e->builder, LLVM_SGT, f->params[ROWS], function_number(f, 0), "");
-    llvm->LLVMBuildCondBr(e->builder, any, f->row, f->end);
+    LLVMBlock some = function_block(f, "some");
+    function_branch(f, function_compare(f, LLVM_SGT, f->params[ROWS], function_number(f, 0)), some,
+                    f->end);
+    function_begin(f, some);
 }
 
 void function_places(const struct function *f)
@@ -236,26 +238,51 @@ static void emit_parts(struct function_parts *p)
     emit_rest(p);
 }
 
+/* The rows one after the other, from where the function is now. */
+static void emit_rows(struct function_parts *parts, struct rows *rows)
+{
+    struct function *f = &parts->f;
+    LLVMBlock from = function_here(f), across = function_block(f, "across");
+    LLVMValue is_short = rows ? rows_emit_is_short(rows) : NULL;
+    if (is_short)
+        function_branch(f, is_short, across, f->row);
+    else
+        f->e->llvm->LLVMBuildBr(f->e->builder, f->row);
+    function_begin(f, f->row);
+    f->r = index_phi(f, function_number(f, 0), from);
+    function_places(f);
+    if (rows)
+        rows_emit_long(rows);
+    else
+        emit_parts(parts);
+    function_begin(f, f->next);
+    function_loop(f, f->r, 1, f->params[ROWS], f->row, f->end);
+    function_begin(f, across);
+    if (is_short)
+        rows_emit_short(rows, across);
+    else
+        f->e->llvm->LLVMBuildBr(f->e->builder, f->end);
+}
+
 void emit_kernel(struct emitter *e, unsigned lanes, bool masks)
 {
     struct function_parts parts = {.f = {.e = e, .lanes = lanes, .masks = masks}};
     struct function *f = &parts.f;
+    const bool whole = gir_has_whole_rows(e->kernel);
+    struct rows *rows = whole ? rows_open(f) : NULL;
+    if (whole && !rows) {
+        e->failed = true;
+        return;
+    }
     make_function(f);
     f->entry = function_block(f, "entry");
     f->row = function_block(f, "row");
     f->next = function_block(f, "next");
     f->end = function_block(f, "end");
-    emit_entry(f);
-    function_begin(f, f->row);
-    f->r = index_phi(f, function_number(f, 0), f->entry);
     e->lanes = lanes;
-    function_places(f);
-    if (gir_has_whole_rows(e->kernel))
-        function_whole_row(f);
-    else
-        emit_parts(&parts);
-    function_begin(f, f->next);
-    function_loop(f, f->r, 1, f->params[ROWS], f->row, f->end);
+    emit_entry(f, rows);
+    emit_rows(&parts, rows);
     function_begin(f, f->end);
     e->llvm->LLVMBuildRetVoid(e->builder);
+    rows_close(rows);
 }

@@ -44,8 +44,10 @@ static bool takes(void *user, const struct ir_op *op)
 
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {
-        .classes = IR_FUSES_ELEMENTWISE, .machine = &cost_cpu, .most_operands = 32, .takes = takes};
+    static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_ROWS,
+                                            .machine = &cost_cpu,
+                                            .most_operands = 32,
+                                            .takes = takes};
     (void)context;
     return &fusion;
 }

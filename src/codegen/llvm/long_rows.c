@@ -14,109 +14,99 @@
  *     what is once for the row is stored
  *
  * which is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left of a level that
- * has not been begun is its identity, which changes nothing.
+ * has not been begun is its identity, which changes nothing. Of the highest and the lowest NaNs are looked for apart: any
+ * NaN equals any other.
  */
-#include <stdlib.h>
+#include <math.h>
 
-#include "codegen/llvm/function.h"
-#include "ir/reduction.h"
+#include "codegen/llvm/rows.h"
 
-#define LANES REDUCTION_LANES
 #define GROUP (REDUCTION_RADIX * LANES) /* elements of a group of vectors */
 #define GROUP_BITS 11
 #define RADIX_BITS 6
-#define LEVELS 7 /* above the first: enough for 2^53 elements */
+#define LEVELS LONG_LEVELS
 _Static_assert(GROUP == 1 << GROUP_BITS && REDUCTION_RADIX == 1 << RADIX_BITS, "powers of two");
 
-struct reduction {
-    uint32_t step;
-    LLVMValue identity, levels;
-    LLVMValue value; /* of the lanes, by now */
+/* What goes round in the loops of a pass: the lanes of its reductions, and where they were NaN. */
+struct slot {
+    LLVMValue *value, identity;
+    LLVMType type;
 };
 
-struct rows {
-    struct function *f;
-    struct emitter *e;
-    uint32_t n_passes, pass;
-    uint32_t n; /* reductions of the pass */
-    struct reduction reductions[GIR_MAX_REDUCTIONS];
-    struct gir_when when[GIR_MAX_CODES];
-    bool needed[GIR_MAX_CODES]; /* in the pass */
+struct pass {
+    struct rows *r;
+    uint32_t n;
+    struct slot slots[2 * GIR_MAX_REDUCTIONS];
 };
 
-static const struct gir_code *code_of(const struct rows *r, uint32_t step)
+static LLVMType vector_of(const struct rows *r, const struct reduction *one)
 {
-    return &gir_codes(r->e->kernel)[step];
+    return emit_type(r->e, rows_code(r, one->step)->type);
 }
+
+static void add_slot(struct pass *p, LLVMValue *value, LLVMType type, LLVMValue identity)
+{
+    p->slots[p->n++] = (struct slot){value, identity, type};
+}
+
+static void find_slots(struct pass *p)
+{
+    struct rows *r = p->r;
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct reduction *one = &r->reductions[i];
+        add_slot(p, &one->value, vector_of(r, one), one->identity);
+        if (!rows_find_nans(r, one->step))
+            continue;
+        LLVMType truths = emit_type(r->e, TSSA_BOOL);
+        add_slot(p, &one->nans, truths, r->e->llvm->LLVMConstNull(truths));
+    }
+}
+
+/* From here on they come from block `from`, as they are by now or as at first. */
+static void begin_slots(const struct pass *p, LLVMBlock from, bool at_first)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct slot *slot = &p->slots[i];
+        *slot->value =
+            function_phi(p->r->f, slot->type, at_first ? slot->identity : *slot->value, from);
+    }
+}
+
+static void get_slots(const struct pass *p, LLVMValue *values)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        values[i] = *p->slots[i].value;
+}
+
+/* The values too, where control comes from the block; NULL: as at first. */
+static void come_from(const struct pass *p, LLVMBlock from, const LLVMValue *values)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        LLVMValue value = values ? values[i] : p->slots[i].identity;
+        p->r->e->llvm->LLVMAddIncoming(*p->slots[i].value, &value, &from, 1);
+    }
+}
+
+/* ---- Vectors -------------------------------------------------------------------------------------- */
 
 static LLVMValue combine(const struct rows *r, const struct reduction *one, LLVMValue a,
                          LLVMValue b)
 {
-    const struct gir_code *code = code_of(r, one->step);
-    const LLVMValue operands[3] = {a, b, NULL};
-    return emit_scalar(r->e, code, code->type, operands);
+    const struct emitter *e = r->e;
+    if (!rows_find_nans(r, one->step))
+        return rows_combine(r, one, a, b);
+    const bool least = rows_code(r, one->step)->scalar == SCALAR_MIN;
+    LLVMValue other = e->llvm->LLVMBuildFCmp(e->builder, least ? LLVM_OGT : LLVM_OLT, a, b, "");
+    return emit_select(e, other, b, a);
 }
 
-void function_make_levels(struct function *f)
+static void find_nans(const struct rows *r, struct reduction *one, LLVMValue x)
 {
-    const struct emitter *e = f->e;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
-        const struct gir_code *code = &gir_codes(e->kernel)[i];
-        if (code->op != GIR_REDUCE)
-            continue;
-        LLVMType vector = e->llvm->LLVMVectorType(emit_element(e, code->type), LANES);
-        LLVMType levels = e->llvm->LLVMArrayType2(vector, LEVELS);
-        f->levels[n++] = e->llvm->LLVMBuildAlloca(e->builder, levels, "");
-    }
-}
-
-/* ---- Steps ---------------------------------------------------------------------------------------- */
-
-/* Steps that are once for the row. */
-static void emit_once(const struct rows *r)
-{
-    for (uint32_t i = 0; i < r->e->kernel->n_codes; i++) {
-        const struct gir_code *code = code_of(r, i);
-        if (!r->when[i].varies && r->when[i].pass == r->pass && code->op != GIR_REDUCE &&
-            code->op != GIR_STORE)
-            emit_step(r->e, i);
-    }
-}
-
-static void emit_stores(const struct rows *r)
-{
-    for (uint32_t i = 0; i < r->e->kernel->n_codes; i++)
-        if (!r->when[i].varies && code_of(r, i)->op == GIR_STORE)
-            emit_step(r->e, i);
-}
-
-/* The pass's reductions, and the steps that are needed for what it makes, once for each element. */
-static void find_needed(struct rows *r)
-{
-    const struct gir_kernel *kernel = r->e->kernel;
-    uint32_t all = 0;
-    r->n = 0;
-    for (uint32_t i = 0; i < kernel->n_codes; i++) {
-        const struct gir_code *code = code_of(r, i);
-        const bool here = r->when[i].pass == r->pass;
-        r->needed[i] = here && r->when[i].varies && code->op == GIR_STORE;
-        if (code->op != GIR_REDUCE)
-            continue;
-        if (here)
-            r->reductions[r->n++] =
-                (struct reduction){.step = i,
-                                   .identity = emit_constant(r->e, code->type, code->bits),
-                                   .levels = r->f->levels[all]};
-        all++;
-    }
-    for (uint32_t i = 0; i < r->n; i++)
-        r->needed[code_of(r, r->reductions[i].step)->operands[0]] = true;
-    for (uint32_t i = kernel->n_codes; i-- > 0;)
-        for (uint32_t k = 0; r->needed[i] && k < gir_n_operands(code_of(r, i)); k++)
-            r->needed[code_of(r, i)->operands[k]] |= r->when[i].varies;
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        r->needed[i] &= r->when[i].varies;
+    const struct emitter *e = r->e;
+    LLVMValue found = e->llvm->LLVMBuildFCmp(e->builder, LLVM_UNO, x, x, "");
+    if (e->mask)
+        found = emit_binary(e, LLVM_AND, found, e->mask);
+    one->nans = emit_binary(e, LLVM_OR, one->nans, found);
 }
 
 /* The steps of a vector, and its elements combined with what there is. */
@@ -128,21 +118,20 @@ static void emit_vector(struct rows *r)
             emit_step(e, i);
     for (uint32_t i = 0; i < r->n; i++) {
         struct reduction *one = &r->reductions[i];
-        LLVMValue more = combine(r, one, one->value, e->values[code_of(r, one->step)->operands[0]]);
+        LLVMValue x = e->values[rows_code(r, one->step)->operands[0]];
+        LLVMValue more = combine(r, one, one->value, x);
+        if (rows_find_nans(r, one->step))
+            find_nans(r, one, x);
         one->value = e->mask ? emit_select(e, e->mask, more, one->value) : more;
     }
 }
 
 /* ---- Levels --------------------------------------------------------------------------------------- */
 
-static LLVMType vector_of(const struct rows *r, const struct reduction *one)
-{
-    return emit_type(r->e, code_of(r, one->step)->type);
-}
-
 static LLVMValue level_at(const struct rows *r, const struct reduction *one, LLVMValue level)
 {
-    return r->e->llvm->LLVMBuildGEP2(r->e->builder, vector_of(r, one), one->levels, &level, 1, "");
+    return r->e->llvm->LLVMBuildGEP2(r->e->builder, vector_of(r, one), r->levels[one->number],
+                                     &level, 1, "");
 }
 
 static LLVMValue load_level(const struct rows *r, const struct reduction *one, LLVMValue level)
@@ -157,48 +146,60 @@ static void store_level(const struct rows *r, const struct reduction *one, LLVMV
     r->e->llvm->LLVMBuildStore(r->e->builder, value, level_at(r, one, level));
 }
 
-/* Values of the lanes that come from block `from`; `values` NULL: as they are by now. */
-static void begin_values(struct rows *r, LLVMBlock from, bool identity)
+/* Where there were NaNs in the groups, too. */
+static LLVMValue nans_of_groups(const struct rows *r, const struct reduction *one)
 {
-    for (uint32_t i = 0; i < r->n; i++) {
-        struct reduction *one = &r->reductions[i];
-        one->value =
-            function_phi(r->f, vector_of(r, one), identity ? one->identity : one->value, from);
-    }
+    const struct llvm_api *llvm = r->e->llvm;
+    LLVMValue all =
+        llvm->LLVMBuildLoad2(r->e->builder, emit_type(r->e, TSSA_BOOL), r->nans[one->number], "");
+    return emit_binary(r->e, LLVM_OR, all, one->nans);
+}
+
+static void store_nans(const struct rows *r, const struct reduction *one, LLVMValue nans)
+{
+    r->e->llvm->LLVMBuildStore(r->e->builder, nans, r->nans[one->number]);
 }
 
 /* Every level is begun. */
 static void begin_levels(const struct rows *r)
 {
-    for (uint32_t i = 0; i < r->n; i++)
+    for (uint32_t i = 0; i < r->n; i++) {
+        const struct reduction *one = &r->reductions[i];
         for (uint64_t level = 0; level < LEVELS; level++)
-            store_level(r, &r->reductions[i], function_number(r->f, level),
-                        r->reductions[i].identity);
+            store_level(r, one, function_number(r->f, level), one->identity);
+        if (rows_find_nans(r, one->step))
+            store_nans(r, one, r->e->llvm->LLVMConstNull(emit_type(r->e, TSSA_BOOL)));
+    }
 }
 
 /* A group is complete, the `count`th one: goes up, to the first level that is not complete. */
-static void emit_carry(struct rows *r, LLVMValue count, LLVMBlock out)
+static void emit_carry(const struct pass *p, LLVMValue count, LLVMBlock out)
 {
+    struct rows *r = p->r;
     const struct function *f = r->f;
     struct emitter *e = r->e;
     LLVMType word = function_integer(f, 64);
     LLVMBlock from = function_here(f), carry = function_block(f, "carry");
-    LLVMValue sums[GIR_MAX_REDUCTIONS];
+    LLVMValue sums[GIR_MAX_REDUCTIONS], phis[GIR_MAX_REDUCTIONS];
+    for (uint32_t i = 0; i < r->n; i++)
+        if (rows_find_nans(r, r->reductions[i].step))
+            store_nans(r, &r->reductions[i], nans_of_groups(r, &r->reductions[i]));
     e->llvm->LLVMBuildBr(e->builder, carry);
     function_begin(f, carry);
     LLVMValue level = function_phi(f, word, function_number(f, 0), from),
               groups = function_phi(f, word, count, from);
-    begin_values(r, from, false);
+    for (uint32_t i = 0; i < r->n; i++)
+        phis[i] = function_phi(f, vector_of(r, &r->reductions[i]), r->reductions[i].value, from);
     LLVMValue radix = function_number(f, REDUCTION_RADIX - 1);
     LLVMValue rest = emit_binary(e, LLVM_AND, groups, radix);
     LLVMValue full = function_compare(f, LLVM_IEQ, rest, function_number(f, 0));
     for (uint32_t i = 0; i < r->n; i++) {
         const struct reduction *one = &r->reductions[i];
-        sums[i] = combine(r, one, load_level(r, one, level), one->value);
+        sums[i] = combine(r, one, load_level(r, one, level), phis[i]);
         store_level(r, one, level, emit_select(e, full, one->identity, sums[i]));
     }
     for (uint32_t i = 0; i < r->n; i++)
-        function_again(f, r->reductions[i].value, sums[i]);
+        function_again(f, phis[i], sums[i]);
     function_again(f, level, emit_binary(e, LLVM_ADD, level, function_number(f, 1)));
     function_again(f, groups, emit_binary(e, LLVM_LSHR, groups, function_number(f, RADIX_BITS)));
     function_branch(f, full, carry, out);
@@ -212,6 +213,8 @@ static void join_levels(struct rows *r)
         for (uint64_t level = 0; level < LEVELS; level++)
             one->value =
                 combine(r, one, load_level(r, one, function_number(r->f, level)), one->value);
+        if (rows_find_nans(r, one->step))
+            one->nans = nans_of_groups(r, one);
     }
 }
 
@@ -234,7 +237,7 @@ static LLVMValue some_lanes(const struct emitter *e, LLVMValue vector, unsigned 
 static LLVMValue halve_lanes(struct rows *r, const struct reduction *one)
 {
     struct emitter *e = r->e;
-    const tssa_dtype dtype = code_of(r, one->step)->type;
+    const tssa_dtype dtype = rows_code(r, one->step)->type;
     LLVMValue value = one->value;
     for (unsigned half = LANES / 2; half > 0; half /= 2) {
         LLVMType type = emit_type(e, dtype);
@@ -244,21 +247,27 @@ static LLVMValue halve_lanes(struct rows *r, const struct reduction *one)
         value = combine(r, one, low, high);
     }
     e->lanes = LANES;
-    return emit_splat(e, value, dtype);
+    value = emit_splat(e, value, dtype);
+    if (!rows_find_nans(r, one->step))
+        return value;
+    LLVMValue nans = emit_cast(e, LLVM_BITCAST, one->nans, function_integer(r->f, LANES));
+    LLVMValue any = function_compare(r->f, LLVM_INE, nans, emit_int(e, LANES, 0));
+    return emit_select(e, any, emit_number(e, dtype, (double)NAN), value);
 }
 
 /* ---- Passes --------------------------------------------------------------------------------------- */
 
-/* The vectors that are all there, by groups; behind block `out` the values are those of block `none`, where there were
- * no such vectors, of a group that is not complete, or, behind one that is, identities. */
-static void emit_groups(struct rows *r, LLVMBlock out)
+/* The vectors that are all there, by groups; behind block `out` the values are of a group that is not complete, or as
+ * at first, where there is none. */
+static void emit_groups(struct pass *p, LLVMBlock out)
 {
-    const struct function *f = r->f;
-    struct emitter *e = r->e;
+    const struct function *f = p->r->f;
+    struct emitter *e = p->r->e;
     LLVMType word = function_integer(f, 64);
     LLVMBlock group = function_block(f, "group"), body = function_block(f, "body"),
               full = function_block(f, "full"), none = function_here(f),
               grouped = function_block(f, "grouped"), carried = function_block(f, "carried");
+    LLVMValue phis[2 * GIR_MAX_REDUCTIONS], values[2 * GIR_MAX_REDUCTIONS];
     function_branch(f, function_compare(f, LLVM_SGT, f->whole, function_number(f, 0)), group, out);
     function_begin(f, group);
     LLVMValue begin = function_phi(f, word, function_number(f, 0), none);
@@ -267,92 +276,83 @@ static void emit_groups(struct rows *r, LLVMBlock out)
     LLVMValue limit = emit_select(e, is_full, end, f->whole);
     e->llvm->LLVMBuildBr(e->builder, body);
     function_begin(f, body);
-    LLVMValue phis[GIR_MAX_REDUCTIONS];
     e->index = function_phi(f, word, begin, group);
-    begin_values(r, group, true);
-    for (uint32_t i = 0; i < r->n; i++)
-        phis[i] = r->reductions[i].value;
+    begin_slots(p, group, true);
+    get_slots(p, phis);
     e->mask = NULL;
-    emit_vector(r);
-    for (uint32_t i = 0; i < r->n; i++)
-        function_again(f, phis[i], r->reductions[i].value);
+    emit_vector(p->r);
+    get_slots(p, values);
+    for (uint32_t i = 0; i < p->n; i++)
+        function_again(f, phis[i], values[i]);
     function_loop(f, e->index, LANES, limit, body, grouped);
     function_begin(f, grouped);
-    LLVMValue partial[GIR_MAX_REDUCTIONS];
-    for (uint32_t i = 0; i < r->n; i++)
-        partial[i] = r->reductions[i].value;
     function_branch(f, is_full, full, out);
     function_begin(f, full);
-    emit_carry(r, emit_binary(e, LLVM_LSHR, end, function_number(f, GROUP_BITS)), carried);
+    emit_carry(p, emit_binary(e, LLVM_LSHR, end, function_number(f, GROUP_BITS)), carried);
     function_begin(f, carried);
     function_again(f, begin, end);
     function_branch(f, function_compare(f, LLVM_SLT, end, f->whole), group, out);
     function_begin(f, out);
-    begin_values(r, none, true);
-    for (uint32_t i = 0; i < r->n; i++) {
-        const struct reduction *one = &r->reductions[i];
-        LLVMValue one_partial = partial[i], identity = one->identity;
-        e->llvm->LLVMAddIncoming(one->value, &one_partial, &grouped, 1);
-        e->llvm->LLVMAddIncoming(one->value, &identity, &carried, 1);
-    }
+    begin_slots(p, none, true);
+    come_from(p, grouped, values);
+    come_from(p, carried, NULL);
 }
 
 /* What is left behind the vectors. */
-static void emit_tail(struct rows *r)
+static void emit_tail(struct pass *p)
 {
-    const struct function *f = r->f;
+    const struct function *f = p->r->f;
+    struct emitter *e = p->r->e;
     LLVMBlock from = function_here(f), tail = function_block(f, "tail"),
               done = function_block(f, "done");
-    LLVMValue before[GIR_MAX_REDUCTIONS];
-    for (uint32_t i = 0; i < r->n; i++)
-        before[i] = r->reductions[i].value;
+    LLVMValue before[2 * GIR_MAX_REDUCTIONS], behind[2 * GIR_MAX_REDUCTIONS];
+    get_slots(p, before);
     function_branch(f, function_compare(f, LLVM_SLT, f->whole, f->params[LENGTH]), tail, done);
     function_begin(f, tail);
-    r->e->index = f->whole;
-    r->e->mask = function_mask(f);
-    emit_vector(r);
+    e->index = f->whole;
+    e->mask = function_mask(f);
+    emit_vector(p->r);
+    get_slots(p, behind);
     LLVMBlock here = function_here(f);
-    r->e->llvm->LLVMBuildBr(r->e->builder, done);
+    e->llvm->LLVMBuildBr(e->builder, done);
     function_begin(f, done);
-    for (uint32_t i = 0; i < r->n; i++) {
-        struct reduction *one = &r->reductions[i];
-        LLVMValue phi = function_phi(f, vector_of(r, one), before[i], from);
-        r->e->llvm->LLVMAddIncoming(phi, &one->value, &here, 1);
-        one->value = phi;
-    }
+    for (uint32_t i = 0; i < p->n; i++)
+        *p->slots[i].value = before[i];
+    begin_slots(p, from, false);
+    come_from(p, here, behind);
 }
 
 static void emit_reducing(struct rows *r)
 {
+    struct pass pass = {.r = r};
     const struct function *f = r->f;
     struct emitter *e = r->e;
     LLVMBlock many = function_block(f, "many"), start = function_block(f, "start"),
               rest = function_block(f, "rest"), join = function_block(f, "join"),
               joined = function_block(f, "joined");
+    LLVMValue before[2 * GIR_MAX_REDUCTIONS], behind[2 * GIR_MAX_REDUCTIONS];
     LLVMValue has_many =
         function_compare(f, LLVM_SGE, f->params[LENGTH], function_number(f, GROUP));
+    find_slots(&pass);
     function_branch(f, has_many, many, start);
     function_begin(f, many);
     begin_levels(r);
     e->llvm->LLVMBuildBr(e->builder, start);
     function_begin(f, start);
-    emit_groups(r, rest);
-    emit_tail(r);
+    emit_groups(&pass, rest);
+    emit_tail(&pass);
     LLVMBlock from = function_here(f);
-    LLVMValue before[GIR_MAX_REDUCTIONS];
-    for (uint32_t i = 0; i < r->n; i++)
-        before[i] = r->reductions[i].value;
+    get_slots(&pass, before);
     function_branch(f, has_many, join, joined);
     function_begin(f, join);
     join_levels(r);
+    get_slots(&pass, behind);
     e->llvm->LLVMBuildBr(e->builder, joined);
     function_begin(f, joined);
-    for (uint32_t i = 0; i < r->n; i++) {
-        struct reduction *one = &r->reductions[i];
-        LLVMValue phi = function_phi(f, vector_of(r, one), before[i], from);
-        e->llvm->LLVMAddIncoming(phi, &one->value, &join, 1);
-        one->value = phi;
-    }
+    for (uint32_t i = 0; i < pass.n; i++)
+        *pass.slots[i].value = before[i];
+    begin_slots(&pass, from, false);
+    come_from(&pass, join, behind);
     for (uint32_t i = 0; i < r->n; i++)
         e->values[r->reductions[i].step] = halve_lanes(r, &r->reductions[i]);
 }
@@ -371,34 +371,20 @@ static void emit_plain(struct rows *r)
     emit_vector(r);
     function_loop(f, e->index, LANES, f->whole, body, rest);
     function_begin(f, rest);
-    emit_tail(r);
+    emit_tail(&(struct pass){.r = r});
 }
 
-static void emit_passes(struct rows *r)
+void rows_emit_long(struct rows *r)
 {
     for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
-        emit_once(r);
-        find_needed(r);
+        rows_emit_once(r);
+        rows_find_needed(r);
         if (r->n)
             emit_reducing(r);
         else
             emit_plain(r);
     }
-    emit_once(r);
-    emit_stores(r);
+    rows_emit_once(r);
+    rows_emit_stores(r);
     r->e->llvm->LLVMBuildBr(r->e->builder, r->f->next);
-}
-
-void function_whole_row(struct function *f)
-{
-    struct rows *rows = calloc(1, sizeof *rows);
-    if (!rows) {
-        f->e->failed = true;
-        return;
-    }
-    rows->f = f;
-    rows->e = f->e;
-    rows->n_passes = gir_find_passes(f->e->kernel, rows->when);
-    emit_passes(rows);
-    free(rows);
 }

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is emitted of a kernel with whole rows, pass by pass: long_rows.c along a row, short_rows.c across rows. */
+#ifndef TSSA_CODEGEN_LLVM_ROWS_H
+#define TSSA_CODEGEN_LLVM_ROWS_H
+
+#include "codegen/llvm/function.h"
+#include "ir/reduction.h"
+
+#define LANES REDUCTION_LANES
+
+struct reduction {
+    uint32_t step, number; /* of all reductions of the kernel */
+    LLVMValue identity;
+    LLVMValue value; /* of the lanes, by now */
+    LLVMValue nans;  /* where a lane was NaN, by now; NULL: nobody asks */
+};
+
+struct rows {
+    struct function *f;
+    struct emitter *e;
+    uint32_t n_passes, pass;
+    bool keeps; /* values for passes behind */
+    uint32_t n; /* reductions of the pass */
+    struct reduction reductions[GIR_MAX_REDUCTIONS];
+    struct gir_when when[GIR_MAX_CODES];
+    bool needed[GIR_MAX_CODES]; /* in the pass, and once for each element */
+    /* Of values that take long, 1 + the pass that keeps them for those behind, where rows are lanes; 0: none does. */
+    uint16_t kept_in[GIR_MAX_CODES];
+    /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is once for a row. */
+    bool has_short;
+    LLVMValue levels
+        [GIR_MAX_REDUCTIONS]; /* of rows whose elements are lanes: what is left over, by levels */
+    LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
+    LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS], kept[GIR_MAX_CODES];
+};
+
+#define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
+#define SHORT_ROW LANES
+
+static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
+{
+    return &gir_codes(r->e->kernel)[step];
+}
+
+/* Is the value one that an earlier pass has kept? */
+static inline bool rows_has(const struct rows *r, uint32_t step)
+{
+    return r->keeps && r->kept_in[step] && r->kept_in[step] <= r->pass;
+}
+
+LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
+/* Are NaNs looked for apart? The higher or the lower of floats takes one instruction where there are none. */
+bool rows_find_nans(const struct rows *r, uint32_t step);
+/* Steps that are once for the row and wait for what is before the pass. */
+void rows_emit_once(const struct rows *r);
+/* Those that are stored. */
+void rows_emit_stores(const struct rows *r);
+/* Finds the pass's reductions, and the steps that are needed for what it makes. */
+void rows_find_needed(struct rows *r);
+
+#endif
