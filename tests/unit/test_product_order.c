@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "common/op_numbers.h"
+#include "ir/scalar/f32_exp.h"
+#include "ir/scalar/f64_exp.h"
 
 enum { TERMS = 9000 };
 
@@ -267,10 +269,131 @@ static void test_transposed(void **state)
     }
 }
 
+/* ---- States --------------------------------------------------------------------------------------- */
+
+static double exp_of(tssa_dtype dtype, double x)
+{
+    return dtype == TSSA_DOUBLE ? f64_exp(x) : (double)f32_exp((float)x);
+}
+
+/* What came before, then the input; kernels of more than 64 elements, too. */
+static void test_causal_conv(void **state)
+{
+    enum { CHANNELS = 3, LENGTH = 40 };
+    struct random random = {47};
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
+        const int64_t kernel = round % 5 ? random_int(&random, 1, 5) : 130, before = kernel - 1;
+        const int64_t channels = CHANNELS;
+        struct team team;
+        struct op_run t;
+        op_begin(&t, IR_OP_CausalConvWithState, 0);
+        op_string(&t, "activation", round % 3 ? "silu" : "none");
+        const struct tensor *x =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, CHANNELS, LENGTH});
+        const struct tensor *w =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){CHANNELS, 1, kernel});
+        const struct tensor *bias = op_add_numbers(&t, &random, dtype, 1, &channels);
+        const struct tensor *past =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, CHANNELS, before});
+        op_outputs(&t, 2);
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        for (int64_t i = 0; i < CHANNELS * LENGTH; i++) {
+            const int64_t channel = i / LENGTH;
+            for (int64_t k = 0; k < kernel; k++) {
+                const int64_t at = i % LENGTH + k - before;
+                terms[k] = product(dtype, op_number(w, channel * kernel + k),
+                                   at < 0 ? op_number(past, channel * before + before + at)
+                                          : op_number(x, channel * LENGTH + at));
+            }
+            double sum = op_sum(dtype, terms, kernel);
+            sum = op_rounded(dtype, sum + op_number(bias, channel));
+            if (round % 3)
+                sum = op_rounded(dtype, sum / op_rounded(dtype, 1 + exp_of(dtype, -sum)));
+            op_expect_number(&t.outputs[0].tensor, i, sum);
+        }
+        op_close(&t);
+    }
+}
+
+/* The rows of a state, each times its weight. */
+static double recalled(tssa_dtype dtype, const double *memory, const double *weights, int64_t rows,
+                       int64_t n, int64_t m)
+{
+    for (int64_t d = 0; d < rows; d++)
+        terms[d] = product(dtype, weights[d], memory[d * n + m]);
+    return op_sum(dtype, terms, rows);
+}
+
+/* Two heads of queries to one of keys; all rules at once. */
+static void test_linear_attention(void **state)
+{
+    enum { LENGTH = 5, KEY = 70, VALUE = 9, HEADS = 2 };
+    static double memory[KEY * VALUE];
+    struct random random = {53};
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
+        const double scale = op_rounded(dtype, 1 / sqrt((double)KEY));
+        struct team team;
+        struct op_run t;
+        op_begin(&t, IR_OP_LinearAttention, 0);
+        op_int(&t, "q_num_heads", HEADS);
+        op_int(&t, "kv_num_heads", 1);
+        const struct tensor *query =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, HEADS * KEY});
+        const struct tensor *keys =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, KEY});
+        const struct tensor *values =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, VALUE});
+        const struct tensor *past =
+            op_add_numbers(&t, &random, dtype, 4, (const int64_t[]){1, 1, KEY, VALUE});
+        const struct tensor *decay =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, KEY});
+        const struct tensor *beta =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, 1});
+        op_outputs(&t, 2);
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        for (int64_t i = 0; i < KEY * VALUE; i++)
+            memory[i] = op_number(past, i);
+        for (int64_t p = 0; p < LENGTH; p++) {
+            double key[KEY], value[VALUE], q[KEY];
+            for (int64_t d = 0; d < KEY; d++) {
+                key[d] = op_number(keys, p * KEY + d);
+                for (int64_t m = 0; m < VALUE; m++)
+                    memory[d * VALUE + m] = product(dtype, memory[d * VALUE + m],
+                                                    exp_of(dtype, op_number(decay, p * KEY + d)));
+            }
+            for (int64_t m = 0; m < VALUE; m++) {
+                value[m] = op_number(values, p * VALUE + m);
+                value[m] -= recalled(dtype, memory, key, KEY, VALUE, m);
+                value[m] = product(dtype, op_number(beta, p), op_rounded(dtype, value[m]));
+            }
+            for (int64_t i = 0; i < KEY * VALUE; i++)
+                memory[i] =
+                    op_rounded(dtype, memory[i] + product(dtype, key[i / VALUE], value[i % VALUE]));
+            for (int64_t h = 0; h < HEADS; h++) {
+                for (int64_t d = 0; d < KEY; d++)
+                    q[d] = product(dtype, scale, op_number(query, (p * HEADS + h) * KEY + d));
+                for (int64_t m = 0; m < VALUE; m++)
+                    op_expect_number(&t.outputs[0].tensor, (p * HEADS + h) * VALUE + m,
+                                     recalled(dtype, memory, q, KEY, VALUE, m));
+            }
+        }
+        for (int64_t i = 0; i < KEY * VALUE; i++)
+            op_expect_number(&t.outputs[1].tensor, i, memory[i]);
+        op_close(&t);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_matrices),
-                                       cmocka_unit_test(test_einsum), cmocka_unit_test(test_conv),
-                                       cmocka_unit_test(test_transposed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_matrices),    cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_conv),        cmocka_unit_test(test_transposed),
+        cmocka_unit_test(test_causal_conv), cmocka_unit_test(test_linear_attention)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,18 +249,18 @@ static bool scratch_bytes(const struct attention *a, size_t *bytes)
            size_mul((size_t)all, a->loops->width, bytes);
 }
 
-/* The sum of `rows` rows of n elements, each times its weight. */
-static const void *weighed_sum(const struct attention *a, const char *values, const char *weights,
-                               int64_t rows, int64_t n, bool skips, char *memory)
+const void *attention_weighed_sum(const struct attention_loops *loops, const void *values,
+                                  const void *weights, int64_t rows, int64_t n, bool skips,
+                                  void *memory)
 {
-    const struct attention_loops *loops = a->loops;
     struct reduce_levels levels;
     reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, loops->dtype), loops->width, n,
                         memory);
     for (int64_t row = 0, count; row < rows; row += count) {
         count = reduce_levels_room(&levels, rows - row);
-        loops->weigh(values + (size_t)(row * n) * loops->width,
-                     weights + (size_t)row * loops->width, count, n, skips, levels.memory);
+        loops->weigh((const char *)values + (size_t)(row * n) * loops->width,
+                     (const char *)weights + (size_t)row * loops->width, count, n, skips,
+                     levels.memory);
         reduce_levels_add(&levels, count);
     }
     return reduce_levels_end(&levels);
@@ -308,7 +308,8 @@ static void score(const struct attention *a, const struct row *row, const struct
                   const char *keys)
 {
     const struct attention_loops *loops = a->loops;
-    memcpy(s->scores, weighed_sum(a, keys, s->query, a->q.size, a->total, false, s->sums),
+    memcpy(s->scores,
+           attention_weighed_sum(a->loops, keys, s->query, a->q.size, a->total, false, s->sums),
            (size_t)a->total * loops->width);
     loops->scale(s->scores, a->total, a->scale);
     store_scores(a, row, SCORES_RAW, s);
@@ -343,7 +344,8 @@ static void attend(void *context, void *memory, int64_t begin, int64_t end)
         if (!a->out[Y])
             continue;
         const char *values = a->values + (size_t)(group * a->total * a->v.size) * width;
-        const void *sums = weighed_sum(a, values, s.scores, a->total, a->v.size, true, s.sums);
+        const void *sums =
+            attention_weighed_sum(a->loops, values, s.scores, a->total, a->v.size, true, s.sums);
         int64_t to =
             a->out[Y]->rank == 4 ? i : (row.batch * q->length + row.query) * q->heads + row.head;
         store_elements(a->out[Y], to * a->v.size, 1, a->v.size, dtype, sums);

@@ -26,4 +26,10 @@ struct attention_loops {
 
 extern const struct attention_loops attention_loops_f32, attention_loops_f64;
 
+/* The sum of `rows` rows of n elements, each times its weight, as of an axis that is not the innermost one; in `memory`,
+ * of reduce_levels_needed(rows) times n elements. */
+const void *attention_weighed_sum(const struct attention_loops *loops, const void *values,
+                                  const void *weights, int64_t rows, int64_t n, bool skips,
+                                  void *memory);
+
 #endif

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LinearAttention (ai.onnx 27): a matrix of state per head, updated position by position. Computed in
- * double, the state included, and rounded once.
+ * LinearAttention (ai.onnx 27): a matrix of state per head, updated position by position. DOUBLE is computed in double,
+ * narrower types in float32, the state included; products are rounded each, and sums over rows of the state are those of
+ * an axis that is not the innermost one (ir/reduction.def).
  */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
+#include "ir/scalar/f32_exp.h"
+#include "ir/scalar/f64_exp.h"
+#include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/lib/lines.h"
+#include "kernels/cpu/lib/reduce_levels.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA, OPERANDS };
 
@@ -43,6 +49,7 @@ static tssa_status *linear_prepare(const struct ir_op *op, const struct kernel_s
 
 struct linear {
     const struct linear_attrs *attrs;
+    const struct attention_loops *loops;
     const struct tensor *in[OPERANDS]; /* from PAST on: may be NULL */
     struct tensor *out, *present;
     int64_t batch, length, key, value; /* key, value: sizes of a head */
@@ -55,72 +62,120 @@ static double load(const struct tensor *tensor, int64_t at)
     return dtype_load_double(tensor->dtype, element_at(tensor, at));
 }
 
-/* What the state is multiplied by: a number per head, or one per row. */
-static void decay_state(const struct linear *l, int64_t position, int64_t head, double *state)
-{
-    for (int64_t d = 0; d < l->key; d++) {
-        bool per_head = l->decay == l->attrs->kv_heads;
-        int64_t at = position * l->decay + (per_head ? head : head * l->key + d);
-        double factor = exp(load(l->in[DECAY], at));
-        for (int64_t m = 0; m < l->value; m++)
-            state[d * l->value + m] *= factor;
+/* value <- beta * (value - recalled) */
+#define CORRECT(name, T)                                                                           \
+    VECTOR_PROCEDURE(name, (T *restrict value, const T *restrict recalled, T beta, int64_t n),     \
+                     (value, recalled, beta, n))                                                   \
+    {                                                                                              \
+        for (int64_t m = 0; m < n; m++)                                                            \
+            value[m] = beta * (value[m] - recalled[m]);                                            \
     }
+CORRECT(correct_floats, float)
+CORRECT(correct_doubles, double)
+
+/* What a part computes with, elements of the loops' type. */
+struct head {
+    char *state, *key, *value, *query;
+    void *sums; /* memory of a sum over rows of the state */
+};
+
+static void *row_of(const struct linear *l, const struct head *h, int64_t d)
+{
+    return h->state + (size_t)(d * l->value) * l->loops->width;
+}
+
+/* What the state is multiplied by: a number per head, or one per row. */
+static void decay_state(const struct linear *l, int64_t position, int64_t head,
+                        const struct head *h)
+{
+    const bool per_head = l->decay == l->attrs->kv_heads;
+    for (int64_t d = 0; d < l->key; d++) {
+        int64_t at = position * l->decay + (per_head ? head : head * l->key + d);
+        double decay = load(l->in[DECAY], at);
+        double factor =
+            l->loops->dtype == TSSA_FLOAT ? (double)f32_exp((float)decay) : f64_exp(decay);
+        l->loops->scale(row_of(l, h, d), l->value, factor);
+    }
+}
+
+static const void *read_row(const struct linear *l, const struct head *h, const void *weights)
+{
+    return attention_weighed_sum(l->loops, h->state, weights, l->key, l->value, false, h->sums);
 }
 
 /* value <- beta * (value - state^T key) */
 static void correct_value(const struct linear *l, int64_t position, int64_t head,
-                          const double *state, const double *key, double *value)
+                          const struct head *h)
 {
     double beta = load(l->in[BETA], position * l->beta + (l->beta == 1 ? 0 : head));
-    for (int64_t d = 0; d < l->key; d++)
-        for (int64_t m = 0; m < l->value; m++)
-            value[m] -= state[d * l->value + m] * key[d];
-    for (int64_t m = 0; m < l->value; m++)
-        value[m] *= beta;
+    const void *recalled = read_row(l, h, h->key);
+    if (l->loops->dtype == TSSA_FLOAT)
+        correct_floats((float *)(void *)h->value, recalled, (float)beta, l->value);
+    else
+        correct_doubles((double *)(void *)h->value, recalled, beta, l->value);
 }
 
-static void read_state(const struct linear *l, int64_t position, int64_t head, const double *state,
-                       double *out)
+static void read_state(const struct linear *l, int64_t position, int64_t head, const struct head *h)
 {
     int64_t group = l->attrs->q_heads / l->attrs->kv_heads;
-    for (int64_t h = head * group; h < (head + 1) * group; h++) {
-        memset(out, 0, (size_t)l->value * sizeof *out);
-        for (int64_t d = 0; d < l->key; d++) {
-            double q =
-                l->scale * load(l->in[QUERY], (position * l->attrs->q_heads + h) * l->key + d);
-            for (int64_t m = 0; m < l->value; m++)
-                out[m] += q * state[d * l->value + m];
-        }
-        store_doubles(l->out, (position * l->attrs->q_heads + h) * l->value, 1, l->value, out);
+    for (int64_t q = head * group; q < (head + 1) * group; q++) {
+        const int64_t at = position * l->attrs->q_heads + q;
+        load_elements(l->in[QUERY], at * l->key, 1, l->key, l->loops->dtype, h->query);
+        l->loops->scale(h->query, l->key, l->scale);
+        store_elements(l->out, at * l->value, 1, l->value, l->loops->dtype,
+                       read_row(l, h, h->query));
     }
 }
 
-/* Indices are (batch, head of keys) pairs. Scratch: the state, a key, a value, an output. */
+/* One position of a head of keys. */
+static void update_state(const struct linear *l, int64_t position, int64_t head,
+                         const struct head *h)
+{
+    const struct attention_loops *loops = l->loops;
+    const int64_t at = position * l->attrs->kv_heads + head;
+    load_elements(l->in[KEY], at * l->key, 1, l->key, loops->dtype, h->key);
+    load_elements(l->in[VALUE], at * l->value, 1, l->value, loops->dtype, h->value);
+    if (l->attrs->gated)
+        decay_state(l, position, head, h);
+    if (l->attrs->delta)
+        correct_value(l, position, head, h);
+    for (int64_t d = 0; d < l->key; d++)
+        loops->weigh(h->value, h->key + (size_t)d * loops->width, 1, l->value, false,
+                     row_of(l, h, d));
+}
+
+/* Elements of a part's memory: the state, a key, a value, a query and sums. */
+static bool count_scratch(const struct linear *l, int64_t *elements)
+{
+    int64_t size, sums;
+    return i64_mul(l->key, l->value, &size) && i64_mul(l->key, 2, elements) &&
+           i64_mul(l->value, 1 + reduce_levels_needed(l->key), &sums) &&
+           i64_add(*elements, sums, elements) && i64_add(*elements, size, elements);
+}
+
+/* Indices are (batch, head of keys) pairs. */
 static void run_heads(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct linear *l = context;
-    int64_t heads = l->attrs->kv_heads, size = l->key * l->value;
-    double *state = scratch, *key = state + size, *value = key + l->key, *out = value + l->value;
+    const size_t width = l->loops->width, key = (size_t)l->key * width;
+    const int64_t heads = l->attrs->kv_heads, size = l->key * l->value;
+    struct head h = {.state = scratch};
+    h.key = h.state + (size_t)size * width;
+    h.query = h.key + key;
+    h.value = h.query + key;
+    h.sums = h.value + (size_t)l->value * width;
     for (int64_t i = begin; i < end; i++) {
         int64_t head = i % heads, first = i / heads * l->length;
-        memset(state, 0, (size_t)size * sizeof *state);
+        memset(h.state, 0, (size_t)size * width);
         if (l->in[PAST])
-            load_doubles(l->in[PAST], i * size, 1, size, state);
+            load_elements(l->in[PAST], i * size, 1, size, l->loops->dtype, h.state);
         for (int64_t p = first; p < first + l->length; p++) {
-            load_doubles(l->in[KEY], (p * heads + head) * l->key, 1, l->key, key);
-            load_doubles(l->in[VALUE], (p * heads + head) * l->value, 1, l->value, value);
-            if (l->attrs->gated)
-                decay_state(l, p, head, state);
-            if (l->attrs->delta)
-                correct_value(l, p, head, state, key, value);
-            for (int64_t d = 0; d < l->key; d++)
-                for (int64_t m = 0; m < l->value; m++)
-                    state[d * l->value + m] += key[d] * value[m];
+            update_state(l, p, head, &h);
             if (l->out)
-                read_state(l, p, head, state, out);
+                read_state(l, p, head, &h);
         }
         if (l->present)
-            store_doubles(l->present, i * size, 1, size, state);
+            store_elements(l->present, i * size, 1, size, l->loops->dtype, h.state);
     }
 }
 
@@ -181,20 +236,20 @@ static tssa_status *open_operands(struct kernel_args *args, struct linear *l)
 static tssa_status *run_LinearAttention(struct kernel_args *args)
 {
     struct linear l = {.attrs = args->state};
-    int64_t width, size, doubles, cost, parts;
+    int64_t width, elements, cost, parts;
     size_t bytes;
     TRY(open_operands(args, &l));
     tssa_dtype dtype = l.in[QUERY]->dtype;
+    l.loops = dtype == TSSA_DOUBLE ? &attention_loops_f64 : &attention_loops_f32;
     if (!i64_mul(l.batch, l.attrs->kv_heads, &parts) ||
-        !i64_mul(l.attrs->q_heads, l.value, &width) || !i64_mul(l.key, l.value, &size) ||
-        !i64_mul(l.value, 2, &doubles) || !i64_add(doubles, l.key, &doubles) ||
-        !i64_add(doubles, size, &doubles) || !size_mul((size_t)doubles, sizeof(double), &bytes))
+        !i64_mul(l.attrs->q_heads, l.value, &width) || !count_scratch(&l, &elements) ||
+        !size_mul((size_t)elements, l.loops->width, &bytes))
         return ERROR(TSSA_RUNTIME, "the heads are too large");
     const int64_t out[] = {l.batch, l.length, width};
     const int64_t state[] = {l.batch, l.attrs->kv_heads, l.key, l.value};
     TRY(kernel_output(args, 0, dtype, 3, out, &l.out));
     TRY(kernel_output(args, 1, l.in[PAST] ? l.in[PAST]->dtype : dtype, 4, state, &l.present));
-    if (!i64_mul(size, l.length, &cost))
+    if (!i64_mul(l.key * l.value, l.length, &cost))
         cost = INT64_MAX;
     return parts_for(args, parts, cost, bytes, run_heads, &l);
 }
