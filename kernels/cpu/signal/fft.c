@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/signal/fft.h"
 
-#include <math.h>
 #include <string.h>
+
+#include "ir/scalar/f64_trig.h"
 
 #define PI 3.14159265358979323846
 
@@ -78,8 +79,8 @@ static void make_chirp(double *chirp, int64_t n)
 {
     for (int64_t k = 0, square = 0; k < n; k++) {
         double angle = PI * (double)square / (double)n;
-        chirp[2 * k] = cos(angle);
-        chirp[2 * k + 1] = -sin(angle);
+        chirp[2 * k] = f64_cos(angle);
+        chirp[2 * k + 1] = -f64_sin(angle);
         square = (square + 2 * k + 1) % (2 * n);
     }
 }
@@ -91,8 +92,8 @@ void fft_init(struct fft *fft, int64_t n, double *tables)
     *fft = (struct fft){.n = n, .padded = padded, .roots = roots};
     for (int64_t k = 0; k <= padded / 2; k++) {
         double angle = 2 * PI * (double)k / (double)padded;
-        roots[2 * k] = cos(angle);
-        roots[2 * k + 1] = -sin(angle);
+        roots[2 * k] = f64_cos(angle);
+        roots[2 * k + 1] = -f64_sin(angle);
     }
     if (is_power_of_two(n))
         return;

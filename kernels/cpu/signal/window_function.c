@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/scalar/f64_trig.h"
 #include "kernels/cpu/lib/lines.h"
 
 #define PI 3.14159265358979323846
@@ -44,7 +45,7 @@ static tssa_status *make_window(struct kernel_args *args, double a0, double a1, 
     for (int64_t i = 0; i < size; i++) {
         double turn = 2 * PI * (double)i / period;
         dtype_store_double(out->dtype, element_at(out, i),
-                           a0 - a1 * cos(turn) + a2 * cos(2 * turn));
+                           a0 - a1 * f64_cos(turn) + a2 * f64_cos(2 * turn));
     }
     return NULL;
 }
