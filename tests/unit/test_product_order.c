@@ -65,6 +65,35 @@ static void test_matrices(void **state)
         }
 }
 
+/* alpha * product + beta * c: of two-byte floats as of the others rounded once, at the end. */
+static void test_scaled(void **state)
+{
+    struct random random = {33};
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        const int64_t m = 3, n = 5, k = 100;
+        const tssa_dtype dtype = round % 4 ? some_dtype(&random) : TSSA_FLOAT;
+        const double alpha = round / 4 ? 0.375 : 1, beta = round / 4 ? -3 : 1;
+        struct op_run t;
+        op_begin(&t, IR_OP_Gemm, 0);
+        op_float(&t, "alpha", (float)alpha);
+        op_float(&t, "beta", (float)beta);
+        const struct tensor *a = op_add_numbers(&t, &random, dtype, 2, (const int64_t[]){m, k});
+        const struct tensor *b = op_add_numbers(&t, &random, dtype, 2, (const int64_t[]){k, n});
+        const struct tensor *c = op_add_numbers(&t, &random, dtype, 1, &n);
+        op_go(&t);
+        for (int64_t at = 0; at < m * n; at++) {
+            for (int64_t x = 0; x < k; x++)
+                terms[x] =
+                    product(dtype, op_number(a, at / n * k + x), op_number(b, x * n + at % n));
+            op_expect_number(&t.outputs[0].tensor, at,
+                             op_rounded(dtype, product(dtype, alpha, op_sum(dtype, terms, k)) +
+                                                   product(dtype, beta, op_number(c, at % n))));
+        }
+        op_close(&t);
+    }
+}
+
 /* ---- Einsum --------------------------------------------------------------------------------------- */
 
 /* Three operands are summed as written: over j, then k, then l. */
@@ -389,10 +418,54 @@ static void test_linear_attention(void **state)
     }
 }
 
+/* ---- Pairs ---------------------------------------------------------------------------------------- */
+
+static void test_rotary(void **state)
+{
+    enum { HEADS = 3, LENGTH = 4, SIZE = 20, HALF = 7 };
+    struct random random = {59};
+    (void)state;
+    for (int round = 0; round < 8; round++) {
+        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
+        const bool interleaved = round / 2 % 2;
+        struct team team;
+        struct op_run t;
+        op_begin(&t, IR_OP_RotaryEmbedding, 0);
+        op_int(&t, "interleaved", interleaved);
+        op_int(&t, "rotary_embedding_dim", 2 * HALF);
+        const struct tensor *x =
+            op_add_numbers(&t, &random, dtype, 4, (const int64_t[]){1, HEADS, LENGTH, SIZE});
+        const struct tensor *cosines =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, HALF});
+        const struct tensor *sines =
+            op_add_numbers(&t, &random, dtype, 3, (const int64_t[]){1, LENGTH, HALF});
+        op_threads(&t, &team, round % 3 + 1);
+        op_go(&t);
+        const struct tensor *y = &t.outputs[0].tensor;
+        for (int64_t head = 0; head < HEADS * LENGTH; head++) {
+            const int64_t base = head * SIZE, row = head % LENGTH * HALF;
+            for (int64_t k = 0; k < HALF; k++) {
+                const int64_t first = base + (interleaved ? 2 * k : k);
+                const int64_t second = first + (interleaved ? 1 : HALF);
+                const double a = op_number(x, first), b = op_number(x, second);
+                const double c = op_number(cosines, row + k), s = op_number(sines, row + k);
+                op_expect_number(y, first,
+                                 op_rounded(dtype, product(dtype, c, a) - product(dtype, s, b)));
+                op_expect_number(y, second,
+                                 op_rounded(dtype, product(dtype, s, a) + product(dtype, c, b)));
+            }
+            for (int64_t k = 2 * HALF; k < SIZE; k++)
+                op_expect_number(y, base + k, op_number(x, base + k));
+        }
+        op_close(&t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matrices),    cmocka_unit_test(test_einsum),
+        cmocka_unit_test(test_scaled),      cmocka_unit_test(test_rotary),
         cmocka_unit_test(test_conv),        cmocka_unit_test(test_transposed),
         cmocka_unit_test(test_causal_conv), cmocka_unit_test(test_linear_attention)};
     return cmocka_run_group_tests(tests, NULL, NULL);

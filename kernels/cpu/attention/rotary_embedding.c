@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RotaryEmbedding (ai.onnx 23): turns pairs of a head's elements by cached angles. */
+/*
+ * RotaryEmbedding (ai.onnx 23): turns pairs of a head's elements by cached angles. DOUBLE is computed in double, narrower
+ * types in float32, each product and sum rounded.
+ */
 #include <inttypes.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/lib/lines.h"
 
 struct rotary_attrs {
@@ -29,34 +33,51 @@ struct rotary {
     const struct tensor *x, *cosines, *sines, *positions; /* positions may be NULL */
     struct tensor *y;
     int64_t heads, length, size, turned; /* of a head: elements, how many are turned */
+    tssa_dtype dtype;                    /* that is computed in */
+    size_t width;
 };
 
-/* Indices are heads in memory order: [batch][head][position] or [batch][position][head]. */
-static void turn_heads(void *context, int64_t begin, int64_t end)
+/* In place: pairs of elements `gap` apart, the next pair `step` further. */
+#define TURN(name, T)                                                                              \
+    VECTOR_PROCEDURE(name,                                                                         \
+                     (T *restrict x, const T *restrict cosines, const T *restrict sines,           \
+                      int64_t pairs, int64_t step, int64_t gap),                                   \
+                     (x, cosines, sines, pairs, step, gap))                                        \
+    {                                                                                              \
+        for (int64_t k = 0; k < pairs; k++) {                                                      \
+            const T a = x[k * step], b = x[k * step + gap], c = cosines[k], s = sines[k];          \
+            x[k * step] = c * a - s * b;                                                           \
+            x[k * step + gap] = s * a + c * b;                                                     \
+        }                                                                                          \
+    }
+TURN(turn_floats, float)
+TURN(turn_doubles, double)
+
+/* Indices are heads in memory order: [batch][head][position] or [batch][position][head]. Scratch: a head's elements,
+ * cosines and sines. */
+static void turn_heads(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct rotary *r = context;
-    tssa_dtype dtype = r->x->dtype;
-    int64_t half = r->turned / 2;
+    const int64_t half = r->turned / 2, step = r->attrs->interleaved ? 2 : 1;
+    const int64_t gap = r->attrs->interleaved ? 1 : half;
+    char *x = scratch, *cosines = x + (size_t)r->size * r->width;
+    char *sines = cosines + (size_t)half * r->width;
     for (int64_t i = begin; i < end; i++) {
         int64_t batch = i / (r->heads * r->length);
         int64_t position = r->x->rank == 4 ? i % r->length : i / r->heads % r->length;
-        int64_t row = batch * r->length + position, base = i * r->size;
+        int64_t row = batch * r->length + position;
         if (r->positions)
             row = ((const int64_t *)r->positions->data)[row];
-        for (int64_t k = 0; k < half; k++) {
-            double c = dtype_load_double(dtype, element_at(r->cosines, row * half + k));
-            double s = dtype_load_double(dtype, element_at(r->sines, row * half + k));
-            int64_t first = base + (r->attrs->interleaved ? 2 * k : k);
-            int64_t second = base + (r->attrs->interleaved ? 2 * k + 1 : half + k);
-            double a = dtype_load_double(dtype, element_at(r->x, first));
-            double b = dtype_load_double(dtype, element_at(r->x, second));
-            dtype_store_double(dtype, element_at(r->y, first), c * a - s * b);
-            dtype_store_double(dtype, element_at(r->y, second), s * a + c * b);
-        }
-        for (int64_t k = r->turned; k < r->size; k++) {
-            double kept = dtype_load_double(dtype, element_at(r->x, base + k));
-            dtype_store_double(dtype, element_at(r->y, base + k), kept);
-        }
+        load_elements(r->x, i * r->size, 1, r->size, r->dtype, x);
+        load_elements(r->cosines, row * half, 1, half, r->dtype, cosines);
+        load_elements(r->sines, row * half, 1, half, r->dtype, sines);
+        if (r->dtype == TSSA_FLOAT)
+            turn_floats((float *)(void *)x, (const float *)(void *)cosines,
+                        (const float *)(void *)sines, half, step, gap);
+        else
+            turn_doubles((double *)(void *)x, (const double *)(void *)cosines,
+                         (const double *)(void *)sines, half, step, gap);
+        store_elements(r->y, i * r->size, 1, r->size, r->dtype, x);
     }
 }
 
@@ -124,9 +145,10 @@ static tssa_status *run_RotaryEmbedding(struct kernel_args *args)
     TRY(kernel_output(args, 0, r.x->dtype, r.x->rank, r.x->dims, &r.y));
     if (!r.y || tensor_count(r.y) == 0)
         return NULL;
-    team_for(args->env->team, (int64_t)tensor_count(r.y) / r.size, 1 + 4096 / r.size, turn_heads,
-             &r);
-    return NULL;
+    r.dtype = computed_in(r.x->dtype);
+    r.width = tssa_dtype_size(r.dtype);
+    return parts_for(args, (int64_t)tensor_count(r.y) / r.size, r.size,
+                     2 * (size_t)r.size * r.width, turn_heads, &r);
 }
 
 const struct kernel cpu_kernel_RotaryEmbedding = {.prepare = rotary_prepare,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "kernels/cpu/lib/gemm.h"
+#include "kernels/cpu/lib/lines.h"
 
 /* ---- MatMul --------------------------------------------------------------------------------------- */
 
@@ -320,7 +321,7 @@ static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int
     return NULL;
 }
 
-/* y = alpha * y + beta * c, element by element. */
+/* y = alpha * y + beta * c, element by element, of FLOAT, DOUBLE or integers. */
 static void scale_and_add(const struct gemm_attrs *attrs, struct tensor *y, const struct tensor *c,
                           int64_t row, int64_t column)
 {
@@ -359,6 +360,41 @@ static void add_integers(struct tensor *y, const struct tensor *c, int64_t row, 
         }
 }
 
+/* Two-byte floats, in float32 and rounded once. c may be NULL. */
+static tssa_status *gemm_of_halves(struct kernel_args *args, const struct gemm_attrs *attrs,
+                                   const struct tensor *const operands[3], const struct gemm *gemm,
+                                   int64_t row, int64_t column, const struct tensor *y)
+{
+    struct buffer *wide[3] = {NULL}, *sums = NULL;
+    struct gemm product = *gemm;
+    struct tensor wide_y = *y, wide_c;
+    tssa_status *status = NULL;
+    for (int i = 0; i < 3 && !status; i++)
+        status = elements_of(args, operands[i], TSSA_FLOAT, &wide[i]);
+    if (!status)
+        status = kernel_scratch(args, tensor_count(y) * sizeof(float), &sums);
+    if (!status) {
+        product.a = wide[0]->data;
+        product.b = wide[1]->data;
+        product.c = wide_y.data = sums->data;
+        wide_y.dtype = TSSA_FLOAT;
+        status = gemm_compute(args, NULL, TSSA_FLOAT, &product);
+    }
+    if (!status) {
+        if (operands[2]) {
+            wide_c = *operands[2];
+            wide_c.dtype = TSSA_FLOAT;
+            wide_c.data = wide[2]->data;
+        }
+        scale_and_add(attrs, &wide_y, operands[2] ? &wide_c : NULL, row, column);
+        store_elements(y, 0, 1, (int64_t)tensor_count(y), TSSA_FLOAT, sums->data);
+    }
+    for (int i = 0; i < 3; i++)
+        buffer_release(wide[i]);
+    buffer_release(sums);
+    return status;
+}
+
 static tssa_status *run_Gemm(struct kernel_args *args)
 {
     struct gemm_attrs *attrs = (void *)args->state; /* what changes is behind the library's lock */
@@ -378,8 +414,11 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     if (!y)
         return NULL;
     gemm.c = y->data;
-    TRY(gemm_compute(args, &attrs->library, a->dtype, &gemm));
     bool unit = attrs->alpha == 1 && attrs->beta == 1;
+    if ((!unit || c) && (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16))
+        return gemm_of_halves(args, attrs, (const struct tensor *const[]){a, b, c}, &gemm, row,
+                              column, y);
+    TRY(gemm_compute(args, &attrs->library, a->dtype, &gemm));
     if (unit && !dtype_is_float(y->dtype))
         add_integers(y, c, row, column);
     else if (!unit || c)
