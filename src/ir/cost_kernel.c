@@ -17,7 +17,7 @@ double cost_read_bytes(const struct ir_op *op, uint32_t operand, const struct co
     const struct ir_type *type = ir_operand(op, operand)->type;
     if (!ir_fuse_reads(op, operand) || is_repeated(op, operand))
         return 0;
-    if (ir_op_is(op, IR_OP_access) && operand == 0)
+    if (operand == 0 && (ir_op_is(op, IR_OP_access) || op->info->cls == IR_CLASS_GATHER))
         type = op->results[0].type;
     return cost_bytes(type, sizes);
 }

@@ -2,6 +2,7 @@
 #include "ir/fuse.h"
 
 #include "ir/clone.h"
+#include "ir/rule.h"
 
 bool ir_fuse_reads(const struct ir_op *op, uint32_t operand)
 {
@@ -11,12 +12,25 @@ bool ir_fuse_reads(const struct ir_op *op, uint32_t operand)
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand)
 {
     return ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Concat) ||
-           (ir_op_is(op, IR_OP_assign) && operand > 0);
+           op->info->cls == IR_CLASS_GATHER || (ir_op_is(op, IR_OP_assign) && operand > 0);
+}
+
+/* Is operand `operand` of an access the indices of a gather? */
+static bool is_index(const struct ir_op *op, uint32_t operand)
+{
+    const struct rule *rule = rule_of(op);
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (rule->steps[i].kind == RULE_GATHER &&
+            (uint64_t)rule->steps[i].params[1].value + rule_first_operand(op) == operand)
+            return true;
+    return false;
 }
 
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand)
 {
-    return ir_op_is(op, IR_OP_Concat) || (ir_op_is(op, IR_OP_access) && operand == 0) ||
+    if (ir_op_is(op, IR_OP_access))
+        return operand == 0 || is_index(op, operand);
+    return ir_op_is(op, IR_OP_Concat) || op->info->cls == IR_CLASS_GATHER ||
            (ir_op_is(op, IR_OP_assign) && operand == 1);
 }
 

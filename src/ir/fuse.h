@@ -28,15 +28,17 @@ struct cost_machine;
 /*
  * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
  * (unless it moves inside), and views of what rows came to; what is computed row by row (ir/row.h: reductions,
- * softmax, normalizations), where all rows of a kernel are the same; and Concat, of what is outside (unless it moves
- * inside), of which each element is one of an operand that its place tells.
+ * softmax, normalizations), where all rows of a kernel are the same; Concat, of what is outside (unless it moves
+ * inside), of which each element is one of an operand that its place tells; and gathers that are no accesses
+ * (GatherND), of which each element is one that indices tell.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
     IR_FUSES_RULES = 2,
     IR_FUSES_ROWS = 4,
     IR_FUSES_CONCATS = 8,
-    IR_FUSES_ALL = 15
+    IR_FUSES_GATHERS = 16,
+    IR_FUSES_ALL = 31
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
@@ -44,9 +46,12 @@ struct ir_fusion {
     uint32_t classes;                   /* enum ir_fuses */
     const struct cost_machine *machine; /* that they run on: ir/cost.h */
     uint32_t most_operands;             /* of a kernel */
-    /* What an access or a Concat reads, or an assign writes, may be computed in the kernel that alone needs it: elements
-     * are computed where they are read. */
+    /* What an access, a Concat or a gather reads, the indices of these, and what an assign writes, may be computed in the
+     * kernel that alone needs it: elements are computed where they are read. */
     bool moves_inside;
+    /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes? One launch then does
+     * what several would. */
+    bool side_by_side;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
     void *user;
@@ -55,9 +60,9 @@ struct ir_fusion {
 /* Is more read of the operand than its type? */
 bool ir_fuse_reads(const struct ir_op *op, uint32_t operand);
 /* Does the op need the operand's elements at other places than where it computes its own? The number of a rule, what is
- * read by one, what is written by one; what a Concat puts one behind the other. */
+ * read by one, what is written by one; what a Concat puts one behind the other; what a gather reads, and its indices. */
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
-/* The same, and could they be computed where they are needed? Not the number of a rule. */
+/* The same, and could they be computed where they are needed? Not a number of a rule, which is one for all elements. */
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */

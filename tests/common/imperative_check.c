@@ -30,8 +30,11 @@ struct way {
     const struct ir_fusion *fusion;
 };
 
-static const struct ir_fusion kernels = {
-    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8, .moves_inside = true};
+static const struct ir_fusion kernels = {.classes = IR_FUSES_ALL,
+                                         .machine = &cost_cpu,
+                                         .most_operands = 8,
+                                         .moves_inside = true,
+                                         .side_by_side = true};
 
 static const struct way ways[] = {
     {"conversion", false, TSSA_TARGET_ONNX, {0}, NULL},

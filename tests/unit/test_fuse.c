@@ -234,6 +234,44 @@ static void lenders_say_what_they_take(void **state)
     assert_int_equal(count_taken_by(&fusion, text), 0);
 }
 
+static size_t count_kernels_by(const struct ir_fusion *fusion, const char *text)
+{
+    static const char *const names[] = {"fuse"};
+    const struct pipeline pipeline = {.fusion = fusion};
+    struct ir_graph *graph = parse(text);
+    size_t n = 0;
+    no_error(pipeline_run_passes(graph, names, 1, &pipeline));
+    no_error(ir_verify(graph));
+    for (const struct ir_op *op = graph->body->first; op; op = op->next)
+        n += ir_fuse_body(op) != NULL;
+    ir_graph_free(graph);
+    return n;
+}
+
+/* What has nothing to do with each other is one launch, but not what needs something between, nor a view. */
+static void kernels_stand_side_by_side(void **state)
+{
+    (void)state;
+    static const char apart[] =
+        "graph opset(\"\": 18) (%x: f32[N, 4], %y: f32[M, 3], %z: f32[K, 4, 5]) -> (%a, %b, %c) {\n"
+        " %x1 = Exp(%x)\n %a = Neg(%x1)\n %y1 = Exp(%y)\n %b = Softmax(%y1) {axis = -1}\n"
+        " %c = access(%z) {rule = [reshape(-1)]}\n return(%a, %b, %c)\n}\n";
+    static const char levels[] =
+        "graph opset(\"\": 18) (%x: f32[N, 4], %y: f32[M, 4], %w: f32[4, 4]) -> (%a, %b) {\n"
+        " %x1 = Exp(%x)\n %x2 = Neg(%x1)\n %x3 = MatMul(%x2, %w)\n %x4 = Exp(%x3)\n"
+        " %a = Neg(%x4)\n %y1 = Exp(%y)\n %y2 = Neg(%y1)\n %y3 = MatMul(%y2, %w)\n"
+        " %y4 = Exp(%y3)\n %b = Neg(%y4)\n return(%a, %b)\n}\n";
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 8};
+    assert_int_equal(count_kernels_by(&fusion, apart), 2);
+    assert_int_equal(count_kernels_by(&fusion, levels), 4);
+    fusion.side_by_side = true;
+    assert_int_equal(count_kernels_by(&fusion, apart), 1);
+    assert_int_equal(count_taken_by(&fusion, apart), 4);
+    assert_int_equal(count_kernels_by(&fusion, levels), 2);
+    fusion.most_operands = 1;
+    assert_int_equal(count_kernels_by(&fusion, apart), 2);
+}
+
 static uint32_t count_taken(const struct plan *plan)
 {
     uint32_t taken = 0;
@@ -341,6 +379,7 @@ int main(void)
         cmocka_unit_test(isolated),
         cmocka_unit_test(rows_have_the_same_bits),
         cmocka_unit_test(lenders_say_what_they_take),
+        cmocka_unit_test(kernels_stand_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

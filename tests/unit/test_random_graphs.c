@@ -35,8 +35,11 @@
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
-static const struct ir_fusion kernels = {
-    .classes = IR_FUSES_ALL, .machine = &cost_cpu, .most_operands = 8, .moves_inside = true};
+static const struct ir_fusion kernels = {.classes = IR_FUSES_ALL,
+                                         .machine = &cost_cpu,
+                                         .most_operands = 8,
+                                         .moves_inside = true,
+                                         .side_by_side = true};
 
 static const struct {
     int level; /* 0: fuse alone */

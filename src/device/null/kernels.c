@@ -180,8 +180,11 @@ static const struct kernel *find_kernel(const struct ir_op *op)
 
 static const struct ir_fusion *lend(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {
-        .classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 32, .moves_inside = true};
+    static const struct ir_fusion fusion = {.classes = IR_FUSES_ALL,
+                                            .machine = &cost_gpu,
+                                            .most_operands = 64,
+                                            .moves_inside = true,
+                                            .side_by_side = true};
     (void)context;
     return &fusion;
 }

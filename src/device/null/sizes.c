@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "ir/clone.h"
+#include "ir/fuse.h"
 #include "ir/infer.h"
 
 /* ---- By the plan ---------------------------------------------------------------------------------- */
@@ -45,6 +46,19 @@ static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *a
     return NULL;
 }
 
+/* Types are their graph's. */
+static void forget_declared(struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        op->results[i].declared = NULL;
+    for (uint32_t i = 0; i < op->n_blocks; i++) {
+        for (uint32_t k = 0; k < op->blocks[i]->n_params; k++)
+            op->blocks[i]->params[k]->declared = NULL;
+        for (struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next)
+            forget_declared(inner);
+    }
+}
+
 static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner *cloner,
                                struct ir_op **copy)
 {
@@ -59,8 +73,7 @@ static tssa_status *infer_copy(const struct kernel_args *args, struct ir_cloner 
     }
     *copy = ir_clone_op(cloner, args->op);
     TRY_ALLOC(*copy);
-    for (uint32_t i = 0; i < (*copy)->n_results; i++)
-        (*copy)->results[i].declared = NULL; /* types are their graph's */
+    forget_declared(*copy);
     ir_op_append(graph->body, *copy);
     return ir_infer_op_lenient(*copy);
 }
@@ -87,7 +100,7 @@ static tssa_status *by_operands(const struct kernel_args *args, uint32_t index, 
         if (ir_operand(args->op, i) &&
             (!args->inputs[i] || args->inputs[i]->kind != TSSA_KIND_TENSOR))
             return NULL;
-    if (args->op->n_blocks)
+    if (args->op->n_blocks && !ir_fuse_body(args->op))
         return NULL;
     struct ir_graph *graph = ir_graph_create(args->env->stream->context->allocator);
     struct ir_cloner cloner;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses, assigns and concats over
- * one iteration space, or broadcast into it, that read each other's results or the same operands; and what is computed
- * row by row (ir/row.h: reductions of the last axes, softmax, normalizations) with what reads it of the same row, so
- * that softmax or a layer norm written out is one kernel, and the best class of a row as well. And where kernels can,
- * what accesses or concats alone read, or assigns alone write, is computed where that is. Where the ops go is in
+ * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses, assigns, concats and
+ * gathers over one iteration space, or broadcast into it, that read each other's results or the same operands; and what
+ * is computed row by row (ir/row.h: reductions of the last axes, softmax, normalizations) with what reads it of the same
+ * row, so that softmax or a layer norm written out is one kernel, and the best class of a row as well. And where kernels
+ * can, what accesses, concats and gathers alone read, or assigns alone write, is computed where that is, and what has
+ * nothing to do with each other is one launch. Where the ops go is in
  * fuse.h: nothing is put together around which something else is computed, so there are no cycles, and nothing moves
  * across an op with effects. What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and
  * lost is told by ir/cost.h: bytes that are not moved and launches that are not made, and what is computed again for
@@ -49,6 +50,12 @@ static tssa_status *say_alone(const struct fuse_plan *plan, const struct ir_op *
                        plan->ops[reader->id].why);
 }
 
+/* Nothing is moved for it where it is by itself. */
+static bool is_view(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_access) && cost_step(op, false, &plan->sizes).calls == 0;
+}
+
 /* Why it is in no larger part. */
 static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
 {
@@ -56,7 +63,7 @@ static tssa_status *say_why(struct fuse_plan *plan, const struct ir_op *op)
     const uint32_t part = fuse_part_of(plan, op);
     const char *why = own->why;
     char other[128];
-    if (is_frame(op))
+    if (is_frame(op) || (part == FUSE_NO_PART && is_view(plan, op)))
         return NULL;
     if (own->other && part != FUSE_NO_PART && part == fuse_part_of(plan, own->other))
         return NULL; /* by another way */

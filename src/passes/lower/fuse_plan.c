@@ -376,11 +376,12 @@ static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     for (uint32_t k = 0; k < op->n_operands; k++) {
         if (maker_part(plan, op, k) != other || !moves(plan, op, k) || !moves_inside(plan, op, k))
             continue;
-        const struct ir_type *region =
-            ir_op_is(op, IR_OP_access) ? op->results[0].type : ir_operand(op, k)->type;
+        /* Of what a gather reads, so much as it gives; all else once, indices too. */
+        const bool reads = k == 0 && !ir_op_is(op, IR_OP_Concat);
+        const struct ir_type *needed = reads ? op->results[0].type : ir_operand(op, k)->type;
         moved->uses++;
         moved->read += cost_read_bytes(op, k, &plan->sizes);
-        moved->elements += cost_elements(region, &plan->sizes);
+        moved->elements += cost_elements(needed, &plan->sizes);
     }
 }
 
@@ -443,6 +444,40 @@ static void move_all_inside(struct fuse_plan *plan)
                 move_inside(plan, open_op(plan, i), k);
 }
 
+/* ---- Side by side --------------------------------------------------------------------------------- */
+
+/* Is each a launch by itself, does neither need the other, and is one kernel of both not slower? *joined is what both
+ * would be. */
+static bool stand_beside(const struct fuse_plan *plan, const struct fuse_open *a, uint32_t number_a,
+                         const struct fuse_open *b, uint32_t number_b, struct fuse_open *joined)
+{
+    if (a->apart.calls == 0 || b->apart.calls == 0 || has(plan, &a->before, number_b) ||
+        has(plan, &b->before, number_a) ||
+        a->n_operands + b->n_operands > plan->fusion->most_operands)
+        return false;
+    *joined = *a;
+    joined->work.bytes += b->work.bytes;
+    joined->work.operations += b->work.operations;
+    if (is_slower(plan, a, b, joined))
+        return false;
+    joined->apart = joined->work;
+    joined->n_operands += b->n_operands;
+    joined->uses += b->uses;
+    add_sets(joined, b);
+    return true;
+}
+
+/* Each with the first one that stands beside it: of equal rows of kernels the first ones come together, and so on. */
+static void join_beside(struct fuse_plan *plan)
+{
+    struct fuse_open joined;
+    for (uint32_t b = plan->oldest; b < plan->parts.count; b++)
+        for (uint32_t a = plan->oldest; a < b && root_of(plan, b) == b; a++)
+            if (root_of(plan, a) == a &&
+                stand_beside(plan, open_part(plan, a), a, open_part(plan, b), b, &joined))
+                join(plan, a, b, &joined);
+}
+
 /* ---- Windows -------------------------------------------------------------------------------------- */
 
 /* Nothing before takes anything any more. Only now do parts join that read the same: what computes something for
@@ -455,6 +490,8 @@ static void close_parts(struct fuse_plan *plan)
             if (ir_operand(open_op(plan, i), k) && ir_fuse_reads(open_op(plan, i), k))
                 join_reader(plan, open_op(plan, i), k);
     move_all_inside(plan);
+    if (plan->fusion->side_by_side)
+        join_beside(plan);
     plan->oldest = (uint32_t)plan->parts.count;
     plan->window++;
 }

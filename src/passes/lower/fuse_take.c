@@ -71,6 +71,8 @@ static uint32_t class_of(const struct ir_op *op)
         return IR_FUSES_RULES;
     if (ir_op_is(op, IR_OP_Concat))
         return IR_FUSES_CONCATS;
+    if (op->info->cls == IR_CLASS_GATHER)
+        return IR_FUSES_GATHERS;
     if (op->info->cls == IR_CLASS_ELEMENTWISE)
         return IR_FUSES_ELEMENTWISE;
     return has_rows(op) ? IR_FUSES_ROWS : 0;
@@ -172,7 +174,7 @@ const char *fuse_outside(const struct ir_op *op)
     case IR_CLASS_SCATTER:
         return "where it writes depends on data";
     default:
-        return "only element-wise ops, accesses, assigns, concats, and what is computed row by row "
-               "are put together";
+        return "only element-wise ops, accesses, assigns, concats, gathers, and what is computed "
+               "row by row are put together";
     }
 }
