@@ -161,6 +161,12 @@ typedef struct tssa_context_options {
      * a function of the context's objects, several at once maybe; it may not call them. NULL: silence. */
     void (*log)(void *user, tssa_log_level level, const char *message);
     void *log_user;
+    /*
+     * A folder, made where there is none, in which compiled kernels are kept for later processes (docs/kernels.md);
+     * copied. NULL: nothing is written to disk. One that others may write to is not used, nor is any by a program that
+     * runs with other rights than who started it (setuid): kernels are code.
+     */
+    const char *kernel_cache;
 } tssa_context_options;
 
 /* options may be NULL for the defaults. */
@@ -503,8 +509,11 @@ TSSA_API const char *tssa_device_name(size_t index);
 
 /* When a session compiles kernels for what it fuses (docs/kernels.md). The bits are the same in any case. */
 typedef enum tssa_compile {
-    TSSA_COMPILE_OFF = 0, /* never */
-    TSSA_COMPILE_WAIT = 1 /* when it is made */
+    TSSA_COMPILE_OFF = 0,  /* never */
+    TSSA_COMPILE_WAIT = 1, /* when it is made */
+    /* The session is made without, and a thread of its own compiles; the first run that begins when it is done, and
+     * those after it, have them. */
+    TSSA_COMPILE_BACKGROUND = 2
 } tssa_compile;
 
 typedef struct tssa_session_options {
@@ -527,7 +536,21 @@ typedef struct tssa_session_options {
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */
 TSSA_API tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options,
                                           tssa_session **session);
+/* When no run is under way. What is being compiled for it is given up. In a process that was forked before that was
+ * ready, it is not there any more: the session runs without. */
 TSSA_API void tssa_session_free(tssa_session *session);
+
+/* What has been compiled for a session. */
+typedef struct tssa_compile_info {
+    int pending;          /* 1: in the background it is not done yet, and what follows is 0 */
+    size_t kernels;       /* fused operators that are kernels in runs that begin now */
+    size_t cached;        /* of these, how many were not compiled but found on disk */
+    size_t refused;       /* fused operators that could not be kernels, and are run one by one */
+    uint64_t nanoseconds; /* from when the session was made until they were ready */
+} tssa_compile_info;
+
+/* Any thread, also while the session runs. */
+TSSA_API tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *info);
 
 /*
  * Runs the model once. inputs[i] belongs to the model's i-th input; NULL takes its default.
@@ -586,7 +609,7 @@ typedef struct tssa_memory_use {
 /* May be called while the session runs: of those runs nothing is told before they end. */
 TSSA_API tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use);
 
-/* The profile since the session was made, as Chrome trace events (a JSON array). */
+/* The profile since the session was made, or since it has kernels that were compiled in the background, as Chrome trace events (a JSON array). */
 TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
                                            void (*write)(void *user, const char *text, size_t size),
                                            void *user);

@@ -204,6 +204,8 @@ static enum exit_code measure(struct job *job)
             status = subject_read_memory(&job->subjects[i]);
         if (!status)
             status = subject_read_work(&job->subjects[i]);
+        if (!status)
+            status = tssa_session_compiled(job->subjects[i].session, &job->subjects[i].kernels);
     }
     if (!status)
         status = results_make(&job->lanes, &job->arguments, &job->results);

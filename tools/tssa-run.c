@@ -3,6 +3,7 @@
  * tssa-run: runs an ONNX model and shows, writes, compares or times what comes out (docs/tools.md).
  */
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@
 #include "tools/common/inspect.h"
 #include "tools/common/interrupt.h"
 #include "tools/common/keep.h"
+#include "tools/common/kernel_cache.h"
 #include "tools/common/load.h"
 #include "tools/common/place.h"
 #include "tools/common/profile_table.h"
@@ -47,13 +49,16 @@ static tssa_status *load(struct job *job)
 {
     bool looks = job->arguments.inspect || job->arguments.dump_ir;
     size_t limit = job->arguments.common.memory_limit;
+    char cache[PATH_MAX];
     uint64_t start = clock_now();
     TRY(model_bytes_read(job->arguments.model, limit, &job->bytes));
-    const tssa_context_options context_options = {.struct_size = sizeof context_options,
-                                                  .threads = job->arguments.common.threads,
-                                                  .memory_limit =
-                                                      model_bytes_left(&job->bytes, limit),
-                                                  .log = looks ? NULL : log_note};
+    const tssa_context_options context_options = {
+        .struct_size = sizeof context_options,
+        .threads = job->arguments.common.threads,
+        .memory_limit = model_bytes_left(&job->bytes, limit),
+        .log = looks ? NULL : log_note,
+        .kernel_cache =
+            kernel_cache_folder(job->arguments.common.kernel_cache, cache, sizeof cache)};
     const tssa_load_options options = {.struct_size = sizeof options,
                                        .allow_external_links = job->arguments.common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
@@ -223,6 +228,20 @@ static enum exit_code tell_end(const struct job *job, tssa_status *status)
     return signalled ? EXIT_INTERRUPTED : EXIT_RUN;
 }
 
+static tssa_status *print_kernels(const struct job *job)
+{
+    tssa_compile_info info;
+    if (job->arguments.common.compile == TSSA_COMPILE_OFF)
+        return NULL;
+    TRY(tssa_session_compiled(job->session, &info));
+    if (info.pending)
+        printf("kernels: not compiled yet\n");
+    else
+        printf("kernels: %zu, %zu of them from disk, ready after %.2f ms\n", info.kernels,
+               info.cached, (double)info.nanoseconds * 1e-6);
+    return NULL;
+}
+
 static enum exit_code run(struct job *job)
 {
     progress("running %s", job->arguments.model);
@@ -234,6 +253,8 @@ static enum exit_code run(struct job *job)
                job->session_ms, job->run_ms);
         status = repeat(job);
     }
+    if (!status)
+        status = print_kernels(job);
     interrupt_disarm();
     if (!status)
         return EXIT_OK;

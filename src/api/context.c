@@ -114,6 +114,15 @@ static tssa_status *check_options(const tssa_context_options *options)
     return NULL;
 }
 
+static bool copy_text(struct tssa_context *context, const char *text)
+{
+    const size_t size = strlen(text) + 1;
+    context->cache = allocator_alloc(&context->source, size);
+    if (context->cache)
+        memcpy(context->cache, text, size);
+    return context->cache != NULL;
+}
+
 tssa_status *tssa_context_create(const tssa_context_options *given, tssa_context **out)
 {
     tssa_context_options options;
@@ -129,8 +138,13 @@ tssa_status *tssa_context_create(const tssa_context_options *given, tssa_context
     context->memory_limit = options.memory_limit ? options.memory_limit : physical_memory();
     context->log = options.log;
     context->log_user = options.log_user;
+    if (options.kernel_cache && !copy_text(context, options.kernel_cache)) {
+        allocator_free(&source, context);
+        return status_out_of_memory();
+    }
     team_open(&context->team, options.threads ? options.threads : core_count());
     device_context_open(&context->device, device_find(NULL), &context->allocator, &context->team);
+    context->device.cache = context->cache;
     if (context->team.threads > 1 && !context->team.parallel_for)
         context_miss_plugin(context, TEAM_PLUGIN, "kernels run on one thread");
     *out = context;
@@ -143,6 +157,7 @@ void tssa_context_free(tssa_context *context)
         return;
     tssa_allocator source = context->source;
     device_context_close(&context->device);
+    allocator_free(&source, context->cache);
     allocator_free(&source, context);
 }
 

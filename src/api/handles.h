@@ -20,6 +20,8 @@ struct tssa_context {
     void *log_user;
     atomic_flag library_missed; /* it was said that the device has no library */
     atomic_flag compile_missed; /* that something could not be compiled */
+    atomic_flag cache_missed;   /* that nothing can be kept on disk */
+    char *cache;                /* a folder for compiled kernels; NULL: none */
 };
 
 /* One line to the caller's log; cut at 512 bytes. */
@@ -42,7 +44,7 @@ struct tssa_model {
     struct tssa_context *context;
     atomic_uint references; /* the caller's and one per session */
     struct ir_graph *graph;
-    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_make). What is
+    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_clone). What is
      * fixed or left out since is so in both. NULL: it was not optimized for sessions, or since then for something else. */
     struct ir_graph *raised;
 };
@@ -53,12 +55,18 @@ void model_release(struct tssa_model *model);
 void model_drop_raised(struct tssa_model *model);
 
 /*
- * The graph for a session on the device: *graph is *own, which goes with ir_graph_free, or the model's, and *own NULL;
- * *own is to be freed on failure, too. The model outlives both. What is fused and what is not goes to options->remark.
+ * What the graph for a session on the device is to be made of; *own NULL: it is the model's own. The model outlives it.
  */
-tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                const tssa_session_options *options, struct compile_report *report,
-                                struct ir_graph **own, const struct ir_graph **graph);
+tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
+                                 bool compile, struct ir_graph **own);
+/* Fuses what was copied so. What is fused and what is not goes to options->remark. */
+tssa_status *session_graph_fuse(struct ir_graph *own, struct device_context *device,
+                                const tssa_session_options *options);
+/* Compiles what was fused so, until `stop` (struct device_compiling): then it is nothing to make a plan of. What no
+ * kernel was made of goes to options->remark. */
+tssa_status *session_graph_compile(struct ir_graph *own, struct device_context *device, int stop,
+                                   const tssa_session_options *options,
+                                   struct compile_report *report);
 /* tssa_session_create on a device that need be in no table. */
 tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
                                const tssa_session_options *options, tssa_session **session);

@@ -4,95 +4,74 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/handles.h"
 #include "api/options.h"
-#include "base/vec.h"
-#include "device/library.h"
-#include "ir/fuse.h"
-#include "runtime/executor.h"
-#include "runtime/profile.h"
-
-struct tssa_session {
-    struct tssa_model *model;
-    struct device_context own;     /* of a device other than the context's */
-    struct device_context *device; /* that or the context's */
-    struct ir_graph *graph;        /* the plan's, where it is not the model's */
-    struct plan *plan;
-    bool profiled;
-    atomic_bool stop;
-    pthread_mutex_t lock; /* guards what follows */
-    VEC(struct run *) idle;
-    struct step_profile *profile; /* sums over finished runs; NULL: off */
-    struct run_memory last;       /* of the run that ended last */
-    struct device_counts counts;  /* of the same */
-    size_t peak;                  /* the most that one held */
-};
+#include "api/session.h"
+#include "api/session_notes.h"
+#include "base/clock.h"
 
 static const tssa_allocator *allocator_of(const struct tssa_session *session)
 {
     return &session->model->context->allocator;
 }
 
-/* Once per context: its sessions all miss the same. */
-static void note_library(struct tssa_context *context, const struct plan *plan)
+static void start_background(struct tssa_session *session, struct tssa_context *context,
+                             struct ir_graph *graph, const tssa_session_options *options)
 {
-    const struct device_library *library = plan->host->device->library;
-    if (context->log && plan->asks_library && library->is_there && !library->is_there() &&
-        !atomic_flag_test_and_set(&context->library_missed))
-        context_miss_plugin(context, library->plugin, library->missed);
+    struct background *background =
+        background_start(graph, options->remark != NULL, session->device, options->profile != 0);
+    atomic_init(&session->background, background);
+    if (!background && !atomic_flag_test_and_set(&context->compile_missed))
+        context_log(context, TSSA_LOG_WARNING,
+                    "session: there is no thread to compile in: operators are run one by one");
 }
 
-struct fused_count {
-    unsigned ops, kernels;
-};
-
-static tssa_status *count_fused(void *user, struct ir_op *op)
+static bool is_later(const struct tssa_session *session, const tssa_session_options *options)
 {
-    struct fused_count *count = user;
-    const struct ir_block *body = ir_fuse_body(op);
-    count->kernels += body != NULL;
-    for (const struct ir_op *inner = body ? body->first : NULL; inner; inner = inner->next)
-        count->ops += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+    return options->compile == TSSA_COMPILE_BACKGROUND && session->device->device->compile;
+}
+
+/* What is done of it before the session is there. */
+static tssa_status *prepare_graph(struct tssa_session *session, struct tssa_context *context,
+                                  struct ir_graph *own, const tssa_session_options *options)
+{
+    const bool later = is_later(session, options);
+    if (!later || options->remark)
+        TRY(session_graph_fuse(own, session->device, options));
+    if (later)
+        return NULL;
+    TRY(session_graph_compile(own, session->device, -1, options, &session->report));
+    session_note_fused(context, own);
     return NULL;
-}
-
-static tssa_status *note_fused(struct tssa_context *context, const struct ir_graph *graph)
-{
-    struct fused_count count = {0, 0};
-    TRY(ir_block_walk(graph->body, count_fused, &count));
-    if (count.kernels)
-        context_log(context, TSSA_LOG_INFO, "session: %u operators are fused into %u kernels",
-                    count.ops, count.kernels);
-    return NULL;
-}
-
-/* That nothing can be compiled here, once per context. */
-static void note_compiled(struct tssa_context *context, const struct compile_report *report)
-{
-    if (report->compiled)
-        context_log(context, TSSA_LOG_INFO, "session: %u fused operators are compiled kernels",
-                    (unsigned)report->compiled);
-    if (report->refused && !atomic_flag_test_and_set(&context->compile_missed))
-        context_log(context, TSSA_LOG_WARNING, "session: %u fused operators are run one by one: %s",
-                    (unsigned)report->refused, report->why);
 }
 
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
-    const tssa_allocator *allocator = &model->context->allocator;
-    const struct ir_graph *graph;
-    struct compile_report report = {0};
-    TRY(session_graph_make(model, session->device, options, &report, &session->graph, &graph));
-    note_compiled(model->context, &report);
-    if (session->graph)
-        TRY(note_fused(model->context, session->graph));
-    TRY(plan_create(graph, session->device, &session->plan));
-    if (!options->profile)
-        return NULL;
-    session->profile =
-        allocator_calloc(allocator, session->plan->n_steps + 1u, sizeof *session->profile);
-    TRY_ALLOC(session->profile);
+    struct tssa_context *context = model->context;
+    struct ir_graph *own, *second = NULL;
+    const uint64_t start = clock_monotonic();
+    TRY(session_graph_clone(model, session->device, options->compile != TSSA_COMPILE_OFF, &own));
+    tssa_status *status = own ? prepare_graph(session, context, own, options) : NULL;
+    if (status) {
+        ir_graph_free(own);
+        return status;
+    }
+    if (is_later(session, options)) {
+        second = own;
+        own = NULL;
+    }
+    session->compile_ns = clock_monotonic() - start;
+    session_note_compiled(context, &session->report);
+    status = generation_create(own ? own : model->graph, own, session->device, options->profile,
+                               &session->now);
+    if (status) {
+        ir_graph_free(second);
+        return status;
+    }
+    session->n_inputs = session->now->plan->body->n_params;
+    session->n_outputs = session->now->plan->body->n_returns;
+    if (second)
+        start_background(session, context, second, options);
     return NULL;
 }
 
@@ -127,19 +106,6 @@ static tssa_status *refuse_device(const char *name)
     return ERROR(TSSA_UNSUPPORTED, "there is no device \"%s\": this build has %s", name, names);
 }
 
-/* What runs elsewhere than was asked for. */
-static void note_lacked(struct tssa_context *context, const struct plan *plan)
-{
-    char text[256];
-    if (!plan->spaces.n_lacked)
-        return;
-    ir_op_describe(plan->spaces.lacked, text, sizeof text);
-    context_log(context, TSSA_LOG_INFO,
-                "session: device %s lacks %u operators, which run on %s: the first is %s",
-                plan->device->device->name, (unsigned)plan->spaces.n_lacked,
-                plan->host->device->name, text);
-}
-
 tssa_status *session_create_on(struct tssa_model *model, const struct device *device,
                                const tssa_session_options *options, tssa_session **out)
 {
@@ -149,8 +115,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     open_device(session, model->context, device, options->data_share);
     tssa_status *status = fill_session(session, model, options);
     if (status) {
-        plan_free(session->plan);
-        ir_graph_free(session->graph);
+        generation_free(session->now);
         close_device(session);
         allocator_free(allocator, session);
         return status;
@@ -158,12 +123,11 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     session->profiled = options->profile != 0;
     session->model = model;
     model_retain(model);
-    vec_init(&session->idle, allocator);
     pthread_mutex_init(&session->lock, NULL);
-    note_library(model->context, session->plan);
-    note_lacked(model->context, session->plan);
+    session_note_library(model->context, session->now->plan);
+    session_note_lacked(model->context, session->now->plan);
     context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
-                (unsigned)session->plan->n_steps);
+                (unsigned)session->now->plan->n_steps);
     *out = session;
     return NULL;
 }
@@ -175,7 +139,8 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
     TRY(OPTIONS_READ(tssa_session_options, given, &options));
-    if (options.compile != TSSA_COMPILE_OFF && options.compile != TSSA_COMPILE_WAIT)
+    if (options.compile != TSSA_COMPILE_OFF && options.compile != TSSA_COMPILE_WAIT &&
+        options.compile != TSSA_COMPILE_BACKGROUND)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: there is no such `compile`");
     const struct device *device = device_find(options.device);
     if (!device)
@@ -189,60 +154,132 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     return session_create_on(model, device, &options, out);
 }
 
+/* ---- What is compiled in the background ----------------------------------------------------------- */
+
+/* Under the lock, where it is known to be done: from now on runs begin with what it made. What nobody needs any more is
+ * returned. */
+static struct generation *change(struct tssa_session *session,
+                                 const struct background_result *result)
+{
+    struct generation *old = session->now;
+    session->report = result->report;
+    session->compile_ns = result->nanoseconds;
+    if (!result->generation)
+        return NULL;
+    session->now = result->generation;
+    old->retired = true;
+    return old->out ? NULL : old;
+}
+
+/* Whoever comes first after it is done: in a run, before it begins. */
+static void collect(struct tssa_session *session)
+{
+    struct background *background =
+        atomic_load_explicit(&session->background, memory_order_acquire);
+    struct background_result result;
+    if (!background)
+        return;
+    pthread_mutex_lock(&session->lock);
+    background = atomic_load_explicit(&session->background, memory_order_relaxed);
+    const bool done = background && background_is_done(background);
+    struct generation *old = NULL;
+    if (done) {
+        background_take(background, &result);
+        old = change(session, &result);
+        atomic_store_explicit(&session->background, NULL, memory_order_release);
+    }
+    pthread_mutex_unlock(&session->lock);
+    generation_free(old);
+    if (done)
+        session_note_background(session->model->context, &result);
+}
+
 void tssa_session_free(tssa_session *session)
 {
     if (!session)
         return;
     const tssa_allocator *allocator = allocator_of(session);
     struct tssa_model *model = session->model;
-    for (size_t i = 0; i < session->idle.count; i++)
-        run_free(session->idle.data[i]);
-    vec_free(&session->idle);
+    collect(session);
+    background_stop(atomic_load_explicit(&session->background, memory_order_relaxed));
     pthread_mutex_destroy(&session->lock);
-    plan_free(session->plan);
-    ir_graph_free(session->graph);
+    generation_free(session->now);
     close_device(session);
-    allocator_free(allocator, session->profile);
     allocator_free(allocator, session);
     model_release(model);
 }
 
-/* ---- Run states ----------------------------------------------------------------------------------- */
-
-static tssa_status *take_run(struct tssa_session *session, struct run **run)
+tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *info)
 {
-    *run = NULL;
+    if (!session || !info)
+        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_compiled: an argument is NULL");
+    collect(session);
     pthread_mutex_lock(&session->lock);
-    if (session->idle.count)
-        *run = session->idle.data[--session->idle.count];
+    *info = (tssa_compile_info){
+        .pending = atomic_load_explicit(&session->background, memory_order_relaxed) != NULL,
+        .kernels = session->report.compiled,
+        .cached = session->report.cached,
+        .refused = session->report.refused,
+        .nanoseconds = session->compile_ns};
     pthread_mutex_unlock(&session->lock);
-    if (*run)
-        return NULL;
-    TRY(run_create(session->plan, allocator_of(session), &session->model->context->team,
-                   session->profiled, run));
-    (*run)->stop = &session->stop;
     return NULL;
 }
 
-static void give_run(struct tssa_session *session, struct run *run)
+/* ---- Run states ----------------------------------------------------------------------------------- */
+
+/* A run of the generation has ended; `run`: its state, to be kept, or NULL. */
+static void leave(struct tssa_session *session, struct generation *generation, struct run *run)
 {
     pthread_mutex_lock(&session->lock);
-    if (session->profile)
-        profile_add(session->plan, session->profile, run->profile);
+    const bool kept = run && !generation->retired && vec_push(&generation->idle, run);
+    const bool last = --generation->out == 0 && generation->retired;
+    pthread_mutex_unlock(&session->lock);
+    if (run && !kept)
+        run_free(run);
+    if (last)
+        generation_free(generation);
+}
+
+static tssa_status *take_run(struct tssa_session *session, struct generation **generation,
+                             struct run **run)
+{
+    *run = NULL;
+    collect(session);
+    pthread_mutex_lock(&session->lock);
+    struct generation *now = *generation = session->now;
+    now->out++;
+    if (now->idle.count)
+        *run = now->idle.data[--now->idle.count];
+    pthread_mutex_unlock(&session->lock);
+    if (*run)
+        return NULL;
+    tssa_status *status = run_create(now->plan, allocator_of(session),
+                                     &session->model->context->team, session->profiled, run);
+    if (status)
+        leave(session, now, NULL);
+    else
+        (*run)->stop = &session->stop;
+    return status;
+}
+
+static void give_run(struct tssa_session *session, struct generation *generation, struct run *run)
+{
+    pthread_mutex_lock(&session->lock);
+    if (generation->profile)
+        profile_add(generation->plan, generation->profile, run->profile);
     session->last = run->memory;
     session->counts = run->counts;
     if (run->memory.held > session->peak)
         session->peak = run->memory.held;
-    bool kept = vec_push(&session->idle, run);
     pthread_mutex_unlock(&session->lock);
-    if (!kept)
-        run_free(run);
+    leave(session, generation, run);
 }
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
 /* Arguments as the executor wants them, in the room that the run state has for them. */
 struct call {
+    struct generation *generation;
     struct run *run;
     size_t n_given; /* outputs that the caller wants */
     tssa_value *const *given;
@@ -334,11 +371,10 @@ static tssa_status *wrap_outputs(const struct tssa_session *session, const struc
 static tssa_status *check_counts(const struct tssa_session *session, size_t n_inputs,
                                  size_t n_outputs, const size_t *wanted)
 {
-    const struct block_plan *body = session->plan->body;
-    if (n_inputs == body->n_params && (wanted || n_outputs == body->n_returns))
+    if (n_inputs == session->n_inputs && (wanted || n_outputs == session->n_outputs))
         return NULL;
     return ERROR(TSSA_INVALID_ARGUMENT, "the model has %u inputs and %u outputs, not %zu and %zu",
-                 (unsigned)body->n_params, (unsigned)body->n_returns, n_inputs, n_outputs);
+                 (unsigned)session->n_inputs, (unsigned)session->n_outputs, n_inputs, n_outputs);
 }
 
 static tssa_status *execute(const struct tssa_session *session, const tssa_run_options *options,
@@ -363,11 +399,11 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     TRY(check_counts(session, input_count, output_count, options->wanted));
     struct call call = {.n_given = output_count, .given = outputs, .numbers = options->wanted};
-    TRY(take_run(session, &call.run));
+    TRY(take_run(session, &call.generation, &call.run));
     tssa_status *status = call_open(&call, input_count, inputs);
     if (!status)
         status = execute(session, options, &call, outputs);
-    give_run(session, call.run);
+    give_run(session, call.generation, call.run);
     return status;
 }
 
@@ -391,125 +427,4 @@ void tssa_session_stop(tssa_session *session)
 {
     if (session)
         atomic_store_explicit(&session->stop, true, memory_order_relaxed);
-}
-
-tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info)
-{
-    if (!session || !info)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_library: an argument is NULL");
-    const struct kernel_tally *tally = &session->plan->tally;
-    *info = (tssa_library_info){
-        .primitives = (size_t)atomic_load_explicit(&tally->primitives, memory_order_relaxed),
-        .nanoseconds = atomic_load_explicit(&tally->nanoseconds, memory_order_relaxed),
-        .packed_bytes = atomic_load_explicit(&tally->packed_bytes, memory_order_relaxed)};
-    return NULL;
-}
-
-tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use)
-{
-    if (!session || !use)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_memory: an argument is NULL");
-    *use = (tssa_memory_use){0};
-    pthread_mutex_lock(&session->lock);
-    use->peak = session->peak;
-    use->last = session->last.held;
-    use->live = session->last.live;
-    for (size_t i = 0; i < session->idle.count; i++)
-        use->kept += run_kept(session->idle.data[i]);
-    pthread_mutex_unlock(&session->lock);
-    return NULL;
-}
-
-tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
-{
-    if (!session || !work)
-        return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_counts: an argument is NULL");
-    const struct device *device = session->device->device;
-    if (!device->counts_only)
-        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, computes and does not count",
-                     device->name);
-    pthread_mutex_lock(&session->lock);
-    const struct device_counts counts = session->counts;
-    pthread_mutex_unlock(&session->lock);
-    *work = (tssa_session_work){.launches = counts.launches,
-                                .library_calls = counts.library_calls,
-                                .bytes = counts.bytes,
-                                .allocations = counts.allocations,
-                                .copies = counts.copies,
-                                .copied_bytes = counts.copied_bytes};
-    return NULL;
-}
-
-const char *tssa_device_name(size_t index)
-{
-    const struct device *device = device_at(index);
-    return device ? device->name : NULL;
-}
-
-/* ---- Profiles ------------------------------------------------------------------------------------- */
-
-static tssa_status *check_profile(const struct tssa_session *session, bool complete,
-                                  const char *function)
-{
-    if (!session || !complete)
-        return ERROR(TSSA_INVALID_ARGUMENT, "%s: an argument is NULL", function);
-    if (!session->profile)
-        return ERROR(TSSA_INVALID_ARGUMENT, "the session was made without `profile`");
-    return NULL;
-}
-
-tssa_status *tssa_session_profile(tssa_session *session,
-                                  void (*write)(void *, const char *, size_t), void *user)
-{
-    TRY(check_profile(session, write, "tssa_session_profile"));
-    pthread_mutex_lock(&session->lock);
-    tssa_status *status = profile_write(session->plan, session->profile, write, user);
-    pthread_mutex_unlock(&session->lock);
-    return status;
-}
-
-/* Hands profile entries on in the form of tssa.h. */
-struct step_reader {
-    void (*visit)(void *user, const tssa_step_profile *step);
-    void *user;
-};
-
-static tssa_status *read_step(void *user, const struct profile_entry *entry)
-{
-    const struct step_reader *reader = user;
-    char node[256], around[256] = "";
-    tssa_step_profile step = {.op = entry->op->info->name,
-                              .node = node,
-                              .around = around,
-                              .calls = entry->time->count,
-                              .nanoseconds = entry->time->nanoseconds,
-                              .nested_nanoseconds = entry->nested};
-    ir_op_describe(entry->op, node, sizeof node);
-    if (entry->around)
-        ir_op_describe(entry->around->op, around, sizeof around);
-    for (const struct profile_entry *outer = entry->around; outer; outer = outer->around)
-        step.depth++;
-    reader->visit(reader->user, &step);
-    return NULL;
-}
-
-tssa_status *tssa_session_profile_steps(tssa_session *session,
-                                        void (*visit)(void *user, const tssa_step_profile *step),
-                                        void *user)
-{
-    TRY(check_profile(session, visit, "tssa_session_profile_steps"));
-    struct step_reader reader = {visit, user};
-    pthread_mutex_lock(&session->lock);
-    tssa_status *status = profile_visit(session->plan, session->profile, read_step, &reader);
-    pthread_mutex_unlock(&session->lock);
-    return status;
-}
-
-tssa_status *tssa_session_profile_clear(tssa_session *session)
-{
-    TRY(check_profile(session, true, "tssa_session_profile_clear"));
-    pthread_mutex_lock(&session->lock);
-    memset(session->profile, 0, (session->plan->n_steps + 1u) * sizeof *session->profile);
-    pthread_mutex_unlock(&session->lock);
-    return NULL;
 }

@@ -37,54 +37,69 @@ static tssa_status *refuse(struct ir_block *block, const struct device *device,
     return NULL;
 }
 
-/* The passes behind `fuse` said what they do when the model was optimized. */
-static tssa_status *finish(struct ir_graph *graph, const struct pipeline *pipeline)
+/* What passes are told of a session. */
+static tssa_optimize_options told(const tssa_session_options *options)
 {
-    const tssa_optimize_options options = {.target = TSSA_TARGET_SESSION};
-    struct pipeline quiet = *pipeline;
-    quiet.options = &options;
-    return pipeline_finish(graph, &quiet);
+    return (tssa_optimize_options){.target = TSSA_TARGET_SESSION,
+                                   .remark = options->remark,
+                                   .remark_user = options->remark_user};
 }
 
-static tssa_status *fuse(struct ir_graph *graph, const struct ir_fusion *fusion,
-                         struct device_context *device, const tssa_optimize_options *options,
-                         struct compile_report *report)
+tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
+                                 bool compile, struct ir_graph **own)
 {
-    static const char *const names[] = {"fuse"};
-    const struct pass_context pass = {
-        .graph = graph, .pass = pass_find(names[0]), .options = options};
+    *own = NULL;
+    if (!fusion_of(device, compile) || !model->raised)
+        return NULL;
+    return ir_clone_graph(model->raised, own);
+}
+
+static const char fuse[] = "fuse";
+
+tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
+                                const tssa_session_options *options)
+{
+    const char *const names[] = {fuse};
+    const tssa_optimize_options pass_options = told(options);
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);
-    const struct pipeline pipeline = {.options = options,
+    const struct pipeline pipeline = {.options = &pass_options,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
-                                      .fusion = fusion};
+                                      .fusion = fusion_of(device, true)};
     tssa_status *status =
         pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
-    if (!status && device->device->compile)
-        status = compile_fused(graph, device, report);
-    if (!status)
-        status = refuse(graph->body, device->device, &pass);
-    if (!status)
-        status = finish(graph, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }
 
-tssa_status *session_graph_make(const struct tssa_model *model, struct device_context *device,
-                                const tssa_session_options *options, struct compile_report *report,
-                                struct ir_graph **own, const struct ir_graph **graph)
+/* The passes behind `fuse` said what they do when the model was optimized. */
+static tssa_status *finish(struct ir_graph *graph, struct device_context *device)
 {
-    const tssa_optimize_options fuse_options = {.target = TSSA_TARGET_SESSION,
-                                                .remark = options->remark,
-                                                .remark_user = options->remark_user};
-    const struct ir_fusion *fusion = fusion_of(device, options->compile != TSSA_COMPILE_OFF);
+    const tssa_optimize_options quiet = {.target = TSSA_TARGET_SESSION};
+    struct evaluator evaluator;
+    evaluator_init(&evaluator, graph->allocator);
+    const struct pipeline pipeline = {.options = &quiet,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .fusion = fusion_of(device, true)};
+    tssa_status *status = pipeline_finish(graph, &pipeline);
+    evaluator_free(&evaluator);
+    return status;
+}
+
+tssa_status *session_graph_compile(struct ir_graph *graph, struct device_context *device, int stop,
+                                   const tssa_session_options *options,
+                                   struct compile_report *report)
+{
+    const tssa_optimize_options pass_options = told(options);
+    const struct pass_context pass = {
+        .graph = graph, .pass = pass_find(fuse), .options = &pass_options};
     *report = (struct compile_report){0};
-    *own = NULL;
-    *graph = model->graph;
-    if (!fusion || !model->raised)
+    if (device->device->compile)
+        TRY(compile_fused(graph, device, stop, report));
+    if (report->stopped)
         return NULL;
-    TRY(ir_clone_graph(model->raised, own));
-    *graph = *own;
-    return fuse(*own, fusion, device, &fuse_options, report);
+    TRY(refuse(graph->body, device->device, &pass));
+    return finish(graph, device);
 }

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/alloc.h"
 #include "base/status.h"
@@ -54,5 +55,13 @@ void file_remove_stale(const char *path);
 
 tssa_status *file_write(const tssa_allocator *allocator, const char *path, const void *data,
                         size_t size);
+
+/* What another file in the same place, or the same after a change, does not have. */
+struct file_identity {
+    uint64_t device, inode, size, seconds, nanoseconds; /* of the last change of anything in it */
+};
+
+/* False: there is no such file. Links are followed. */
+bool file_identify(const char *path, struct file_identity *identity);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,10 +33,29 @@ static enum isa machine_level(void)
 {
     return !has_v3() ? ISA_BASE : has_v4() ? ISA_V4 : ISA_V3;
 }
+
+/* What tells the processor's model and its instructions; not the number of the core that answers (leaf 1, ebx). */
+void isa_describe(char *text, size_t size)
+{
+    unsigned vendor[4] = {0}, model[4] = {0}, more[4] = {0}, most[4] = {0}, extended[4] = {0};
+    __get_cpuid(0, &vendor[0], &vendor[1], &vendor[2], &vendor[3]);
+    __get_cpuid(1, &model[0], &model[1], &model[2], &model[3]);
+    __get_cpuid_count(7, 0, &more[0], &more[1], &more[2], &more[3]);
+    __get_cpuid_count(7, 1, &most[0], &most[1], &most[2], &most[3]);
+    __get_cpuid(0x80000001, &extended[0], &extended[1], &extended[2], &extended[3]);
+    snprintf(text, size, "x86-64 %d %08x%08x%08x %08x%08x%08x %08x%08x%08x %08x %08x%08x",
+             (int)isa_level(), vendor[1], vendor[2], vendor[3], model[0], model[2], model[3],
+             more[1], more[2], more[3], most[0], extended[2], extended[3]);
+}
 #else
 static enum isa machine_level(void)
 {
     return ISA_BASE;
+}
+
+void isa_describe(char *text, size_t size)
+{
+    snprintf(text, size, "generic");
 }
 #endif
 

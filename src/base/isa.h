@@ -3,6 +3,8 @@
 #ifndef TSSA_BASE_ISA_H
 #define TSSA_BASE_ISA_H
 
+#include <stddef.h>
+
 /* Levels of x86-64's ABI; other processors have the lowest only. */
 enum isa {
     ISA_BASE, /* what the compiler was told to assume */
@@ -15,5 +17,8 @@ enum isa {
  * Asked once per process. Any thread.
  */
 enum isa isa_level(void);
+
+/* Text that differs between processors which differ in model or instructions; cut at `size` bytes. */
+void isa_describe(char *text, size_t size);
 
 #endif

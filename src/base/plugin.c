@@ -21,7 +21,7 @@ static bool visit_file(const char *folder, int length, const char *between, cons
                        folder_visit visit, void *context)
 {
     char path[PATH_MAX];
-    int size = snprintf(path, sizeof path, "%.*s%s/%s.so", length, folder, between, name);
+    int size = snprintf(path, sizeof path, "%.*s%s/%s", length, folder, between, name);
     return length > 0 && size >= 0 && (size_t)size < sizeof path && visit(context, path);
 }
 
@@ -47,7 +47,7 @@ static const char *own_file(char *buffer, size_t size)
     return buffer;
 }
 
-/* The files that the plugin `name` may be, in order. */
+/* The files of this name that may be meant, in order. */
 static void visit_files(const char *name, folder_visit visit, void *context)
 {
     const char *wanted = secure_getenv("TSSA_PLUGIN_DIR");
@@ -63,6 +63,14 @@ static void visit_files(const char *name, folder_visit visit, void *context)
         visit_file(TSSA_PLUGIN_DIR, (int)strlen(TSSA_PLUGIN_DIR), "", name, visit, context);
 }
 
+static void visit_plugins(const char *name, folder_visit visit, void *context)
+{
+    char file[NAME_MAX + 1];
+    int size = snprintf(file, sizeof file, "%s.so", name);
+    if (size >= 0 && (size_t)size < sizeof file)
+        visit_files(file, visit, context);
+}
+
 static bool open_file(void *context, const char *path)
 {
     void **plugin = context;
@@ -73,8 +81,31 @@ static bool open_file(void *context, const char *path)
 void *plugin_symbol(const char *name, const char *symbol)
 {
     void *plugin = NULL;
-    visit_files(name, open_file, &plugin);
+    visit_plugins(name, open_file, &plugin);
     return plugin ? dlsym(plugin, symbol) : NULL;
+}
+
+struct found {
+    char *path;
+    size_t size;
+};
+
+static bool take_file(void *context, const char *path)
+{
+    const struct found *found = context;
+    const size_t length = strlen(path);
+    if (access(path, R_OK) != 0 || length >= found->size)
+        return false;
+    memcpy(found->path, path, length + 1);
+    return true;
+}
+
+bool plugin_file(const char *file, char *path, size_t size)
+{
+    struct found found = {path, size};
+    path[0] = '\0';
+    visit_files(file, take_file, &found);
+    return path[0] != '\0';
 }
 
 struct problem {
@@ -102,5 +133,5 @@ void plugin_problem(const char *name, char *text, size_t size)
         snprintf(text, size, "there is no %s.so in TSSA_PLUGIN_DIR, %s", name, wanted);
     else
         snprintf(text, size, "there is no %s.so beside tssa or where it was installed", name);
-    visit_files(name, find_problem, &problem);
+    visit_plugins(name, find_problem, &problem);
 }

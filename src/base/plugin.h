@@ -9,6 +9,7 @@
 #ifndef TSSA_BASE_PLUGIN_H
 #define TSSA_BASE_PLUGIN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* A symbol of the plugin `name` ("tssa-onednn"); NULL when there is no such plugin here. */
@@ -16,5 +17,7 @@ void *plugin_symbol(const char *name, const char *symbol);
 /* Why it is not here, for a message: "libdnnl.so.3: cannot open shared object file", "there is no ...".
  * Cut at `size` bytes. */
 void plugin_problem(const char *name, char *text, size_t size);
+/* The path of the file ("tssa-llvm.so") where plugins are, that of the first one that can be read. */
+bool plugin_file(const char *file, char *path, size_t size);
 
 #endif

@@ -41,12 +41,14 @@ struct codegen {
     bool (*compile)(const struct gir_kernel *kernel, enum codegen_level level,
                     struct codegen_object *object, char *message, size_t size);
     void (*release)(struct codegen_object *object);
+    const char *version; /* of what it is made of */
+    const char *library; /* the file that it has that from */
 };
 
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot be used here, and
  * the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_1"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_2"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

@@ -38,6 +38,23 @@ enum device_copy {
     DEVICE_COPY_WITHIN /* both places are the device's, and do not overlap */
 };
 
+/* A kernel to be compiled. */
+struct device_kernel {
+    const struct gir_kernel *kernel;
+    const void *code;  /* NULL: there is none */
+    char message[160]; /* then why; cut */
+    bool cached;       /* it was kept by an earlier process */
+};
+
+/* What struct device.compile is asked for, and says. */
+struct device_compiling {
+    struct device_kernel *kernels;
+    uint32_t n;
+    int stop;                /* a descriptor that can be read as soon as it shall end; -1: none */
+    bool stopped;            /* it ended for that: some kernels have neither code nor a message */
+    char cache_problem[160]; /* why kernels are not kept on disk, where they should be; "" */
+};
+
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
@@ -52,12 +69,9 @@ struct device {
     /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none anywhere. */
     const struct kernel *(*find_kernel)(const struct ir_op *op);
     const struct device_library *library; /* device/library.h; NULL: it has none */
-    /*
-     * Code for a kernel, which lives as long as the context; equal kernels have one. *code is NULL where there is none,
-     * and why is in `message`, cut at `size` bytes. The function NULL: kernels are not compiled here.
-     */
-    tssa_status *(*compile)(struct device_context *context, const struct gir_kernel *kernel,
-                            const void **code, char *message, size_t size);
+    /* Finds code for kernels, which lives as long as the context; equal kernels have one. Any thread. The function
+     * NULL: kernels are not compiled here. */
+    tssa_status *(*compile)(struct device_context *context, struct device_compiling *compiling);
     void (*close)(struct device_context *context);
     /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is returned: the device
      * makes none. find_kernel has the last word on each fuse op. */
@@ -99,9 +113,10 @@ struct device_context {
         data_share; /* on one that counts only, sizes that data tells: this share of their bounds */
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
-    pthread_mutex_t lock;    /* held while the library is opened, and while something is compiled */
-    _Atomic(void *) library; /* the device's own; NULL until a kernel needs it */
-    void *compiled;          /* the device's own, of `compile`; the lock guards it */
+    const char *cache;        /* a folder for compiled kernels; NULL: none are kept on disk */
+    pthread_mutex_t lock;     /* held while the library is opened */
+    _Atomic(void *) library;  /* the device's own; NULL until a kernel needs it */
+    _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
 };
 
 /* A fuse op for which there is code: ir_op.kernel. */

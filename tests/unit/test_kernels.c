@@ -170,7 +170,7 @@ static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, 
     struct program compiled = {0}, interpreted = {0};
     struct compile_report report = {0};
     struct ir_graph *graph = parse(text);
-    no_error(compile_fused(graph, test_device(), &report));
+    no_error(compile_fused(graph, test_device(), -1, &report));
     program_open(&compiled, graph);
     program_open(&interpreted, parse(text));
     for (int round = 0; round < 2; round++) {
@@ -217,7 +217,7 @@ static bool can_compile(void)
         "  %y = fuse(%x) { body(%p: f32[N]) { %a = Neg(%p) return(%a) } }\n  return(%y)\n}\n";
     struct compile_report report = {0};
     struct ir_graph *graph = parse(text);
-    no_error(compile_fused(graph, test_device(), &report));
+    no_error(compile_fused(graph, test_device(), -1, &report));
     ir_graph_free(graph);
     if (!report.compiled)
         print_message("nothing is compiled here: %s\n", report.why);
@@ -269,7 +269,7 @@ static void functions(void **state)
                  "  return(%%y)\n}\n",
                  names[i]);
         struct ir_graph *graph = parse(text);
-        no_error(compile_fused(graph, test_device(), &report));
+        no_error(compile_fused(graph, test_device(), -1, &report));
         assert_int_equal(report.compiled, 1);
         program_open(&compiled, graph);
         program_open(&interpreted, parse(text));

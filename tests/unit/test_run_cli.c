@@ -313,6 +313,22 @@ static void reads_inputs(void **state)
 
 /* ---- Mistakes --------------------------------------------------------------------------------------- */
 
+/* Whatever there is to compile with: it runs, and ends well in the midst of it. */
+static void compiles(void **state)
+{
+    char file[512];
+    struct stat info;
+    snprintf(file, sizeof file, "%s/kernels", (const char *)*state);
+    expect_good(RUN(ssd, ssd_data, "--compile", "background", "--kernel-cache", "off", "-q"),
+                "kernels: ");
+    expect_good(RUN(ssd, ssd_data, "--compile", "wait", "--kernel-cache", file, "-q"), "kernels: ");
+    assert_int_equal(stat(file, &info), 0);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    expect_good(RUN(ssd, ssd_data, "--compile", "background", "--kernel-cache", file, "--compare",
+                    ssd_data, "-q"),
+                "kernels: ");
+}
+
 static void refuses_wrong_arguments(void **state)
 {
     (void)state;
@@ -338,7 +354,7 @@ static void refuses_wrong_arguments(void **state)
     expect_refused(RUN(start, "--seed", "x"), 2, "--seed x");
     expect_refused(RUN(start, "--rtol", "nan"), 2, "--rtol nan");
     expect_refused(RUN(start, "--device", "abacus"), 2, "cpu or null is wanted");
-    expect_refused(RUN(start, "--compile", "later"), 2, "off or wait is wanted");
+    expect_refused(RUN(start, "--compile", "later"), 2, "off, wait or background is wanted");
     expect_refused(RUN(start, "--output-format", "raw"), 2, "npy or pb");
     expect_refused(RUN(start, start_data, "--boxes"), 2, "--boxes");
     expect_refused(RUN(start, "--shape", "a:4611686018427387904x8"), 2, "input a");
@@ -434,6 +450,7 @@ int main(void)
         cmocka_unit_test(runs_recorded_data),
         cmocka_unit_test(tells_what_is_fused),
         cmocka_unit_test(notes_missing_plugins),
+        cmocka_unit_test_setup_teardown(compiles, cli_make_folder, cli_remove_folder),
         cmocka_unit_test(reads_a_model_from_standard_input),
         cmocka_unit_test(standard_input_has_a_bound),
         cmocka_unit_test(random_inputs_have_a_seed),

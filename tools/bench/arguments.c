@@ -54,6 +54,7 @@ static const struct argp_option options[] = {
      "Threads per kernel (default: one per core; with --concurrency above 1: one)", 4},
     OPTION_DEVICE(4),
     OPTION_COMPILE(4),
+    OPTION_KERNEL_CACHE(4),
     OPTION_SHARE(4),
     {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the measurement when it takes longer", 4},
     OPTION_MEMORY(4),

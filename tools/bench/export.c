@@ -145,6 +145,14 @@ static json_t *library_json(const struct subject *subject)
                      (json_int_t)library->packed_bytes);
 }
 
+static json_t *kernels_json(const struct subject *subject)
+{
+    const tssa_compile_info *kernels = &subject->kernels;
+    return json_pack("{s:I, s:I, s:I, s:f}", "count", (json_int_t)kernels->kernels, "cached",
+                     (json_int_t)kernels->cached, "refused", (json_int_t)kernels->refused,
+                     "ready_ms", (double)kernels->nanoseconds * 1e-6);
+}
+
 /* Null of devices that compute. */
 static json_t *device_json(const struct subject *subject)
 {
@@ -171,7 +179,7 @@ static json_t *lane_json(const struct result *result, const struct results *resu
     const struct subject *subject = lane->subject;
     const struct bench_arguments *arguments = results->arguments;
     return json_pack(
-        "{s:s, s:s, s:i, s:o, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:I, s:f, s:o, "
+        "{s:s, s:s, s:i, s:o, s:I, s:o, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:I, s:f, s:o, "
         "s:f, "
         "s:f, s:f, s:o, "
         "s:I, s:f, s:o}",
@@ -179,13 +187,13 @@ static json_t *lane_json(const struct result *result, const struct results *resu
         subject->target->level, "sweep", size_json(subject), "concurrency",
         (json_int_t)lane->concurrency, "sets", sets_json(result), "load_ms", subject->load_ms,
         "optimize_ms", subject->optimize_ms, "session_ms", subject->session_ms, "first_run_ms",
-        subject->first_ms, "library", library_json(subject), "memory", memory_json(subject),
-        "device_work", device_json(subject), "runs", (json_int_t)result->of.count, "seconds",
-        lane->samples.wall_ns * 1e-9, "latency_ms", latency_json(result, arguments),
-        "runs_per_second", result->throughput, "quiet", result->quiet, "quiet_median_ms",
-        result->quiet_median, "ratio", ratio_json(result, results), "profiled_runs",
-        (json_int_t)subject->profiled_runs, "profiled_ms", subject->profiled_ns * 1e-6, "operators",
-        operators_json(subject));
+        subject->first_ms, "library", library_json(subject), "kernels", kernels_json(subject),
+        "memory", memory_json(subject), "device_work", device_json(subject), "runs",
+        (json_int_t)result->of.count, "seconds", lane->samples.wall_ns * 1e-9, "latency_ms",
+        latency_json(result, arguments), "runs_per_second", result->throughput, "quiet",
+        result->quiet, "quiet_median_ms", result->quiet_median, "ratio",
+        ratio_json(result, results), "profiled_runs", (json_int_t)subject->profiled_runs,
+        "profiled_ms", subject->profiled_ns * 1e-6, "operators", operators_json(subject));
 }
 
 static json_t *options_json(const struct bench_arguments *arguments)

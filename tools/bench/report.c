@@ -30,6 +30,10 @@ static void print_preparation(const struct subject *subject)
     printf("  ready       loaded in %.2f ms, optimized in %.2f ms, session made in %.2f ms, first "
            "run %.3f ms\n",
            subject->load_ms, subject->optimize_ms, subject->session_ms, subject->first_ms);
+    if (subject->kernels.kernels > 0)
+        printf("  kernels     %zu, %zu of them from disk, ready after %.2f ms\n",
+               subject->kernels.kernels, subject->kernels.cached,
+               (double)subject->kernels.nanoseconds * 1e-6);
     if (subject->library.primitives > 0)
         printf(
             "  library     %zu primitives made in %.2f ms of the first runs; they hold %.2f MiB of "

@@ -2,6 +2,7 @@
 #include "tools/bench/subject.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/fail.h"
 #include "tools/common/interrupt.h"
+#include "tools/common/kernel_cache.h"
 #include "tools/common/progress.h"
 
 /* ---- Loading ---------------------------------------------------------------------------------------- */
@@ -17,10 +19,13 @@ static tssa_status *load(struct subject *subject, const struct bench_arguments *
                          const struct model_bytes *bytes)
 {
     const size_t limit = arguments->common.memory_limit;
-    const tssa_context_options context_options = {.struct_size = sizeof context_options,
-                                                  .threads = arguments->common.threads,
-                                                  .memory_limit = model_bytes_left(bytes, limit),
-                                                  .log = log_note};
+    char cache[PATH_MAX];
+    const tssa_context_options context_options = {
+        .struct_size = sizeof context_options,
+        .threads = arguments->common.threads,
+        .memory_limit = model_bytes_left(bytes, limit),
+        .log = log_note,
+        .kernel_cache = kernel_cache_folder(arguments->common.kernel_cache, cache, sizeof cache)};
     const tssa_load_options options = {.struct_size = sizeof options,
                                        .allow_external_links = arguments->common.external_links,
                                        .functions = TSSA_FUNCTIONS_INLINE};
@@ -85,10 +90,14 @@ static tssa_status *optimize(struct subject *subject)
 
 static tssa_status *make_session(struct subject *subject, bool profile)
 {
+    /* Of a profile all runs are to be the same. */
+    const tssa_compile compile = profile && subject->compile == TSSA_COMPILE_BACKGROUND
+                                     ? TSSA_COMPILE_WAIT
+                                     : subject->compile;
     const tssa_session_options options = {.struct_size = sizeof options,
                                           .device = subject->device,
                                           .profile = profile,
-                                          .compile = subject->compile,
+                                          .compile = compile,
                                           .data_share = subject->share};
     return tssa_session_create(subject->model, &options, &subject->session);
 }

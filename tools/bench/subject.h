@@ -28,6 +28,7 @@ struct subject {
     size_t output_count;
     double load_ms, optimize_ms, session_ms, first_ms;
     tssa_library_info library;         /* when each set had been run once */
+    tssa_compile_info kernels;         /* when the runs that count had been made */
     size_t model_bytes, session_bytes; /* held when each was there */
     size_t prepare_peak, run_peak;     /* the most that was held before the first run, and since */
     const char *device;                /* NULL: the default one */

@@ -247,13 +247,15 @@ static int choose_compile(const char *argument, tssa_compile *compile)
     static const struct {
         const char *name;
         tssa_compile compile;
-    } choices[] = {{"off", TSSA_COMPILE_OFF}, {"wait", TSSA_COMPILE_WAIT}};
+    } choices[] = {{"off", TSSA_COMPILE_OFF},
+                   {"wait", TSSA_COMPILE_WAIT},
+                   {"background", TSSA_COMPILE_BACKGROUND}};
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
         if (strcmp(argument, choices[i].name) == 0) {
             *compile = choices[i].compile;
             return 0;
         }
-    return argument_refuse("--compile", argument, "off or wait");
+    return argument_refuse("--compile", argument, "off, wait or background");
 }
 
 int argument_common(int key, const char *argument, struct common_arguments *common)
@@ -274,6 +276,9 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
         return choose_device(argument, &common->device);
     case KEY_COMPILE:
         return choose_compile(argument, &common->compile);
+    case KEY_KERNEL_CACHE:
+        common->kernel_cache = argument;
+        return 0;
     case KEY_SHARE:
         return choose_share(argument, &common->share);
     case KEY_RTOL:

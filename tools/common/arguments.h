@@ -82,7 +82,8 @@ struct common_arguments {
     const char *outputs; /* names, with commas; NULL: all */
     const char *device;  /* NULL: the default one */
     tssa_compile compile;
-    double share; /* as tssa_session_options.data_share */
+    const char *kernel_cache; /* as it was given; NULL: not at all */
+    double share;             /* as tssa_session_options.data_share */
     bool quiet, external_links;
 };
 
@@ -104,6 +105,7 @@ enum {
     KEY_LINKS,
     KEY_DEVICE,
     KEY_COMPILE,
+    KEY_KERNEL_CACHE,
     KEY_SHARE,
     KEY_OWN
 };

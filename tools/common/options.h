@@ -56,9 +56,15 @@
 #define OPTION_COMPILE(group)                                                                      \
     {                                                                                              \
         "compile", KEY_COMPILE, "WHEN", 0,                                                         \
-            "Compile kernels of fused operators: wait, before the first run; off, the default. "   \
-            "The bits are "                                                                        \
-            "the same",                                                                            \
+            "Compile kernels of fused operators: wait, before the first run; background, while "   \
+            "it runs without; off, the default. The bits are the same",                            \
+            group                                                                                  \
+    }
+#define OPTION_KERNEL_CACHE(group)                                                                 \
+    {                                                                                              \
+        "kernel-cache", KEY_KERNEL_CACHE, "DIR", 0,                                                \
+            "Where compiled kernels are kept for the next time (default $XDG_CACHE_HOME/tssa or "  \
+            "~/.cache/tssa); off: nowhere",                                                        \
             group                                                                                  \
     }
 #define OPTION_SHARE(group)                                                                        \

@@ -2,6 +2,8 @@
 /* The plugin: a kernel as an object file, by LLVM. No pass is run: what is emitted is vectors already. */
 #include "codegen/codegen.h"
 
+#include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 #include "codegen/llvm/kernel.h"
 #include "ir/reduction.h"
 
-__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_1(char *message,
+__attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen_2(char *message,
                                                                                    size_t size);
 
 static struct llvm_api llvm;
@@ -129,22 +131,36 @@ static void release(struct codegen_object *object)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_open;
-static char problem[256];
+static char problem[256], version[48], library[PATH_MAX];
+
+static void find_version(void)
+{
+    unsigned major, minor, patch;
+    void *function;
+    Dl_info info = {0};
+    llvm.LLVMGetVersion(&major, &minor, &patch);
+    snprintf(version, sizeof version, "LLVM %u.%u.%u", major, minor, patch);
+    memcpy(&function, &llvm.LLVMGetVersion, sizeof function);
+    if (dladdr(function, &info) && info.dli_fname)
+        snprintf(library, sizeof library, "%s", info.dli_fname);
+}
 
 static void open_once(void)
 {
     is_open = llvm_api_open(&llvm, problem, sizeof problem);
     if (!is_open)
         return;
+    find_version();
     llvm.LLVMInitializeX86TargetInfo();
     llvm.LLVMInitializeX86Target();
     llvm.LLVMInitializeX86TargetMC();
     llvm.LLVMInitializeX86AsmPrinter();
 }
 
-const struct codegen *tssa_plugin_codegen_1(char *message, size_t size)
+const struct codegen *tssa_plugin_codegen_2(char *message, size_t size)
 {
-    static const struct codegen codegen = {.compile = compile, .release = release};
+    static const struct codegen codegen = {
+        .compile = compile, .release = release, .version = version, .library = library};
     pthread_once(&once, open_once);
     if (!is_open)
         snprintf(message, size, "%s", problem);

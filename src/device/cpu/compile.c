@@ -5,108 +5,205 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "base/plugin.h"
+#include "codegen/cache.h"
+#include "codegen/client.h"
 #include "device/cpu/functions.h"
 #include "device/cpu/object.h"
 
-/* A kernel that was compiled, or could not be. The lock of the context guards the list; entries stay as they are. */
+/* A kernel that was compiled, or could not be. */
 struct entry {
     struct entry *next;
     struct cpu_code code; /* run NULL: it could not */
     struct object object;
     char message[160];         /* then why */
+    bool cached;               /* it was on disk */
     struct gir_kernel *kernel; /* right behind */
 };
 
-/* ---- The generator -------------------------------------------------------------------------------- */
+/* Of a context. Entries are put in front of the list, and stay as they are: it may be read at any time, and in a process
+ * that was forked at any time. */
+struct compiled {
+    _Atomic(struct entry *) entries;
+    struct codegen_client client;
+};
 
-static const struct codegen *open_codegen(char *message, size_t size)
+static enum codegen_level level(void)
 {
-    codegen_open get = NULL;
-    void *symbol = plugin_symbol(CODEGEN_PLUGIN, CODEGEN_SYMBOL);
-    if (!symbol) {
-        plugin_problem(CODEGEN_PLUGIN, message, size);
-        return NULL;
-    }
-    memcpy(&get, &symbol, sizeof symbol); /* ISO C has no such cast; POSIX promises it works */
-    return get(message, size);
+    return isa_level() == ISA_V4 ? CODEGEN_V4 : CODEGEN_V3;
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------------ */
+/* ---- Entries -------------------------------------------------------------------------------------- */
 
-static void load(struct entry *entry, const struct codegen_object *made)
+static struct compiled *compiled_of(struct device_context *context)
 {
-    const char *why = object_load(&entry->object, made->bytes, made->size, CODEGEN_ENTRY);
-    if (why)
-        snprintf(entry->message, sizeof entry->message, "%s", why);
-    else
-        memcpy(&entry->code.run, &entry->object.entry, sizeof entry->object.entry);
+    void *none = NULL;
+    struct compiled *made, *there = atomic_load(&context->compiled);
+    if (there)
+        return there;
+    made = allocator_calloc(context->allocator, 1, sizeof *made);
+    if (!made || atomic_compare_exchange_strong(&context->compiled, &none, made))
+        return made;
+    allocator_free(context->allocator, made);
+    return none;
 }
 
-static void compile(struct entry *entry)
+static struct entry *find(struct compiled *compiled, const struct gir_kernel *kernel)
 {
-    const enum isa level = isa_level();
-    struct codegen_object made;
-    if (level < ISA_V3) {
-        snprintf(entry->message, sizeof entry->message,
-                 "kernels need AVX2 and fused multiply-add (x86-64-v3)");
-        return;
-    }
-    const struct codegen *codegen = open_codegen(entry->message, sizeof entry->message);
-    if (!codegen || !codegen->compile(entry->kernel, level == ISA_V4 ? CODEGEN_V4 : CODEGEN_V3,
-                                      &made, entry->message, sizeof entry->message))
-        return;
-    load(entry, &made);
-    codegen->release(&made);
-    entry->code.functions[0] = level == ISA_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3;
-    entry->code.functions[1] = level == ISA_V4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3;
-}
-
-static struct entry *find(const struct device_context *context, const struct gir_kernel *kernel)
-{
-    struct entry *entry = context->compiled;
+    struct entry *entry = atomic_load(&compiled->entries);
     while (entry && (entry->kernel->size != kernel->size ||
                      memcmp(entry->kernel, kernel, kernel->size) != 0))
         entry = entry->next;
     return entry;
 }
 
-static struct entry *add(struct device_context *context, const struct gir_kernel *kernel)
+/* Of an object file, or of a message where that is NULL. */
+static bool add(struct device_context *context, const struct gir_kernel *kernel, const void *object,
+                size_t size, const char *message, bool cached)
 {
+    struct compiled *compiled = compiled_of(context);
     struct entry *entry = allocator_calloc(context->allocator, 1, sizeof *entry + kernel->size);
     if (!entry)
-        return NULL;
+        return false;
     entry->kernel = (struct gir_kernel *)(entry + 1);
     memcpy(entry->kernel, kernel, kernel->size);
-    compile(entry);
-    entry->next = context->compiled;
-    context->compiled = entry;
-    return entry;
+    entry->cached = cached;
+    if (object)
+        message = object_load(&entry->object, object, size, CODEGEN_ENTRY);
+    if (message) {
+        snprintf(entry->message, sizeof entry->message, "%s", message);
+    } else {
+        memcpy(&entry->code.run, &entry->object.entry, sizeof entry->object.entry);
+        entry->code.functions[0] =
+            level() == CODEGEN_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3;
+        entry->code.functions[1] =
+            level() == CODEGEN_V4 ? cpu_functions_f64_v4 : cpu_functions_f64_v3;
+    }
+    entry->next = atomic_load(&compiled->entries);
+    while (!atomic_compare_exchange_weak(&compiled->entries, &entry->next, entry))
+        ;
+    return true;
 }
 
-tssa_status *cpu_compile(struct device_context *context, const struct gir_kernel *kernel,
-                         const void **code, char *message, size_t size)
+/* ---- Compiling ------------------------------------------------------------------------------------ */
+
+struct batch {
+    struct device_context *context;
+    struct device_compiling *asked;
+    struct cache cache;
+    struct codegen_job *jobs;
+    uint32_t n_jobs;
+};
+
+static bool is_asked_for(const struct batch *b, const struct gir_kernel *kernel)
 {
-    pthread_mutex_lock(&context->lock);
-    struct entry *entry = find(context, kernel);
-    if (!entry)
-        entry = add(context, kernel);
-    pthread_mutex_unlock(&context->lock);
-    TRY_ALLOC(entry);
-    *code = entry->code.run ? &entry->code : NULL;
-    if (!*code)
-        snprintf(message, size, "%s", entry->message);
-    return NULL;
+    for (uint32_t i = 0; i < b->n_jobs; i++)
+        if (b->jobs[i].kernel->size == kernel->size &&
+            memcmp(b->jobs[i].kernel, kernel, kernel->size) == 0)
+            return true;
+    return false;
+}
+
+/* From memory or the disk; else it becomes a job. */
+static tssa_status *look_up(struct batch *b, const struct gir_kernel *kernel)
+{
+    const tssa_allocator *allocator = b->context->allocator;
+    size_t size;
+    if (find(compiled_of(b->context), kernel) || is_asked_for(b, kernel))
+        return NULL;
+    if (isa_level() < ISA_V3)
+        return add(b->context, kernel, NULL, 0,
+                   "kernels need AVX2 and fused multiply-add (x86-64-v3)", false)
+                   ? NULL
+                   : status_out_of_memory();
+    void *object = cache_read(&b->cache, allocator, kernel, &size);
+    if (!object) {
+        b->jobs[b->n_jobs++].kernel = kernel;
+        return NULL;
+    }
+    const bool good = add(b->context, kernel, object, size, NULL, true);
+    allocator_free(allocator, object);
+    return good ? NULL : status_out_of_memory();
+}
+
+static void keep(const struct batch *b, const struct codegen_job *job)
+{
+    char *problem = b->asked->cache_problem;
+    if (!problem[0])
+        cache_write(&b->cache, b->context->allocator, job->kernel, &job->maker, job->object,
+                    job->size, problem, sizeof b->asked->cache_problem);
+}
+
+static tssa_status *take(const struct batch *b)
+{
+    bool good = true;
+    for (uint32_t i = 0; i < b->n_jobs; i++) {
+        const struct codegen_job *job = &b->jobs[i];
+        if (job->object)
+            keep(b, job);
+        if (job->object || job->message[0])
+            good &= add(b->context, job->kernel, job->object, job->size, job->message, false);
+        allocator_free(b->context->allocator, job->object);
+    }
+    if (b->n_jobs)
+        cache_trim(&b->cache, b->context->allocator, CACHE_MOST_BYTES);
+    return good ? NULL : status_out_of_memory();
+}
+
+static tssa_status *compile(struct batch *b)
+{
+    const struct team *team = b->context->team;
+    const int threads = team ? team->threads : 1,
+              processes = (uint32_t)threads < b->n_jobs ? threads : (int)b->n_jobs;
+    for (uint32_t i = 0; i < b->asked->n; i++)
+        TRY(look_up(b, b->asked->kernels[i].kernel));
+    if (b->n_jobs)
+        b->asked->stopped =
+            !codegen_compile(&compiled_of(b->context)->client, b->context->allocator, b->jobs,
+                             b->n_jobs, level(), processes, b->asked->stop);
+    return take(b);
+}
+
+static void answer(struct device_context *context, struct device_kernel *asked)
+{
+    const struct entry *entry = find(compiled_of(context), asked->kernel);
+    asked->code = entry && entry->code.run ? &entry->code : NULL;
+    asked->cached = entry && entry->cached;
+    if (entry && !entry->code.run)
+        memcpy(asked->message, entry->message, sizeof asked->message);
+}
+
+tssa_status *cpu_compile(struct device_context *context, struct device_compiling *asked)
+{
+    struct batch b = {.context = context, .asked = asked, .cache = {.folder = -1}};
+    asked->stopped = false;
+    asked->cache_problem[0] = '\0';
+    TRY_ALLOC(compiled_of(context));
+    b.jobs = allocator_calloc(context->allocator, asked->n + 1u, sizeof *b.jobs);
+    TRY_ALLOC(b.jobs);
+    if (context->cache)
+        cache_open(&b.cache, context->cache, level(), asked->cache_problem,
+                   sizeof asked->cache_problem);
+    tssa_status *status = compile(&b);
+    for (uint32_t i = 0; i < asked->n; i++)
+        answer(context, &asked->kernels[i]);
+    cache_close(&b.cache);
+    allocator_free(context->allocator, b.jobs);
+    return status;
 }
 
 void cpu_compile_close(struct device_context *context)
 {
+    struct compiled *compiled = atomic_load(&context->compiled);
     struct entry *next;
-    for (struct entry *entry = context->compiled; entry; entry = next) {
+    if (!compiled)
+        return;
+    codegen_client_close(&compiled->client);
+    for (struct entry *entry = atomic_load(&compiled->entries); entry; entry = next) {
         next = entry->next;
         if (entry->code.run)
             object_unload(&entry->object);
         allocator_free(context->allocator, entry);
     }
-    context->compiled = NULL;
+    allocator_free(context->allocator, compiled);
+    atomic_store(&context->compiled, NULL);
 }

@@ -12,9 +12,9 @@ struct cpu_code {
     const codegen_function *functions[2]; /* of f32, of f64 */
 };
 
-/* struct device.compile: equal kernels of a context are compiled once. */
-tssa_status *cpu_compile(struct device_context *context, const struct gir_kernel *kernel,
-                         const void **code, char *message, size_t size);
+/* struct device.compile. Kernels that are not there yet are compiled in processes of their own, as many at once as the
+ * context has threads. Equal kernels of a context are compiled once, but by those who ask for them at the same time. */
+tssa_status *cpu_compile(struct device_context *context, struct device_compiling *compiling);
 /* Frees what was compiled in the context. */
 void cpu_compile_close(struct device_context *context);
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/generation.h"
+
+static tssa_status *fill(struct generation *generation, const struct ir_graph *graph,
+                         struct device_context *device, bool profile)
+{
+    TRY(plan_create(graph, device, &generation->plan));
+    if (!profile)
+        return NULL;
+    generation->profile = allocator_calloc(generation->allocator, generation->plan->n_steps + 1u,
+                                           sizeof *generation->profile);
+    TRY_ALLOC(generation->profile);
+    return NULL;
+}
+
+tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *own,
+                               struct device_context *device, bool profile, struct generation **out)
+{
+    struct generation *generation = allocator_calloc(device->allocator, 1, sizeof *generation);
+    if (!generation) {
+        ir_graph_free(own);
+        return status_out_of_memory();
+    }
+    generation->allocator = device->allocator;
+    generation->graph = own;
+    vec_init(&generation->idle, device->allocator);
+    tssa_status *status = fill(generation, graph, device, profile);
+    if (status)
+        generation_free(generation);
+    else
+        *out = generation;
+    return status;
+}
+
+void generation_free(struct generation *generation)
+{
+    if (!generation)
+        return;
+    for (size_t i = 0; i < generation->idle.count; i++)
+        run_free(generation->idle.data[i]);
+    vec_free(&generation->idle);
+    plan_free(generation->plan);
+    ir_graph_free(generation->graph);
+    allocator_free(generation->allocator, generation->profile);
+    allocator_free(generation->allocator, generation);
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan of a session, with the run states that its runs take turns with. A session whose kernels are compiled in the
+ * background has two, one after the other: the first lives until its last run ends.
+ */
+#ifndef TSSA_API_GENERATION_H
+#define TSSA_API_GENERATION_H
+
+#include "base/vec.h"
+#include "runtime/executor.h"
+#include "runtime/profile.h"
+
+/* The session's lock guards what changes while the session runs: idle, out, retired and profile. */
+struct generation {
+    const tssa_allocator *allocator;
+    struct ir_graph *graph; /* the plan's, where it is not the model's */
+    struct plan *plan;
+    VEC(struct run *) idle;
+    unsigned out;                 /* runs under way */
+    bool retired;                 /* no run begins any more */
+    struct step_profile *profile; /* sums over finished runs; NULL: off */
+};
+
+/* Takes `own`, the graph or NULL, on failure too. */
+tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *own,
+                               struct device_context *device, bool profile,
+                               struct generation **generation);
+/* When no run of it is under way. NULL is accepted. */
+void generation_free(struct generation *generation);
+
+#endif

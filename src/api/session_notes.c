@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/session_notes.h"
+
+#include "device/library.h"
+#include "ir/fuse.h"
+
+/* Once per context: its sessions all miss the same. */
+void session_note_library(struct tssa_context *context, const struct plan *plan)
+{
+    const struct device_library *library = plan->host->device->library;
+    if (context->log && plan->asks_library && library->is_there && !library->is_there() &&
+        !atomic_flag_test_and_set(&context->library_missed))
+        context_miss_plugin(context, library->plugin, library->missed);
+}
+
+struct fused_count {
+    unsigned ops, kernels;
+};
+
+static tssa_status *count_fused(void *user, struct ir_op *op)
+{
+    struct fused_count *count = user;
+    const struct ir_block *body = ir_fuse_body(op);
+    count->kernels += body != NULL;
+    for (const struct ir_op *inner = body ? body->first : NULL; inner; inner = inner->next)
+        count->ops += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+    return NULL;
+}
+
+void session_note_fused(struct tssa_context *context, const struct ir_graph *graph)
+{
+    struct fused_count count = {0, 0};
+    tssa_status_free(ir_block_walk(graph->body, count_fused, &count)); /* nothing in it fails */
+    if (count.kernels)
+        context_log(context, TSSA_LOG_INFO, "session: %u operators are fused into %u kernels",
+                    count.ops, count.kernels);
+}
+
+/* That nothing can be compiled here, or kept, once per context. */
+void session_note_compiled(struct tssa_context *context, const struct compile_report *report)
+{
+    if (report->compiled)
+        context_log(context, TSSA_LOG_INFO, "session: %u fused operators are compiled kernels",
+                    (unsigned)report->compiled);
+    if (report->refused && !atomic_flag_test_and_set(&context->compile_missed))
+        context_log(context, TSSA_LOG_WARNING, "session: %u fused operators are run one by one: %s",
+                    (unsigned)report->refused, report->why);
+    if (report->cache_problem[0] && !atomic_flag_test_and_set(&context->cache_missed))
+        context_log(context, TSSA_LOG_WARNING, "session: %s: kernels are compiled anew each time",
+                    report->cache_problem);
+}
+
+/* What runs elsewhere than was asked for. */
+void session_note_lacked(struct tssa_context *context, const struct plan *plan)
+{
+    char text[256];
+    if (!plan->spaces.n_lacked)
+        return;
+    ir_op_describe(plan->spaces.lacked, text, sizeof text);
+    context_log(context, TSSA_LOG_INFO,
+                "session: device %s lacks %u operators, which run on %s: the first is %s",
+                plan->device->device->name, (unsigned)plan->spaces.n_lacked,
+                plan->host->device->name, text);
+}
+
+/* What it was, to the log. */
+void session_note_background(struct tssa_context *context, struct background_result *result)
+{
+    if (result->status && !atomic_flag_test_and_set(&context->compile_missed))
+        context_log(context, TSSA_LOG_WARNING, "session: operators are run one by one: %s",
+                    tssa_status_message(result->status));
+    tssa_status_free(result->status);
+    session_note_compiled(context, &result->report);
+    if (result->generation)
+        session_note_fused(context, result->generation->graph);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a session says to the log. What is so for all of a context is said once. */
+#ifndef TSSA_API_SESSION_NOTES_H
+#define TSSA_API_SESSION_NOTES_H
+
+#include "api/background.h"
+
+/* That there is no library of which the plan would make use. */
+void session_note_library(struct tssa_context *context, const struct plan *plan);
+/* What runs elsewhere than was asked for. */
+void session_note_lacked(struct tssa_context *context, const struct plan *plan);
+void session_note_fused(struct tssa_context *context, const struct ir_graph *graph);
+/* What was compiled, that nothing can be compiled here, or kept. */
+void session_note_compiled(struct tssa_context *context, const struct compile_report *report);
+/* The same of what was done in the background, and what failed, which is freed. */
+void session_note_background(struct tssa_context *context, struct background_result *result);
+
+#endif

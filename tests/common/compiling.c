@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/compiling.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/no_error.h"
+
+#define N 1000
+#define M 500
+
+static const char program[] = "graph (%x: f32[N], %w: f64[M]) -> (%y, %z) {\n"
+                              "  %e = Exp(%x) %f = Mul(%e, %x) %y = Add(%f, %x)\n"
+                              "  %c = Mul(%w, %w) %d = Add(%c, %w) %z = Neg(%d)\n"
+                              "  return(%y, %z) }\n";
+
+static void add_line(void *user, tssa_log_level level, const char *message)
+{
+    struct compiling *c = user;
+    const size_t used = strlen(c->warnings);
+    if (level != TSSA_LOG_WARNING)
+        return;
+    c->n_warnings++;
+    snprintf(c->warnings + used, sizeof c->warnings - used, "%s\n", message);
+}
+
+bool compiling_is_possible(void)
+{
+    struct compiling c;
+    compiling_fake(NULL);
+    compiling_open(&c, TSSA_COMPILE_WAIT, NULL);
+    const tssa_compile_info info = compiling_finish(&c);
+    if (!info.kernels)
+        print_message("nothing is compiled here: %s", c.warnings);
+    compiling_close(&c);
+    return info.kernels != 0;
+}
+
+void compiling_fake(const char *what)
+{
+    setenv("TSSA_PLUGIN_DIR", what ? TSSA_BUILD_DIR "/tests/fake_codegen" : TSSA_BUILD_DIR, 1);
+    setenv("TSSA_REAL", TSSA_BUILD_DIR "/tssa-llvm.so", 1);
+    setenv("TSSA_FAKE", what ? what : "", 1);
+}
+
+static void load(struct compiling *c)
+{
+    char path[] = "/tmp/tssa_compiling_XXXXXX.tir";
+    const tssa_optimize_options options = {
+        .struct_size = sizeof options, .level = 2, .target = TSSA_TARGET_SESSION};
+    const int descriptor = mkstemps(path, 4);
+    assert_true(descriptor >= 0);
+    assert_int_equal(write(descriptor, program, strlen(program)), strlen(program));
+    close(descriptor);
+    tssa_status *status = tssa_model_load_file(c->context, path, NULL, &c->model);
+    unlink(path);
+    no_error(status);
+    no_error(tssa_model_optimize(c->model, &options));
+}
+
+void compiling_again(struct compiling *c, tssa_compile compile)
+{
+    const tssa_session_options options = {.struct_size = sizeof options, .compile = compile};
+    tssa_session_free(c->session);
+    no_error(tssa_session_create(c->model, &options, &c->session));
+}
+
+void compiling_open(struct compiling *c, tssa_compile compile, const char *cache)
+{
+    const tssa_context_options options = {.struct_size = sizeof options,
+                                          .threads = 1,
+                                          .log = add_line,
+                                          .log_user = c,
+                                          .kernel_cache = cache};
+    *c = (struct compiling){0};
+    no_error(tssa_context_create(&options, &c->context));
+    load(c);
+    no_error(tssa_tensor_create(c->context, TSSA_FLOAT, 1, (const int64_t[]){N}, &c->inputs[0]));
+    no_error(tssa_tensor_create(c->context, TSSA_DOUBLE, 1, (const int64_t[]){M}, &c->inputs[1]));
+    for (int i = 0; i < N; i++)
+        ((float *)tssa_tensor_data(c->inputs[0]))[i] = (float)(i - N / 2) / 16;
+    for (int i = 0; i < M; i++)
+        ((double *)tssa_tensor_data(c->inputs[1]))[i] = i / 3.0;
+    compiling_again(c, compile);
+}
+
+static void run(tssa_session *session, tssa_value *const *inputs, tssa_value **outputs)
+{
+    outputs[0] = outputs[1] = NULL;
+    no_error(tssa_session_run(session, 2, inputs, 2, outputs));
+}
+
+void compiling_run(struct compiling *c)
+{
+    tssa_session *other;
+    tssa_value *made[2], *wanted[2];
+    no_error(tssa_session_create(c->model, NULL, &other));
+    run(c->session, c->inputs, made);
+    run(other, c->inputs, wanted);
+    assert_memory_equal(tssa_tensor_data(made[0]), tssa_tensor_data(wanted[0]), N * sizeof(float));
+    assert_memory_equal(tssa_tensor_data(made[1]), tssa_tensor_data(wanted[1]), M * sizeof(double));
+    for (int i = 0; i < 2; i++) {
+        tssa_value_free(made[i]);
+        tssa_value_free(wanted[i]);
+    }
+    tssa_session_free(other);
+}
+
+tssa_compile_info compiling_finish(struct compiling *c)
+{
+    tssa_compile_info info = {.pending = 1};
+    for (int i = 0; i < 20000 && info.pending; i++) {
+        compiling_run(c);
+        no_error(tssa_session_compiled(c->session, &info));
+        if (info.pending)
+            usleep(1000);
+    }
+    assert_int_equal(info.pending, 0);
+    compiling_run(c);
+    return info;
+}
+
+void compiling_close(struct compiling *c)
+{
+    for (int i = 0; i < 2; i++)
+        tssa_value_free(c->inputs[i]);
+    tssa_session_free(c->session);
+    tssa_model_free(c->model);
+    tssa_context_free(c->context);
+}
