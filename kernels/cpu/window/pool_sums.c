@@ -13,10 +13,11 @@
 struct work {
     struct pool_job job;
     const struct pool_sum_loops *loops;
-    const struct pool_taps *taps; /* how float32 is computed; NULL: as all types are */
-    const void *divisors;         /* AveragePool: of each window's sum */
-    double p;                     /* LpPool; 0: AveragePool */
-    bool copies;                  /* planes are not read and written as they lie */
+    bool has_taps; /* float32 is computed by way of them; else as all types are */
+    struct pool_taps taps;
+    const void *divisors; /* AveragePool: of each window's sum */
+    double p;             /* LpPool; 0: AveragePool */
+    bool copies;          /* planes are not read and written as they lie */
 };
 
 /* ---- Counts --------------------------------------------------------------------------------------- */
@@ -57,10 +58,10 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
     const struct pool_sum_loops *loops = w->loops;
     const struct window *window = &w->job.window;
     const int64_t in_count = window->in_count, out_count = window->out_count;
-    char *x = (char *)scratch + (w->taps ? w->taps->scratch : (size_t)out_count * loops->width);
+    char *x = (char *)scratch + (w->has_taps ? w->taps.scratch : (size_t)out_count * loops->width);
     char *y = x + (size_t)in_count * loops->width;
-    if (w->taps)
-        pool_taps_begin(w->taps, 0, scratch);
+    if (w->has_taps)
+        pool_taps_begin(&w->taps, 0, scratch);
     for (int64_t p = begin; p < end; p++) {
         if (w->copies) {
             load_elements(w->job.in, p * in_count, 1, in_count, loops->dtype, x);
@@ -70,8 +71,8 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
         }
         if (w->p != 0)
             loops->raise(x, in_count, w->p);
-        if (w->taps)
-            pool_taps_sum(w->taps, (const float *)(void *)x, (float *)(void *)y, scratch);
+        if (w->has_taps)
+            pool_taps_sum(&w->taps, (const float *)(void *)x, (float *)(void *)y, scratch);
         else
             loops->sums(window, x, y, scratch);
         if (w->p != 0)
@@ -86,14 +87,12 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
 static tssa_status *run_windows(struct kernel_args *args, struct work *work)
 {
     const struct window *w = &work->job.window;
-    struct pool_taps taps;
     size_t elements = 0, bytes;
-    if (work->loops->dtype == TSSA_FLOAT && pool_taps_plan(w, &taps))
-        work->taps = &taps;
+    work->has_taps = work->loops->dtype == TSSA_FLOAT && pool_taps_plan(w, &work->taps);
     if ((work->copies && !size_add((size_t)w->in_count, (size_t)w->out_count, &elements)) ||
         !size_add(elements, (size_t)w->out_count, &elements) ||
         !size_mul(elements, work->loops->width, &bytes) ||
-        !size_add(bytes, work->taps ? taps.scratch : 0, &bytes))
+        !size_add(bytes, work->has_taps ? work->taps.scratch : 0, &bytes))
         return ERROR(TSSA_LIMIT, "a plane of %" PRId64 " elements is too large", w->in_count);
     return parts_for(args, work->job.planes, work->job.cost, bytes, run_planes, work);
 }
