@@ -11,7 +11,8 @@
  * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
  * memory with kernel_output, and fills it. It must check everything that inference cannot promise
  * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs alias outputs only where
- * the kernel shares or takes them; but an element-wise row's output may lie where an input of its type lies.
+ * the kernel shares or takes them; but an output may lie where an input lies if ir/memory.h, or the kernel itself
+ * (may_lie_on), says so.
  */
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H
@@ -93,6 +94,9 @@ struct kernel {
     /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once after
      * a `prepare` that succeeded and left a state. */
     void (*release)(const void *state);
+    /* May the result lie where the operand lies, of as many elements that are as long, which nobody reads after the
+     * step? NULL: where the op's row says so (ir/memory.h). */
+    bool (*may_lie_on)(const struct ir_op *op, uint32_t result, uint32_t operand);
 };
 
 /* `prepare` and `release` where a kernel has them. */

@@ -21,6 +21,8 @@ static const struct ir_value *name_of(const struct plan *plan, const struct ir_v
 
 const struct ir_value *plan_value(const struct plan *plan, const struct ir_value *value)
 {
+    if (!plan->runs_fused)
+        return value;
     for (const struct ir_value *name = value; name; name = name_of(plan, value))
         value = name;
     return value;

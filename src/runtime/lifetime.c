@@ -2,6 +2,7 @@
 #include "runtime/lifetime.h"
 
 #include "ir/fuse.h"
+#include "ir/memory.h"
 #include "ir/total.h"
 #include "runtime/control.h"
 
@@ -70,15 +71,6 @@ static void pass_on(const struct lifetimes *l, struct lifetime *own, const struc
     own->escapes |= other->taken;
 }
 
-/* The same of a name on the other side of a fuse op that is run: nothing is there between the two. */
-static void follow_fused(struct lifetime *own, const struct ir_block *home,
-                         const struct lifetime *other)
-{
-    share(own, home, other);
-    if (other->last_of_view > own->last_of_view)
-        own->last_of_view = other->last_of_view;
-}
-
 /* What its block returns is the result itself, or another handle to what it is. */
 static void follow_fused_return(const struct lifetimes *l, struct lifetime *own,
                                 const struct ir_block *home, const struct ir_use *use)
@@ -91,7 +83,7 @@ static void follow_fused_return(const struct lifetimes *l, struct lifetime *own,
     if (ir_fuse_returned(fuse, index) != use->value)
         pass_on(l, own, home, result);
     else
-        follow_fused(own, home, &l->values[result->id]);
+        share(own, home, &l->values[result->id]); /* nothing is there between the two */
 }
 
 /* An operand of `return`. */
@@ -141,7 +133,7 @@ static void follow_operand(const struct lifetimes *l, struct lifetime *own,
     struct control_passing passing;
     if (ir_op_is(op, IR_OP_fuse)) {
         if (step->n_blocks)
-            follow_fused(own, home, &l->values[step->blocks[0]->block->params[index]->id]);
+            share(own, home, &l->values[step->blocks[0]->block->params[index]->id]);
         return;
     }
     if (ir_op_is(op, IR_OP_If))
@@ -157,28 +149,15 @@ static void follow_operand(const struct lifetimes *l, struct lifetime *own,
         pass_on(l, own, home, &op->results[index - passing.operand]);
 }
 
-/* Views have been looked at before what they view. */
-static void follow_view(const struct lifetimes *l, struct lifetime *own,
-                        const struct ir_block *home, const struct ir_op *view)
-{
-    const struct lifetime *life = &l->values[view->results[0].id];
-    uint32_t last = step_in_block(l, view, home);
-    share(own, home, life);
-    if (life->last > last)
-        last = life->last;
-    if (last > own->last_of_view)
-        own->last_of_view = last;
-}
-
 static bool is_view(const struct ir_use *use)
 {
-    return (use->user->info->flags & IR_ALIAS) && use == &use->user->operands[0];
+    return use == &use->user->operands[0] && ir_result_memory(use->user, 0, 0) == IR_MEMORY_SHARED;
 }
 
 static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
 {
     const struct ir_op *user = use->user;
-    return (user->info->flags & IR_UPDATE) && use == &user->operands[0] &&
+    return use == &user->operands[0] && ir_result_memory(user, 0, 0) == IR_MEMORY_UPDATED &&
            l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
 }
 
@@ -202,12 +181,21 @@ static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
         else if (user->info->cls == IR_CLASS_CONTROL)
             follow_operand(l, own, home, use);
         else if (is_view(use))
-            follow_view(l, own, home, user);
+            share(own, home, &l->values[user->results[0].id]); /* looked at before what it views */
         own->taken |= is_taken(l, use);
     }
 }
 
 /* ---- Parameters of loops -------------------------------------------------------------------------- */
+
+/* The step of the body that the op is, or is nested in; of a fuse op that is run, the one in it. */
+static uint32_t step_in_body(const struct lifetimes *l, const struct ir_op *op,
+                             const struct ir_block *body)
+{
+    while (plan_home(l->plan, op) != body)
+        op = op->parent->owner;
+    return l->step_of_op[op->id];
+}
 
 /* What the body makes of a parameter: only reads are looked at, everything else lets it escape. */
 static void follow_param(const struct lifetimes *l, struct lifetime *own, const struct step *loop,
@@ -225,7 +213,8 @@ static void follow_param(const struct lifetimes *l, struct lifetime *own, const 
             extend(own, loop->index);
             continue;
         }
-        extend(own, step_in_block(l, user, body));
+        if (!plan_fused(l->plan, user))
+            extend(own, step_in_body(l, user, body));
         if (user->info->cls == IR_CLASS_SEQUENCE || is_taken(l, use))
             own->escapes = true;
         else if (plan_fused(l->plan, user))

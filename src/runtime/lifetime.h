@@ -16,7 +16,6 @@
 
 struct lifetime {
     uint32_t last;           /* step index */
-    uint32_t last_of_view;   /* of ops that only view it; 0: none does, or none after step 0 */
     const struct step *loop; /* it goes on into the next iteration; NULL: into none */
     uint32_t carried_until;  /* there: the last step that reads it, 0 when none does */
     bool escapes;

@@ -8,8 +8,10 @@
 
 #include "base/vec.h"
 #include "ir/fuse.h"
+#include "ir/memory.h"
 #include "runtime/control.h"
 #include "runtime/lifetime.h"
+#include "runtime/reuse.h"
 
 /* ---- Symbols -------------------------------------------------------------------------------------- */
 
@@ -46,9 +48,9 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
 struct analysis {
     struct plan *plan;
     struct lifetimes lifetimes;
-    uint32_t
-        *offers; /* per value id: index into `placed`, plus 1, of what its last use makes of it */
-    bool *given; /* per plan->outputs: in memory that the caller may give */
+    const struct ir_value **next; /* per value id: what its memory becomes (runtime/reuse.h) */
+    bool *given;                  /* per plan->outputs: in memory that the caller may give */
+    uint32_t *entries;            /* per plan->outputs: index into `placed`, plus 1 */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
@@ -57,19 +59,6 @@ struct analysis {
 static const struct lifetime *lifetime_of(const struct analysis *a, const struct ir_value *value)
 {
     return &a->lifetimes.values[value->id];
-}
-
-/* May result 0 lie where this operand of the same type lies, which nobody reads after the step? An op that
- * updates says so of operand 0, and takes it where that was planned. An element-wise one reads an element
- * before it writes the one in its place; more than two operands of a variadic one are folded. */
-static bool may_lie_on(const struct analysis *a, const struct step *step, uint32_t operand)
-{
-    const struct ir_op *op = step->op;
-    const struct ir_value *value = plan_value(a->plan, ir_operand(op, operand));
-    if (op->info->flags & IR_UPDATE)
-        return operand == 0 && a->plan->last_uses[step->first_input];
-    return op->info->ew && (op->info->max_operands != IR_VARIADIC || op->n_operands <= 2) &&
-           lifetime_of(a, value)->last == step->index;
 }
 
 /* Of a loop: what its body is told, if that is read in the same iteration alone. */
@@ -82,35 +71,26 @@ static void lend_scalars(const struct analysis *a, const struct step *loop)
     }
 }
 
-/* Remembers with an operand that result 0 of the step, the newest entry, may take its place. */
-static void offer_place(struct analysis *a, const struct step *step, const struct ir_value *result)
+/* The entry whose place a result has, which is placed. */
+static struct plan_placed *place_of(const struct analysis *a, uint32_t output)
 {
-    for (uint32_t i = 0; i < step->n_inputs; i++) {
-        const struct ir_value *operand = ir_operand(step->op, i);
-        operand = operand ? plan_value(a->plan, operand) : NULL;
-        if (!operand || !operand->op ||
-            plan_home(a->plan, operand->op) != plan_home(a->plan, step->op) ||
-            operand->type != result->type ||
-            plan_space(a->plan, operand) != plan_space(a->plan, result) ||
-            lifetime_of(a, result)->loop || lifetime_of(a, operand)->escapes ||
-            lifetime_of(a, operand)->loop || !may_lie_on(a, step, i))
-            continue;
-        a->offers[operand->id] = (uint32_t)a->placed.count;
-        return;
-    }
+    while (a->updates[output])
+        output = a->updates[output] - 1;
+    return &a->placed.data[a->entries[output] - 1];
 }
 
 /* Stretches an entry over that of what takes its place. */
 static void join_place(struct analysis *a, const struct ir_value *value, struct plan_placed *placed)
 {
-    const struct lifetime *life = lifetime_of(a, value);
-    if (!a->offers[value->id] || life->loop)
+    const struct ir_value *next = a->next[value->id];
+    const struct step *step =
+        next ? a->lifetimes.steps[a->lifetimes.step_of_op[next->op->id]] : NULL;
+    const uint32_t output = step ? step->first_output + next->index : 0;
+    if (!step || !a->entries[output])
         return;
-    const struct plan_placed *update = &a->placed.data[a->offers[value->id] - 1];
-    if (life->last != update->first || life->last_of_view >= update->first)
-        return;
-    placed->last = update->last;
-    a->updates[update->output] = placed->output + 1;
+    const struct plan_placed *taker = place_of(a, output);
+    placed->last = taker->last > placed->last ? taker->last : placed->last;
+    a->updates[taker->output] = placed->output + 1;
 }
 
 static tssa_status *place_result(struct analysis *a, const struct step *step, uint32_t i)
@@ -118,7 +98,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
     const struct ir_value *value = &step->op->results[i];
     const struct lifetime *life = lifetime_of(a, value);
     const bool shares = step->kernel
-                            ? i == 0 && (step->op->info->flags & IR_ALIAS)
+                            ? ir_is_view(value)
                             : !control_stacks(step, i) || plan_space(a->plan, value) != SPACE_HOST;
     if (life->escapes || shares || a->given[step->first_output + i] ||
         !a->plan->told[step->first_output + i])
@@ -136,8 +116,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
     join_place(a, value, &placed);
     if (!vec_push(&a->placed, placed))
         return status_out_of_memory();
-    if (i == 0 && step->kernel)
-        offer_place(a, step, value);
+    a->entries[placed.output] = (uint32_t)a->placed.count;
     return NULL;
 }
 
@@ -267,7 +246,7 @@ static bool goes_out(const struct analysis *a, const struct block_plan *block, u
 {
     const struct ir_op *op = value->op;
     if (!block->returns[i].move || !op || op->parent != block->block ||
-        value->type->dtype == TSSA_STRING || (op->info->flags & IR_ALIAS) ||
+        value->type->dtype == TSSA_STRING || ir_is_view(value) ||
         op->info->cls == IR_CLASS_SEQUENCE ||
         (op->n_blocks && !ir_op_is(op, IR_OP_If) && !ir_op_is(op, IR_OP_fuse) &&
          !ir_op_is(op, IR_OP_Loop)))
@@ -327,12 +306,13 @@ static tssa_status *find_all_results(struct analysis *a)
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
-    a.offers = ARENA_ARRAY(scratch, uint32_t, plan->n_values);
     a.given = ARENA_ARRAY(scratch, bool, plan->n_outputs);
+    a.entries = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
     a.updates = ARENA_ARRAY(scratch, uint32_t, plan->n_outputs);
-    if (!a.offers || !a.given || !a.updates)
+    if (!a.given || !a.entries || !a.updates)
         return status_out_of_memory();
     TRY(lifetimes_find(&a.lifetimes, plan, scratch));
+    TRY(reuse_find(&a.lifetimes, scratch, &a.next));
     TRY(find_all_results(&a));
     vec_init(&a.placed, plan->arena.allocator);
     tssa_status *status = place_results(&a);

@@ -7,6 +7,7 @@
 
 #include "device/library.h"
 #include "ir/fuse.h"
+#include "ir/memory.h"
 #include "runtime/control.h"
 #include "runtime/crossing.h"
 #include "runtime/executor.h"
@@ -35,6 +36,7 @@ static bool is_step(const struct ir_op *op)
 static tssa_status *count_op(void *context, struct ir_op *op)
 {
     struct plan *plan = context;
+    plan->runs_fused |= ir_op_is(op, IR_OP_fuse) && plan_fused(plan, op);
     if (is_step(op)) {
         plan->n_steps++;
         plan->n_inputs += op->n_operands;
@@ -53,8 +55,8 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     plan->n_values = graph->n_values;
     plan->n_spaces = plan->device->device->is_host ? 1 : SPACE_COUNT;
     plan->n_slots = plan->n_spaces * plan->n_values;
-    TRY(spaces_find(plan));
     TRY(ir_block_walk(graph->body, count_op, plan));
+    TRY(spaces_find(plan));
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
     c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
@@ -167,7 +169,7 @@ static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, stru
 /* Can the step take the value out of its slot, if it is the last one to use it? */
 static bool wants_to_take(const struct ir_op *op, uint32_t operand)
 {
-    return (operand == 0 && (op->info->flags & IR_UPDATE)) ||
+    return ir_result_memory(op, 0, operand) == IR_MEMORY_UPDATED ||
            (operand >= 2 && ir_op_is(op, IR_OP_Loop));
 }
 

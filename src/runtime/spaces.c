@@ -4,6 +4,7 @@
 
 #include "base/vec.h"
 #include "ir/fuse.h"
+#include "ir/memory.h"
 #include "runtime/plan.h"
 
 /* A tensor of no more elements is an argument of a launch, and nothing to ask a device for. */
@@ -408,7 +409,7 @@ bool spaces_is_argument(const struct plan *plan, const struct ir_op *op, uint32_
     if (!plan->spaces.of_value || !plan->spaces.on_device[op->id] || !value ||
         plan_space(plan, value) != SPACE_HOST)
         return false;
-    return op->info->flags & IR_ALIAS ? index > 0 : is_small(value);
+    return ir_result_memory(op, 0, 0) == IR_MEMORY_SHARED ? index > 0 : is_small(value);
 }
 
 /* The host reads what shapes are made of. */

@@ -25,6 +25,7 @@
 #include "common/random_rows.h"
 #include "common/test_alloc.h"
 #include "common/test_device.h"
+#include "common/xmalloc.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -224,6 +225,52 @@ static bool can_compile(void)
     return report.compiled;
 }
 
+/* How many results lie where an operand lay. */
+static uint32_t count_over(const char *ops)
+{
+    char *text =
+        xprintf("%s%s%s",
+                "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4, N], %r: f32[N]) -> (%z) {\n"
+                "  %a = Transpose(%x) {perm = [1, 0]}\n  %b = Transpose(%a) {perm = [1, 0]}\n"
+                "  %l = ReduceMax(%r)\n  %s = Concat(%r) {axis = 0}\n",
+                ops, "  return(%z)\n}\n");
+    struct compile_report report = {0};
+    struct program compiled = {0};
+    struct ir_graph *graph = parse(text);
+    uint32_t n = 0;
+    no_error(compile_fused(graph, test_device(), -1, &report));
+    assert_int_equal(report.refused, 0);
+    program_open(&compiled, graph);
+    for (uint32_t i = 0; i < compiled.plan->n_placed; i++)
+        n += compiled.plan->placed[i].back > 0;
+    program_close(&compiled);
+    free(text);
+    return n;
+}
+
+/* Kernels say themselves what their results may lie on: operands that they walk as they walk the result. */
+static void results_lie_on_operands(void **state)
+{
+    (void)state;
+    if (!can_compile())
+        skip();
+#define KERNEL "body(%p: f32[4, N], %q: f32[N]) { %e = Mul(%p, %q) %f = Exp(%e) return(%f) } }\n"
+    assert_int_equal(count_over("  %y = fuse(%b, %s) { " KERNEL "  %z = ReduceMax(%y)\n"), 1);
+    /* what is read behind it; an input; what is broadcast */
+    assert_int_equal(count_over("  %y = fuse(%b, %s) { " KERNEL "  %m = ReduceMax(%y)\n"
+                                "  %z = Pow(%b, %m)\n"),
+                     0);
+    assert_int_equal(count_over("  %y = fuse(%x, %s) { " KERNEL "  %z = ReduceMax(%y)\n"), 0);
+    /* two results on two operands */
+    assert_int_equal(
+        count_over(
+            "  %c = Transpose(%a) {perm = [1, 0]}\n"
+            "  %y, %w = fuse(%b, %c) { body(%p: f32[4, N], %q: f32[4, N]) { %e = Mul(%p, %q) "
+            "%f = Exp(%e) return(%e, %f) } }\n  %m = ReduceMax(%y)\n  %n = ReduceMax(%w)\n"
+            "  %z = Concat(%m, %n) {axis = 0}\n"),
+        2);
+}
+
 static void check_many(bool (*check)(uint64_t seed))
 {
     if (!can_compile())
@@ -376,7 +423,8 @@ static void every_allocation_fails_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(regions),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(results_lie_on_operands),
+                                       cmocka_unit_test(regions),
                                        cmocka_unit_test(regions_with_rows),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},

@@ -253,6 +253,50 @@ static const char *const graphs[] = {
     GRAPH("  %b = Exp@13(%a)\n " IF("y", "%t1 = Abs@13(%b)\n %t2 = Sin@7(%t1)\n return(%t2)\n",
                                     "return(%b)\n") "  %e = Add@14(%b, %y)\n"
                                                     "  %f = Sub@14(%e, %b)\n %z = Neg@13(%f)\n"),
+    /* Other rows that lie on operand 0, under other shapes too, in a loop and in branches. */
+    GRAPH("  %s = Constant() {value = i64[2] [1, -1]}: i64[2]\n %l = Constant() {value = i64[1] "
+          "[-1]}: i64[1]\n"
+          "  %s3 = Constant() {value = i64[3] [1, 1, -1]}: i64[3]\n"
+          "  %b = Exp@13(%a)\n %e = Softmax@13(%b) {axis = 0}\n %f = LogSoftmax@13(%e) {axis = 0}\n"
+          "  %v = Reshape@21(%f, %s)\n %h = LpNormalization@22(%v) {axis = 1}\n"
+          "  %m = LayerNormalization@17(%h, %x, %x)\n %n = RMSNormalization@23(%m, %x)\n"
+          "  %o = Abs@13(%x)\n %q = BatchNormalization@15(%n, %x, %x, %x, %o)\n"
+          "  %r = Reshape@21(%q, %s3)\n %u = InstanceNormalization@22(%r, %u0, %u0)\n"
+          "  %w = GroupNormalization@21(%u, %u0, %u0) {num_groups = 1}\n"
+          "  %y = MeanVarianceNormalization@13(%w) {axes = [2]}\n %g = Reshape@21(%y, %l)\n"
+          "  %i = BitCast@26(%g) {to = 6}\n %j = BitCast@26(%i) {to = 1}\n %z = Neg@13(%j)\n"),
+    GRAPH("  %s = Constant() {value = i64[2] [1, -1]}: i64[2]\n %b = Exp@13(%a)\n %v = "
+          "Reshape@21(%b, %s)\n"
+          "  %e = Softmax@13(%v)\n %f = Add@14(%e, %b)\n %h = Softmax@13(%f)\n"
+          "  %w = Transpose@21(%h) {perm = [1, 0]}\n %j = Softmax@13(%w) {axis = 0}\n"
+          "  %l = Constant() {value = i64[1] [-1]}: i64[1]\n %z = Reshape@21(%j, %l)\n"),
+    GRAPH("  " LOOP2(
+        "y, %w", "%a, %x",
+        "%b = Add@14(%p, %q)\n %e = Softmax@13(%b) {axis = 0}\n %f = Softmax@13(%p) {axis = 0}\n"
+        "return(%d, %e, %f)\n") "  %h = Softmax@13(%y) {axis = 0}\n %z = Add@14(%h, %w)\n"),
+    GRAPH("  " IF(
+        "y, %w",
+        "%b = Abs@13(%a)\n %e = Softmax@13(%b) {axis = 0}\n %f = Sin@7(%a)\n return(%e, %f)\n",
+        "%o, %o2 = If@21(%c) { else_branch() { %m = Sin@7(%a)\n %m1 = Softmax@13(%m) {axis = 0}\n"
+        "return(%m, %m1) } then_branch() { %m2 = Cos@7(%a)\n return(%m2, %m2) } }\n"
+        "return(%o, %o2)\n") "  %e2 = Add@14(%y, %one)\n %h = Mul@14(%e2, %w)\n"
+                             "  %z = Add@14(%h, %y)\n"),
+    /* What a loop is given and carries on in one place, with branches in it. */
+    GRAPH("  %n = Exp@13(%a)\n %n2 = Sin@7(%a)\n  " LOOP2(
+        "y, %w", "%n, %n2",
+        "%k = ReduceMax@20(%p)\n %k2 = ReduceMax@20(%q)\n %k3 = Add@14(%k, %k2)\n"
+        "%b = Add@14(%k3, %x)\n %e = Mul@14(%b, %b)\n"
+        "%f = If@21(%c) { else_branch() { %f1 = Sub@14(%e, %b)\n return(%f1) } then_branch() {"
+        "%f2 = Add@14(%e, %b)\n return(%f2) } }\n"
+        "return(%d, %e, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
+    /* First one branch, then the other, and what they return goes on; one reads the old value behind it. */
+    GRAPH("  %last = Constant() {value = i64[] 1}: i64[]\n  " LOOP2(
+        "y, %w", "%a, %x",
+        "%r = Greater@13(%i, %last)\n"
+        "%f, %h = If@21(%r) { else_branch() { %f1 = Sin@7(%x)\n %h1 = Cos@7(%x)\n return(%f1, %h1) "
+        "}"
+        "then_branch() { %f2 = Exp@13(%x)\n %h2 = Add@14(%f2, %p)\n return(%f2, %h2) } }\n"
+        "return(%d, %f, %h)\n") "  %e = Sub@14(%y, %one)\n %z = Add@14(%e, %w)\n"),
     /* The number of an iteration, which the next one is given, as it is and by another name. */
     GRAPH("  %n0 = Constant() {value = i64[] 3}: i64[]\n"
           "  %y, %w, %v = Loop@21(%t, _, %a, %n0, %n0) {\n"

@@ -12,6 +12,7 @@
 
 #include "common/no_error.h"
 #include "common/test_device.h"
+#include "common/xmalloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/placement.h"
@@ -291,13 +292,152 @@ static void test_element_wise(void **state)
                      0);
 }
 
+/* The same of ops that make %c of %b, which lies on nothing. */
+static uint32_t count_behind_sum(const char *ops)
+{
+    char *text =
+        xprintf("%s%s%s",
+                "graph @g opset(\"\": 26) ir_version(10) (%x: f32[4], %k: i64[1, 1]) -> (%z) {\n"
+                "  %s = Constant() {value = i64[2] [4, 1]}: i64[2]\n"
+                "  %b = Sum@13(%x, %x, %x)\n",
+                ops, "  %z = ReduceMax@20(%c)\n  return(%z)\n}\n");
+    const uint32_t n = count_in_place(text);
+    free(text);
+    return n;
+}
+
+/* Of other rows that say so, of operand 0 alone, and through names that views give. */
+static void test_lies_over(void **state)
+{
+    (void)state;
+    static const char *const places[] = {
+        "  %c = Softmax@13(%b)\n",
+        "  %c = LayerNormalization@17(%b, %x)\n",
+        "  %c = BitCast@26(%b) {to = 6}\n",
+        "  %v = Reshape@21(%b, %s)\n  %c = Exp@13(%v)\n",
+        "  %v = Flatten@21(%b)\n  %w = Identity@21(%v)\n  %c = Exp@13(%w)\n",
+        /* read twice, element by element */
+        "  %v = Identity@21(%b)\n  %c = Add@14(%b, %v)\n",
+    };
+    static const char *const apart[] = {
+        /* fewer bytes, more elements */
+        "  %c = Cast@21(%b) {to = 10}\n",
+        "  %v = Reshape@21(%b, %s)\n  %c = Add@14(%v, %x)\n",
+        /* what is normalized scales itself; under another name */
+        "  %c = LayerNormalization@17(%b, %b)\n",
+        "  %v = Identity@21(%b)\n  %c = LayerNormalization@17(%b, %v)\n",
+        /* read later, itself or by another name */
+        "  %e = Softmax@13(%b)\n  %c = Concat@13(%e, %b) {axis = 0}\n",
+        "  %v = Identity@21(%b)\n  %e = Exp@13(%b)\n  %c = Concat@13(%e, %v) {axis = 0}\n",
+        "  %v = Identity@21(%b)\n  %e = Exp@13(%v)\n  %c = Concat@13(%e, %b) {axis = 0}\n",
+        /* it is not element by element */
+        "  %c = LRN@13(%b) {size = 1}\n",
+        "  %c = Transpose@21(%b)\n",
+    };
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        assert_int_equal(count_behind_sum(places[i]), 1);
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        assert_int_equal(count_behind_sum(apart[i]), 0);
+}
+
+/* What both branches return as one result lies in one place; `counted` results, and each behind one that is on its own. */
+static uint32_t count_in_branches(const char *then_branch, const char *else_branch)
+{
+    char *text =
+        xprintf("%s%s%s%s%s",
+                "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %c: bool[]) -> (%z) {\n"
+                "  %y, %w = If@21(%c) {\n    then_branch() {\n",
+                then_branch, "    }\n    else_branch() {\n", else_branch,
+                "    }\n  }\n  %r = Concat@13(%y, %w) {axis = 0}\n"
+                "  %z = ReduceMax@20(%r)\n  return(%z)\n}\n");
+    const uint32_t n = count_in_place(text);
+    free(text);
+    return n;
+}
+
+static void test_branches(void **state)
+{
+    (void)state;
+#define TWO(a, b) "%" a " = Cos@7(%x)\n %" b " = Sin@7(%x)\n return(%" a ", %" b ")\n"
+    assert_int_equal(count_in_branches(TWO("a", "b"), TWO("d", "e")), 2);
+    /* through a view, and of an If in a branch: both of its own with that of the other */
+    assert_int_equal(count_in_branches("%a = Cos@7(%x)\n %b = Sin@7(%x)\n %v = Identity@21(%b)\n"
+                                       " return(%a, %v)\n",
+                                       TWO("d", "e")),
+                     2);
+    assert_int_equal(
+        count_in_branches(TWO("a", "b"),
+                          "%d, %e = If@21(%c) { then_branch() {" TWO(
+                              "f", "g") "} else_branch() {" TWO("h", "i") "} } return(%d, %e)\n"),
+        4);
+    /* what is both results can be in one place alone; what comes from outside, another type */
+    assert_int_equal(count_in_branches(TWO("a", "b"), "%d = Cos@7(%x)\n return(%d, %d)\n"), 1);
+    assert_int_equal(count_in_branches("%d = Cos@7(%x)\n return(%d, %d)\n", TWO("a", "b")), 1);
+    assert_int_equal(count_in_branches(TWO("a", "b"), "%d = Cos@7(%x)\n return(%x, %d)\n"), 1);
+    assert_int_equal(count_in_branches(TWO("a", "b"), "%d = Cos@7(%x)\n"
+                                                      " %e = Concat@13(%d, %d) {axis = 0}\n"
+                                                      " return(%d, %e)\n"),
+                     1);
+}
+
+/* What a loop carries on lies where what it was given lay. */
+static uint32_t count_in_loop(const char *before, const char *given, const char *body,
+                              const char *behind)
+{
+    char *text =
+        xprintf("%s%s%s%s%s%s%s%s%s",
+                "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %t: i64[]) -> (%z) {\n"
+                "  %a = Cos@7(%x)\n",
+                before, "  %y = Loop@21(%t, _, %", given,
+                ") {\n    body(%i: i64[], %d: bool[], %p: f32[4]) {\n", body,
+                "    }\n  }\n  %r = ReduceMax@20(%y)\n", behind, "  return(%z)\n}\n");
+    const uint32_t n = count_in_place(text);
+    free(text);
+    return n;
+}
+
+static void test_loops(void **state)
+{
+    (void)state;
+    static const char *const behind = "  %z = ReduceMax@20(%r)\n",
+                             *const body = "%m = ReduceMax@20(%p)\n %e = Expand@13(%m, %s)\n"
+                                           " return(%d, %e)\n",
+                             *const shape = "  %s = Constant() {value = i64[1] [4]}: i64[1]\n";
+    assert_int_equal(count_in_loop(shape, "a", body, behind), 1);
+    assert_int_equal(count_in_loop("  %s = Constant() {value = i64[1] [4]}: i64[1]\n"
+                                   "  %v = Identity@21(%a)\n  %b = Concat@13(%v, %a) {axis = 0}\n"
+                                   "  %a2 = Cos@7(%x)\n  %v2 = Identity@21(%a2)\n",
+                                   "v2", body, behind),
+                     1);
+    /* It is read behind the loop, in it, by another name; the old value is read when the new one is there. */
+    assert_int_equal(count_in_loop(shape, "a", body, "  %z = Add@14(%r, %a)\n"), 0);
+    assert_int_equal(count_in_loop("  %s = Constant() {value = i64[1] [4]}: i64[1]\n"
+                                   "  %v = Identity@21(%a)\n",
+                                   "a", body, "  %z = Add@14(%r, %v)\n"),
+                     0);
+    assert_int_equal(count_in_loop(shape, "a",
+                                   "%m = ReduceMax@20(%p)\n %e = Expand@13(%m, %s)\n"
+                                   " %g = ReduceMax@20(%a)\n %f = Add@14(%e, %g)\n"
+                                   " return(%d, %f)\n",
+                                   behind),
+                     0);
+    assert_int_equal(count_in_loop(shape, "a",
+                                   "%m = ReduceMax@20(%p)\n %e = Expand@13(%m, %s)\n"
+                                   " %g = Sub@14(%m, %p)\n return(%d, %e)\n",
+                                   behind),
+                     0);
+    /* an input is the caller's */
+    assert_int_equal(count_in_loop(shape, "x", body, behind), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_lifetimes), cmocka_unit_test(test_chain_reuses_memory),
         cmocka_unit_test(test_little_is_unused), cmocka_unit_test(test_symbolic_sizes),
         cmocka_unit_test(test_results),          cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_element_wise),
+        cmocka_unit_test(test_element_wise),     cmocka_unit_test(test_lies_over),
+        cmocka_unit_test(test_branches),         cmocka_unit_test(test_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -117,7 +117,8 @@ static tssa_status *run_bit_cast(struct kernel_args *args)
     TRY(kernel_output(args, 0, state->to, from->rank, from->dims, &out));
     if (!out || tensor_count(out) == 0)
         return NULL;
-    memcpy(out->data, from->data, tensor_bytes(out));
+    if (out->data != from->data)
+        memcpy(out->data, from->data, tensor_bytes(out));
     if (b->file_bits < 8)
         extend(state->to, out->data, tensor_count(out));
     return NULL;

@@ -238,4 +238,19 @@ static tssa_status *prepare_fused(const struct ir_op *op, const struct kernel_se
     return NULL;
 }
 
-const struct kernel cpu_kernel_fused = {.prepare = prepare_fused, .run = run_fused};
+/* What the kernel says of its arguments: all that the operand is. */
+static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand)
+{
+    const struct device_fused *fused = op->kernel;
+    const struct gir_arg *args = gir_args(fused->kernel);
+    uint64_t operands = 0, lies_on = 0;
+    for (uint32_t k = 0; k < fused->kernel->n_args; k++)
+        if (!args[k].is_result && fused->space.places[k].index == operand)
+            operands |= UINT64_C(1) << k;
+        else if (args[k].is_result && fused->space.places[k].index == result)
+            lies_on = args[k].may_lie_on;
+    return operands && !(operands & ~lies_on);
+}
+
+const struct kernel cpu_kernel_fused = {
+    .prepare = prepare_fused, .run = run_fused, .may_lie_on = may_lie_on};

@@ -14,6 +14,7 @@
 #include "device/null/sizes.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
+#include "ir/memory.h"
 
 /* A loop that nothing ends. */
 #define ENDLESS_TRIPS 16
@@ -171,9 +172,10 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && !suits(ir_operand(op, i)->type))
             return NULL;
-    if (op->info->flags & IR_ALIAS)
+    const enum ir_memory memory = ir_result_memory(op, 0, 0);
+    if (memory == IR_MEMORY_SHARED)
         return &view;
-    if (op->info->flags & IR_UPDATE)
+    if (memory == IR_MEMORY_UPDATED)
         return &update;
     return library_asks(&null_device, op) ? &library : &launch;
 }
