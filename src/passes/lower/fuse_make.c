@@ -4,6 +4,7 @@
 
 #include "ir/fuse.h"
 #include "ir/infer.h"
+#include "ir/rule.h"
 #include "passes/lower/fuse.h"
 
 /* ---- Order ---------------------------------------------------------------------------------------- */
@@ -190,6 +191,41 @@ static tssa_status *move_in(struct making *making, struct fuse_plan *plan, struc
     return NULL;
 }
 
+/* Do both read the same? */
+static bool is_same_read(const struct ir_op *a, const struct ir_op *b)
+{
+    bool same = ir_op_is(a, IR_OP_access) && ir_op_is(b, IR_OP_access) &&
+                a->n_operands == b->n_operands && rule_equal(rule_of(a), rule_of(b));
+    for (uint32_t i = 0; same && i < a->n_operands; i++)
+        same = ir_operand(a, i) == ir_operand(b, i);
+    return same;
+}
+
+static struct ir_op *find_same_read(const struct fuse_plan *plan, const struct fuse_part *part,
+                                    const struct ir_op *op)
+{
+    struct ir_op *other = part->first;
+    while (other != op && !is_same_read(other, op))
+        other = plan->ops[other->id].next;
+    return other == op ? NULL : other;
+}
+
+/* Copies of an access (fuse_copy.c) that came into the same kernel are one again. */
+static void merge_reads(struct fuse_plan *plan, const struct fuse_part *part)
+{
+    struct ir_op *previous = part->first, *op;
+    while ((op = plan->ops[previous->id].next) && op != part->last) {
+        struct ir_op *same = find_same_read(plan, part, op);
+        if (!same) {
+            previous = op;
+            continue;
+        }
+        plan->ops[previous->id].next = plan->ops[op->id].next;
+        ir_value_replace(&op->results[0], &same->results[0]);
+        ir_op_remove(op);
+    }
+}
+
 static bool is_used_outside(const struct ir_value *value)
 {
     for (const struct ir_use *use = value->uses; use; use = use->next)
@@ -264,6 +300,7 @@ static tssa_status *fill(struct making *making, struct fuse_plan *plan,
     making->body = ir_block_create(plan->pass->graph, NULL, 0);
     TRY_ALLOC(making->body);
     TRY(move_in(making, plan, part->first));
+    merge_reads(plan, part);
     for (struct ir_op *op = part->first; op; op = plan->ops[op->id].next)
         if (is_used_outside(&op->results[0]) && !vec_push(&making->results, &op->results[0]))
             return status_out_of_memory();

@@ -14,10 +14,11 @@ tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass)
     plan->pass = pass;
     plan->fusion = pass->fusion;
     plan->sizes.size = 1024;
-    plan->n_ops = graph->n_ops;
     vec_init(&plan->parts, graph->allocator);
     vec_init(&plan->captures, graph->allocator);
     ir_cloner_init(&plan->cloner, pass->graph);
+    TRY(fuse_copy_reads(plan));
+    plan->n_ops = graph->n_ops;
     plan->ops = allocator_calloc(graph->allocator, graph->n_ops + 1u, sizeof *plan->ops);
     plan->readers = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->readers);
     plan->uses = allocator_calloc(graph->allocator, graph->n_values + 1u, sizeof *plan->uses);
