@@ -224,6 +224,37 @@ static void test_updates(void **state)
 }
 
 /* Sequences that are as long as the first one, longer, or shorter. */
+/* Sums of floats that iterations use have the bits of the loop: of a line of them, and of rows. */
+static void test_running_sums(void **state)
+{
+    static const char *const dtypes[] = {"f32", "f64", "f32", "f64"};
+    static const char *const dims[] = {"", "", "3, 2", "40"};
+    (void)state;
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++) {
+        char type[16], rows[16], text[1500];
+        snprintf(type, sizeof type, "%s[%s]", dtypes[i], dims[i]);
+        snprintf(rows, sizeof rows, "%s[N%s%s]", dtypes[i], *dims[i] ? ", " : "", dims[i]);
+        snprintf(text, sizeof text,
+                 "graph (%%x: %s, %%y: %s, %%a: %s, %%n: i64[]) -> "
+                 "(%%last as \"last\", %%other as \"other\", %%each as \"each\", %%v as \"v\") {\n"
+                 "  %%last, %%other, %%each, %%v = Loop(%%n, _, %%a, %%a) {\n"
+                 "    body(%%i: i64[], %%c: bool[], %%s: %s, %%t: %s) {\n"
+                 "      %%row = access(%%x, %%i) {rule = [select(0, $0)]}\n"
+                 "      %%found = access(%%y, %%i) {rule = [select(0, $0)]}\n"
+                 "      %%next = Add(%%s, %%row)\n"
+                 "      %%term = Mul(%%next, %%found)\n"
+                 "      %%u = Add(%%term, %%t)\n"
+                 "      %%square = Mul(%%t, %%s)\n"
+                 "      return(%%c, %%next, %%u, %%u, %%square)\n    }\n  }\n"
+                 "  return(%%last, %%other, %%each, %%v)\n}\n",
+                 rows, rows, type, type, type);
+        for (int64_t n = 0; n <= 9; n++)
+            assert_true(check(text, 9, n));
+        check(text, 200, 200);
+        assert_int_equal(rewrite_count(text, PASSES, "body(%i:"), 0); /* blocks may remain */
+    }
+}
+
 static void test_sequences(void **state)
 {
     static const char text[] = "graph (%x: f32[N, 2], %z: f32[4, 2]) -> (%y as \"y\") {\n"
@@ -622,10 +653,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),          cmocka_unit_test(test_broadcast),
-        cmocka_unit_test(test_regions),       cmocka_unit_test(test_near_misses),
-        cmocka_unit_test(test_sequences),     cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_random_bodies), cmocka_unit_test(test_random_control),
-        cmocka_unit_test(test_memory)};
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_broadcast),
+        cmocka_unit_test(test_regions),        cmocka_unit_test(test_near_misses),
+        cmocka_unit_test(test_running_sums),   cmocka_unit_test(test_sequences),
+        cmocka_unit_test(test_updates),        cmocka_unit_test(test_random_bodies),
+        cmocka_unit_test(test_random_control), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,8 @@
  *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself: rows
  *                    i, say. After the loop one assign writes what all iterations wrote.
  *     a result       of an operation on integers or truth values whose order does not matter
- *     a sum          of integers, that the iteration uses: of those before it (CumSum)
+ *     a sum          that the iteration uses, of integers, FLOAT or DOUBLE: of those before it (CumSum, which adds
+ *                    one after the other as the loop does)
  *     nothing        scan outputs are what all iterations computed
  *
  * Ifs and Loops in the body may be among its ops (batch_control.c): an If that all iterations decide alike
@@ -71,25 +72,52 @@ static tssa_status *set_params(struct parallel *s, struct batch *batch)
     return NULL;
 }
 
+static struct ir_op *make_cumsum(struct batch *batch, const struct ir_op *origin,
+                                 struct ir_value *terms, bool exclusive)
+{
+    static const int64_t zero = 0;
+    struct ir_value *operands[] = {terms, batch_ints(batch, 0, 1, &zero)};
+    struct ir_op *sums = batch_new(batch, origin, IR_OP_CumSum, 2, operands);
+    bool made =
+        sums && batch_set_int(batch, sums, "exclusive", exclusive) && batch_put(batch, sums);
+    return made ? sums : NULL;
+}
+
+/* The initial value and then the terms, in this order; without the last one they are what the iterations find. */
+static struct ir_value *ordered_sums(struct batch *batch, struct carried *c,
+                                     struct ir_value *initial, struct ir_value *terms)
+{
+    static const int64_t zero = 0;
+    struct ir_value *parts[] = {batch_unsqueeze(batch, c->combine, initial, 0, 1), terms};
+    struct ir_value *all = batch_concat(batch, c->combine, 0, 2, parts);
+    struct ir_op *sums = make_cumsum(batch, c->combine, all, false);
+    if (!sums)
+        return NULL;
+    c->sums = &sums->results[0];
+    struct ir_value *before = parallel_slice(batch, c->combine, c->sums, 0,
+                                             batch_ints(batch, 1, 1, &zero), batch_trips_1d(batch));
+    return before ? batch_check(batch, c->combine, before) : NULL;
+}
+
 /* Of a sum, what the iterations find there: the initial value and the terms before each. */
 static tssa_status *set_sum(struct parallel *s, struct batch *batch, uint32_t k, bool *done)
 {
-    static const int64_t zero = 0;
-    const struct carried *c = &s->carried[k];
-    struct ir_value *initial = parallel_given(s, k);
+    struct carried *c = &s->carried[k];
+    struct ir_value *initial = parallel_given(s, k), *all = NULL;
     TRY(batch_slice(batch, c->term, done));
     if (!*done)
         return NULL;
-    struct ir_value *operands[] = {batch_stacked(batch, c->term, c->combine),
-                                   batch_ints(batch, 0, 1, &zero)};
-    struct ir_op *sums = batch_new(batch, c->combine, IR_OP_CumSum, 2, operands);
-    *done = sums && batch_set_int(batch, sums, "exclusive", 1) && batch_put(batch, sums);
-    if (!*done)
-        return batch->status;
-    struct ir_value *terms[] = {&sums->results[0], initial};
-    struct ir_op *all = batch_make(batch, c->combine, IR_OP_Add, 2, terms);
+    struct ir_value *terms = batch_stacked(batch, c->term, c->combine);
+    if (c->ordered) {
+        all = ordered_sums(batch, c, initial, terms);
+    } else {
+        struct ir_op *sums = make_cumsum(batch, c->combine, terms, true);
+        struct ir_value *operands[] = {sums ? &sums->results[0] : NULL, initial};
+        struct ir_op *sum = sums ? batch_make(batch, c->combine, IR_OP_Add, 2, operands) : NULL;
+        all = sum ? &sum->results[0] : NULL;
+    }
     *done = all != NULL;
-    return all ? batch_stack(batch, loop_param(&s->loop, k), &all->results[0]) : batch->status;
+    return all ? batch_stack(batch, loop_param(&s->loop, k), all) : batch->status;
 }
 
 static tssa_status *set_sums(struct parallel *s, struct batch *batch, bool *done)

@@ -24,6 +24,8 @@ struct carried {
     uint32_t n_assigns;
     struct ir_op *combine; /* of CARRIED_REDUCED and CARRIED_SUMMED */
     struct ir_value *term; /* what it adds */
+    bool ordered;          /* CARRIED_SUMMED: the order of the terms matters */
+    struct ir_value *sums; /* then: before each iteration, and after the last one */
 };
 
 struct parallel {
@@ -60,6 +62,10 @@ const struct reduction *reduction_of(const struct ir_op *op);
 tssa_status *parallel_check_carried(struct parallel *s, const struct batch *facts, uint32_t k,
                                     bool *ok);
 
+/* A constant bound, or one that depends on the number of iterations, as i64[1]. */
+struct ir_value *parallel_slice(struct batch *batch, const struct ir_op *origin,
+                                struct ir_value *base, int64_t axis, struct ir_value *start,
+                                struct ir_value *end);
 /* What the iterations are given as carried value k: by the loop, or by the one over blocks of them. */
 struct ir_value *parallel_given(const struct parallel *s, uint32_t k);
 /* All results of the loop; false when one has no form. */

@@ -128,6 +128,14 @@ const struct reduction *reduction_of(const struct ir_op *op)
     return NULL;
 }
 
+/* A running sum of floats is what CumSum makes of the first one and the terms: it adds one after the other, too. Of two
+ * bytes it would round at the end only. */
+static bool is_ordered(const struct ir_op *op)
+{
+    tssa_dtype dtype = op->results[0].type->dtype;
+    return ir_op_is(op, IR_OP_Add) && (dtype == TSSA_FLOAT || dtype == TSSA_DOUBLE);
+}
+
 /* Does the next one come from this one and a term by such an operation? */
 static bool read_combine(struct parallel *s, uint32_t k)
 {
@@ -135,7 +143,7 @@ static bool read_combine(struct parallel *s, uint32_t k)
     const struct ir_value *param = loop_param(&s->loop, k), *next = loop_next(&s->loop, k);
     struct ir_op *op = next->op;
     if (!op || op->parent != s->loop.body || op->n_operands != 2 ||
-        op->results[0].type->kind != TYPE_TENSOR || !reduction_of(op) ||
+        op->results[0].type->kind != TYPE_TENSOR || (!reduction_of(op) && !is_ordered(op)) ||
         (ir_operand(op, 0) != param && ir_operand(op, 1) != param))
         return false;
     c->combine = op;
@@ -152,8 +160,9 @@ static bool check_reduction(struct parallel *s, uint32_t k)
     if (!read_combine(s, k))
         return false;
     c->kind = CARRIED_REDUCED;
+    c->ordered = is_ordered(c->combine);
     if (param->uses && !param->uses->next && !next->uses->next)
-        return true;
+        return !c->ordered;
     c->kind = CARRIED_SUMMED;
     return ir_op_is(c->combine, IR_OP_Add) && param->type->rank < TSSA_MAX_RANK;
 }

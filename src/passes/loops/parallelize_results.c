@@ -22,10 +22,9 @@ static struct ir_value *stacked_source(struct batch *batch, const struct ir_op *
     return batch_unsqueeze(batch, assign, source, 1, rank - ir_operand(assign, 1)->type->rank);
 }
 
-/* A constant bound, or one that depends on the number of iterations, as i64[1]. */
-static struct ir_value *slice_of(struct batch *batch, const struct ir_op *origin,
-                                 struct ir_value *base, int64_t axis, struct ir_value *start,
-                                 struct ir_value *end)
+struct ir_value *parallel_slice(struct batch *batch, const struct ir_op *origin,
+                                struct ir_value *base, int64_t axis, struct ir_value *start,
+                                struct ir_value *end)
 {
     struct ir_value *operands[] = {base, start, end, batch_ints(batch, 1, 1, &axis)};
     struct ir_op *op = batch_make(batch, origin, IR_OP_Slice, 4, operands);
@@ -109,10 +108,11 @@ static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *ass
         struct ir_value *terms[] = {behind, first};
         struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
         behind = sum ? &sum->results[0] : NULL;
-        parts[n++] = slice_of(batch, assign, base, axis, batch_ints(batch, 1, 1, &zero), first);
+        parts[n++] =
+            parallel_slice(batch, assign, base, axis, batch_ints(batch, 1, 1, &zero), first);
     }
     parts[n++] = batch_move_axis(batch, assign, rows, 0, (int)axis);
-    parts[n++] = slice_of(batch, assign, base, axis, behind, batch_ints(batch, 1, 1, &end));
+    parts[n++] = parallel_slice(batch, assign, base, axis, behind, batch_ints(batch, 1, 1, &end));
     struct ir_value *all = batch_concat(batch, assign, axis, n, parts);
     struct ir_op *shape = batch_make(batch, assign, IR_OP_Shape, 1, &base);
     struct ir_value *operands[] = {all, shape ? &shape->results[0] : NULL};
@@ -189,8 +189,18 @@ static struct ir_value *final_reduction(struct parallel *s, struct batch *batch,
     return op ? &op->results[0] : NULL;
 }
 
+/* Behind the last term. */
+static struct ir_value *final_sum(struct batch *batch, const struct carried *c)
+{
+    struct ir_value *operands[] = {c->sums, batch->trips};
+    struct ir_op *op = batch_make(batch, c->combine, IR_OP_Gather, 2, operands);
+    return op ? &op->results[0] : NULL;
+}
+
 static struct ir_value *final_carried(struct parallel *s, struct batch *batch, uint32_t k)
 {
+    if (s->carried[k].ordered)
+        return final_sum(batch, &s->carried[k]);
     switch (s->carried[k].kind) {
     case CARRIED_TENSOR:
         return final_tensor(s, batch, k);
