@@ -240,9 +240,7 @@ struct movement {
 static bool find_movement(const struct ir_op *op, struct movement *movement)
 {
     struct rule_draft draft;
-    draft.n_steps = draft.n_params = draft.n_operands = 0;
-    draft.full = false;
-    draft.origins = true;
+    draft_begin(&draft, RULE_ORIGINS);
     if (!rule_of_movement(op, &draft) || draft.n_steps > TSSA_MAX_RANK ||
         draft.n_params > 4 * TSSA_MAX_RANK || draft.n_operands > 2)
         return false;

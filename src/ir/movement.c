@@ -136,16 +136,18 @@ static bool read_slice(const struct ir_op *op, struct slice *slice)
     return true;
 }
 
-/* Bound i of operand `index`: a known number, or the operand if it has one element. */
-static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, int64_t *number,
-                        struct ir_value **value)
+/* Bound i of operand `index`: a known number, or the operand if it has one element; what it was, where that will do. */
+static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, bool needed,
+                        int64_t *number, struct ir_value **value)
 {
     const struct ir_known *known = infer_known(op, index);
     *value = NULL;
     if (known && i < known->count && dim_is_const(known->elements[i], number))
         return true;
+    if (!has_one_element(ir_operand(op, index)))
+        return !needed;
     *value = ir_operand(op, index);
-    return has_one_element(*value);
+    return true;
 }
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
@@ -175,16 +177,12 @@ static void plain_bounds(int64_t size, int64_t step, int64_t *start, int64_t *en
 static bool slice_axis(const struct ir_op *op, const struct slice *slice, size_t i,
                        struct rule_draft *draft)
 {
-    int64_t start = 0, end = 0, size = 0;
+    int64_t start = 0, end = slice->steps[i] > 0 ? INT64_MAX : INT64_MIN, size = 0;
     struct ir_value *start_value, *end_value;
-    if (slice->steps[i] == 0 || !slice_bound(op, 1, i, &start, &start_value))
+    if (slice->steps[i] == 0 ||
+        !slice_bound(op, 1, i, draft->asked < RULE_AXES, &start, &start_value) ||
+        !slice_bound(op, 2, i, draft->asked < RULE_ORIGINS, &end, &end_value))
         return false;
-    if (!slice_bound(op, 2, i, &end, &end_value)) {
-        if (!draft->origins)
-            return false;
-        end_value = NULL;
-        end = slice->steps[i] > 0 ? INT64_MAX : INT64_MIN;
-    }
     const struct dim *dim = base_type(op)->dims[slice->axes[i]];
     bool sized = !start_value && !end_value && dim_is_const(dim, &size);
     if (sized)

@@ -82,6 +82,13 @@ void rule_print(const struct rule *rule, struct text *text);
 /* One line why the steps are no rule (counts, constants where they must be, negative axes), else NULL. */
 const char *rule_problem(const struct rule *rule);
 
+/*
+ * Can no run fail in the step, applied to a tensor of these dims, of its own account? `value`: the operand that its
+ * second param is, or NULL. false in doubt, and of reshapes and masks.
+ */
+bool rule_step_is_total(const struct rule_step *step, int rank, const struct dim *const *dims,
+                        const struct ir_value *value);
+
 /* The rule of a view, access or assign, else NULL. */
 const struct rule *rule_of(const struct ir_op *op);
 /* Where an op's param operands begin: 1 for view and access, 2 for assign. */

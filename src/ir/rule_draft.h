@@ -12,16 +12,27 @@
 
 #include "ir/rule.h"
 
-/* A rule that is being put together. */
+/*
+ * A rule that is being put together. Where its elements come from (RULE_ORIGINS) does not depend on where a slice
+ * ends, and whether it can fail (RULE_AXES) on neither bound: what cannot be said of them is as if it were the axis's
+ * beginning or end.
+ */
 struct rule_draft {
     uint32_t n_steps, n_params, n_operands;
-    bool full; /* something did not fit: no rule */
-    /* Only where elements come from is asked: where a slice ends may stay unsaid. */
-    bool origins;
+    bool full;                                          /* something did not fit: no rule */
+    enum { RULE_EXACT, RULE_ORIGINS, RULE_AXES } asked; /* what the rule is for */
     struct rule_step steps[RULE_MAX_STEPS];
     struct rule_param params[4 * RULE_MAX_STEPS];
     struct ir_value *operands[RULE_MAX_STEPS];
 };
+
+/* An empty one; its arrays are not set. */
+static inline void draft_begin(struct rule_draft *draft, int asked)
+{
+    draft->n_steps = draft->n_params = draft->n_operands = 0;
+    draft->full = false;
+    draft->asked = asked;
+}
 
 /* Adds a step whose params are numbers. */
 void draft_step(struct rule_draft *draft, enum rule_kind kind, uint32_t n, const int64_t *params);

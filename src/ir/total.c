@@ -3,6 +3,7 @@
 
 #include "ir/infer.h"
 #include "ir/rebuild.h"
+#include "ir/rule_draft.h"
 #include "ir/scalar.h"
 
 typedef bool (*total_fn)(const struct ir_op *op);
@@ -66,27 +67,6 @@ static bool is_cast_total(const struct ir_op *op)
            dtype_in(T_NUMERIC | T_BOOL, to);
 }
 
-static bool is_unsqueeze_total(const struct ir_op *op)
-{
-    return of_ranked(op) && is_constant(op, 1);
-}
-
-static bool is_squeeze_total(const struct ir_op *op)
-{
-    int64_t axes[IR_KNOWN_MAX];
-    size_t count;
-    int axis;
-    if (!of_ranked(op) || !infer_const_ints(op, 1, axes, &count))
-        return false;
-    int rank = infer_rank(op, 0);
-    for (size_t i = 0; i < count; i++) {
-        axis = (int)(axes[i] < 0 ? axes[i] + rank : axes[i]);
-        if (axis < 0 || axis >= rank || !dim_is(infer_dim(op, 0, axis), 1))
-            return false;
-    }
-    return true;
-}
-
 static bool is_concat_total(const struct ir_op *op)
 {
     if (!is_ranked(op, 0))
@@ -107,26 +87,6 @@ static bool is_concat_total(const struct ir_op *op)
     return true;
 }
 
-/* Starts and ends are brought into range; axes and steps must be right. */
-static bool is_slice_total(const struct ir_op *op)
-{
-    const struct ir_known *starts = infer_known(op, 1), *ends = infer_known(op, 2);
-    int64_t steps[IR_KNOWN_MAX];
-    size_t count;
-    if (!of_ranked(op) || !starts || !ends || starts->count != ends->count)
-        return false;
-    if (ir_operand(op, 3) && (!is_constant(op, 3) || infer_known(op, 3)->count != starts->count))
-        return false;
-    if (!ir_operand(op, 4))
-        return true;
-    if (!infer_const_ints(op, 4, steps, &count) || count != starts->count)
-        return false;
-    for (size_t i = 0; i < count; i++)
-        if (steps[i] == 0)
-            return false;
-    return true;
-}
-
 static bool count_elements(const struct ir_type *type, int64_t *elements)
 {
     int64_t size;
@@ -134,32 +94,6 @@ static bool count_elements(const struct ir_type *type, int64_t *elements)
     for (int i = 0; i < type->rank; i++)
         if (!dim_is_const(type->dims[i], &size) || !i64_mul(*elements, size, elements))
             return false;
-    return true;
-}
-
-static bool is_reshape_total(const struct ir_op *op)
-{
-    int64_t before, after;
-    return of_ranked(op) && is_constant(op, 1) &&
-           count_elements(ir_operand(op, 0)->type, &before) &&
-           count_elements(op->results[0].type, &after) && before == after;
-}
-
-static bool is_expand_total(const struct ir_op *op)
-{
-    int64_t shape[IR_KNOWN_MAX], size;
-    size_t count;
-    if (!of_ranked(op) || !infer_const_ints(op, 1, shape, &count))
-        return false;
-    int rank = infer_rank(op, 0);
-    for (int i = 1; i <= rank && i <= (int)count; i++) {
-        const struct dim *dim = infer_dim(op, 0, rank - i);
-        if (shape[count - (size_t)i] < 0)
-            return false;
-        if (!dim_is(dim, 1) && shape[count - (size_t)i] != 1 &&
-            (!dim_is_const(dim, &size) || size != shape[count - (size_t)i]))
-            return false;
-    }
     return true;
 }
 
@@ -172,6 +106,41 @@ static bool is_shape_constant(const struct ir_op *op)
     for (size_t i = 0; i < count; i++)
         if (shape[i] < 0)
             return false;
+    return true;
+}
+
+/* As many elements, and that many in every run. */
+static bool keeps_count(const struct ir_op *op)
+{
+    int64_t before, after;
+    return count_elements(ir_operand(op, 0)->type, &before) &&
+           count_elements(op->results[0].type, &after) && before == after;
+}
+
+/* Starts and ends of a Slice are brought into range, but there must be as many of them. */
+static bool has_even_bounds(const struct ir_op *op)
+{
+    const struct ir_known *starts = infer_known(op, 1), *ends = infer_known(op, 2);
+    return !ir_op_is(op, IR_OP_Slice) || (starts && ends && starts->count == ends->count);
+}
+
+/* Of the steps that an op stands for, those behind the first ask nothing of the shape. */
+static bool is_movement_total(const struct ir_op *op)
+{
+    struct rule_draft draft;
+    draft_begin(&draft, RULE_AXES);
+    if (!of_ranked(op) || !op->parent || !has_even_bounds(op) || !rule_of_movement(op, &draft))
+        return false;
+    const struct ir_type *base = ir_operand(op, 0)->type;
+    const struct ir_value *index = draft.n_operands ? draft.operands[0] : NULL;
+    for (uint32_t i = 0; i < draft.n_steps; i++) {
+        const struct rule_step *step = &draft.steps[i];
+        bool first = i == 0 || step->kind == RULE_SLICE || step->kind == RULE_UNSQUEEZE;
+        if (!first ||
+            !(step->kind == RULE_RESHAPE ? keeps_count(op)
+                                         : rule_step_is_total(step, base->rank, base->dims, index)))
+            return false;
+    }
     return true;
 }
 
@@ -188,23 +157,6 @@ static bool is_matmul_total(const struct ir_op *op)
     const struct ir_type *a = ir_operand(op, 0)->type, *b = ir_operand(op, 1)->type;
     return a->rank >= 2 && b->rank >= 2 && a->dims[a->rank - 1] == b->dims[b->rank - 2] &&
            dims_broadcast(a, b, 2);
-}
-
-static bool is_gather_total(const struct ir_op *op)
-{
-    int64_t indices[IR_KNOWN_MAX], size;
-    size_t count;
-    if (!of_ranked(op) || !infer_const_ints(op, 1, indices, &count))
-        return false;
-    int64_t axis = ir_attr_int(op, "axis", 0);
-    axis += axis < 0 ? infer_rank(op, 0) : 0;
-    if (axis < 0 || axis >= infer_rank(op, 0))
-        return false;
-    size = infer_dim(op, 0, (int)axis)->low; /* what is there in every run */
-    for (size_t i = 0; i < count; i++)
-        if (indices[i] < -size || indices[i] >= size)
-            return false;
-    return true;
 }
 
 static bool is_cumsum_total(const struct ir_op *op)
@@ -235,27 +187,13 @@ static bool is_construct_total(const struct ir_op *op)
 }
 
 static const total_fn rules[IR_OP_COUNT] = {
-    [IR_OP_Constant] = always,
-    [IR_OP_SequenceEmpty] = always,
-    [IR_OP_Identity] = always,
-    [IR_OP_Shape] = of_tensor,
-    [IR_OP_Size] = of_tensor,
-    [IR_OP_Transpose] = of_ranked,
-    [IR_OP_Softmax] = of_ranked,
-    [IR_OP_LogSoftmax] = of_ranked,
-    [IR_OP_Cast] = is_cast_total,
-    [IR_OP_Unsqueeze] = is_unsqueeze_total,
-    [IR_OP_Squeeze] = is_squeeze_total,
-    [IR_OP_Concat] = is_concat_total,
-    [IR_OP_Slice] = is_slice_total,
-    [IR_OP_Reshape] = is_reshape_total,
-    [IR_OP_Expand] = is_expand_total,
-    [IR_OP_ConstantOfShape] = is_shape_constant,
-    [IR_OP_MatMul] = is_matmul_total,
-    [IR_OP_Gather] = is_gather_total,
-    [IR_OP_CumSum] = is_cumsum_total,
-    [IR_OP_Range] = is_range_total,
-    [IR_OP_SequenceConstruct] = is_construct_total,
+    [IR_OP_Constant] = always,        [IR_OP_SequenceEmpty] = always,
+    [IR_OP_Identity] = always,        [IR_OP_Shape] = of_tensor,
+    [IR_OP_Size] = of_tensor,         [IR_OP_Softmax] = of_ranked,
+    [IR_OP_LogSoftmax] = of_ranked,   [IR_OP_Cast] = is_cast_total,
+    [IR_OP_Concat] = is_concat_total, [IR_OP_ConstantOfShape] = is_shape_constant,
+    [IR_OP_MatMul] = is_matmul_total, [IR_OP_CumSum] = is_cumsum_total,
+    [IR_OP_Range] = is_range_total,   [IR_OP_SequenceConstruct] = is_construct_total,
 };
 
 /* ---- Element-wise ops ----------------------------------------------------------------------------- */
@@ -336,6 +274,8 @@ bool ir_op_is_total(const struct ir_op *op)
         return op->n_operands <= MAX_OPERANDS && is_elementwise_total(op);
     if (op->info->reduction)
         return is_reduction_total(op);
+    if (op->info->rule)
+        return is_movement_total(op);
     return rules[op->info->id] && rules[op->info->id](op);
 }
 

@@ -178,31 +178,15 @@ const struct rule *rule_inside(struct region_space *space, const struct ir_op *o
 
 /* ---- Rules that cannot fail ----------------------------------------------------------------------- */
 
-/* What a step could find wrong at run time, given the shape before it. */
-static bool step_never_fails(const struct ir_op *op, const struct rule_step *step,
+/* Regions that may hold an element more than once, or that data tells, are left alone. */
+static bool step_never_fails(const struct ir_op *op, const struct rule_step *step, int rank,
                              const struct dim *const *dims)
 {
-    int64_t dim;
-    const struct dim *index;
-    switch (step->kind) {
-    case RULE_SELECT:
-        index = rule_param_dim(op, &step->params[1]);
-        return index && dim_is_const(dims[step->params[0].value], &dim) && index->low >= -dim &&
-               index->high < dim;
-    case RULE_SQUEEZE:
-        for (uint32_t i = 0; i < step->n_params; i++)
-            if (!dim_is_const(dims[step->params[i].value], &dim) || dim != 1)
-                return false;
-        return true;
-    case RULE_SLICE:
-        return !step->params[3].is_operand;
-    case RULE_PERMUTE:
-    case RULE_UNSQUEEZE:
-    case RULE_DIAGONAL:
-        return true;
-    default:
+    if (step->kind == RULE_EXPAND || step->kind == RULE_TILE || step->kind == RULE_GATHER)
         return false;
-    }
+    const struct ir_value *index =
+        step->kind == RULE_SELECT ? rule_param_value(op, &step->params[1]) : NULL;
+    return rule_step_is_total(step, rank, dims, index);
 }
 
 bool region_never_fails(const struct ir_op *op)
@@ -214,8 +198,8 @@ bool region_never_fails(const struct ir_op *op)
     if (type->kind != TYPE_TENSOR || type->rank < 0)
         return false;
     for (uint32_t i = 0; i < rule->n_steps; i++)
-        if (!prefix_shape(op, i, &rank, dims) || !prefix_shape(op, i + 1, &rank, after) ||
-            !step_never_fails(op, &rule->steps[i], dims))
+        if (!prefix_shape(op, i + 1, &rank, after) || !prefix_shape(op, i, &rank, dims) ||
+            !step_never_fails(op, &rule->steps[i], rank, dims))
             return false;
     return true;
 }
