@@ -134,6 +134,44 @@ static void finish_args(struct builder *b)
     }
 }
 
+/* ---- Short rows ----------------------------------------------------------------------------------- */
+
+#define SHORT_ROW 32 /* elements */
+
+/* Do all arguments have both axes, or neither? */
+static bool are_one(const struct builder *b, int axis, int other)
+{
+    for (uint32_t i = 0; i < b->n_args; i++) {
+        const uint32_t axes = b->space->places[i].axes;
+        if ((axes >> axis & 1) != (axes >> other & 1))
+            return false;
+    }
+    return true;
+}
+
+/* Where something is broadcast along the last axes, or to the others, and these axes have few elements in every run:
+ * they are rows, since a generator does best to compute such rows together. */
+static void find_short_rows(struct builder *b)
+{
+    const uint32_t all = axes_from(b, 0);
+    const int rank = b->like->rank;
+    int64_t length = 1, dim;
+    int last = rank - 1, axis;
+    while (last >= 0 && !(all >> last & 1))
+        last--;
+    for (axis = last; axis >= 0; axis--) {
+        if (!(all >> axis & 1))
+            continue;
+        if (!are_one(b, axis, last))
+            break;
+        if (!dim_is_const(b->like->dims[axis], &dim) || dim > SHORT_ROW)
+            return;
+        length *= dim;
+    }
+    if (axis >= 0 && length <= SHORT_ROW)
+        b->space->row = rank - 1 - axis;
+}
+
 static tssa_dtype loaded_as(const struct builder *b, uint32_t arg)
 {
     return b->args[arg].dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)b->args[arg].dtype;
@@ -236,6 +274,8 @@ static void add_all(struct builder *b)
     for (uint32_t i = 0; i < b->fuse->n_results; i++)
         if (b->fuse->results[i].wanted)
             add_result(b, i);
+    if (!b->space->row)
+        find_short_rows(b);
     finish_args(b);
 }
 
@@ -280,7 +320,8 @@ static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allo
     *made = (struct gir_kernel){.magic = GIR_MAGIC,
                                 .size = (uint32_t)(sizeof *made + args + codes),
                                 .n_args = b->n_args,
-                                .n_codes = b->maker.n};
+                                .n_codes = b->maker.n,
+                                .whole_rows = b->space->row > 0};
     memcpy(made + 1, b->args, args);
     memcpy((char *)(made + 1) + args, b->maker.codes, codes);
     *kernel = made;

@@ -96,6 +96,7 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
     bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves <= 1 &&
                 memcmp(arg->zero, zero, sizeof zero) == 0 &&
+                (!arg->is_result || arg->moves || kernel->whole_rows) &&
                 ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
@@ -148,6 +149,8 @@ static tssa_status *check_constant(const struct checker *c, const struct gir_cod
 
 static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
 {
+    if (!c->kernel->whole_rows)
+        return wrong(c, "rows may come in parts");
     if (!dtype_in(TYPES_REDUCED, code->type) || c->codes[code->operands[0]].type != code->type)
         return wrong(c, "it is not reduced in that type");
     if (c->n_reductions++ == GIR_MAX_REDUCTIONS)
@@ -194,7 +197,9 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     case GIR_REDUCE:
         return check_reduce(c, code);
     case GIR_LENGTH:
-        return dtype_in(TYPES_REDUCED, code->type) ? NULL : wrong(c, "it is no number");
+        return dtype_in(TYPES_REDUCED, code->type) && c->kernel->whole_rows
+                   ? NULL
+                   : wrong(c, "it is no number, or rows may come in parts");
     default:
         return check_memory(c, code);
     }
@@ -215,7 +220,8 @@ tssa_status *gir_check(const void *bytes, size_t size)
     const struct gir_kernel *kernel = bytes;
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
-    if (kernel->n_args > GIR_MAX_ARGS || kernel->n_codes > GIR_MAX_CODES ||
+    if (kernel->whole_rows > 1 || kernel->zero || kernel->n_args > GIR_MAX_ARGS ||
+        kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
                     kernel->n_codes * sizeof(struct gir_code))
         return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",

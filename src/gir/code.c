@@ -28,17 +28,6 @@ uint32_t gir_n_operands(const struct gir_code *code)
     return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE;
 }
 
-bool gir_has_whole_rows(const struct gir_kernel *kernel)
-{
-    for (uint32_t i = 0; i < kernel->n_args; i++)
-        if (gir_args(kernel)[i].is_result && !gir_args(kernel)[i].moves)
-            return true;
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        if (gir_codes(kernel)[i].op == GIR_REDUCE || gir_codes(kernel)[i].op == GIR_LENGTH)
-            return true;
-    return false;
-}
-
 /* The first pass in which a step's operands are all there. */
 static struct gir_when operands_of(const struct gir_kernel *kernel, const struct gir_when *when,
                                    const struct gir_code *code)

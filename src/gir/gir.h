@@ -21,9 +21,9 @@
  * ir/reduction.def for an innermost axis. What it comes to is one value for the row, and so is what is computed of such
  * values, of numbers and of what does not move. Steps behind may compute with it in each element of the same row:
  * the row is walked once more for them (gir_find_passes). Rows of a kernel with reductions, or with a result that does
- * not move, are whole in each call; elsewhere a row may come in parts.
+ * not move, are whole in each call; elsewhere a row may come in parts, unless the kernel says otherwise.
  *
- *     args                                   0: f32 moves, 1: f32 result per row
+ *     whole rows, args 0: f32 moves, 1: f32 result per row
  *     %0 = load 0 : f32
  *     %1 = reduce ADD from 0 %0 : f32
  *     %2 = length : f32
@@ -82,6 +82,9 @@ struct gir_kernel {
     uint32_t magic;
     uint32_t size; /* bytes in all */
     uint32_t n_args, n_codes;
+    uint32_t
+        whole_rows; /* 1: rows are whole in each call; so they are where there are reductions or results per row */
+    uint32_t zero;
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };
 
@@ -109,8 +112,6 @@ struct gir_when {
 /* Fills when[n_codes], of a kernel that gir_check accepts; returns how many passes there are. Elements of results that
  * may lie on an operand are stored in the last one. */
 uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when);
-/* Does a call have whole rows? */
-bool gir_has_whole_rows(const struct gir_kernel *kernel);
 
 /*
  * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what is wrong. What

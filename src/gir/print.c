@@ -20,7 +20,7 @@ static const char *how_of(const struct gir_arg *arg)
 static void print_args(const struct gir_kernel *kernel, struct text *text)
 {
     const struct gir_arg *args = gir_args(kernel);
-    text_puts(text, "args ");
+    text_puts(text, kernel->whole_rows ? "whole rows, args " : "args ");
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         text_printf(text, "%s%" PRIu32 ": %s%s", i ? ", " : "", i, name_of(args[i].dtype),
                     how_of(&args[i]));

@@ -23,6 +23,7 @@ struct writer {
     struct text ops, params, operands, inputs, results, names;
     struct region_value values[MAX_VALUES];
     int n_values, n_params, rank;
+    int last; /* the last dim, the same in every run; 0: a symbol, as the others are */
 };
 
 static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,    TSSA_FLOAT,
@@ -69,7 +70,10 @@ static void add_param(struct writer *w, tssa_dtype dtype, bool full)
         const bool has = full || (alike == 2 ? chance(w, 50) : alike == 1);
         has_all &= has;
         char dim[8];
-        snprintf(dim, sizeof dim, i > missing ? ", %c" : "%c", has ? 'A' + i : '1');
+        if (has && w->last && i == w->rank - 1)
+            snprintf(dim, sizeof dim, i > missing ? ", %d" : "%d", w->last);
+        else
+            snprintf(dim, sizeof dim, i > missing ? ", %c" : "%c", has ? 'A' + i : '1');
         strcat(dims, dim);
     }
     const int value = add_value(w, dtype, has_all);
@@ -180,6 +184,7 @@ static void write_all(struct writer *w)
 {
     const int params = (int)random_int(&w->random, 0, 4), ops = (int)random_int(&w->random, 1, 10);
     w->rank = (int)random_int(&w->random, 0, MAX_RANK);
+    w->last = chance(w, 30) ? (int)random_int(&w->random, 2, 34) : 0;
     add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), true);
     for (int i = 0; i < params; i++)
         add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), chance(w, 40));

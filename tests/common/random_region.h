@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-/* The same text for the same seed, to be freed. Its symbolic dims are A, B, ... */
+/* The same text for the same seed, to be freed. Its symbolic dims are A, B, ...; the last one may be a number. */
 char *random_region(uint64_t seed);
 
 #endif

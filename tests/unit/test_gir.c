@@ -63,12 +63,12 @@ static void expect_text(const char *source, const char *expected)
 static void texts(void **state)
 {
     (void)state;
-    /* What moves, what may lie on what; the same is computed once. */
+    /* What moves, what may lie on what; the same is computed once. Short rows with something that they share are whole. */
     expect_text(GRAPH("%x: f32[N, 4], %s: f32[N, 1]", "%x, %s",
                       "%p: f32[N, 4], %q: f32[N, 1]) { %m = Mul(%p, %q) %a = Sigmoid(%m) "
                       "%b = Sigmoid(%m) %c = Add(%a, %b) return(%c)",
                       "%y"),
-                "args 0: f32 moves, 1: f32, 2: f32 result on 0\n"
+                "whole rows, args 0: f32 moves, 1: f32, 2: f32 result on 0\n"
                 "%0 = load 0 : f32\n"
                 "%1 = load 1 : f32\n"
                 "%2 = MUL %0 %1 : f32\n"
@@ -126,7 +126,7 @@ static void texts_of_rows(void **state)
                       "%p: f16[N, C]) { %k = Constant() {value = i64[1] [-1]} "
                       "%m = ReduceMean(%p, %k) %d = Sub(%p, %m) return(%m, %d)",
                       "%y, %z"),
-                "args 0: f16 moves, 1: f16 result per row, 2: f16 result on 0\n"
+                "whole rows, args 0: f16 moves, 1: f16 result per row, 2: f16 result on 0\n"
                 "%0 = load 0 : f16\n"
                 "%1 = convert %0 : f32\n"
                 "%2 = reduce ADD from 0 %1 : f32\n"
@@ -144,7 +144,7 @@ static void texts_of_rows(void **state)
                       "%s = Softmax(%p) %m = ReduceMax(%s, %k) {keepdims = 0} "
                       "%g = Greater(%m, %q) return(%g)",
                       "%y"),
-                "args 0: f32 moves, 1: f32, 2: bool result per row\n"
+                "whole rows, args 0: f32 moves, 1: f32, 2: bool result per row\n"
                 "%0 = load 0 : f32\n"
                 "%1 = load 1 : f32\n"
                 "%2 = reduce MAX from -inf %0 : f32\n"
@@ -162,7 +162,7 @@ static void texts_of_rows(void **state)
                       "%p: i8[N, C]) { %k = Constant() {value = i64[1] [1]} %m = ReduceMax(%p, %k) "
                       "return(%m)",
                       "%y"),
-                "args 0: i8 moves, 1: i8 result per row\n"
+                "whole rows, args 0: i8 moves, 1: i8 result per row\n"
                 "%0 = load 0 : i8\n"
                 "%1 = convert %0 : i64\n"
                 "%2 = reduce MAX from -128 %1 : i64\n"

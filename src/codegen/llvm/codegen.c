@@ -22,7 +22,7 @@ static struct llvm_api llvm;
 /* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a reduction has. */
 static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
 {
-    if (gir_has_whole_rows(kernel))
+    if (kernel->whole_rows)
         return REDUCTION_LANES;
     unsigned lanes = level == CODEGEN_V4 ? 32 : 16;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {

@@ -39,7 +39,7 @@ void function_places(const struct function *f);
 /* Lanes 0, 1, ... that are less than what whole vectors leave. */
 LLVMValue function_mask(const struct function *f);
 
-/* Rows of a kernel that wants whole ones (gir_has_whole_rows). */
+/* Rows of a kernel that wants whole ones. */
 struct rows;
 struct rows *rows_open(struct function *f); /* NULL: memory ran out */
 void rows_close(struct rows *rows);

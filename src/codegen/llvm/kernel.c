@@ -268,7 +268,7 @@ void emit_kernel(struct emitter *e, unsigned lanes, bool masks)
 {
     struct function_parts parts = {.f = {.e = e, .lanes = lanes, .masks = masks}};
     struct function *f = &parts.f;
-    const bool whole = gir_has_whole_rows(e->kernel);
+    const bool whole = e->kernel->whole_rows;
     struct rows *rows = whole ? rows_open(f) : NULL;
     if (whole && !rows) {
         e->failed = true;

@@ -17,13 +17,27 @@
 #define LEAST_ROWS 4
 #define QUAD 4 /* rows that are copied together */
 
+/* Up to how many elements the copies cost less than vectors of which few lanes are there: functions take long, halving
+ * the lanes of a reduction takes a while. */
+static uint64_t longest(const struct rows *r)
+{
+    uint64_t n = 4;
+    for (uint32_t i = 0; i < r->e->kernel->n_codes; i++) {
+        if (gir_is_call(rows_code(r, i)))
+            return SHORT_ROW;
+        if (rows_code(r, i)->op == GIR_REDUCE)
+            n = 12;
+    }
+    return n;
+}
+
 LLVMValue rows_emit_is_short(const struct rows *r)
 {
     const struct function *f = r->f;
     if (!r->has_short)
         return NULL;
     LLVMValue is_short =
-        function_compare(f, LLVM_SLE, f->params[LENGTH], function_number(f, SHORT_ROW));
+        function_compare(f, LLVM_SLE, f->params[LENGTH], function_number(f, longest(r)));
     LLVMValue many = function_compare(f, LLVM_SGE, f->params[ROWS], function_number(f, LEAST_ROWS));
     return emit_binary(r->e, LLVM_AND, is_short, many);
 }

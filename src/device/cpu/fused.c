@@ -218,7 +218,7 @@ static tssa_status *run_fused(struct kernel_args *args)
     walk.n_args = fused->kernel->n_args;
     TRY(read_operands(args, fused, &walk, dims));
     TRY(make_results(args, fused, &walk, dims));
-    const bool whole = gir_has_whole_rows(fused->kernel);
+    const bool whole = fused->kernel->whole_rows;
     for (int i = 0; i < fused->space.rank - (whole ? fused->space.row : 0); i++)
         count *= dims[i];
     if (count == 0)
