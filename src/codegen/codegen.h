@@ -17,11 +17,13 @@ typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a row the next one
  * begins. Nothing is read or written but n elements (of what does not move, one) in each of `rows` rows. A result may
  * lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where the kernel wants that, and
- * may then have no elements. functions[0] is the table of f32's functions
+ * may then have no elements; `scratch` is memory for gir_kept_bytes() for each element of one, and for
+ * CODEGEN_MORE elements more. functions[0] is the table of f32's functions
  * by scalar_id, functions[1] that of f64's.
  */
 typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
-                            const codegen_function *const *functions);
+                            const codegen_function *const *functions, void *scratch);
+#define CODEGEN_MORE 32
 
 /* The name of that function in an object file. */
 #define CODEGEN_ENTRY "tssa_kernel"

@@ -43,6 +43,51 @@ static struct gir_when operands_of(const struct gir_kernel *kernel, const struct
     return all;
 }
 
+void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *when, uint32_t pass,
+                     bool *needed)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        needed[i] = false;
+    for (uint32_t i = kernel->n_codes; i-- > 0;) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        const bool here = when[i].pass == pass, kept = when[i].kept_in && when[i].kept_in <= pass;
+        if (code->op == GIR_STORE)
+            needed[i] = here && when[i].varies;
+        const bool reads = code->op == GIR_REDUCE ? here : needed[i] && !kept;
+        for (uint32_t k = 0; reads && k < gir_n_operands(code); k++)
+            needed[code->operands[k]] |= when[code->operands[k]].varies;
+    }
+}
+
+/* Functions are computed once, in the first pass that needs them. */
+static void find_kept(const struct gir_kernel *kernel, struct gir_when *when, uint32_t n_passes)
+{
+    bool needed[GIR_MAX_CODES];
+    uint16_t first[GIR_MAX_CODES] = {0};
+    for (uint32_t pass = 0; pass < n_passes; pass++) {
+        gir_find_needed(kernel, when, pass, needed);
+        for (uint32_t i = 0; i < kernel->n_codes; i++) {
+            if (!needed[i] || !gir_is_call(&gir_codes(kernel)[i]))
+                continue;
+            if (first[i])
+                when[i].kept_in = first[i];
+            else
+                first[i] = (uint16_t)(pass + 1);
+        }
+    }
+}
+
+size_t gir_kept_bytes(const struct gir_kernel *kernel)
+{
+    struct gir_when when[GIR_MAX_CODES];
+    size_t bytes = 0;
+    gir_find_passes(kernel, when);
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (when[i].kept_in)
+            bytes += gir_codes(kernel)[i].type == TSSA_DOUBLE ? sizeof(double) : sizeof(float);
+    return bytes;
+}
+
 uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
 {
     const struct gir_arg *args = gir_args(kernel);
@@ -63,5 +108,6 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         if (code->op == GIR_STORE && when[i].varies && args[code->bits].may_lie_on)
             when[i].pass = (uint16_t)(n - 1);
     }
+    find_kept(kernel, when, n);
     return n;
 }

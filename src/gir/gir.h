@@ -44,7 +44,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x31726967 /* "gir1": the number of this layout */
+#define GIR_MAGIC 0x32726967 /* "gir2": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -107,11 +107,18 @@ struct gir_when {
     /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one before which it is,
      * of a reduction the one at whose end it is there. */
     uint16_t pass;
+    /* 1 + the pass that keeps it for those behind, since it takes long; 0: it is computed again where it is needed. */
+    uint16_t kept_in;
 };
 
 /* Fills when[n_codes], of a kernel that gir_check accepts; returns how many passes there are. Elements of results that
  * may lie on an operand are stored in the last one. */
 uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when);
+/* Marks what is computed in a pass for each element, or was kept: needed[n_codes]. */
+void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *when, uint32_t pass,
+                     bool *needed);
+/* Bytes of an element of all values that are kept. */
+size_t gir_kept_bytes(const struct gir_kernel *kernel);
 
 /*
  * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what is wrong. What

@@ -5,7 +5,7 @@
 
 #include "codegen/llvm/emit.h"
 
-enum { ARGS, STEPS, ROWS, LENGTH, FUNCTIONS, N_PARAMS };
+enum { ARGS, STEPS, ROWS, LENGTH, FUNCTIONS, SCRATCH, N_PARAMS };
 
 struct function {
     struct emitter *e;

@@ -211,7 +211,8 @@ static void make_function(struct function *f)
                                  [STEPS] = pointer,
                                  [ROWS] = function_integer(f, 64),
                                  [LENGTH] = function_integer(f, 64),
-                                 [FUNCTIONS] = pointer};
+                                 [FUNCTIONS] = pointer,
+                                 [SCRATCH] = pointer};
     LLVMType type =
         llvm->LLVMFunctionType(llvm->LLVMVoidTypeInContext(e->context), params, N_PARAMS, 0);
     f->function = llvm->LLVMAddFunction(e->module, CODEGEN_ENTRY, type);

@@ -113,9 +113,7 @@ static void find_nans(const struct rows *r, struct reduction *one, LLVMValue x)
 static void emit_vector(struct rows *r)
 {
     struct emitter *e = r->e;
-    for (uint32_t i = 0; i < e->kernel->n_codes; i++)
-        if (r->needed[i])
-            emit_step(e, i);
+    rows_emit_steps(r, e->index);
     for (uint32_t i = 0; i < r->n; i++) {
         struct reduction *one = &r->reductions[i];
         LLVMValue x = e->values[rows_code(r, one->step)->operands[0]];
@@ -376,6 +374,7 @@ static void emit_plain(struct rows *r)
 
 void rows_emit_long(struct rows *r)
 {
+    r->kept = r->long_kept;
     for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
         rows_emit_once(r);
         rows_find_needed(r);

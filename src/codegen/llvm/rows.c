@@ -43,40 +43,36 @@ void rows_find_needed(struct rows *r)
     r->n = 0;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);
-        const bool here = r->when[i].pass == r->pass;
-        r->needed[i] = here && r->when[i].varies && code->op == GIR_STORE;
         if (code->op != GIR_REDUCE)
             continue;
-        if (here)
+        if (r->when[i].pass == r->pass)
             r->reductions[r->n++] = (struct reduction){
                 .step = i, .number = all, .identity = emit_constant(r->e, code->type, code->bits)};
         all++;
     }
-    for (uint32_t i = 0; i < r->n; i++)
-        r->needed[rows_code(r, r->reductions[i].step)->operands[0]] = true;
-    for (uint32_t i = kernel->n_codes; i-- > 0;) {
-        r->needed[i] &= r->when[i].varies;
-        for (uint32_t k = 0; r->needed[i] && !rows_has(r, i) && k < gir_n_operands(rows_code(r, i));
-             k++)
-            r->needed[rows_code(r, i)->operands[k]] = true;
-    }
+    gir_find_needed(kernel, r->when, r->pass, r->needed);
 }
 
-/* Finds the values that take long and are needed in several passes. */
-static void find_kept(struct rows *r)
+void rows_emit_steps(const struct rows *r, LLVMValue index)
 {
-    const uint32_t n = r->e->kernel->n_codes;
-    uint16_t first[GIR_MAX_CODES] = {0};
-    for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
-        rows_find_needed(r);
-        for (uint32_t i = 0; i < n; i++) {
-            if (!r->needed[i] || !gir_is_call(rows_code(r, i)))
-                continue;
-            if (first[i])
-                r->kept_in[i] = first[i];
-            else
-                first[i] = (uint16_t)(r->pass + 1);
+    const struct emitter *e = r->e;
+    const struct llvm_api *llvm = e->llvm;
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
+        const tssa_dtype dtype = rows_code(r, i)->type;
+        LLVMValue at = NULL;
+        if (!r->needed[i])
+            continue;
+        if (r->when[i].kept_in)
+            at = llvm->LLVMBuildGEP2(e->builder, emit_element(e, dtype), r->kept[i], &index, 1, "");
+        if (rows_has(r, i)) {
+            r->e->values[i] = llvm->LLVMBuildLoad2(e->builder, emit_type(e, dtype), at, "");
+            llvm->LLVMSetAlignment(e->values[i], emit_size(dtype));
+            continue;
         }
+        emit_step(r->e, i);
+        if (at)
+            llvm->LLVMSetAlignment(llvm->LLVMBuildStore(e->builder, e->values[i], at),
+                                   emit_size(dtype));
     }
 }
 
@@ -108,9 +104,27 @@ static size_t short_bytes(const struct rows *r)
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const size_t width = emit_size(rows_code(r, i)->type);
         bytes += rows_code(r, i)->op == GIR_REDUCE ? width * LANES : 0;
-        bytes += r->kept_in[i] ? width * SHORT_ROW : 0;
+        bytes += r->when[i].kept_in ? width * SHORT_ROW : 0;
     }
     return bytes * LANES;
+}
+
+/* Where long rows have what is kept: side by side, as many elements as vectors have. */
+static void find_kept(struct rows *r)
+{
+    const struct function *f = r->f;
+    const struct emitter *e = r->e;
+    LLVMValue more = emit_binary(e, LLVM_ADD, f->params[LENGTH], function_number(f, LANES - 1));
+    LLVMValue length = emit_binary(e, LLVM_AND, more, function_number(f, ~(uint64_t)(LANES - 1)));
+    uint64_t before = 0;
+    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
+        if (!r->when[i].kept_in)
+            continue;
+        LLVMValue offset = emit_binary(e, LLVM_MUL, length, function_number(f, before));
+        r->long_kept[i] = e->llvm->LLVMBuildGEP2(e->builder, function_integer(f, 8),
+                                                 f->params[SCRATCH], &offset, 1, "");
+        before += emit_size(rows_code(r, i)->type);
+    }
 }
 
 void rows_emit_memory(struct rows *r)
@@ -122,8 +136,8 @@ void rows_emit_memory(struct rows *r)
     r->has_short = short_bytes(r) <= MOST_BYTES;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);
-        if (r->has_short && r->kept_in[i])
-            r->kept[i] = make_memory(r, code->type, SHORT_ROW);
+        if (r->has_short && r->when[i].kept_in)
+            r->short_kept[i] = make_memory(r, code->type, SHORT_ROW);
         if (code->op != GIR_REDUCE)
             continue;
         r->levels[n] = make_memory(r, code->type, LONG_LEVELS);

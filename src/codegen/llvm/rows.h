@@ -19,19 +19,18 @@ struct rows {
     struct function *f;
     struct emitter *e;
     uint32_t n_passes, pass;
-    bool keeps; /* values for passes behind */
     uint32_t n; /* reductions of the pass */
     struct reduction reductions[GIR_MAX_REDUCTIONS];
     struct gir_when when[GIR_MAX_CODES];
     bool needed[GIR_MAX_CODES]; /* in the pass, and once for each element */
-    /* Of values that take long, 1 + the pass that keeps them for those behind, where rows are lanes; 0: none does. */
-    uint16_t kept_in[GIR_MAX_CODES];
     /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is once for a row. */
     bool has_short;
     LLVMValue levels
         [GIR_MAX_REDUCTIONS]; /* of rows whose elements are lanes: what is left over, by levels */
     LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
-    LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS], kept[GIR_MAX_CODES];
+    LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS];
+    LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
+    const LLVMValue *kept; /* one of these: where the values are that are kept */
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
@@ -45,7 +44,7 @@ static inline const struct gir_code *rows_code(const struct rows *r, uint32_t st
 /* Is the value one that an earlier pass has kept? */
 static inline bool rows_has(const struct rows *r, uint32_t step)
 {
-    return r->keeps && r->kept_in[step] && r->kept_in[step] <= r->pass;
+    return r->when[step].kept_in && r->when[step].kept_in <= r->pass;
 }
 
 LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
@@ -55,6 +54,8 @@ bool rows_find_nans(const struct rows *r, uint32_t step);
 void rows_emit_once(const struct rows *r);
 /* Those that are stored. */
 void rows_emit_stores(const struct rows *r);
+/* The steps of a vector whose first element is number `index` of what is kept. */
+void rows_emit_steps(const struct rows *r, LLVMValue index);
 /* Finds the pass's reductions, and the steps that are needed for what it makes. */
 void rows_find_needed(struct rows *r);
 

@@ -205,20 +205,7 @@ static void store_element(const struct rows *r, const struct reduction *one, LLV
 static void emit_element_steps(const struct rows *r, LLVMValue index)
 {
     struct emitter *e = r->e;
-    for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
-        const tssa_dtype dtype = rows_code(r, i)->type;
-        if (!r->needed[i])
-            continue;
-        if (rows_has(r, i)) {
-            LLVMValue at = vector_at(r, dtype, r->kept[i], index);
-            e->values[i] = e->llvm->LLVMBuildLoad2(e->builder, emit_type(e, dtype), at, "");
-            continue;
-        }
-        emit_step(e, i);
-        if (r->kept_in[i])
-            e->llvm->LLVMBuildStore(e->builder, e->values[i],
-                                    vector_at(r, dtype, r->kept[i], index));
-    }
+    rows_emit_steps(r, e->index);
     LLVMValue is_first = function_compare(r->f, LLVM_SLT, index, function_number(r->f, LANES));
     LLVMValue lane = emit_binary(e, LLVM_AND, index, function_number(r->f, LANES - 1));
     for (uint32_t i = 0; i < r->n; i++) {
@@ -286,7 +273,7 @@ void rows_emit_short(struct rows *r, LLVMBlock from)
     e->lanes = LANES;
     e->mask = NULL;
     e->is_across = true;
-    r->keeps = true;
+    r->kept = r->short_kept;
     for (r->pass = 0; r->pass < r->n_passes; r->pass++)
         emit_pass(r);
     rows_emit_once(r);

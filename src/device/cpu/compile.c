@@ -73,6 +73,7 @@ static bool add(struct device_context *context, const struct gir_kernel *kernel,
         snprintf(entry->message, sizeof entry->message, "%s", message);
     } else {
         memcpy(&entry->code.run, &entry->object.entry, sizeof entry->object.entry);
+        entry->code.kept = gir_kept_bytes(kernel);
         entry->code.functions[0] =
             level() == CODEGEN_V4 ? cpu_functions_f32_v4 : cpu_functions_f32_v3;
         entry->code.functions[1] =

@@ -10,6 +10,7 @@
 struct cpu_code {
     codegen_run run;
     const codegen_function *functions[2]; /* of f32, of f64 */
+    size_t kept;                          /* gir_kept_bytes() */
 };
 
 /* struct device.compile. Kernels that are not there yet are compiled in processes of their own, as many at once as the

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/cpu/compile.h"
+#include "kernels/cpu/lib/lines.h"
 
 struct walk {
     const struct cpu_code *code;
@@ -178,13 +179,13 @@ static void run_range(void *context, int64_t begin, int64_t end)
             rows = (end - begin) / length;
         if (rows > walk->sizes[1] - index[1])
             rows = walk->sizes[1] - index[1];
-        walk->code->run((void *const *)at, walk->steps[1], rows, n, walk->code->functions);
+        walk->code->run((void *const *)at, walk->steps[1], rows, n, walk->code->functions, NULL);
         begin += rows * n;
     }
 }
 
 /* Whole rows [begin, end). */
-static void run_rows(void *context, int64_t begin, int64_t end)
+static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct walk *walk = context;
     while (begin < end) {
@@ -201,13 +202,22 @@ static void run_rows(void *context, int64_t begin, int64_t end)
         }
         rows = rows < walk->sizes[1] - index ? rows : walk->sizes[1] - index;
         walk->code->run((void *const *)at, walk->steps[1], rows, walk->sizes[0],
-                        walk->code->functions);
+                        walk->code->functions, scratch);
         begin += rows;
     }
 }
 
 /* Below this many elements per thread, starting threads costs more than it brings. */
 #define GRAIN 16384
+
+static tssa_status *run_all_rows(struct kernel_args *args, struct walk *walk, int64_t rows)
+{
+    const int64_t n = walk->sizes[0];
+    size_t bytes;
+    if (!size_mul((size_t)n + CODEGEN_MORE, walk->code->kept, &bytes))
+        return ERROR(TSSA_LIMIT, "a row of %" PRId64 " elements is too long", n);
+    return parts_for(args, rows, n * 2, bytes, run_rows, walk);
+}
 
 static tssa_status *run_fused(struct kernel_args *args)
 {
@@ -224,8 +234,9 @@ static tssa_status *run_fused(struct kernel_args *args)
     if (count == 0)
         return NULL;
     find_axes(fused, &walk, dims);
-    const int64_t grain = whole ? GRAIN / (walk.sizes[0] + 1) + 1 : GRAIN;
-    team_for(args->env->team, count, grain, whole ? run_rows : run_range, &walk);
+    if (whole)
+        return run_all_rows(args, &walk, count);
+    team_for(args->env->team, count, GRAIN, run_range, &walk);
     return NULL;
 }
 
