@@ -54,6 +54,8 @@ struct ir_fusion {
     bool side_by_side;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
+    /* May the op, if it is taken, be a kernel without others? NULL: none. */
+    bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;
 };
 

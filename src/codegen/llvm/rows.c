@@ -103,7 +103,7 @@ static size_t short_bytes(const struct rows *r)
                  (gir_args(kernel)[i].moves ? SHORT_ROW : 1);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const size_t width = emit_size(rows_code(r, i)->type);
-        bytes += rows_code(r, i)->op == GIR_REDUCE ? width * LANES : 0;
+        bytes += rows_code(r, i)->op == GIR_REDUCE ? width * SHORT_ROW : 0;
         bytes += r->when[i].kept_in ? width * SHORT_ROW : 0;
     }
     return bytes * LANES;
@@ -144,7 +144,7 @@ void rows_emit_memory(struct rows *r)
         if (rows_find_nans(r, i))
             r->nans[n] = make_memory(r, TSSA_UINT8, 1);
         if (r->has_short)
-            r->elements[n] = make_memory(r, code->type, LANES);
+            r->elements[n] = make_memory(r, code->type, SHORT_ROW);
         n++;
     }
     for (uint32_t i = 0; r->has_short && i < kernel->n_args; i++) {

@@ -34,7 +34,7 @@ struct rows {
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
-#define SHORT_ROW LANES
+#define SHORT_ROW 20  /* elements: a vector of so few is slower than copies and full vectors */
 
 static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
 {

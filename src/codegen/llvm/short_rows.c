@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of at most 32 elements, 32 of them at a time, each a lane:
+ * Rows of at most 20 elements, 32 of them at a time, each a lane:
  *
  *     for each 32 rows, or what is left of them:
  *         operands are copied to the stack, so that an element's values in all of these rows are a vector
  *         for each pass:
  *             steps that are once for a row, on vectors
- *             for each element: steps; what a reduction combines is put by, element 32 with element 0, and so on
- *             these 32 are combined by halves, which is the order of ir/reduction.def for so few
+ *             for each element: steps; what a reduction combines is put by, combined with the identity
+ *             elements are combined by halves, which is the order of ir/reduction.def for so few
  *         results are copied from the stack
  *
  * Lanes without a row compute with whatever is there: nothing traps, and nothing of it is stored.
@@ -206,13 +206,10 @@ static void emit_element_steps(const struct rows *r, LLVMValue index)
 {
     struct emitter *e = r->e;
     rows_emit_steps(r, e->index);
-    LLVMValue is_first = function_compare(r->f, LLVM_SLT, index, function_number(r->f, LANES));
-    LLVMValue lane = emit_binary(e, LLVM_AND, index, function_number(r->f, LANES - 1));
     for (uint32_t i = 0; i < r->n; i++) {
         const struct reduction *one = &r->reductions[i];
         LLVMValue value = e->values[rows_code(r, one->step)->operands[0]];
-        LLVMValue before = emit_select(e, is_first, one->identity, load_element(r, one, lane));
-        store_element(r, one, lane, rows_combine(r, one, before, value));
+        store_element(r, one, index, rows_combine(r, one, one->identity, value));
     }
 }
 
@@ -248,8 +245,6 @@ static void emit_pass(struct rows *r)
     e->index = emit_binary(e, LLVM_MUL, loop.index, function_number(f, LANES));
     emit_element_steps(r, loop.index);
     end_loop(r, &loop);
-    LLVMValue lanes = function_number(f, LANES);
-    count = emit_select(e, function_compare(f, LLVM_SLT, count, lanes), count, lanes);
     for (uint64_t half = LANES / 2; r->n && half > 0; half /= 2)
         count = combine_halves(r, count, half);
     for (uint32_t i = 0; i < r->n; i++)

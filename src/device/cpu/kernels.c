@@ -42,12 +42,20 @@ static bool takes(void *user, const struct ir_op *op)
     return !gir_refuses(op);
 }
 
+/* Short rows are vectors in kernels, and exponentials are not stored in between. */
+static bool takes_alone(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax);
+}
+
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_ROWS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
-                                            .takes = takes};
+                                            .takes = takes,
+                                            .takes_alone = takes_alone};
     (void)context;
     return &fusion;
 }

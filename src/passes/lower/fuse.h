@@ -40,6 +40,7 @@ struct fuse_part {
     uint32_t joined; /* the part that it belongs to now: its own number where to none */
     uint32_t n_ops;
     bool is_used;               /* something that it computes */
+    bool is_alone;              /* it is a kernel, too, if it is one op */
     struct ir_op *first, *last; /* when all are made: its ops, linked by fuse_op.next */
 };
 
@@ -100,7 +101,7 @@ tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass);
 void fuse_plan_free(struct fuse_plan *plan);
 /* Finds the parts of a block, from parts->count on; what is in its ops' blocks is not looked at. */
 tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *block);
-/* The part that the op is in; FUSE_NO_PART: none, or it is alone there. */
+/* The part that the op is in; FUSE_NO_PART: none, or it is alone there and no kernel. */
 uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op);
 /* Makes fuse ops of the block's parts, and puts the others around them. */
 tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);

@@ -174,7 +174,11 @@ static bool writes_in_place(const struct fuse_plan *plan, const struct ir_op *op
 static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
 {
     const uint32_t number = (uint32_t)plan->parts.count;
-    const struct fuse_part part = {.joined = number, .n_ops = 1};
+    const struct ir_fusion *fusion = plan->fusion;
+    const struct fuse_part part = {.joined = number,
+                                   .n_ops = 1,
+                                   .is_alone = fusion->takes_alone &&
+                                               fusion->takes_alone(fusion->user, op)};
     struct fuse_open *open = open_part(plan, number);
     *open = (struct fuse_open){.op = op,
                                .like = fuse_space(op),
@@ -589,5 +593,6 @@ uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op)
     if (part == FUSE_NO_PART)
         return part;
     part = root_of(plan, part);
-    return plan->parts.data[part].n_ops > 1 ? part : FUSE_NO_PART;
+    return plan->parts.data[part].n_ops > 1 || plan->parts.data[part].is_alone ? part
+                                                                               : FUSE_NO_PART;
 }
