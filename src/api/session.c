@@ -232,10 +232,13 @@ static void leave(struct tssa_session *session, struct generation *generation, s
 {
     pthread_mutex_lock(&session->lock);
     const bool kept = run && !generation->retired && vec_push(&generation->idle, run);
+    if (run && !kept) { /* before the plan may go, which it reads */
+        pthread_mutex_unlock(&session->lock);
+        run_free(run);
+        pthread_mutex_lock(&session->lock);
+    }
     const bool last = --generation->out == 0 && generation->retired;
     pthread_mutex_unlock(&session->lock);
-    if (run && !kept)
-        run_free(run);
     if (last)
         generation_free(generation);
 }
