@@ -531,6 +531,9 @@ typedef struct tssa_session_options {
      * asks for them), and why others are not in one. Called while the session is made; may be NULL. */
     void (*remark)(void *user, const tssa_remark *remark);
     void *remark_user;
+    /* For debugging: runs write over memory of values that nothing reads any more, as far as the session knows, and of
+     * results before they are computed. The results are the same, in more time; others are a bug in tssa. */
+    int poison;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */

@@ -147,7 +147,8 @@ static tssa_status *make_session(struct job *job)
                                           .profile = job->arguments.profile != NULL,
                                           .compile = job->arguments.common.compile,
                                           .remark = job->arguments.remarks ? remarks_add : NULL,
-                                          .remark_user = &remarks};
+                                          .remark_user = &remarks,
+                                          .poison = job->arguments.common.poison};
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)
         status = remarks_settle(&remarks, job->model);

@@ -12,7 +12,8 @@ struct background {
     const tssa_allocator *allocator;
     struct device_context *device;
     struct ir_graph *graph; /* until it is the result's */
-    bool fused, profile;
+    bool fused;
+    struct generation_extras extras;
     int stop; /* can be read: end */
     pid_t owner;
     pthread_t thread;
@@ -31,7 +32,7 @@ static tssa_status *make(struct background *b)
     if (!b->result.report.compiled || b->result.report.stopped)
         return NULL;
     b->graph = NULL;
-    return generation_create(graph, graph, b->device, b->profile, &b->result.generation);
+    return generation_create(graph, graph, b->device, b->extras, &b->result.generation);
 }
 
 static void *work(void *context)
@@ -64,7 +65,7 @@ static void release(struct background *b)
 }
 
 struct background *background_start(struct ir_graph *graph, bool fused,
-                                    struct device_context *device, bool profile)
+                                    struct device_context *device, struct generation_extras extras)
 {
     struct background *b = allocator_calloc(device->allocator, 1, sizeof *b);
     if (!b) {
@@ -75,7 +76,7 @@ struct background *background_start(struct ir_graph *graph, bool fused,
     b->device = device;
     b->graph = graph;
     b->fused = fused;
-    b->profile = profile;
+    b->extras = extras;
     b->owner = getpid();
     b->start = clock_monotonic();
     b->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -13,7 +13,7 @@ struct background;
 
 /* Of session_graph_clone's, which it takes, on failure too, and fuses unless it is. NULL: no thread can be had. */
 struct background *background_start(struct ir_graph *graph, bool fused,
-                                    struct device_context *device, bool profile);
+                                    struct device_context *device, struct generation_extras extras);
 /* Costs nothing; any thread. */
 bool background_is_done(const struct background *background);
 

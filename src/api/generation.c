@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/generation.h"
 
+#include "runtime/poison.h"
+
 static tssa_status *fill(struct generation *generation, const struct ir_graph *graph,
-                         struct device_context *device, bool profile)
+                         struct device_context *device, struct generation_extras extras)
 {
     TRY(plan_create(graph, device, &generation->plan));
-    if (!profile)
+    if (extras.poison)
+        TRY(poison_plan(generation->plan));
+    if (!extras.profile)
         return NULL;
     generation->profile = allocator_calloc(generation->allocator, generation->plan->n_steps + 1u,
                                            sizeof *generation->profile);
@@ -14,7 +18,8 @@ static tssa_status *fill(struct generation *generation, const struct ir_graph *g
 }
 
 tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *own,
-                               struct device_context *device, bool profile, struct generation **out)
+                               struct device_context *device, struct generation_extras extras,
+                               struct generation **out)
 {
     struct generation *generation = allocator_calloc(device->allocator, 1, sizeof *generation);
     if (!generation) {
@@ -24,7 +29,7 @@ tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *ow
     generation->allocator = device->allocator;
     generation->graph = own;
     vec_init(&generation->idle, device->allocator);
-    tssa_status *status = fill(generation, graph, device, profile);
+    tssa_status *status = fill(generation, graph, device, extras);
     if (status)
         generation_free(generation);
     else

@@ -21,9 +21,14 @@ struct generation {
     struct step_profile *profile; /* sums over finished runs; NULL: off */
 };
 
+/* What its runs do besides: as in tssa_session_options. */
+struct generation_extras {
+    bool profile, poison;
+};
+
 /* Takes `own`, the graph or NULL, on failure too. */
 tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *own,
-                               struct device_context *device, bool profile,
+                               struct device_context *device, struct generation_extras extras,
                                struct generation **generation);
 /* When no run of it is under way. NULL is accepted. */
 void generation_free(struct generation *generation);

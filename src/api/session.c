@@ -14,11 +14,16 @@ static const tssa_allocator *allocator_of(const struct tssa_session *session)
     return &session->model->context->allocator;
 }
 
+static struct generation_extras extras_of(const tssa_session_options *options)
+{
+    return (struct generation_extras){options->profile != 0, options->poison != 0};
+}
+
 static void start_background(struct tssa_session *session, struct tssa_context *context,
                              struct ir_graph *graph, const tssa_session_options *options)
 {
     struct background *background =
-        background_start(graph, options->remark != NULL, session->device, options->profile != 0);
+        background_start(graph, options->remark != NULL, session->device, extras_of(options));
     atomic_init(&session->background, background);
     if (!background && !atomic_flag_test_and_set(&context->compile_missed))
         context_log(context, TSSA_LOG_WARNING,
@@ -62,7 +67,7 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
     }
     session->compile_ns = clock_monotonic() - start;
     session_note_compiled(context, &session->report);
-    status = generation_create(own ? own : model->graph, own, session->device, options->profile,
+    status = generation_create(own ? own : model->graph, own, session->device, extras_of(options),
                                &session->now);
     if (status) {
         ir_graph_free(second);

@@ -2,6 +2,8 @@
 /* The buffer pool: a list of free blocks per size class, four classes per power of two. */
 #include "base/pool.h"
 
+#include <string.h>
+
 #define SMALLEST ((size_t)256)
 #define SMALLEST_LOG2 8
 
@@ -93,11 +95,13 @@ static void shrink_all(struct pool *pool)
 void pool_clear(struct pool *pool)
 {
     const struct buffer_space space = pool->space;
+    const bool poisons = pool->poisons;
     shrink_all(pool);
     if (space.allocate)
         pool_init_in(pool, pool->allocator, &space);
     else
         pool_init(pool, pool->allocator);
+    pool->poisons = poisons;
 }
 
 static struct pool_block *take_block(struct pool *pool, size_t size)
@@ -152,6 +156,8 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
     size_t size = buffer->size;
     int bin = size_class(&size);
     pool->used_bytes -= buffer->size;
+    if (pool->poisons)
+        memset(buffer->data, POOL_POISON, buffer->size);
     struct pool_block *block = (struct pool_block *)buffer;
     if (bin == POOL_CLASSES) {
         buffer_free(&block->buffer);

@@ -14,6 +14,7 @@
 #include "base/value.h"
 
 #define POOL_CLASSES 96
+#define POOL_POISON 0xff /* what dead memory is filled with, where somebody asks for it */
 
 struct pool {
     const tssa_allocator *allocator;
@@ -25,6 +26,7 @@ struct pool {
     size_t used_bytes, peak_bytes;                   /* as used and peak, over all classes */
     size_t peak_held; /* the most of used and cached together since the last trim */
     uint64_t takes;   /* how often memory was handed out */
+    bool poisons;     /* what is taken back is written over; of the host's memory alone */
 };
 
 /* The pool may not be moved afterwards. */

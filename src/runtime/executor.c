@@ -50,6 +50,7 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     run->allocator = allocator;
     pool_init(&run->pool, allocator);
     arena_init(&run->strings, &run->pool.cached);
+    run->pool.poisons = plan->poisoned != NULL;
     run->env = (struct kernel_env){.pool = &run->pool, .strings = &run->strings, .team = team};
     tssa_status *status = plan->host->device->stream_open(plan->host, &run->streams[SPACE_HOST]);
     if (!status)

@@ -40,6 +40,7 @@ struct run {
     struct device_counts counts;  /* of the latest run */
     struct step_profile *profile; /* per step; NULL: off */
     struct run_memory memory;     /* of the latest run */
+    uint64_t poisoned;            /* bytes written over, by poison.h */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
     const atomic_bool *stop, *cancel;
     /* Room for the arguments of run_execute, as the plan has inputs and outputs, for who calls it. */

@@ -20,7 +20,6 @@
 
 #include <cmocka.h>
 
-#include "common/poison.h"
 #include "common/random_graph.h"
 #include "common/random_programs.h"
 #include "common/shadow_device.h"
@@ -32,6 +31,7 @@
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 #include "runtime/executor.h"
+#include "runtime/poison.h"
 
 /* ---- Running -------------------------------------------------------------------------------------- */
 
@@ -152,7 +152,7 @@ static void program_open(struct program *p)
     p->run = prepare(p, p->graph, &p->plan);
     p->reference = prepare(p, p->graph, &p->pooled);
     p->pooled->n_placed = p->pooled->n_leaving = 0;
-    poison_plan(p->plan);
+    no_error(p, poison_plan(p->plan));
     p->pooled->n_results = 0;
     p->pooled->last_uses = ARENA_ARRAY(&p->pooled->arena, bool, p->pooled->n_inputs); /* none */
     assert_non_null(p->pooled->last_uses);
@@ -165,7 +165,7 @@ static void program_open(struct program *p)
         no_error(p, ways[i].level ? pipeline_run(p->optimized_graph[i], ways[i].level, &pipeline)
                                   : pipeline_run_passes(p->optimized_graph[i], fuse, 1, &pipeline));
         p->optimized[i] = prepare(p, p->optimized_graph[i], &p->optimized_plan[i]);
-        poison_plan(p->optimized_plan[i]);
+        no_error(p, poison_plan(p->optimized_plan[i]));
     }
     evaluator_free(&evaluator);
     for (int i = 0; i < N_SHADOWS; i++)
@@ -178,13 +178,11 @@ static void program_close(struct program *p)
         close_shadow(&p->shadows[i]);
     run_free(p->run);
     run_free(p->reference);
-    poison_forget(p->plan);
     plan_free(p->plan);
     plan_free(p->pooled);
     ir_graph_free(p->graph);
     for (int i = 0; i < N_WAYS; i++) {
         run_free(p->optimized[i]);
-        poison_forget(p->optimized_plan[i]);
         plan_free(p->optimized_plan[i]);
         ir_graph_free(p->optimized_graph[i]);
     }

@@ -267,6 +267,9 @@ int argument_common(int key, const char *argument, struct common_arguments *comm
     case KEY_LINKS:
         common->external_links = true;
         return 0;
+    case KEY_POISON:
+        common->poison = true;
+        return 0;
     case KEY_DIM:
         return argument_dim(&common->source, argument);
     case KEY_OUTPUTS:

@@ -84,7 +84,7 @@ struct common_arguments {
     tssa_compile compile;
     const char *kernel_cache; /* as it was given; NULL: not at all */
     double share;             /* as tssa_session_options.data_share */
-    bool quiet, external_links;
+    bool quiet, external_links, poison;
 };
 
 /* What they are when nothing is said. */
@@ -107,6 +107,7 @@ enum {
     KEY_COMPILE,
     KEY_KERNEL_CACHE,
     KEY_SHARE,
+    KEY_POISON,
     KEY_OWN
 };
 

@@ -67,6 +67,13 @@
             "~/.cache/tssa); off: nowhere",                                                        \
             group                                                                                  \
     }
+#define OPTION_POISON(group)                                                                       \
+    {                                                                                              \
+        "poison", KEY_POISON, NULL, 0,                                                             \
+            "Write over memory that nothing reads any more, to find what does; the bits are the "  \
+            "same",                                                                                \
+            group                                                                                  \
+    }
 #define OPTION_SHARE(group)                                                                        \
     {                                                                                              \
         "share", KEY_SHARE, "X", 0,                                                                \

@@ -37,6 +37,7 @@ static const struct argp_option options[] = {
     OPTION_DEVICE(3),
     OPTION_COMPILE(3),
     OPTION_KERNEL_CACHE(3),
+    OPTION_POISON(3),
     {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
     {"profile", KEY_PROFILE, "FILE", 0,
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
