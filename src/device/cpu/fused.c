@@ -249,7 +249,9 @@ static tssa_status *prepare_fused(const struct ir_op *op, const struct kernel_se
     return NULL;
 }
 
-/* What the kernel says of its arguments: all that the operand is. */
+/* What the kernel says of its arguments: all that the operand is. Not of whole rows: short ones are copied to the stack
+ * and back, and copies of rows behind wait for the stores to rows before in the same memory: a softmax takes twice as
+ * long in place. */
 static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand)
 {
     const struct device_fused *fused = op->kernel;
@@ -260,7 +262,7 @@ static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand
             operands |= UINT64_C(1) << k;
         else if (args[k].is_result && fused->space.places[k].index == result)
             lies_on = args[k].may_lie_on;
-    return operands && !(operands & ~lies_on);
+    return !fused->kernel->whole_rows && operands && !(operands & ~lies_on);
 }
 
 const struct kernel cpu_kernel_fused = {
