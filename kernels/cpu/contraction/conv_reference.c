@@ -41,8 +41,8 @@ tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, 
 
 /* ---- Operands ------------------------------------------------------------------------------------- */
 
-/* `tensor` - zeros[i] for its i-th of `parts` equal parts, in double where there are zeros. *out stays NULL where
- * elements can be read as they lie. */
+/* `tensor`, of integers minus zeros[i] for its i-th of `parts` equal parts. *out stays NULL where elements can be read as
+ * they lie. */
 static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, int64_t parts,
                           const double *zeros, struct buffer **out)
 {
@@ -50,6 +50,8 @@ static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor,
     if (tensor->dtype == dtype)
         return NULL;
     TRY(elements_of(args, tensor, dtype, out));
+    if (!dtype_is_integer(tensor->dtype))
+        return NULL;
     int64_t count = (int64_t)tensor_count(tensor), size = parts ? count / parts : 0;
     double *values = (*out)->data;
     for (int64_t i = 0; zeros && i < parts * size; i++)
