@@ -454,3 +454,11 @@ const struct dim *dim_max(struct dim_table *table, const struct dim *a, const st
 {
     return extremum(table, DIM_MAX, a, b);
 }
+
+bool dim_broadcasts(const struct dim *dim, const struct dim *to)
+{
+    return dim == to || dim_is(dim, 1) ||
+           (dim->kind == DIM_MIN && dim->n_terms == 2 &&
+            ((dim_is(dim->terms[0], 1) && dim->terms[1] == to) ||
+             (dim_is(dim->terms[1], 1) && dim->terms[0] == to)));
+}

@@ -130,6 +130,10 @@ static inline bool dim_at_least(const struct dim *dim, int64_t value)
     return dim && dim->low >= value;
 }
 
+/* Is `dim` the same number as `to` in every run, or 1? It is, too, where it is min(1, to), the length of the first row
+ * of `to` rows: 0 of 0 rows, else 1. */
+bool dim_broadcasts(const struct dim *dim, const struct dim *to);
+
 /* The value under `lookup` (false for a symbol it does not know); false on overflow, division by 0. */
 typedef bool (*dim_lookup)(void *context, const struct dim *symbol, int64_t *value);
 bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);

@@ -225,9 +225,9 @@ tssa_status *infer_broadcast_dim(struct ir_op *op, const struct dim *a, const st
 {
     int64_t x = -1, y = -1;
     bool known_a = dim_is_const(a, &x), known_b = dim_is_const(b, &y);
-    if (a == b || (known_b && y == 1))
+    if (dim_broadcasts(b, a))
         *result = a;
-    else if (known_a && x == 1)
+    else if (dim_broadcasts(a, b))
         *result = b;
     else if (known_a && known_b)
         return ERROR(TSSA_MALFORMED, "dims %lld and %lld do not broadcast", (long long)x,

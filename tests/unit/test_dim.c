@@ -166,6 +166,10 @@ static void extrema(void **state)
     assert_ptr_equal(dmin(n, add(n, m)), n);
     assert_ptr_equal(dmax(c(0), dmin(n, c(5))), dmin(n, c(5)));
     assert_ptr_equal(dmax(n, dmin(n, c(5))), n);
+    assert_true(dim_broadcasts(c(1), n) && dim_broadcasts(n, n) &&
+                dim_broadcasts(dmin(n, c(1)), n));
+    assert_false(dim_broadcasts(n, c(1)) || dim_broadcasts(dmin(n, c(2)), n) ||
+                 dim_broadcasts(dmin(n, c(1)), m) || dim_broadcasts(dmin(dmin(n, m), c(1)), n));
     assert_ptr_equal(dmax(c(9), dmin(n, c(5))), c(9));
     assert_ptr_equal(dmin(m, n), dmin(n, m));
     expect(dmin(n, c(1000)), "min(1000, N)");

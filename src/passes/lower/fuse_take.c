@@ -12,11 +12,9 @@ static bool broadcasts(const struct ir_type *from, const struct ir_type *to)
 {
     if (from->rank > to->rank)
         return false;
-    for (int i = 0; i < from->rank; i++) {
-        const struct dim *dim = from->dims[i];
-        if (dim != to->dims[to->rank - from->rank + i] && !dim_is(dim, 1))
+    for (int i = 0; i < from->rank; i++)
+        if (!dim_broadcasts(from->dims[i], to->dims[to->rank - from->rank + i]))
             return false;
-    }
     return true;
 }
 
