@@ -5,6 +5,7 @@
  * and what it has no kernel for is lowered as in the model. Else it is the model's own graph.
  */
 #include "api/handles.h"
+#include "gir/maps.h"
 #include "ir/clone.h"
 #include "ir/fuse.h"
 #include "passes/pipeline.h"
@@ -56,19 +57,59 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 
 static const char fuse[] = "fuse";
 
+/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses and assigns. */
+static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
+{
+    struct ir_op *next;
+    for (struct ir_op *op = block->first; op; op = next) {
+        next = op->next;
+        for (uint32_t i = 0; i < op->n_blocks && !ir_fuse_body(op); i++)
+            TRY(refuse_maps(op->blocks[i], pass, any));
+        if (!ir_fuse_body(op) || !gir_has_maps(op))
+            continue;
+        struct gir_parts *parts;
+        const char *why;
+        TRY(gir_build_maps(op, pass->graph->allocator, &parts, &why));
+        gir_parts_free(parts);
+        if (parts)
+            continue;
+        TRY(pass_remark(pass, TSSA_REMARK_MISSED, op, "no kernel is made of it: %s", why));
+        ir_fuse_inline(op);
+        *any = true;
+    }
+    return NULL;
+}
+
+/* Once for all, then for what is left, without accesses and assigns. */
+static tssa_status *fuse_twice(struct ir_graph *graph, const struct device *device,
+                               struct pipeline *pipeline)
+{
+    const char *const names[] = {fuse};
+    const struct pass_context pass = {
+        .graph = graph, .pass = pass_find(fuse), .options = pipeline->options};
+    struct ir_fusion plain = *pipeline->fusion;
+    bool any = false;
+    TRY(pipeline_run_passes(graph, names, 1, pipeline));
+    if (!device->compile)
+        return NULL;
+    TRY(refuse_maps(graph->body, &pass, &any));
+    plain.classes &= ~(uint32_t)IR_FUSES_RULES;
+    plain.moves_inside = false;
+    pipeline->fusion = &plain;
+    return any ? pipeline_run_passes(graph, names, 1, pipeline) : NULL;
+}
+
 tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
                                 const tssa_session_options *options)
 {
-    const char *const names[] = {fuse};
     const tssa_optimize_options pass_options = told(options);
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);
-    const struct pipeline pipeline = {.options = &pass_options,
-                                      .evaluate = evaluator_run,
-                                      .evaluate_user = &evaluator,
-                                      .fusion = fusion_of(device, true)};
-    tssa_status *status =
-        pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
+    struct pipeline pipeline = {.options = &pass_options,
+                                .evaluate = evaluator_run,
+                                .evaluate_user = &evaluator,
+                                .fusion = fusion_of(device, true)};
+    tssa_status *status = fuse_twice(graph, device->device, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }

@@ -15,7 +15,8 @@ typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_
 
 /*
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a row the next one
- * begins. Nothing is read or written but n elements (of what does not move, one) in each of `rows` rows. A result may
+ * begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the elements of a row, if it is strided.
+ * Nothing is read or written but n elements or records (of what does not move, one) in each of `rows` rows. A result may
  * lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where the kernel wants that, and
  * may then have no elements; `scratch` is memory for gir_kept_bytes() for each element of one, and for
  * CODEGEN_MORE elements more. functions[0] is the table of f32's functions

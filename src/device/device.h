@@ -25,6 +25,7 @@
 #include "device/kernel.h"
 #include "device/place.h"
 #include "gir/build.h"
+#include "gir/maps.h"
 
 struct device_context;
 struct device_library;
@@ -119,11 +120,22 @@ struct device_context {
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
 };
 
+/* A part of a fuse op with accesses or assigns: gir/maps.h. */
+struct device_part {
+    const struct gir_kernel *kernel;
+    const void *code;
+    int rank;
+    int64_t dims[TSSA_MAX_RANK];
+    const struct gir_map *maps; /* per argument of the kernel */
+};
+
 /* A fuse op for which there is code: ir_op.kernel. */
 struct device_fused {
-    const struct gir_kernel *kernel;
-    struct gir_space space; /* what its arguments are of the op */
+    const struct gir_kernel *kernel; /* of the first part, if it has parts */
+    struct gir_space space;          /* what its arguments are of the op; of one without parts */
     const void *code;
+    uint32_t n_parts; /* 0: it is not made of parts */
+    const struct device_part *parts;
 };
 
 /* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes: read and

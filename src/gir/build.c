@@ -6,6 +6,7 @@
 
 #include "gir/alignment.h"
 #include "gir/rows.h"
+#include "gir/view.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
 
@@ -93,8 +94,8 @@ static void add_arg(struct builder *b, const struct ir_value *value, uint32_t in
     } else {
         b->space->places[b->n_args] = (struct gir_place){
             .index = index, .rank = value->type->rank, .first = first, .axes = axes};
-        b->args[b->n_args++] =
-            (struct gir_arg){.dtype = (uint8_t)value->type->dtype, .is_result = is_result};
+        b->args[b->n_args++] = (struct gir_arg){
+            .dtype = (uint8_t)value->type->dtype, .is_result = is_result, .fields = 1};
     }
 }
 
@@ -281,8 +282,7 @@ static void add_all(struct builder *b)
 
 /* ---- Bytes ---------------------------------------------------------------------------------------- */
 
-/* Drops the steps that no result needs; the rest is numbered anew. Loads stand before stores. */
-static void drop_dead(struct gir_maker *maker, uint32_t *numbers)
+void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < maker->n; i++)
@@ -368,7 +368,7 @@ static tssa_status *build(struct builder *b, const struct gir_rows *rows,
         add_all(b);
     if (b->maker.why)
         return NULL;
-    drop_dead(&b->maker, b->maker.codes ? b->steps : NULL);
+    gir_drop_dead(&b->maker, b->maker.codes ? b->steps : NULL);
     if (count_reductions(&b->maker) > GIR_MAX_REDUCTIONS) {
         refuse(b, "it has more reductions than kernels may have");
         return NULL;
@@ -410,11 +410,20 @@ tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator
     return status;
 }
 
+static const char *refuses_rule(const struct ir_op *op)
+{
+    return dtype_in(T_FLOAT | T_INT | T_BOOL, op->results[0].type->dtype)
+               ? gir_view_refuses(op)
+               : "kernels have no such elements";
+}
+
 const char *gir_refuses(const struct ir_op *op)
 {
     struct gir_code codes[128];
     struct gir_maker maker = {.codes = codes, .capacity = sizeof codes / sizeof *codes};
     uint32_t operands[GIR_MAX_ARGS];
+    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
+        return refuses_rule(op);
     if (op->n_operands > GIR_MAX_ARGS)
         return "it has more arguments than kernels may have";
     for (uint32_t i = 0; i < op->n_operands; i++) {

@@ -80,7 +80,8 @@ struct checker {
     const struct gir_arg *args;
     const struct gir_code *codes;
     uint32_t at;
-    uint64_t stored; /* results */
+    bool has_stored;
+    uint8_t stored[GIR_MAX_ARGS]; /* fields of results, by bit */
     uint32_t n_reductions;
     bool is_one[GIR_MAX_CODES]; /* per step before: is it one value for a row? */
 };
@@ -94,31 +95,37 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
 {
     static const uint8_t zero[sizeof gir_args(kernel)->zero];
     const struct gir_arg *args = gir_args(kernel), *arg = &args[i];
-    bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 && arg->moves <= 1 &&
+    bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 &&
+                arg->moves < GIR_MOVES_COUNT && arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
+                (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
+                 (arg->moves == GIR_STAYS && !arg->is_result)) &&
                 memcmp(arg->zero, zero, sizeof zero) == 0 &&
                 (!arg->is_result || arg->moves || kernel->whole_rows) &&
                 ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
         if (arg->may_lie_on >> k & 1)
-            good = k < kernel->n_args && !args[k].is_result && args[k].moves &&
-                   args[k].dtype == arg->dtype;
+            good = k < kernel->n_args && !args[k].is_result && arg->moves == GIR_SIDE_BY_SIDE &&
+                   args[k].moves == arg->moves && args[k].dtype == arg->dtype &&
+                   args[k].fields == arg->fields;
     return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
 }
 
 static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
 {
     const bool store = code->op == GIR_STORE;
-    if (code->bits >= c->kernel->n_args)
+    const uint32_t number = gir_arg_of(code), field = gir_field_of(code);
+    if (number >= c->kernel->n_args || field >= c->args[number].fields)
         return wrong(c, "there is no such argument");
-    const struct gir_arg *arg = &c->args[code->bits];
+    const struct gir_arg *arg = &c->args[number];
     const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
     if (arg->is_result != store || code->type != type)
         return wrong(c, "it does not suit the argument");
     if (!store)
-        return c->stored ? wrong(c, "something is loaded behind a store") : NULL;
-    if (c->stored >> code->bits & 1)
+        return c->has_stored ? wrong(c, "something is loaded behind a store") : NULL;
+    if (c->stored[number] >> field & 1)
         return wrong(c, "the argument is stored twice");
-    c->stored |= UINT64_C(1) << code->bits;
+    c->has_stored = true;
+    c->stored[number] |= (uint8_t)(1u << field);
     if (!arg->moves && !c->is_one[code->operands[0]])
         return wrong(c, "a row has more than one of it");
     return c->codes[code->operands[0]].type == type ? NULL : wrong(c, "the types differ");
@@ -209,7 +216,7 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = code->op != GIR_LOAD || !c->args[code->bits].moves;
+    bool all = code->op != GIR_LOAD || !c->args[gir_arg_of(code)].moves;
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
     return all || code->op == GIR_REDUCE;
@@ -227,14 +234,18 @@ tssa_status *gir_check(const void *bytes, size_t size)
         return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",
                      kernel->n_args, kernel->n_codes);
     struct checker c = {.kernel = kernel, .args = gir_args(kernel), .codes = gir_codes(kernel)};
-    uint64_t results = 0;
-    for (uint32_t i = 0; i < kernel->n_args; i++) {
+    for (uint32_t i = 0; i < kernel->n_args; i++)
         TRY(check_arg(kernel, i));
-        results |= (uint64_t)c.args[i].is_result << i;
-    }
     for (; c.at < kernel->n_codes; c.at++) {
         TRY(check_code(&c, &c.codes[c.at]));
         c.is_one[c.at] = is_one(&c);
     }
-    return c.stored == results ? NULL : ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
+    const bool whole = kernel->whole_rows;
+    for (uint32_t i = 0; i < kernel->n_args; i++) {
+        if (c.args[i].is_result && c.stored[i] != (1u << c.args[i].fields) - 1)
+            return ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
+        if (whole && (c.args[i].fields > 1 || c.args[i].moves == GIR_STRIDED))
+            return ERROR(TSSA_MALFORMED, "kernel: in whole rows elements are side by side");
+    }
+    return NULL;
 }

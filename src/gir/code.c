@@ -98,14 +98,14 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         if (code->op == GIR_REDUCE)
             when[i].varies = false;
         else if (code->op == GIR_LOAD || code->op == GIR_STORE)
-            when[i].varies = args[code->bits].moves;
+            when[i].varies = args[gir_arg_of(code)].moves;
         if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&
             n <= when[i].pass)
             n = when[i].pass + 1u;
     }
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
-        if (code->op == GIR_STORE && when[i].varies && args[code->bits].may_lie_on)
+        if (code->op == GIR_STORE && when[i].varies && args[gir_arg_of(code)].may_lie_on)
             when[i].pass = (uint16_t)(n - 1);
     }
     find_kept(kernel, when, n);

@@ -6,8 +6,10 @@
  *
  * A kernel is rows of elements: for each row, and each of n elements in it, a straight line of code in which each
  * step makes one value, once. Arguments are memory: an operand or a result that moves has n elements side by side in
- * a row, one that does not has one element for the whole row. What rows there are, and where each argument
- * has them, is the caller's: dims are told in the call, so that one kernel serves all shapes.
+ * a row, one that does not has one element for the whole row. Elements of one that is strided are as far from each
+ * other as the call says. In place of elements there may be records of some elements side by side (columns of a short
+ * last axis): a load or a store names the field. What rows there are, and where each argument has them, is the
+ * caller's: dims are told in the call, so that one kernel serves all shapes.
  *
  *     args                                   0: f32 moves, 1: f32, 2: f32 result on 0
  *     %0 = load 0 : f32
@@ -21,7 +23,8 @@
  * ir/reduction.def for an innermost axis. What it comes to is one value for the row, and so is what is computed of such
  * values, of numbers and of what does not move. Steps behind may compute with it in each element of the same row:
  * the row is walked once more for them (gir_find_passes). Rows of a kernel with reductions, or with a result that does
- * not move, are whole in each call; elsewhere a row may come in parts, unless the kernel says otherwise.
+ * not move, are whole in each call, and elements side by side; elsewhere a row may come in parts, unless the kernel says
+ * otherwise.
  *
  *     whole rows, args 0: f32 moves, 1: f32 result per row
  *     %0 = load 0 : f32
@@ -29,6 +32,12 @@
  *     %2 = length : f32
  *     %3 = DIV %1 %2 : f32
  *     store 1 %3
+ *
+ * Of records of 4, column 1 is read, and a result is strided:
+ *
+ *     args                                   0: f32 moves by 4, 1: f32 strided result
+ *     %0 = load 0.1 : f32
+ *     store 1 %0
  *
  * Values have element types. A value of type bool is a truth value; elements of type bool are loaded and stored as
  * the bytes that they are, values of type u8. Of f16 and bf16 there are conversions, choices, loads and stores.
@@ -48,13 +57,14 @@
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
+#define GIR_MAX_FIELDS 8
 
 enum gir_op {
-    GIR_LOAD,     /* bits: the argument; type: its element type, u8 where that is bool */
+    GIR_LOAD,     /* bits: gir_bits(); type: the argument's element type, u8 where that is bool */
     GIR_CONSTANT, /* bits: the element's */
     GIR_CONVERT,  /* of operand 0, to type */
     GIR_SCALAR,   /* scalar: the operation; type: the result's */
-    GIR_STORE,    /* bits: the argument; operand 0; type as of a load */
+    GIR_STORE,    /* bits as of a load; operand 0; type as of a load */
     GIR_REDUCE, /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
     GIR_LENGTH, /* how many elements a row has */
     GIR_OP_COUNT
@@ -70,11 +80,20 @@ struct gir_code {
     uint64_t bits;
 };
 
+enum gir_moves {
+    GIR_STAYS,        /* one element or record a row */
+    GIR_SIDE_BY_SIDE, /* n of them */
+    GIR_STRIDED,      /* n elements, as far apart as the call says */
+    GIR_MOVES_COUNT
+};
+
 struct gir_arg {
     uint8_t dtype;
     uint8_t is_result; /* written */
-    uint8_t moves;
-    uint8_t zero[5];
+    uint8_t moves;     /* gir_moves */
+    uint8_t
+        fields; /* elements of a record, all of which are stored, of a result; 1: there are no records */
+    uint8_t zero[4];
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 
@@ -96,6 +115,22 @@ static inline const struct gir_arg *gir_args(const struct gir_kernel *kernel)
 static inline const struct gir_code *gir_codes(const struct gir_kernel *kernel)
 {
     return (const struct gir_code *)(gir_args(kernel) + kernel->n_args);
+}
+
+/* Of loads and stores: the argument, and the field of a record. */
+static inline uint64_t gir_bits(uint32_t arg, uint32_t field)
+{
+    return arg | (uint64_t)field << 32;
+}
+
+static inline uint32_t gir_arg_of(const struct gir_code *code)
+{
+    return (uint32_t)code->bits;
+}
+
+static inline uint32_t gir_field_of(const struct gir_code *code)
+{
+    return (uint32_t)(code->bits >> 32);
 }
 
 /* How many operands the step has. */

@@ -12,9 +12,9 @@ static const char *name_of(unsigned dtype)
 
 static const char *how_of(const struct gir_arg *arg)
 {
-    if (arg->is_result)
-        return arg->moves ? " result" : " result per row";
-    return arg->moves ? " moves" : "";
+    static const char *const results[] = {" result per row", " result", " strided result"},
+                             *const operands[] = {"", " moves", " strided"};
+    return (arg->is_result ? results : operands)[arg->moves];
 }
 
 static void print_args(const struct gir_kernel *kernel, struct text *text)
@@ -24,6 +24,8 @@ static void print_args(const struct gir_kernel *kernel, struct text *text)
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         text_printf(text, "%s%" PRIu32 ": %s%s", i ? ", " : "", i, name_of(args[i].dtype),
                     how_of(&args[i]));
+        if (args[i].fields > 1)
+            text_printf(text, " by %u", (unsigned)args[i].fields);
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))
@@ -33,6 +35,15 @@ static void print_args(const struct gir_kernel *kernel, struct text *text)
         }
     }
     text_putc(text, '\n');
+}
+
+/* "1", or "1.0" of a record. */
+static void print_place(const struct gir_kernel *kernel, const struct gir_code *code,
+                        struct text *text)
+{
+    text_printf(text, "%" PRIu32, gir_arg_of(code));
+    if (gir_args(kernel)[gir_arg_of(code)].fields > 1)
+        text_printf(text, ".%" PRIu32, gir_field_of(code));
 }
 
 /* Numbers as numbers, as many digits as tell them apart. */
@@ -58,20 +69,24 @@ bool gir_print(const struct gir_kernel *kernel, struct text *text)
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
         if (code->op == GIR_STORE) {
-            text_printf(text, "store %" PRIu64 " %%%" PRIu32 "\n", code->bits, code->operands[0]);
+            text_puts(text, "store ");
+            print_place(kernel, code, text);
+            text_printf(text, " %%%" PRIu32 "\n", code->operands[0]);
             continue;
         }
         text_printf(text, "%%%" PRIu32 " = ", i);
-        if (code->op == GIR_CONSTANT)
+        if (code->op == GIR_CONSTANT) {
             print_number(code, text);
-        else if (code->op == GIR_LOAD)
-            text_printf(text, "load %" PRIu64, code->bits);
-        else if (code->op == GIR_REDUCE)
+        } else if (code->op == GIR_LOAD) {
+            text_puts(text, "load ");
+            print_place(kernel, code, text);
+        } else if (code->op == GIR_REDUCE) {
             print_reduction(code, text);
-        else if (code->op == GIR_LENGTH)
+        } else if (code->op == GIR_LENGTH) {
             text_puts(text, "length");
-        else
+        } else {
             text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
+        }
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             text_printf(text, " %%%" PRIu32, code->operands[k]);
         text_printf(text, " : %s\n", name_of(code->type));

@@ -52,6 +52,8 @@ struct ir_fusion {
     /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes? One launch then does
      * what several would. */
     bool side_by_side;
+    /* What the graph is given is the caller's memory: an assign into it is a copy first. */
+    bool borrows;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
     /* May the op, if it is taken, be a kernel without others? NULL: none. */

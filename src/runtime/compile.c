@@ -11,6 +11,7 @@
 struct candidate {
     struct ir_op *op;
     struct device_fused *fused;
+    struct device_part *part; /* NULL: the op has none */
     struct gir_kernel *kernel;
 };
 
@@ -29,6 +30,54 @@ static void refuse(struct compile_report *report, const char *why)
 
 /* ---- Kernels -------------------------------------------------------------------------------------- */
 
+/* The kernel goes with the candidate, and at once where there is no room for it. */
+static tssa_status *add(struct compiling *c, const struct candidate *candidate)
+{
+    if (vec_push(&c->candidates, *candidate))
+        return NULL;
+    allocator_free(c->graph->allocator, candidate->kernel);
+    return status_out_of_memory();
+}
+
+static tssa_status *add_part(struct compiling *c, struct ir_op *op, struct device_fused *fused,
+                             struct gir_part *part, struct device_part *made)
+{
+    const struct candidate candidate = {op, fused, made, part->kernel};
+    made->rank = part->rank;
+    memcpy(made->dims, part->dims, sizeof made->dims);
+    made->maps =
+        arena_copy(&c->graph->arena, part->maps, part->kernel->n_args * sizeof *part->maps);
+    TRY_ALLOC(made->maps);
+    part->kernel = NULL;
+    return add(c, &candidate);
+}
+
+static tssa_status *add_parts(struct compiling *c, struct ir_op *op, struct device_fused *fused,
+                              struct gir_parts *parts)
+{
+    struct device_part *made = ARENA_ARRAY(&c->graph->arena, struct device_part, parts->n);
+    TRY_ALLOC(made);
+    fused->parts = made;
+    fused->n_parts = parts->n;
+    for (uint32_t i = 0; i < parts->n; i++)
+        TRY(add_part(c, op, fused, &parts->parts[i], &made[i]));
+    return NULL;
+}
+
+static tssa_status *build_parts(struct compiling *c, struct ir_op *op, struct device_fused *fused)
+{
+    struct gir_parts *parts;
+    const char *why;
+    TRY(gir_build_maps(op, c->graph->allocator, &parts, &why));
+    if (!parts) {
+        refuse(c->report, why);
+        return NULL;
+    }
+    tssa_status *status = add_parts(c, op, fused, parts);
+    gir_parts_free(parts);
+    return status;
+}
+
 static tssa_status *build(void *context, struct ir_op *op)
 {
     struct compiling *c = context;
@@ -38,44 +87,65 @@ static tssa_status *build(void *context, struct ir_op *op)
         return NULL;
     struct device_fused *fused = ARENA_NEW(&c->graph->arena, struct device_fused);
     TRY_ALLOC(fused);
+    if (gir_has_maps(op))
+        return build_parts(c, op, fused);
     TRY(gir_build(op, c->graph->allocator, &kernel, &fused->space, &why));
     if (!kernel) {
         refuse(c->report, why);
         return NULL;
     }
-    const struct candidate candidate = {op, fused, kernel};
-    if (vec_push(&c->candidates, candidate))
-        return NULL;
-    allocator_free(c->graph->allocator, kernel);
-    return status_out_of_memory();
-}
-
-static tssa_status *take(const struct compiling *c, const struct candidate *candidate,
-                         const struct device_kernel *made)
-{
-    if (!made->code) {
-        refuse(c->report, made->message);
-        return NULL;
-    }
-    struct device_fused *fused = candidate->fused;
-    fused->code = made->code;
-    fused->kernel = arena_copy(&c->graph->arena, made->kernel, made->kernel->size);
-    TRY_ALLOC(fused->kernel);
-    candidate->op->kernel = fused;
-    c->report->compiled++;
-    c->report->cached += made->cached;
-    return NULL;
+    const struct candidate candidate = {op, fused, NULL, kernel};
+    return add(c, &candidate);
 }
 
 /* ---- Code ----------------------------------------------------------------------------------------- */
 
+static tssa_status *take_one(const struct compiling *c, const struct candidate *candidate,
+                             const struct device_kernel *made)
+{
+    struct device_fused *fused = candidate->fused;
+    const struct gir_kernel *kernel =
+        arena_copy(&c->graph->arena, made->kernel, made->kernel->size);
+    TRY_ALLOC(kernel);
+    if (!fused->kernel) {
+        fused->kernel = kernel;
+        fused->code = made->code;
+    }
+    if (candidate->part) {
+        candidate->part->kernel = kernel;
+        candidate->part->code = made->code;
+    }
+    c->report->cached += made->cached;
+    return NULL;
+}
+
+/* Those of one op: all, or none. */
+static tssa_status *take(const struct compiling *c, const struct candidate *candidates,
+                         const struct device_kernel *made, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!made[i].code) {
+            refuse(c->report, made[i].message);
+            return NULL;
+        }
+    for (uint32_t i = 0; i < n; i++)
+        TRY(take_one(c, &candidates[i], &made[i]));
+    candidates->op->kernel = candidates->fused;
+    c->report->compiled++;
+    return NULL;
+}
+
 static tssa_status *compile(const struct compiling *c, struct device_compiling *asked)
 {
+    const struct candidate *candidates = c->candidates.data;
     TRY(c->device->device->compile(c->device, asked));
     c->report->stopped = asked->stopped;
     memcpy(c->report->cache_problem, asked->cache_problem, sizeof asked->cache_problem);
-    for (uint32_t i = 0; i < asked->n && !asked->stopped; i++)
-        TRY(take(c, &c->candidates.data[i], &asked->kernels[i]));
+    for (uint32_t i = 0, end; i < asked->n && !asked->stopped; i = end) {
+        for (end = i + 1; end < asked->n && candidates[end].op == candidates[i].op;)
+            end++;
+        TRY(take(c, &candidates[i], &asked->kernels[i], end - i));
+    }
     return NULL;
 }
 

@@ -16,6 +16,8 @@
 struct region_value {
     tssa_dtype dtype;
     bool full; /* it has the dims of the space */
+    bool
+        errs; /* what it is computed of may be wrong: it is a result, so that nobody leaves it out */
 };
 
 struct writer {
@@ -23,7 +25,9 @@ struct writer {
     struct text ops, params, operands, inputs, results, names;
     struct region_value values[MAX_VALUES];
     int n_values, n_params, rank;
-    int last; /* the last dim, the same in every run; 0: a symbol, as the others are */
+    int last;            /* the last dim, the same in every run; 0: a symbol, as the others are */
+    int fixed[MAX_RANK]; /* the size of an axis of the space; 0: a symbol */
+    int n_raw;           /* operands that only accesses and assigns read */
 };
 
 static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,    TSSA_FLOAT,
@@ -53,7 +57,7 @@ static const char *name_of(tssa_dtype dtype)
 
 static int add_value(struct writer *w, tssa_dtype dtype, bool full)
 {
-    w->values[w->n_values] = (struct region_value){dtype, full};
+    w->values[w->n_values] = (struct region_value){.dtype = dtype, .full = full};
     return w->n_values++;
 }
 
@@ -72,6 +76,8 @@ static void add_param(struct writer *w, tssa_dtype dtype, bool full)
         char dim[8];
         if (has && w->last && i == w->rank - 1)
             snprintf(dim, sizeof dim, i > missing ? ", %d" : "%d", w->last);
+        else if (has && w->fixed[i])
+            snprintf(dim, sizeof dim, "%s%d", i > missing ? ", " : "", w->fixed[i]);
         else
             snprintf(dim, sizeof dim, i > missing ? ", %c" : "%c", has ? 'A' + i : '1');
         strcat(dims, dim);
@@ -114,6 +120,207 @@ static int find_operand(struct writer *w, tssa_dtype dtype)
     const int value = add_value(w, dtype, w->values[from].full);
     text_printf(&w->ops, "%%v%d = Cast(%%v%d) {to = %d}\n", value, from, (int)dtype);
     return value;
+}
+
+/* ---- Accesses and assigns ------------------------------------------------------------------------- */
+
+/* Dims: a size, or minus the number of a symbol, from 1 on. */
+struct shape {
+    int rank, dims[MAX_RANK];
+};
+
+static struct shape space_of(const struct writer *w)
+{
+    struct shape shape = {.rank = w->rank};
+    for (int i = 0; i < w->rank; i++)
+        shape.dims[i] = w->fixed[i] ? w->fixed[i] : -1 - i;
+    return shape;
+}
+
+static void insert_dim(struct shape *shape, int axis, int dim)
+{
+    memmove(shape->dims + axis + 1, shape->dims + axis,
+            (size_t)(shape->rank++ - axis) * sizeof *shape->dims);
+    shape->dims[axis] = dim;
+}
+
+static void remove_dim(struct shape *shape, int axis)
+{
+    memmove(shape->dims + axis, shape->dims + axis + 1,
+            (size_t)(--shape->rank - axis) * sizeof *shape->dims);
+}
+
+/* Another operand of the fuse op, by its number. */
+static int add_raw(struct writer *w, tssa_dtype dtype, const struct shape *shape)
+{
+    struct text dims;
+    text_init(&dims, &allocator_default);
+    for (int i = 0; i < shape->rank; i++)
+        if (shape->dims[i] < 0)
+            text_printf(&dims, "%s%c", i ? ", " : "", 'A' - 1 - shape->dims[i]);
+        else
+            text_printf(&dims, "%s%d", i ? ", " : "", shape->dims[i]);
+    const char *comma = w->n_params++ ? ", " : "", *string = text_string(&dims);
+    text_printf(&w->params, "%s%%r%d: %s[%s]", comma, w->n_raw, name_of(dtype), string);
+    text_printf(&w->inputs, "%s%%s%d: %s[%s]", comma, w->n_raw, name_of(dtype), string);
+    text_printf(&w->operands, "%s%%s%d", comma, w->n_raw);
+    text_free(&dims);
+    return w->n_raw++;
+}
+
+static int any_axis(struct writer *w, const struct shape *shape)
+{
+    return (int)random_int(&w->random, 0, shape->rank - 1);
+}
+
+/* A slice of `length` elements, as text; how many there must be. */
+static int write_slice(struct writer *w, int axis, int length, char *text, size_t size)
+{
+    const int by = (int)random_int(&w->random, 1, 3), rest = (int)random_int(&w->random, 0, 2),
+              all = (length - 1) * by + 1 + rest, start = (int)random_int(&w->random, 0, rest);
+    const int last = start + (length - 1) * by;
+    if (chance(w, 70)) {
+        snprintf(text, size, "slice(%d, %d, %d, %d)", axis, chance(w, 30) ? start - all : start,
+                 last + 1, by);
+    } else {
+        /* The end of one that goes backwards to element 0 is below all. */
+        snprintf(text, size, "slice(%d, %d, %d, %d)", axis, last, start ? start - 1 : -1000, -by);
+    }
+    return all;
+}
+
+/* A step that leaves the region; the shape becomes what it is a region of. The text is empty where there is none. */
+static void write_read(struct writer *w, struct shape *shape, bool *index, char *text, size_t size)
+{
+    const struct shape old = *shape;
+    int axis = shape->rank ? any_axis(w, shape) : 0, length;
+    text[0] = '\0';
+    switch (random_int(&w->random, 0, 5)) {
+    case 0:
+        strcpy(text, "permute(");
+        for (int i = 0, turn = axis; i < old.rank; i++) {
+            const int from = (i + turn) % old.rank;
+            snprintf(text + strlen(text), size - strlen(text), "%s%d", i ? ", " : "", from);
+            shape->dims[from] = old.dims[i];
+        }
+        strcat(text, ")");
+        break;
+    case 1:
+    case 2:
+        if (shape->rank == MAX_RANK)
+            return;
+        axis = (int)random_int(&w->random, 0, shape->rank);
+        length = (int)random_int(&w->random, 1, 6);
+        *index = !*index && chance(w, 20);
+        if (*index)
+            snprintf(text, size, "select(%d, $0)", axis);
+        else
+            snprintf(text, size, "select(%d, %d)", axis,
+                     (int)random_int(&w->random, -length, length - 1));
+        insert_dim(shape, axis, *index ? 6 : length);
+        break;
+    case 3:
+        if (shape->rank == 0)
+            return;
+        if (shape->dims[axis] > 0)
+            shape->dims[axis] = write_slice(w, axis, shape->dims[axis], text, size);
+        else
+            snprintf(text, size,
+                     chance(w, 50) ? "slice(%d, -1, -1000, -1)" : "slice(%d, 0, 1000, 1)", axis);
+        break;
+    case 4:
+        if (shape->rank && shape->dims[axis] == 1) {
+            snprintf(text, size, "unsqueeze(%d)", axis);
+            remove_dim(shape, axis);
+        }
+        break;
+    default:
+        if (shape->rank == MAX_RANK)
+            return;
+        axis = (int)random_int(&w->random, 0, shape->rank);
+        snprintf(text, size, "squeeze(%d)", axis);
+        insert_dim(shape, axis, 1);
+    }
+}
+
+/* What an access of an operand gives, of the space's shape. */
+static void add_access(struct writer *w, tssa_dtype dtype)
+{
+    struct shape shape = space_of(w);
+    char rule[600] = "";
+    bool index = false;
+    for (int64_t n = random_int(&w->random, 1, 3); n > 0; n--) {
+        char step[160], more[760];
+        bool has_index = index;
+        write_read(w, &shape, &has_index, step, sizeof step);
+        index |= has_index;
+        if (!step[0])
+            continue;
+        snprintf(more, sizeof more, "%s%s%s", step, rule[0] ? ", " : "", rule);
+        strcpy(rule, more);
+    }
+    const int raw = add_raw(w, dtype, &shape);
+    const int number = index ? add_raw(w, TSSA_INT64, &(struct shape){0}) : 0;
+    const int value = add_value(w, dtype, true);
+    w->values[value].errs = index;
+    text_printf(&w->ops, "%%v%d = access(%%r%d", value, raw);
+    if (index)
+        text_printf(&w->ops, ", %%r%d", number);
+    text_printf(&w->ops, ") {rule = %s[%s]}\n", rule[0] ? "" : "steps", rule);
+}
+
+/* A rule of one or two steps that take part of the space. */
+static void write_region(struct writer *w, struct shape *shape, bool *errs, char *rule, size_t size)
+{
+    for (int64_t n = random_int(&w->random, 1, 2); n > 0 && shape->rank; n--) {
+        const int axis = any_axis(w, shape), dim = shape->dims[axis];
+        char step[80];
+        if (chance(w, 60)) {
+            const int at = dim > 0 ? (int)random_int(&w->random, -dim, dim - 1) : 0;
+            *errs |= dim < 0;
+            snprintf(step, sizeof step, "select(%d, %d)", axis, at);
+            remove_dim(shape, axis);
+        } else if (dim > 0) {
+            const int start = (int)random_int(&w->random, 0, dim - 1),
+                      by = (int)random_int(&w->random, 1, 2);
+            snprintf(step, sizeof step, "slice(%d, %d, %d, %d)", axis, start, dim, by);
+            shape->dims[axis] = (dim - start - 1) / by + 1;
+        } else {
+            snprintf(step, sizeof step, "slice(%d, 0, 1, 1)", axis);
+            shape->dims[axis] = 1;
+        }
+        snprintf(rule + strlen(rule), size - strlen(rule), "%s%s", rule[0] ? ", " : "", step);
+    }
+}
+
+/* A region of something is written: a number, or an operand that is broadcast to the region. */
+static void add_assign(struct writer *w)
+{
+    struct shape shape = space_of(w);
+    char rule[200] = "", source[40];
+    bool errs = false;
+    int base = -1;
+    for (int i = w->n_values; i-- > 0 && base < 0;)
+        if (w->values[i].full)
+            base = i;
+    if (base < 0 || w->rank == 0)
+        return;
+    const tssa_dtype dtype = w->values[base].dtype;
+    write_region(w, &shape, &errs, rule, sizeof rule);
+    if (chance(w, 20)) {
+        const bool full = w->rank == 0;
+        snprintf(source, sizeof source, "%%v%d", add_number(w, dtype));
+        w->values[w->n_values - 1].full = full;
+    } else {
+        while (shape.rank && chance(w, 10))
+            remove_dim(&shape, 0);
+        for (int i = 0; i < shape.rank; i++)
+            shape.dims[i] = chance(w, 10) ? 1 : shape.dims[i];
+        snprintf(source, sizeof source, "%%r%d", add_raw(w, dtype, &shape));
+    }
+    const int value = add_value(w, dtype, true);
+    w->values[value].errs = errs;
+    text_printf(&w->ops, "%%v%d = assign(%%v%d, %s) {rule = [%s]}\n", value, base, source, rule);
 }
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
@@ -171,8 +378,8 @@ static void add_op(struct writer *w, const struct ir_op_info *info)
 static void add_results(struct writer *w)
 {
     int n = 0;
-    for (int i = w->n_values; i-- > 0 && n < 4;) {
-        if (!w->values[i].full || (n > 0 && chance(w, 50)))
+    for (int i = w->n_values; i-- > 0;) {
+        if (!w->values[i].full || (!w->values[i].errs && (n >= 4 || (n > 0 && chance(w, 50)))))
             continue;
         text_printf(&w->results, "%s%%v%d", n ? ", " : "", i);
         text_printf(&w->names, "%s%%y%d", n ? ", " : "", i);
@@ -193,7 +400,32 @@ static void write_all(struct writer *w)
     add_results(w);
 }
 
-char *random_region(uint64_t seed)
+static void write_maps(struct writer *w)
+{
+    const int ops = (int)random_int(&w->random, 1, 8);
+    int count = 1;
+    w->rank = (int)random_int(&w->random, 0, MAX_RANK);
+    for (int i = 0; i < w->rank; i++) {
+        w->fixed[i] = chance(w, i + 1 == w->rank ? 70 : 40) ? (int)random_int(&w->random, 1, 5) : 0;
+        if (count * w->fixed[i] > 60)
+            w->fixed[i] = 1;
+        count *= w->fixed[i] ? w->fixed[i] : 1;
+    }
+    add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), true);
+    for (int64_t i = random_int(&w->random, 0, 3); i > 0; i--)
+        add_access(w, w->values[random_int(&w->random, 0, w->n_values - 1)].dtype);
+    if (chance(w, 40))
+        add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), chance(w, 40));
+    for (int i = 0; i < ops && w->n_values < MAX_VALUES - 10; i++) {
+        add_op(w, any_row(w));
+        if (w->n_params < 10 && chance(w, 30))
+            add_assign(w);
+    }
+    add_op(w, any_row(w));
+    add_results(w);
+}
+
+static char *write_region_text(uint64_t seed, void (*write)(struct writer *w))
 {
     struct writer w = {.random = {seed * 2 + 1}};
     struct text *texts[] = {&w.ops, &w.params, &w.operands, &w.inputs, &w.results, &w.names};
@@ -201,7 +433,7 @@ char *random_region(uint64_t seed)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         text_init(texts[i], &allocator_default);
     text_init(&all, &allocator_default);
-    write_all(&w);
+    write(&w);
     text_printf(&all,
                 "graph @region opset(\"\": 24) ir_version(11) (%s) -> (%s) {\n%s = fuse(%s) {\n",
                 text_string(&w.inputs), text_string(&w.names), text_string(&w.names),
@@ -213,4 +445,14 @@ char *random_region(uint64_t seed)
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         text_free(texts[i]);
     return text;
+}
+
+char *random_region(uint64_t seed)
+{
+    return write_region_text(seed, write_all);
+}
+
+char *random_map_region(uint64_t seed)
+{
+    return write_region_text(seed, write_maps);
 }

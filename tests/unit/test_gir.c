@@ -15,9 +15,11 @@
 #include "common/random_region.h"
 #include "common/random_rows.h"
 #include "gir/build.h"
+#include "gir/maps.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
+#include "ir/rule.h"
 #include "ir/verifier.h"
 
 #define GRAPH(params, operands, body, results)                                                     \
@@ -170,6 +172,142 @@ static void texts_of_rows(void **state)
                 "store 1 %3\n");
 }
 
+/* ---- Accesses and assigns ------------------------------------------------------------------------- */
+
+static struct gir_parts *build_parts(struct ir_graph *graph, const char **why)
+{
+    struct gir_parts *parts;
+    no_error(gir_build_maps(graph->body->first, &allocator_default, &parts, why));
+    for (uint32_t i = 0; parts && i < parts->n; i++)
+        no_error(gir_check(parts->parts[i].kernel, parts->parts[i].kernel->size));
+    return parts;
+}
+
+/* Of each part its kernel, and which part of what its arguments are. */
+static void print_part(const struct gir_part *part, struct text *text)
+{
+    assert_true(gir_print(part->kernel, text));
+    for (uint32_t k = 0; k < part->kernel->n_args; k++) {
+        text_printf(text, "%u is %u along %x ", (unsigned)k, (unsigned)part->maps[k].index,
+                    (unsigned)part->maps[k].axes);
+        if (part->maps[k].rule)
+            rule_print(part->maps[k].rule, text);
+        text_puts(text, "\n");
+    }
+}
+
+static void expect_parts(const char *source, const char *expected)
+{
+    struct ir_graph *graph = parse(source);
+    const char *why;
+    struct text text;
+    struct gir_parts *parts = build_parts(graph, &why);
+    if (!parts)
+        fail_msg("%s", why);
+    text_init(&text, &allocator_default);
+    for (uint32_t i = 0; i < parts->n; i++)
+        print_part(&parts->parts[i], &text);
+    assert_string_equal(text_string(&text), expected);
+    text_free(&text);
+    gir_parts_free(parts);
+    ir_graph_free(graph);
+}
+
+static void maps(void **state)
+{
+    (void)state;
+    /* Columns are fields of records; each has its own source. */
+    expect_parts(GRAPH("%x: f32[N, 3], %s: f32[N]", "%x, %s",
+                       "%p: f32[N, 3], %q: f32[N]) { %c = access(%p) {rule = [select(1, 2)]} "
+                       "%d = assign(%p, %c) {rule = [select(1, 0)]} "
+                       "%e = assign(%d, %q) {rule = [select(1, -1)]} %a = Neg(%e) return(%a)",
+                       "%y"),
+                 "args 0: f32 moves by 3, 1: f32 moves, 2: f32 result by 3\n"
+                 "%0 = load 0.2 : f32\n"
+                 "%1 = NEG %0 : f32\n"
+                 "%2 = load 0.1 : f32\n"
+                 "%3 = NEG %2 : f32\n"
+                 "%4 = load 1 : f32\n"
+                 "%5 = NEG %4 : f32\n"
+                 "store 2.0 %1\n"
+                 "store 2.1 %3\n"
+                 "store 2.2 %5\n"
+                 "0 is 0 along 1 \n"
+                 "1 is 1 along 1 \n"
+                 "2 is 0 along 1 \n");
+    /* What is transposed, or a column of many, is strided; one element per row stays. */
+    expect_parts(GRAPH("%x: f32[M, N], %s: f32[N, 50]", "%x, %s",
+                       "%p: f32[M, N], %q: f32[N, 50]) { %t = access(%p) {rule = [permute(1, 0)]} "
+                       "%c = access(%q) {rule = [select(1, 7), unsqueeze(1)]} %a = Add(%t, %c) "
+                       "return(%a)",
+                       "%y"),
+                 "args 0: f32 strided, 1: f32, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1 : f32\n"
+                 "%2 = ADD %0 %1 : f32\n"
+                 "store 2 %2\n"
+                 "0 is 0 along 3 [permute(1, 0)]\n"
+                 "1 is 1 along 1 [select(1, 7), unsqueeze(1)]\n"
+                 "2 is 0 along 3 \n");
+    /* Rows are written over what was computed for all of them; the slice of one row is broadcast. */
+    expect_parts(GRAPH("%x: f32[R, C], %s: f32[R, C], %i: i64[]", "%x, %s, %i",
+                       "%p: f32[R, C], %q: f32[R, C], %n: i64[]) { "
+                       "%f = access(%q) {rule = [slice(0, 0, 1, 1)]} "
+                       "%r = access(%q, %n) {rule = [select(0, $0)]} "
+                       "%b = assign(%p, %r) {rule = [select(0, 1)]} %a = Add(%b, %f) return(%a)",
+                       "%y"),
+                 "args 0: f32 moves, 1: f32 moves, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1 : f32\n"
+                 "%2 = ADD %0 %1 : f32\n"
+                 "store 2 %2\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 1 along 2 [slice(0, 0, 1, 1)]\n"
+                 "2 is 0 along 3 \n"
+                 "args 0: f32 moves, 1: f32 moves, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1 : f32\n"
+                 "%2 = ADD %0 %1 : f32\n"
+                 "store 2 %2\n"
+                 "0 is 1 along 1 [select(0, $2)]\n"
+                 "1 is 1 along 1 [select(0, 0)]\n"
+                 "2 is 0 along 1 [select(0, 1)]\n");
+}
+
+static void no_maps(void **state)
+{
+    (void)state;
+    static const char *const programs[] = {
+        /* A read of what may have been written; writes beside each other; nothing computed. */
+        GRAPH("%x: f32[R, C], %s: f32[C]", "%x, %s",
+              "%p: f32[R, C], %q: f32[C]) { %n = Neg(%p) "
+              "%b = assign(%n, %q) {rule = [select(0, 1)]} "
+              "%r = access(%b) {rule = [select(0, 0)]} %a = Add(%b, %r) return(%a)",
+              "%y"),
+        GRAPH("%x: f32[R, C], %s: f32[C]", "%x, %s",
+              "%p: f32[R, C], %q: f32[C]) { %m = assign(%p, %q) {rule = [select(0, 1)]} "
+              "%b = assign(%p, %q) {rule = [select(0, 0)]} %a = Add(%b, %m) return(%a)",
+              "%y"),
+        GRAPH("%x: f32[R, C]", "%x",
+              "%p: f32[R, C]) { %a = access(%p) {rule = [permute(1, 0)]} return(%a)", "%y"),
+        /* What is written could be written in place. */
+        GRAPH("%x: f32[R, C], %s: f32[C]", "%x, %s",
+              "%p: f32[R, C], %q: f32[C]) { %n = Neg(%q) "
+              "%b = assign(%p, %n) {rule = [select(0, 1)]} return(%b)",
+              "%y"),
+        GRAPH("%x: f32[R, C]", "%x",
+              "%p: f32[R, C]) { %r = access(%p) {rule = [reshape(-1)]} %a = Neg(%r) return(%a)",
+              "%y"),
+    };
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        const char *why;
+        struct ir_graph *graph = parse(programs[i]);
+        assert_null(build_parts(graph, &why));
+        assert_non_null(why);
+        ir_graph_free(graph);
+    }
+}
+
 static void refusals(void **state)
 {
     (void)state;
@@ -232,47 +370,65 @@ static void spaces(void **state)
     allocator_free(&allocator_default, kernel);
 }
 
+/* How many of the kernel's bytes with some changed are accepted. */
+static size_t change_bytes(const struct gir_kernel *kernel, struct random *random)
+{
+    size_t accepted = 0;
+    for (int i = 0; i < 200; i++) {
+        /* Memory of just these bytes, so that a read behind them is seen. */
+        const size_t size = (size_t)random_int(random, i % 4 ? kernel->size : 0, kernel->size);
+        unsigned char *bytes = malloc(size ? size : 1);
+        assert_non_null(bytes);
+        memcpy(bytes, kernel, size);
+        for (int64_t k = random_int(random, 1, 3); k > 0 && size; k--)
+            bytes[random_int(random, 0, (int64_t)size - 1)] =
+                (unsigned char)random_int(random, 0, i % 2 ? 255 : 8);
+        tssa_status *status = gir_check(bytes, size);
+        struct text printed;
+        text_init(&printed, &allocator_default);
+        if (!status)
+            assert_true(gir_print((const struct gir_kernel *)(void *)bytes, &printed));
+        accepted += !status;
+        text_free(&printed);
+        tssa_status_free(status);
+        free(bytes);
+    }
+    return accepted;
+}
+
 /* What is accepted has text; what is not is refused in words. */
 static void any_bytes(void **state)
 {
     (void)state;
-    size_t accepted = 0;
+    size_t accepted = 0, with_maps = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct random random = {seed};
         struct gir_space space;
         const char *why;
-        char *text = seed % 2 ? random_region(seed) : random_rows(seed);
+        char *text = seed % 2 ? random_region(seed) : random_rows(seed),
+             *map_text = random_map_region(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
-        free(text);
-        for (int i = 0; kernel && i < 200; i++) {
-            /* Memory of just these bytes, so that a read behind them is seen. */
-            const size_t size = (size_t)random_int(&random, i % 4 ? kernel->size : 0, kernel->size);
-            unsigned char *bytes = malloc(size ? size : 1);
-            assert_non_null(bytes);
-            memcpy(bytes, kernel, size);
-            for (int64_t k = random_int(&random, 1, 3); k > 0 && size; k--)
-                bytes[random_int(&random, 0, (int64_t)size - 1)] =
-                    (unsigned char)random_int(&random, 0, i % 2 ? 255 : 8);
-            tssa_status *status = gir_check(bytes, size);
-            struct text printed;
-            text_init(&printed, &allocator_default);
-            if (!status)
-                assert_true(gir_print((const struct gir_kernel *)(void *)bytes, &printed));
-            accepted += !status;
-            text_free(&printed);
-            tssa_status_free(status);
-            free(bytes);
-        }
+        struct ir_graph *graph = parse(map_text);
+        struct gir_parts *parts =
+            gir_has_maps(graph->body->first) ? build_parts(graph, &why) : NULL;
+        accepted += kernel ? change_bytes(kernel, &random) : 0;
+        for (uint32_t i = 0; parts && i < parts->n; i++)
+            with_maps += change_bytes(parts->parts[i].kernel, &random);
         allocator_free(&allocator_default, kernel);
+        gir_parts_free(parts);
+        ir_graph_free(graph);
+        free(text);
+        free(map_text);
     }
-    assert_true(accepted > 100);
+    assert_true(accepted > 100 && with_maps > 100);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),  cmocka_unit_test(texts_of_rows), cmocka_unit_test(refusals),
-        cmocka_unit_test(spaces), cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),     cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
+        cmocka_unit_test(no_maps),   cmocka_unit_test(refusals),      cmocka_unit_test(spaces),
+        cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -164,7 +164,7 @@ static void compare(const struct tensor *a, const struct tensor *b, const char *
         }
 }
 
-/* Whether the region was compiled. */
+/* Whether the region was compiled. Where one run errs, the other does. */
 static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, int64_t *))
 {
     struct random random = {seed};
@@ -184,13 +184,18 @@ static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, 
             make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
             given[i] = &inputs[i];
         }
-        no_error(run_execute(compiled.run, given, compiled.outputs));
-        no_error(run_execute(interpreted.run, given, interpreted.outputs));
-        for (uint32_t i = 0; i < compiled.n_outputs; i++) {
+        tssa_status *status = run_execute(compiled.run, given, compiled.outputs),
+                    *other = run_execute(interpreted.run, given, interpreted.outputs);
+        if (!status != !other)
+            fail_msg("%s\n%s\n%s", text, status ? tssa_status_message(status) : "no error",
+                     other ? tssa_status_message(other) : "no error");
+        for (uint32_t i = 0; i < compiled.n_outputs && !status; i++) {
             compare(&compiled.outputs[i].tensor, &interpreted.outputs[i].tensor, text, i);
             value_release(&compiled.outputs[i]);
             value_release(&interpreted.outputs[i]);
         }
+        tssa_status_free(status);
+        tssa_status_free(other);
         for (uint32_t i = 0; i < n; i++)
             value_release(&inputs[i]);
     }
@@ -203,6 +208,11 @@ static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, 
 static bool check_region(uint64_t seed)
 {
     return check_text(random_region(seed), seed, make_sizes);
+}
+
+static bool check_maps(uint64_t seed)
+{
+    return check_text(random_map_region(seed), seed, make_sizes);
 }
 
 static bool check_rows(uint64_t seed)
@@ -288,6 +298,12 @@ static void regions(void **state)
 {
     (void)state;
     check_many(check_region);
+}
+
+static void regions_with_maps(void **state)
+{
+    (void)state;
+    check_many(check_maps);
 }
 
 static void regions_with_rows(void **state)
@@ -425,6 +441,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_lie_on_operands),
                                        cmocka_unit_test(regions),
+                                       cmocka_unit_test(regions_with_maps),
                                        cmocka_unit_test(regions_with_rows),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},

@@ -112,6 +112,7 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
     bool good = false;
     if (machine) {
         e->llvm = &llvm;
+        e->register_bytes = level == CODEGEN_V4 ? 64 : 32;
         e->kernel = kernel;
         e->context = llvm.LLVMContextCreate();
         good = compile_in(e, level, machine, object, message, size);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "codegen/llvm/memory.h"
+
 #define MOST_LANES 64
 
 /* ---- Types and constants -------------------------------------------------------------------------- */
@@ -247,16 +249,20 @@ unsigned emit_size(tssa_dtype dtype)
 static LLVMValue address(const struct emitter *e, const struct gir_code *code)
 {
     LLVMValue index = e->index;
-    return e->llvm->LLVMBuildGEP2(e->builder, emit_element(e, code->type), e->args[code->bits],
-                                  &index, 1, "");
+    return e->llvm->LLVMBuildGEP2(e->builder, emit_element(e, code->type),
+                                  e->args[gir_arg_of(code)], &index, 1, "");
 }
 
 static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 {
-    const bool moves = gir_args(e->kernel)[code->bits].moves;
-    const bool is_vector = moves || e->is_across;
+    const struct gir_arg *arg = &gir_args(e->kernel)[gir_arg_of(code)];
+    const bool moves = arg->moves != GIR_STAYS, is_vector = moves || e->is_across;
+    if (arg->fields > 1)
+        return emit_load_field(e, code);
+    if (arg->moves == GIR_STRIDED)
+        return emit_load_strided(e, code);
     LLVMType type = is_vector ? emit_type(e, code->type) : emit_element(e, code->type);
-    LLVMValue where = moves ? address(e, code) : e->args[code->bits];
+    LLVMValue where = moves ? address(e, code) : e->args[gir_arg_of(code)];
     if (moves && e->mask) {
         LLVMType types[] = {type, e->llvm->LLVMPointerTypeInContext(e->context, 0)};
         LLVMValue args[] = {where, emit_int(e, 32, emit_size(code->type)), e->mask,
@@ -274,17 +280,27 @@ static void emit_store_one(struct emitter *e, const struct gir_code *code)
     LLVMValue value = e->values[code->operands[0]];
     if (!e->is_across)
         value = e->llvm->LLVMBuildExtractElement(e->builder, value, emit_int(e, 32, 0), "");
-    e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, e->args[code->bits]),
+    e->llvm->LLVMSetAlignment(e->llvm->LLVMBuildStore(e->builder, value, e->args[gir_arg_of(code)]),
                               emit_size(code->type));
 }
 
 static void emit_store(struct emitter *e, const struct gir_code *code)
 {
-    if (!gir_args(e->kernel)[code->bits].moves) {
+    const struct gir_arg *arg = &gir_args(e->kernel)[gir_arg_of(code)];
+    LLVMValue value = e->values[code->operands[0]];
+    if (arg->moves == GIR_STAYS) {
         emit_store_one(e, code);
         return;
     }
-    LLVMValue value = e->values[code->operands[0]], where = address(e, code);
+    if (arg->fields > 1) {
+        emit_store_field(e, code, value);
+        return;
+    }
+    if (arg->moves == GIR_STRIDED) {
+        emit_store_strided(e, code, value);
+        return;
+    }
+    LLVMValue where = address(e, code);
     if (e->mask) {
         LLVMType types[] = {emit_type(e, code->type),
                             e->llvm->LLVMPointerTypeInContext(e->context, 0)};

@@ -6,6 +6,13 @@
 #include "codegen/codegen.h"
 #include "codegen/llvm/api.h"
 
+/* What is there of an argument of records, where vectors of them are loaded or stored. */
+struct emitted_records {
+    LLVMValue index; /* that they were loaded at */
+    LLVMValue fields[GIR_MAX_FIELDS];
+    unsigned n_stored;
+};
+
 /* A module being made. */
 struct emitter {
     const struct llvm_api *llvm;
@@ -15,10 +22,13 @@ struct emitter {
     LLVMBuilder builder;
     LLVMValue function; /* being made: steps may add blocks to it */
     unsigned lanes;     /* of values being emitted */
-    bool failed;        /* LLVM lacks an intrinsic */
+    unsigned register_bytes;
+    bool failed; /* LLVM lacks an intrinsic */
 
     /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
-    LLVMValue args[GIR_MAX_ARGS]; /* a pointer to element 0 of the row */
+    LLVMValue args[GIR_MAX_ARGS];    /* a pointer to element 0 of the row */
+    LLVMValue strides[GIR_MAX_ARGS]; /* of what is strided, bytes from an element to the next */
+    struct emitted_records records[GIR_MAX_ARGS];
     LLVMValue index, mask;
     bool is_across;      /* lanes are rows: what does not move has an element for each lane, too */
     LLVMValue length;    /* of a row */

@@ -92,8 +92,8 @@ static void find_rows(struct function_parts *p)
     const struct gir_kernel *kernel = p->f.e->kernel;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
-        bool same =
-            code->op != GIR_STORE && (code->op != GIR_LOAD || !gir_args(kernel)[code->bits].moves);
+        bool same = code->op != GIR_STORE &&
+                    (code->op != GIR_LOAD || !gir_args(kernel)[gir_arg_of(code)].moves);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             same &= p->in_rows[code->operands[k]];
         p->in_rows[i] = same;
@@ -145,6 +145,11 @@ void function_places(const struct function *f)
         LLVMValue step = llvm->LLVMBuildLoad2(e->builder, word, at, "");
         LLVMValue offset = emit_binary(e, LLVM_MUL, step, f->r);
         e->args[i] = llvm->LLVMBuildGEP2(e->builder, byte, base, &offset, 1, "");
+        if (gir_args(e->kernel)[i].moves != GIR_STRIDED)
+            continue;
+        index = function_number(f, e->kernel->n_args + i);
+        at = llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
+        e->strides[i] = llvm->LLVMBuildLoad2(e->builder, word, at, "");
     }
 }
 

@@ -22,4 +22,7 @@ void cpu_compile_close(struct device_context *context);
 /* Of fuse ops for which there is code. */
 extern const struct kernel cpu_kernel_fused;
 
+/* The same of those with parts. */
+tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused *fused);
+
 #endif

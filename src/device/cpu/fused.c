@@ -224,6 +224,8 @@ static tssa_status *run_fused(struct kernel_args *args)
     const struct device_fused *fused = args->state;
     struct walk walk;
     int64_t dims[TSSA_MAX_RANK], count = 1;
+    if (fused->n_parts)
+        return cpu_run_mapped(args, fused);
     walk.code = fused->code;
     walk.n_args = fused->kernel->n_args;
     TRY(read_operands(args, fused, &walk, dims));

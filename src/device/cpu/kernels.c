@@ -51,9 +51,12 @@ static bool takes_alone(void *user, const struct ir_op *op)
 
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_ROWS,
+    static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES |
+                                                       IR_FUSES_ROWS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
+                                            .moves_inside = true,
+                                            .borrows = true,
                                             .takes = takes,
                                             .takes_alone = takes_alone};
     (void)context;

@@ -131,6 +131,9 @@ enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b);
  * it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);
 
+/* An access that only repeats an element along a last axis of a few, which a kernel computes together. */
+bool fuse_repeats_in_row(const struct ir_op *op);
+
 /* What the blocks of the op capture of its own block, one after the other; NULL behind the last. *at is 0 at first. */
 struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at);
 

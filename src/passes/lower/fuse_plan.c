@@ -168,7 +168,9 @@ static void add_operand(struct fuse_plan *plan, const struct ir_op *op, uint32_t
 /* Does nobody else need what an assign writes into? */
 static bool writes_in_place(const struct fuse_plan *plan, const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_assign) && plan->uses[ir_operand(op, 0)->id] == 1;
+    const struct ir_value *base = ir_operand(op, 0);
+    return ir_op_is(op, IR_OP_assign) && plan->uses[base->id] == 1 &&
+           (!plan->fusion->borrows || !base->block || base->block->owner);
 }
 
 static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
@@ -368,25 +370,32 @@ static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t
 
 /* ---- Moving inside -------------------------------------------------------------------------------- */
 
-/* What part `own` reads elsewhere of what part `other` computes. */
+/* What part `own` reads, elsewhere or in place, of what part `other` computes. */
 struct moved {
     uint64_t uses;
     double read, elements; /* bytes and elements, of all uses */
-    double written;        /* bytes, by the other one for it */
+    double written, made;  /* bytes and elements, by the other one for it */
 };
 
-static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t other,
+/* The elements that are needed of an operand: of what a gather reads, so much as it gives; all else that is moved once,
+ * indices too; of what is read in place, one for each that is computed. */
+static const struct ir_type *needed_of(struct fuse_plan *plan, const struct ir_op *op, uint32_t k)
+{
+    const bool reads = !moves(plan, op, k) || (k == 0 && !ir_op_is(op, IR_OP_Concat));
+    return reads && !fuse_repeats_in_row(op) ? op->results[0].type : ir_operand(op, k)->type;
+}
+
+/* What is read in place may be of another space than the part; where rows are computed, none but that of the rows. */
+static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t other, bool rows,
                        struct moved *moved)
 {
     for (uint32_t k = 0; k < op->n_operands; k++) {
-        if (maker_part(plan, op, k) != other || !moves(plan, op, k) || !moves_inside(plan, op, k))
+        if (maker_part(plan, op, k) != other ||
+            (moves(plan, op, k) ? !moves_inside(plan, op, k) : rows))
             continue;
-        /* Of what a gather reads, so much as it gives; all else once, indices too. */
-        const bool reads = k == 0 && !ir_op_is(op, IR_OP_Concat);
-        const struct ir_type *needed = reads ? op->results[0].type : ir_operand(op, k)->type;
         moved->uses++;
         moved->read += cost_read_bytes(op, k, &plan->sizes);
-        moved->elements += cost_elements(needed, &plan->sizes);
+        moved->elements += cost_elements(needed_of(plan, op, k), &plan->sizes);
     }
 }
 
@@ -397,9 +406,11 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
         const struct ir_op *op = open_op(plan, i);
         const struct ir_value *result = &op->results[0];
         if (root_of(plan, i) == own)
-            find_moved(plan, op, other, &moved);
-        if (root_of(plan, i) == other && plan->uses[result->id])
-            moved.written += cost_bytes(result->type, &plan->sizes);
+            find_moved(plan, op, other, open_part(plan, own)->row != 0, &moved);
+        if (root_of(plan, i) != other || !plan->uses[result->id])
+            continue;
+        moved.written += cost_bytes(result->type, &plan->sizes);
+        moved.made += cost_elements(result->type, &plan->sizes);
     }
     return moved;
 }
@@ -415,7 +426,7 @@ static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struc
     if (moved.uses == 0 || moved.uses != b->uses ||
         a->n_operands + b->n_operands > plan->fusion->most_operands + moved.uses)
         return false;
-    const double times = moved.elements / (1 + cost_elements(b->like, &plan->sizes));
+    const double times = moved.elements / (1 + moved.made);
     *joined = *a;
     joined->work.calls = 1;
     joined->work.bytes += (b->work.bytes - moved.written) * times - moved.read;
@@ -426,27 +437,35 @@ static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struc
     return !is_slower(plan, a, b, joined);
 }
 
-static void move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
+static bool move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
     struct fuse_open joined;
     const uint32_t other = maker_part(plan, op, operand);
-    if (other == FUSE_NO_PART || !moves(plan, op, operand) || !moves_inside(plan, op, operand))
-        return;
+    if (other == FUSE_NO_PART || !plan->fusion->moves_inside)
+        return false;
     const uint32_t own = root_of(plan, plan->ops[op->id].part);
     if (!can_move(plan, own, other, &joined))
-        return;
+        return false;
     for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
         if (root_of(plan, i) == other)
             plan->uses[open_op(plan, i)->results[0].id] = 0;
     join(plan, own, other, &joined);
+    return true;
 }
+
+/* What moves lets others move: those who read it are then all in one part. */
+#define MOST_ROUNDS 4
 
 static void move_all_inside(struct fuse_plan *plan)
 {
-    for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
-        for (uint32_t k = 0; k < open_op(plan, i)->n_operands; k++)
-            if (ir_operand(open_op(plan, i), k))
-                move_inside(plan, open_op(plan, i), k);
+    bool moved = true;
+    for (int round = 0; round < MOST_ROUNDS && moved; round++) {
+        moved = false;
+        for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
+            for (uint32_t k = 0; k < open_op(plan, i)->n_operands; k++)
+                if (ir_operand(open_op(plan, i), k))
+                    moved |= move_inside(plan, open_op(plan, i), k);
+    }
 }
 
 /* ---- Side by side --------------------------------------------------------------------------------- */

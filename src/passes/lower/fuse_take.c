@@ -56,6 +56,23 @@ bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part)
            is_per_row(op->results[0].type, part->like, part->row);
 }
 
+/* So many columns are computed together. */
+#define FEW 8
+
+bool fuse_repeats_in_row(const struct ir_op *op)
+{
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    if (!rule || rule->n_steps != 1 || rule->steps[0].kind != RULE_EXPAND)
+        return false;
+    const struct ir_type *from = ir_operand(op, 0)->type, *to = op->results[0].type;
+    if (from->rank != to->rank || to->rank == 0 || to->dims[to->rank - 1]->high > FEW)
+        return false;
+    for (int i = 0; i + 1 < to->rank; i++)
+        if (from->dims[i] != to->dims[i])
+            return false;
+    return true;
+}
+
 /* ---- What may be in a part ------------------------------------------------------------------------ */
 
 static bool has_rows(const struct ir_op *op)

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loads and stores of arguments whose elements are not side by side in a row. */
+#ifndef TSSA_CODEGEN_LLVM_MEMORY_H
+#define TSSA_CODEGEN_LLVM_MEMORY_H
+
+#include "codegen/llvm/emit.h"
+
+/* Of records: whole vectors of them are loaded once for all fields that are read, and stored once all fields are
+ * there. */
+LLVMValue emit_load_field(struct emitter *e, const struct gir_code *code);
+void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue value);
+
+LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code);
+void emit_store_strided(struct emitter *e, const struct gir_code *code, LLVMValue value);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other. Rules are applied to the
+ * arguments' shapes once a call; then each argument is a place in memory and a step along each axis of the space. Axes
+ * along which all arguments walk on are merged; of what is left the innermost is a row, the next one the rows of a call.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "device/cpu/compile.h"
+#include "kernels/cpu/mutation/rule_region.h"
+
+struct walk {
+    const struct cpu_code *code;
+    uint32_t n_args;
+    int n_axes;                   /* innermost first */
+    int64_t sizes[TSSA_MAX_RANK]; /* of axes */
+    int64_t steps[TSSA_MAX_RANK]
+                 [GIR_MAX_ARGS]; /* of axes, in bytes; of axis 0, from an element to the next one */
+    int64_t given[2 * GIR_MAX_ARGS]; /* to the code: steps of axis 1, then those of axis 0 */
+    char *data[GIR_MAX_ARGS];
+};
+
+/* A part being set up. */
+struct setup {
+    struct kernel_args *args;
+    const struct device_part *part;
+    const struct tensor *inputs[GIR_MAX_ARGS];  /* NULL: absent */
+    int64_t dims[TSSA_MAX_RANK];                /* of the space; -1: not told yet */
+    int64_t steps[GIR_MAX_ARGS][TSSA_MAX_RANK]; /* along the space's axes, in bytes */
+    char *data[GIR_MAX_ARGS];
+    bool is_empty; /* an argument along an axis that it has not */
+};
+
+/* ---- Arguments ------------------------------------------------------------------------------------ */
+
+static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
+{
+    char text[160];
+    tensor_describe(tensor, text, sizeof text);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) does not fit the others' shapes", index,
+                 text);
+}
+
+/* Which elements of the tensor the argument is. */
+static tssa_status *find_region(const struct setup *s, const struct gir_map *map,
+                                const struct tensor *tensor, struct rule_region *region)
+{
+    static const struct rule whole = {0};
+    tssa_status *status = rule_region_resolve(s->args->env->pool, map->rule ? map->rule : &whole,
+                                              s->inputs, tensor->rank, tensor->dims, region);
+    if (!status && region->table)
+        status = ERROR(TSSA_INTERNAL, "a kernel's argument does not lie in steps");
+    rule_region_release(region);
+    return status;
+}
+
+static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *tensor)
+{
+    const struct gir_map *map = &s->part->maps[k];
+    const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
+    const int64_t size = (int64_t)dtype_info(arg->dtype)->size;
+    struct rule_region region = {0};
+    if (tensor->dtype != (tssa_dtype)arg->dtype || tensor->rank != map->rank)
+        return do_not_fit(map->index, tensor);
+    TRY(find_region(s, map, tensor, &region));
+    const int rank = region.rank - (arg->fields > 1), first = s->part->rank - rank;
+    if (first < 0 || (arg->fields > 1 && region.dims[rank] != arg->fields))
+        return do_not_fit(map->index, tensor);
+    memset(s->steps[k], 0, sizeof s->steps[k]);
+    for (int i = 0; i < rank; i++) {
+        int64_t *dim = &s->dims[first + i];
+        const bool has = map->axes >> (first + i) & 1;
+        if (has && *dim < 0)
+            *dim = region.dims[i];
+        if (has ? region.dims[i] != *dim : region.dims[i] > 1)
+            return do_not_fit(map->index, tensor);
+        s->is_empty |= region.dims[i] == 0;
+        s->steps[k][first + i] = has ? region.strides[i] * size : 0;
+    }
+    s->data[k] = (char *)tensor->data + region.offset * size;
+    return NULL;
+}
+
+static tssa_status *add_operands(struct setup *s)
+{
+    const struct gir_kernel *kernel = s->part->kernel;
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const struct tensor *tensor;
+        if (gir_args(kernel)[k].is_result)
+            continue;
+        TRY(kernel_tensor(s->args, s->part->maps[k].index, &tensor));
+        TRY(add_arg(s, k, tensor));
+    }
+    return NULL;
+}
+
+/* The first part makes them, for all. */
+static tssa_status *add_results(struct setup *s, bool made)
+{
+    const struct gir_kernel *kernel = s->part->kernel;
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const struct gir_arg *arg = &gir_args(kernel)[k];
+        const uint32_t index = s->part->maps[k].index;
+        struct tensor *tensor;
+        if (!arg->is_result)
+            continue;
+        if (made) {
+            tensor = &s->args->outputs[index]->tensor;
+        } else {
+            int rank = s->part->rank;
+            int64_t dims[TSSA_MAX_RANK];
+            memcpy(dims, s->dims, sizeof dims);
+            if (arg->fields > 1)
+                dims[rank++] = arg->fields;
+            TRY(kernel_output(s->args, index, arg->dtype, rank, dims, &tensor));
+        }
+        if (!tensor)
+            return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
+        TRY(add_arg(s, k, tensor));
+    }
+    return NULL;
+}
+
+/* An axis that no argument has is of length 1. */
+static int64_t count_elements(struct setup *s)
+{
+    int64_t count = 1;
+    for (int i = 0; i < s->part->rank; i++) {
+        s->dims[i] = s->dims[i] < 0 ? 1 : s->dims[i];
+        count *= s->dims[i];
+    }
+    return count;
+}
+
+/* ---- Axes ----------------------------------------------------------------------------------------- */
+
+static bool has_axis(const struct setup *s, int axis)
+{
+    for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
+        if (s->part->maps[k].axes >> axis & 1)
+            return true;
+    return false;
+}
+
+/* Do all arguments go on along the space's axis where they end along the walk's last one? */
+static bool goes_on(const struct setup *s, const struct walk *walk, int axis)
+{
+    const int last = walk->n_axes - 1;
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        if (s->steps[k][axis] != walk->steps[last][k] * walk->sizes[last])
+            return false;
+    return true;
+}
+
+/* From one element or record to the next one: where there is only one, any step would do but that which the code has. */
+static int64_t element_step(const struct setup *s, uint32_t k, int axis)
+{
+    const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
+    if (arg->moves == GIR_STAYS)
+        return 0;
+    return arg->moves == GIR_STRIDED ? s->steps[k][axis]
+                                     : (int64_t)dtype_info(arg->dtype)->size * arg->fields;
+}
+
+static tssa_status *add_axis(const struct setup *s, struct walk *walk, int axis)
+{
+    if (walk->n_axes && goes_on(s, walk, axis)) {
+        walk->sizes[walk->n_axes - 1] *= s->dims[axis];
+        return NULL;
+    }
+    const int at = walk->n_axes++;
+    walk->sizes[at] = s->dims[axis];
+    for (uint32_t k = 0; k < walk->n_args; k++) {
+        walk->steps[at][k] = at ? s->steps[k][axis] : element_step(s, k, axis);
+        if (s->dims[axis] > 1 && walk->steps[at][k] != s->steps[k][axis])
+            return ERROR(TSSA_INTERNAL, "an argument of a kernel lies elsewhere");
+    }
+    return NULL;
+}
+
+static tssa_status *find_axes(const struct setup *s, struct walk *walk)
+{
+    walk->code = s->part->code;
+    walk->n_args = s->part->kernel->n_args;
+    walk->n_axes = 0;
+    for (int axis = s->part->rank - 1; axis >= 0; axis--)
+        if (has_axis(s, axis))
+            TRY(add_axis(s, walk, axis));
+    for (; walk->n_axes < 2; walk->n_axes++) {
+        walk->sizes[walk->n_axes] = 1;
+        memset(walk->steps[walk->n_axes], 0, walk->n_args * sizeof walk->steps[0][0]);
+    }
+    memcpy(walk->data, s->data, walk->n_args * sizeof *walk->data);
+    memcpy(walk->given, walk->steps[1], walk->n_args * sizeof *walk->given);
+    memcpy(walk->given + walk->n_args, walk->steps[0], walk->n_args * sizeof *walk->given);
+    return NULL;
+}
+
+/* ---- Walking -------------------------------------------------------------------------------------- */
+
+/* The place of element number `begin` along the axes. */
+static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char **at)
+{
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        at[k] = walk->data[k];
+    for (int axis = 0; axis < walk->n_axes; axis++) {
+        index[axis] = begin % walk->sizes[axis];
+        begin /= walk->sizes[axis];
+        for (uint32_t k = 0; k < walk->n_args && index[axis]; k++)
+            at[k] += index[axis] * walk->steps[axis][k];
+    }
+}
+
+/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
+static void run_range(void *context, int64_t begin, int64_t end)
+{
+    const struct walk *walk = context;
+    const int64_t length = walk->sizes[0];
+    while (begin < end) {
+        int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
+        char *at[GIR_MAX_ARGS];
+        go_to(walk, begin, index, at);
+        if (index[0] || end - begin < length)
+            n = length - index[0] < end - begin ? length - index[0] : end - begin;
+        else
+            rows = (end - begin) / length;
+        if (rows > walk->sizes[1] - index[1])
+            rows = walk->sizes[1] - index[1];
+        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
+        begin += rows * n;
+    }
+}
+
+/* Below this many elements per thread, starting threads costs more than it brings. */
+#define GRAIN 16384
+
+static tssa_status *run_part(struct setup *s, bool made)
+{
+    struct walk walk;
+    memcpy(s->dims, s->part->dims, sizeof s->dims);
+    s->is_empty = false;
+    if (made)
+        TRY(add_results(s, made));
+    TRY(add_operands(s));
+    if (!made)
+        TRY(add_results(s, made));
+    const int64_t count = count_elements(s);
+    if (count == 0)
+        return NULL;
+    if (s->is_empty)
+        return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
+    TRY(find_axes(s, &walk));
+    team_for(s->args->env->team, count, GRAIN, run_range, &walk);
+    return NULL;
+}
+
+tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused *fused)
+{
+    struct setup setup = {.args = args};
+    for (uint32_t i = 0; i < args->n_inputs && i < GIR_MAX_ARGS; i++)
+        if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR)
+            setup.inputs[i] = &args->inputs[i]->tensor;
+    for (uint32_t i = 0; i < fused->n_parts; i++) {
+        setup.part = &fused->parts[i];
+        TRY(run_part(&setup, i > 0));
+    }
+    return NULL;
+}

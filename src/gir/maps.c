@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of fuse ops with accesses and assigns; see maps.h. */
+#include "gir/maps.h"
+
+#include <string.h>
+
+#include "gir/mapper.h"
+#include "ir/fuse.h"
+
+#define MOST_OPS 1024 /* of a block: evaluation is recursive */
+
+/* ---- Parts ---------------------------------------------------------------------------------------- */
+
+/* The innermost axis that anything has. */
+static uint32_t innermost(const struct mapper *m)
+{
+    uint32_t all = 0, axis = 0;
+    for (uint32_t i = 0; i < m->n_args; i++)
+        all |= m->part->maps[i].axes;
+    for (uint32_t bit = 1; bit <= all; bit <<= 1)
+        if (all & bit)
+            axis = bit;
+    return axis;
+}
+
+/* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results. */
+static void finish_args(struct mapper *m)
+{
+    const uint32_t inner = innermost(m);
+    uint32_t told = 0;
+    for (int i = 0; i < m->part->rank; i++)
+        told |= m->part->dims[i] >= 0 ? 1u << i : 0;
+    for (uint32_t i = 0; i < m->n_args; i++) {
+        struct gir_arg *arg = &m->args[i];
+        const bool has = m->part->maps[i].axes & inner, close = m->side_by_side[i] & inner;
+        arg->moves = has              ? close ? GIR_SIDE_BY_SIDE : GIR_STRIDED
+                     : arg->is_result ? GIR_SIDE_BY_SIDE
+                                      : GIR_STAYS;
+        if (arg->fields > 1 && arg->moves == GIR_STRIDED)
+            mapper_refuse(m, "records are not side by side");
+        if (!arg->is_result || m->active)
+            told |= m->part->maps[i].axes;
+    }
+    for (uint32_t i = 0; i < m->n_args; i++)
+        if (m->part->maps[i].axes & ~told)
+            mapper_refuse(m, "how shapes are broadcast is not known");
+}
+
+static tssa_status *copy_out(struct mapper *m)
+{
+    const size_t args = m->n_args * sizeof(struct gir_arg);
+    gir_drop_dead(&m->maker, m->numbers);
+    const size_t codes = m->maker.n * sizeof(struct gir_code);
+    struct gir_kernel *made = allocator_alloc(m->allocator, sizeof *made + args + codes);
+    TRY_ALLOC(made);
+    *made = (struct gir_kernel){.magic = GIR_MAGIC,
+                                .size = (uint32_t)(sizeof *made + args + codes),
+                                .n_args = m->n_args,
+                                .n_codes = m->maker.n};
+    memcpy(made + 1, m->args, args);
+    memcpy((char *)(made + 1) + args, m->maker.codes, codes);
+    m->part->kernel = made;
+    m->parts->n++;
+    return NULL;
+}
+
+/* Nothing is known of the next part yet. */
+static void begin_part(struct mapper *m, int rank)
+{
+    m->part = &m->parts->parts[m->parts->n];
+    *m->part = (struct gir_part){.rank = rank};
+    for (int i = 0; i < TSSA_MAX_RANK; i++)
+        m->part->dims[i] = -1;
+    m->n_args = 0;
+    m->maker.n = 0;
+    m->seen.count = 0;
+    memset(m->heads, 0, m->n_values * sizeof *m->heads);
+}
+
+/* Marks what needs, in the same place, what the assign computes whose part it is. */
+static void mark_dependents(struct mapper *m)
+{
+    for (const struct ir_op *op = m->body->first; op; op = op->next) {
+        const uint32_t n = ir_op_is(op, IR_OP_access)   ? 0
+                           : ir_op_is(op, IR_OP_assign) ? 1
+                                                        : op->n_operands;
+        bool marked = op == m->active;
+        for (uint32_t i = 0; i < n && !marked; i++)
+            marked = ir_operand(op, i) && m->marked[ir_operand(op, i)->id - m->first_value];
+        for (uint32_t i = 0; i < op->n_results; i++)
+            m->marked[op->results[i].id - m->first_value] = marked;
+    }
+}
+
+static void evaluate_results(struct mapper *m, uint32_t *steps)
+{
+    const struct ir_op *ret = ir_block_return(m->body);
+    mark_dependents(m);
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        if (m->fuse->results[i].wanted &&
+            (!m->active || m->marked[ir_operand(ret, i)->id - m->first_value]))
+            steps[i] = mapper_evaluate(m, ir_operand(ret, i), m->root);
+        else
+            steps[i] = GIR_NONE;
+}
+
+/* A part without unrolling: all, or the region of an assign. */
+static tssa_status *make_part(struct mapper *m, const struct ir_op *assign)
+{
+    uint32_t steps[GIR_MAX_ARGS];
+    m->active = assign;
+    m->root = (struct gir_view){0};
+    if (m->parts->n == GIR_MAX_PARTS) {
+        mapper_refuse(m, "it has more assigns than kernels may have");
+        return NULL;
+    }
+    if (assign) {
+        TRY(gir_view_rule(assign, &m->root.rule));
+        if (!m->root.rule || gir_view_refuses(assign)) {
+            mapper_refuse(m, "which elements an assign writes is not known in advance");
+            return NULL;
+        }
+    }
+    begin_part(m, gir_view_layout(m->like, m->root.rule).rank);
+    for (int i = 0; !assign && i < m->like->rank; i++)
+        (void)dim_is_const(m->like->dims[i], &m->part->dims[i]);
+    evaluate_results(m, steps);
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        if (steps[i] != GIR_NONE && !m->maker.why)
+            mapper_store(m, i, m->root.rule, 0, 1, steps[i]);
+    finish_args(m);
+    return m->maker.why ? NULL : copy_out(m);
+}
+
+/* Is a result what assigns have made of an operand? They can write into it. */
+static bool writes_operand(const struct mapper *m)
+{
+    const struct ir_op *ret = ir_block_return(m->body);
+    for (uint32_t i = 0; i < m->fuse->n_results; i++) {
+        const struct ir_value *value = ir_operand(ret, i);
+        while (value->op && ir_op_is(value->op, IR_OP_assign))
+            value = ir_operand(value->op, 0);
+        if (m->fuse->results[i].wanted && value->block)
+            return true;
+    }
+    return false;
+}
+
+static tssa_status *make_parts(struct mapper *m)
+{
+    m->unrolls = false;
+    if (writes_operand(m)) {
+        mapper_refuse(m, "assigns write into what it reads");
+        return NULL;
+    }
+    TRY(make_part(m, NULL));
+    for (const struct ir_op *op = m->body->first; op && !m->maker.why; op = op->next)
+        if (ir_op_is(op, IR_OP_assign))
+            TRY(make_part(m, op));
+    return NULL;
+}
+
+/* One part, in which each column of the last axis is computed beside the others. */
+static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
+{
+    uint32_t steps[GIR_MAX_FIELDS][GIR_MAX_ARGS];
+    const int axis = m->like->rank - 1;
+    m->unrolls = true;
+    m->active = NULL;
+    begin_part(m, axis);
+    for (int i = 0; i < axis; i++)
+        (void)dim_is_const(m->like->dims[i], &m->part->dims[i]);
+    for (int64_t c = 0; c < columns; c++) {
+        const struct rule_param params[] = {rule_constant(axis), rule_constant(c)};
+        const struct rule_step step = {RULE_SELECT, 2, params};
+        m->root = (struct gir_view){.rule = rule_create(m->body->graph, 1, &step)};
+        TRY_ALLOC(m->root.rule);
+        evaluate_results(m, steps[c]);
+    }
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        for (int64_t c = 0; c < columns && !m->maker.why; c++)
+            if (steps[c][i] != GIR_NONE)
+                mapper_store(m, i, NULL, (uint32_t)c, (uint32_t)columns, steps[c][i]);
+    finish_args(m);
+    return m->maker.why ? NULL : copy_out(m);
+}
+
+/* ---- The op --------------------------------------------------------------------------------------- */
+
+static void number_values(struct mapper *m)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (uint32_t i = 0; i < m->body->n_params; i++) {
+        const uint32_t id = m->body->params[i]->id;
+        low = id < low ? id : low;
+        high = id > high ? id : high;
+    }
+    for (const struct ir_op *op = m->body->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            const uint32_t id = op->results[i].id;
+            low = id < low ? id : low;
+            high = id > high ? id : high;
+        }
+    m->first_value = low;
+    m->n_values = low <= high ? high - low + 1 : 0;
+}
+
+/* All results have the same dims. NULL: they have not, or there is none. */
+static const struct ir_type *find_like(const struct ir_op *fuse)
+{
+    const struct ir_op *ret = ir_block_return(ir_fuse_body(fuse));
+    const struct ir_type *like = NULL;
+    for (uint32_t i = 0; i < fuse->n_results; i++) {
+        if (!fuse->results[i].wanted)
+            continue;
+        const struct ir_type *type = ir_operand(ret, i)->type;
+        if (type->kind != TYPE_TENSOR || type->rank < 0 || (like && like->rank != type->rank))
+            return NULL;
+        like = like ? like : type;
+        for (int k = 0; k < type->rank; k++)
+            if (type->dims[k] != like->dims[k])
+                return NULL;
+    }
+    return like;
+}
+
+static const char *find_problem(const struct mapper *m)
+{
+    uint32_t n = 0, computed = 0;
+    for (const struct ir_op *op = m->body->first; op; op = op->next) {
+        n++;
+        computed += op->info->cls == IR_CLASS_ELEMENTWISE;
+    }
+    if (!computed)
+        return "it only moves elements";
+    if (n > MOST_OPS || m->fuse->n_operands > GIR_MAX_ARGS || m->fuse->n_results > GIR_MAX_ARGS)
+        return "it is longer than kernels may be";
+    return m->like ? NULL : "the shapes of what it computes are not the same";
+}
+
+static bool has_assigns(const struct mapper *m)
+{
+    for (const struct ir_op *op = m->body->first; op; op = op->next)
+        if (ir_op_is(op, IR_OP_assign))
+            return true;
+    return false;
+}
+
+static void drop_parts(struct gir_parts *parts)
+{
+    for (uint32_t i = 0; i < parts->n; i++)
+        allocator_free(parts->allocator, parts->parts[i].kernel);
+    parts->n = 0;
+}
+
+static tssa_status *build(struct mapper *m)
+{
+    int64_t columns;
+    number_values(m);
+    m->maker.capacity = GIR_MAX_CODES;
+    m->maker.codes = allocator_alloc(m->allocator, GIR_MAX_CODES * sizeof *m->maker.codes);
+    m->heads = allocator_calloc(m->allocator, m->n_values + 1u, sizeof *m->heads);
+    m->numbers = allocator_calloc(m->allocator, GIR_MAX_CODES, sizeof *m->numbers);
+    TRY_ALLOC(m->maker.codes);
+    m->order = allocator_calloc(m->allocator, m->n_values + 1u, sizeof *m->order);
+    TRY_ALLOC(m->heads);
+    m->marked = allocator_calloc(m->allocator, m->n_values + 1u, sizeof *m->marked);
+    TRY_ALLOC(m->order);
+    TRY_ALLOC(m->marked);
+    TRY_ALLOC(m->numbers);
+    uint32_t n = 0;
+    for (const struct ir_op *op = m->body->first; op; op = op->next, n++)
+        for (uint32_t i = 0; i < op->n_results; i++)
+            m->order[op->results[i].id - m->first_value] = n;
+    const int rank = m->like->rank;
+    if (rank && dim_is_const(m->like->dims[rank - 1], &columns) && columns >= 2 &&
+        columns <= GIR_MAX_FIELDS && has_assigns(m)) {
+        TRY(make_unrolled(m, columns));
+        if (!m->maker.why || m->status)
+            return NULL;
+        m->maker.why = NULL;
+    }
+    return make_parts(m);
+}
+
+static tssa_status *build_all(struct mapper *m)
+{
+    tssa_status *status = NULL;
+    m->maker.why = find_problem(m);
+    vec_init(&m->seen, m->allocator);
+    if (!m->maker.why)
+        status = build(m);
+    allocator_free(m->allocator, m->maker.codes);
+    allocator_free(m->allocator, m->heads);
+    allocator_free(m->allocator, m->order);
+    allocator_free(m->allocator, m->marked);
+    allocator_free(m->allocator, m->numbers);
+    vec_free(&m->seen);
+    if (!status)
+        return m->status;
+    tssa_status_free(m->status);
+    return status;
+}
+
+bool gir_has_maps(const struct ir_op *fuse)
+{
+    for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
+        if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
+            return true;
+    return false;
+}
+
+tssa_status *gir_build_maps(const struct ir_op *fuse, const tssa_allocator *allocator,
+                            struct gir_parts **parts, const char **why)
+{
+    struct mapper *m = allocator_calloc(allocator, 1, sizeof *m);
+    TRY_ALLOC(m);
+    *m = (struct mapper){
+        .fuse = fuse, .body = ir_fuse_body(fuse), .like = find_like(fuse), .allocator = allocator};
+    m->parts = allocator_calloc(allocator, 1, sizeof *m->parts);
+    tssa_status *status = m->parts ? NULL : status_out_of_memory();
+    if (m->parts) {
+        m->parts->allocator = allocator;
+        status = build_all(m);
+    }
+    *why = m->maker.why;
+    *parts = m->parts;
+    if (status || *why) {
+        gir_parts_free(m->parts);
+        *parts = NULL;
+    }
+    allocator_free(allocator, m);
+    return status;
+}
+
+void gir_parts_free(struct gir_parts *parts)
+{
+    if (!parts)
+        return;
+    drop_parts(parts);
+    allocator_free(parts->allocator, parts);
+}

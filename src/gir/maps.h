@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of `fuse` ops (ir/fuse.h) that hold accesses and assigns whose elements lie in steps: an access is an
+ * argument with strides, and no copy.
+ *
+ * A value is computed where a result needs it: what reads a view of it evaluates it there (gir/view.h). An assign is a
+ * choice of source for a slice of the result, made before a loop, not in it, in one of two ways:
+ *
+ *   - along a last axis of a few columns (GIR_MAX_FIELDS): the axis is unrolled, and each column of the result has its
+ *     own source; arguments with that axis are records of so many fields;
+ *   - else there is a part of the op for the whole results without what assigns write, and then one for the region of
+ *     each assign in the order in which they are made, with its source.
+ *
+ * What cannot be told in advance (an access of what an assign may or may not have written) makes it no kernel.
+ */
+#ifndef TSSA_GIR_MAPS_H
+#define TSSA_GIR_MAPS_H
+
+#include "gir/gir.h"
+#include "gir/view.h"
+
+#define GIR_MAX_PARTS 8
+
+/* An argument of a part. */
+struct gir_map {
+    uint32_t index; /* of an operand or result of the op */
+    int rank;       /* of it as a whole */
+    uint32_t axes;  /* of the space, by bit: those along which it has more than one element */
+    const struct rule *
+        rule; /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
+};
+
+/* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's fields, are the last
+ * ones of the space. */
+struct gir_part {
+    struct gir_kernel *kernel; /* of the allocator's memory */
+    int rank;
+    int64_t dims[TSSA_MAX_RANK]; /* of the space; -1: told in the call, by whom has the axis */
+    struct gir_map maps[GIR_MAX_ARGS];
+};
+
+/* To be run in this order. The first part has all results, as a whole: its space, and the fields, are their dims. */
+struct gir_parts {
+    const tssa_allocator *allocator;
+    uint32_t n;
+    struct gir_part parts[GIR_MAX_PARTS];
+};
+
+/* Has the fuse op's block accesses or assigns? */
+bool gir_has_maps(const struct ir_op *fuse);
+
+/* NULL in *parts where the op is no kernel, and *why then says why. */
+tssa_status *gir_build_maps(const struct ir_op *fuse, const tssa_allocator *allocator,
+                            struct gir_parts **parts, const char **why);
+void gir_parts_free(struct gir_parts *parts);
+
+#endif
