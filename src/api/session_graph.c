@@ -82,12 +82,13 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
 
 /* Once for all, then for what is left, without accesses and assigns. */
 static tssa_status *fuse_twice(struct ir_graph *graph, const struct device *device,
-                               struct pipeline *pipeline)
+                               const struct pipeline *pipeline)
 {
     const char *const names[] = {fuse};
     const struct pass_context pass = {
         .graph = graph, .pass = pass_find(fuse), .options = pipeline->options};
     struct ir_fusion plain = *pipeline->fusion;
+    struct pipeline again = *pipeline;
     bool any = false;
     TRY(pipeline_run_passes(graph, names, 1, pipeline));
     if (!device->compile)
@@ -95,8 +96,8 @@ static tssa_status *fuse_twice(struct ir_graph *graph, const struct device *devi
     TRY(refuse_maps(graph->body, &pass, &any));
     plain.classes &= ~(uint32_t)IR_FUSES_RULES;
     plain.moves_inside = false;
-    pipeline->fusion = &plain;
-    return any ? pipeline_run_passes(graph, names, 1, pipeline) : NULL;
+    again.fusion = &plain;
+    return any ? pipeline_run_passes(graph, names, 1, &again) : NULL;
 }
 
 tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
@@ -105,10 +106,10 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
     const tssa_optimize_options pass_options = told(options);
     struct evaluator evaluator;
     evaluator_init(&evaluator, graph->allocator);
-    struct pipeline pipeline = {.options = &pass_options,
-                                .evaluate = evaluator_run,
-                                .evaluate_user = &evaluator,
-                                .fusion = fusion_of(device, true)};
+    const struct pipeline pipeline = {.options = &pass_options,
+                                      .evaluate = evaluator_run,
+                                      .evaluate_user = &evaluator,
+                                      .fusion = fusion_of(device, true)};
     tssa_status *status = fuse_twice(graph, device->device, &pipeline);
     evaluator_free(&evaluator);
     return status;
