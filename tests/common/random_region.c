@@ -250,7 +250,7 @@ static void add_access(struct writer *w, tssa_dtype dtype)
     char rule[600] = "";
     bool index = false;
     for (int64_t n = random_int(&w->random, 1, 3); n > 0; n--) {
-        char step[160], more[760];
+        char step[160], more[sizeof rule + 2 + sizeof step];
         bool has_index = index;
         write_read(w, &shape, &has_index, step, sizeof step);
         index |= has_index;
