@@ -34,6 +34,16 @@
 #include <sys/syscall.h>
 #endif
 
+#if defined(__SANITIZE_THREAD__)
+__attribute__((visibility("default"))) const char *__tsan_default_options(void);
+
+/* A child has the threads of who forked it as ended, and nobody can join them there: no leak of its own. */
+const char *__tsan_default_options(void)
+{
+    return "report_thread_leaks=0";
+}
+#endif
+
 static bool is_possible;
 
 #define NEEDS_A_GENERATOR                                                                          \
