@@ -328,25 +328,6 @@ static tssa_status *copy_out(const struct builder *b, const tssa_allocator *allo
     return NULL;
 }
 
-/* The values that a block has, numbered from the first one on. */
-static void number_values(struct builder *b)
-{
-    uint32_t low = UINT32_MAX, high = 0;
-    for (uint32_t i = 0; i < b->body->n_params; i++) {
-        const uint32_t id = b->body->params[i]->id;
-        low = id < low ? id : low;
-        high = id > high ? id : high;
-    }
-    for (const struct ir_op *op = b->body->first; op; op = op->next)
-        for (uint32_t i = 0; i < op->n_results; i++) {
-            const uint32_t id = op->results[i].id;
-            low = id < low ? id : low;
-            high = id > high ? id : high;
-        }
-    b->first_value = low;
-    b->n_values = low <= high ? high - low + 1 : 0;
-}
-
 static const struct ir_type *find_space(const struct ir_op *fuse)
 {
     const struct ir_op *ret = ir_block_return(ir_fuse_body(fuse));
@@ -395,7 +376,7 @@ tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator
         return NULL;
     }
     space->rank = b.like->rank;
-    number_values(&b);
+    gir_number_values(b.body, &b.first_value, &b.n_values);
     b.maker.capacity = GIR_MAX_CODES;
     b.maker.codes = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *b.maker.codes);
     /* Later on, room for a number per step. */

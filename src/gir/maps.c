@@ -187,24 +187,6 @@ static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
 
 /* ---- The op --------------------------------------------------------------------------------------- */
 
-static void number_values(struct mapper *m)
-{
-    uint32_t low = UINT32_MAX, high = 0;
-    for (uint32_t i = 0; i < m->body->n_params; i++) {
-        const uint32_t id = m->body->params[i]->id;
-        low = id < low ? id : low;
-        high = id > high ? id : high;
-    }
-    for (const struct ir_op *op = m->body->first; op; op = op->next)
-        for (uint32_t i = 0; i < op->n_results; i++) {
-            const uint32_t id = op->results[i].id;
-            low = id < low ? id : low;
-            high = id > high ? id : high;
-        }
-    m->first_value = low;
-    m->n_values = low <= high ? high - low + 1 : 0;
-}
-
 /* All results have the same dims. NULL: they have not, or there is none. */
 static const struct ir_type *find_like(const struct ir_op *fuse)
 {
@@ -256,7 +238,7 @@ static void drop_parts(struct gir_parts *parts)
 static tssa_status *build(struct mapper *m)
 {
     int64_t columns;
-    number_values(m);
+    gir_number_values(m->body, &m->first_value, &m->n_values);
     m->maker.capacity = GIR_MAX_CODES;
     m->maker.codes = allocator_alloc(m->allocator, GIR_MAX_CODES * sizeof *m->maker.codes);
     m->heads = allocator_calloc(m->allocator, m->n_values + 1u, sizeof *m->heads);

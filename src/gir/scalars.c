@@ -328,3 +328,21 @@ uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint
     /* What was computed in a wider type is rounded once. */
     return result == TSSA_BOOL ? value : gir_make_as(maker, value, result);
 }
+
+void gir_number_values(const struct ir_block *block, uint32_t *first, uint32_t *n)
+{
+    uint32_t low = UINT32_MAX, high = 0;
+    for (uint32_t i = 0; i < block->n_params; i++) {
+        const uint32_t id = block->params[i]->id;
+        low = id < low ? id : low;
+        high = id > high ? id : high;
+    }
+    for (const struct ir_op *op = block->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->n_results; i++) {
+            const uint32_t id = op->results[i].id;
+            low = id < low ? id : low;
+            high = id > high ? id : high;
+        }
+    *first = low;
+    *n = low <= high ? high - low + 1 : 0;
+}

@@ -29,6 +29,9 @@ uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype 
 /* A value as one of this type. */
 uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type);
 
+/* The ids of the values that a block has: so many from the first one on. */
+void gir_number_values(const struct ir_block *block, uint32_t *first, uint32_t *n);
+
 /* Drops the steps that no result needs; the rest is numbered anew. Loads stand before stores. `numbers`: room for one
  * per step. */
 void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers);

@@ -10,29 +10,12 @@ static bool is_expand(const struct rule *rule)
     return rule->n_steps == 1 && rule->steps[0].kind == RULE_EXPAND;
 }
 
-/* Is it made of steps that views follow? */
-static bool is_plain(const struct rule *rule)
-{
-    for (uint32_t i = 0; i < rule->n_steps; i++)
-        switch (rule->steps[i].kind) {
-        case RULE_SELECT:
-        case RULE_SLICE:
-        case RULE_PERMUTE:
-        case RULE_SQUEEZE:
-        case RULE_UNSQUEEZE:
-            break;
-        default:
-            return false;
-        }
-    return true;
-}
-
 const char *gir_view_refuses(const struct ir_op *op)
 {
     const struct rule *rule = rule_of(op);
     if (!rule)
         return "it has no rule";
-    if (is_plain(rule) || (ir_op_is(op, IR_OP_access) && is_expand(rule)))
+    if (rule_is_strided(rule) || (ir_op_is(op, IR_OP_access) && is_expand(rule)))
         return NULL;
     return "what it moves does not lie in steps";
 }
@@ -182,7 +165,7 @@ tssa_status *gir_view_through(const struct ir_op *access, int rank, struct gir_v
     if (!both && view->rule)
         return NULL;
     view->rule = both ? both : first;
-    if (!is_plain(view->rule))
+    if (!rule_is_strided(view->rule))
         return NULL;
     if (view->rule->n_steps == 0)
         view->rule = NULL;
@@ -304,7 +287,7 @@ tssa_status *gir_view_of_operand(struct ir_graph *graph, int n_dims, const struc
         TRY(make(graph, &draft, &rule));
         if (rule) {
             TRY(rule_simplify(graph, operand, rule, &simple));
-            rule = simple && is_plain(simple) ? simple : rule;
+            rule = simple && rule_is_strided(simple) ? simple : rule;
         }
         view->rule = rule && rule->n_steps ? rule : NULL;
     }

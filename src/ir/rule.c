@@ -209,6 +209,22 @@ bool rule_keeps_order(const struct rule *rule)
     return true;
 }
 
+bool rule_is_strided(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        switch (rule->steps[i].kind) {
+        case RULE_SELECT:
+        case RULE_SLICE:
+        case RULE_PERMUTE:
+        case RULE_SQUEEZE:
+        case RULE_UNSQUEEZE:
+            break;
+        default:
+            return false;
+        }
+    return true;
+}
+
 uint32_t rule_first_operand(const struct ir_op *op)
 {
     return ir_op_is(op, IR_OP_assign) ? 2 : 1;

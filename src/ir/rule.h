@@ -77,6 +77,8 @@ const struct rule *rule_create(struct ir_graph *graph, size_t n_steps,
 bool rule_equal(const struct rule *a, const struct rule *b);
 /* Are all elements read, each once and in their order? Only their shape is another one then. */
 bool rule_keeps_order(const struct rule *rule);
+/* Does the region lie in steps, one along each axis, whatever the base's shape is? */
+bool rule_is_strided(const struct rule *rule);
 /* "[select(0, $0)]" */
 void rule_print(const struct rule *rule, struct text *text);
 /* One line why the steps are no rule (counts, constants where they must be, negative axes), else NULL. */

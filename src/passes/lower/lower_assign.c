@@ -222,29 +222,12 @@ tssa_status *lower_open_writer(struct writer *w, struct lowering *l, struct ir_v
     return NULL;
 }
 
-/* Steps that a session follows with strides alone. */
-static bool has_strides(const struct rule *rule)
-{
-    for (uint32_t i = 0; i < rule->n_steps; i++)
-        switch (rule->steps[i].kind) {
-        case RULE_SELECT:
-        case RULE_SLICE:
-        case RULE_PERMUTE:
-        case RULE_SQUEEZE:
-        case RULE_UNSQUEEZE:
-            break;
-        default:
-            return false;
-        }
-    return true;
-}
-
 tssa_status *lower_is_cheap_write(struct lowering *l, const struct ir_op *op, bool *cheap)
 {
     struct ir_value *params[IR_VARIADIC];
     struct writer w;
     *cheap = false;
-    if (!has_strides(rule_of(op)))
+    if (!rule_is_strided(rule_of(op)))
         return NULL;
     for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
         params[i] = ir_operand(op, rule_first_operand(op) + i);
