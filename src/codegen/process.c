@@ -155,40 +155,19 @@ void codegen_process_end(struct codegen_process *process, char *message, size_t 
 
 /* ---- Talking -------------------------------------------------------------------------------------- */
 
-static bool put(int socket, const void *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = send(socket, (const char *)data + done, size - done, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-static bool get(int socket, void *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = recv(socket, (char *)data + done, size - done, 0);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 bool codegen_process_ask(struct codegen_process *process, const struct gir_kernel *kernel,
                          enum codegen_level level)
 {
     const struct codegen_request request = {CODEGEN_REQUEST, level, kernel->size};
-    return put(process->socket, &request, sizeof request) &&
-           put(process->socket, kernel, kernel->size);
+    return codegen_send(process->socket, &request, sizeof request) &&
+           codegen_send(process->socket, kernel, kernel->size);
 }
 
 static bool hear_refusal(const struct codegen_process *process, const struct codegen_answer *head,
                          struct codegen_job *job)
 {
-    if (head->size >= sizeof job->message || !get(process->socket, job->message, head->size))
+    if (head->size >= sizeof job->message ||
+        !codegen_receive(process->socket, job->message, head->size))
         return false;
     job->message[head->size] = '\0';
     return true;
@@ -198,7 +177,7 @@ bool codegen_process_hear(struct codegen_process *process, const tssa_allocator 
                           struct codegen_job *job)
 {
     struct codegen_answer head;
-    if (!get(process->socket, &head, sizeof head) || head.magic != CODEGEN_ANSWER ||
+    if (!codegen_receive(process->socket, &head, sizeof head) || head.magic != CODEGEN_ANSWER ||
         head.size > CODEGEN_MAX_SIZE)
         return false;
     if (!head.made)
@@ -208,7 +187,7 @@ bool codegen_process_hear(struct codegen_process *process, const tssa_allocator 
         snprintf(job->message, sizeof job->message, "memory ran out");
         return false;
     }
-    if (!get(process->socket, object, head.size)) {
+    if (!codegen_receive(process->socket, object, head.size)) {
         allocator_free(allocator, object);
         return false;
     }

@@ -7,6 +7,10 @@
 #ifndef TSSA_CODEGEN_PROTOCOL_H
 #define TSSA_CODEGEN_PROTOCOL_H
 
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
 #include "base/file.h"
 
 /* The program, where plugins are (base/plugin.h). */
@@ -38,5 +42,28 @@ struct codegen_answer {
     uint32_t zero;
     struct codegen_maker maker;
 };
+
+/* All of it, or false: the other end is gone, or has no time. */
+static inline bool codegen_send(int socket, const void *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = send(socket, (const char *)data + done, size - done, MSG_NOSIGNAL);
+        if (n < 0 && errno != EINTR)
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+static inline bool codegen_receive(int socket, void *data, size_t size)
+{
+    for (size_t done = 0; done < size;) {
+        const ssize_t n = recv(socket, (char *)data + done, size - done, 0);
+        if (n == 0 || (n < 0 && errno != EINTR))
+            return false;
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
 
 #endif

@@ -32,30 +32,6 @@
 #define SOCKET STDIN_FILENO
 #define MOST_MEMORY ((rlim_t)4 << 30)
 
-/* ---- Bytes ---------------------------------------------------------------------------------------- */
-
-static bool receive(void *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = recv(SOCKET, (char *)data + done, size - done, 0);
-        if (n == 0 || (n < 0 && errno != EINTR))
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
-static bool answer(const void *data, size_t size)
-{
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = send(SOCKET, (const char *)data + done, size - done, MSG_NOSIGNAL);
-        if (n < 0 && errno != EINTR)
-            return false;
-        done += n > 0 ? (size_t)n : 0;
-    }
-    return true;
-}
-
 /* ---- The generator -------------------------------------------------------------------------------- */
 
 static const struct codegen *open_codegen(char *message, size_t size)
@@ -83,7 +59,7 @@ static bool refuse(struct codegen_answer *head, const char *message)
 {
     head->made = 0;
     head->size = (uint32_t)strlen(message);
-    return answer(head, sizeof *head) && answer(message, head->size);
+    return codegen_send(SOCKET, head, sizeof *head) && codegen_send(SOCKET, message, head->size);
 }
 
 static bool compile(const struct gir_kernel *kernel, enum codegen_level level)
@@ -98,7 +74,8 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level)
     head.size = (uint32_t)object.size;
     tell_maker(codegen, &head.maker);
     const bool good = object.size <= CODEGEN_MAX_SIZE
-                          ? answer(&head, sizeof head) && answer(object.bytes, object.size)
+                          ? codegen_send(SOCKET, &head, sizeof head) &&
+                                codegen_send(SOCKET, object.bytes, object.size)
                           : refuse(&head, "its code is too large");
     codegen->release(&object);
     return good;
@@ -111,11 +88,13 @@ static bool serve(void)
 {
     struct codegen_request request;
     struct pollfd wait = {.fd = SOCKET, .events = POLLIN};
-    if (poll(&wait, 1, CODEGEN_IDLE_MS) <= 0 || !receive(&request, sizeof request) ||
-        request.magic != CODEGEN_REQUEST || request.size > CODEGEN_MAX_SIZE)
+    if (poll(&wait, 1, CODEGEN_IDLE_MS) <= 0 ||
+        !codegen_receive(SOCKET, &request, sizeof request) || request.magic != CODEGEN_REQUEST ||
+        request.size > CODEGEN_MAX_SIZE)
         return false;
     struct gir_kernel *kernel = malloc(request.size);
-    const bool good = kernel && receive(kernel, request.size) && compile(kernel, request.level);
+    const bool good =
+        kernel && codegen_receive(SOCKET, kernel, request.size) && compile(kernel, request.level);
     free(kernel);
     return good;
 }
