@@ -8,18 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/cpu/compile.h"
+#include "device/cpu/walk.h"
 #include "kernels/cpu/lib/lines.h"
-
-struct walk {
-    const struct cpu_code *code;
-    uint32_t n_args;
-    int n_axes;                                 /* innermost first */
-    int64_t sizes[TSSA_MAX_RANK];               /* of axes */
-    int64_t steps[TSSA_MAX_RANK][GIR_MAX_ARGS]; /* of axes, in bytes */
-    char *data[GIR_MAX_ARGS];
-    int64_t element[GIR_MAX_ARGS]; /* from one element of a row to the next, in bytes */
-};
 
 /* ---- Arguments ------------------------------------------------------------------------------------ */
 
@@ -109,9 +99,11 @@ static int find_row(const struct device_fused *fused, struct walk *walk, const i
     walk->sizes[0] = 1;
     for (; axis > fused->space.rank - fused->space.row; axis--)
         walk->sizes[0] *= dims[axis - 1];
-    for (uint32_t k = 0; k < walk->n_args; k++)
-        if (gir_args(fused->kernel)[k].moves)
-            count[k] *= walk->sizes[0];
+    for (uint32_t k = 0; k < walk->n_args; k++) {
+        const bool moves = gir_args(fused->kernel)[k].moves;
+        walk->steps[0][k] = moves ? count[k] : 0;
+        count[k] *= moves ? walk->sizes[0] : 1;
+    }
     return axis;
 }
 
@@ -120,11 +112,8 @@ static void find_axes(const struct device_fused *fused, struct walk *walk, const
     int64_t count[GIR_MAX_ARGS];
     int last = -1;
     walk->n_axes = 0;
-    for (uint32_t k = 0; k < walk->n_args; k++) {
-        const struct gir_arg *arg = &gir_args(fused->kernel)[k];
-        count[k] = (int64_t)dtype_info(arg->dtype)->size;
-        walk->element[k] = arg->moves ? count[k] : 0;
-    }
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        count[k] = (int64_t)dtype_info(gir_args(fused->kernel)[k].dtype)->size;
     for (int axis = find_row(fused, walk, dims, count) - 1; axis >= 0; axis--) {
         if (!has_axis(fused, walk->n_args, axis))
             continue;
@@ -141,48 +130,10 @@ static void find_axes(const struct device_fused *fused, struct walk *walk, const
         }
         last = axis;
     }
-    for (int at = walk->n_axes; at < 2; at++) {
-        walk->sizes[at] = 1;
-        memset(walk->steps[at], 0, walk->n_args * sizeof walk->steps[at][0]);
-    }
-    if (walk->n_axes < 2)
-        walk->n_axes = 2;
+    walk_finish(walk);
 }
 
 /* ---- Walking -------------------------------------------------------------------------------------- */
-
-/* The place of element number `begin` along the axes. */
-static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char **at)
-{
-    for (uint32_t k = 0; k < walk->n_args; k++)
-        at[k] = walk->data[k];
-    for (int axis = 0; axis < walk->n_axes; axis++) {
-        index[axis] = begin % walk->sizes[axis];
-        begin /= walk->sizes[axis];
-        for (uint32_t k = 0; k < walk->n_args; k++)
-            at[k] += index[axis] * (axis == 0 ? walk->element[k] : walk->steps[axis][k]);
-    }
-}
-
-/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
-static void run_range(void *context, int64_t begin, int64_t end)
-{
-    const struct walk *walk = context;
-    const int64_t length = walk->sizes[0];
-    while (begin < end) {
-        int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
-        char *at[GIR_MAX_ARGS];
-        go_to(walk, begin, index, at);
-        if (index[0] || end - begin < length)
-            n = length - index[0] < end - begin ? length - index[0] : end - begin;
-        else
-            rows = (end - begin) / length;
-        if (rows > walk->sizes[1] - index[1])
-            rows = walk->sizes[1] - index[1];
-        walk->code->run((void *const *)at, walk->steps[1], rows, n, walk->code->functions, NULL);
-        begin += rows * n;
-    }
-}
 
 /* Whole rows [begin, end). */
 static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
@@ -206,9 +157,6 @@ static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
         begin += rows;
     }
 }
-
-/* Below this many elements per thread, starting threads costs more than it brings. */
-#define GRAIN 16384
 
 static tssa_status *run_all_rows(struct kernel_args *args, struct walk *walk, int64_t rows)
 {
@@ -238,7 +186,7 @@ static tssa_status *run_fused(struct kernel_args *args)
     find_axes(fused, &walk, dims);
     if (whole)
         return run_all_rows(args, &walk, count);
-    team_for(args->env->team, count, GRAIN, run_range, &walk);
+    team_for(args->env->team, count, WALK_GRAIN, walk_run, &walk);
     return NULL;
 }
 

@@ -7,19 +7,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/cpu/compile.h"
+#include "device/cpu/walk.h"
 #include "kernels/cpu/mutation/rule_region.h"
-
-struct walk {
-    const struct cpu_code *code;
-    uint32_t n_args;
-    int n_axes;                   /* innermost first */
-    int64_t sizes[TSSA_MAX_RANK]; /* of axes */
-    int64_t steps[TSSA_MAX_RANK]
-                 [GIR_MAX_ARGS]; /* of axes, in bytes; of axis 0, from an element to the next one */
-    int64_t given[2 * GIR_MAX_ARGS]; /* to the code: steps of axis 1, then those of axis 0 */
-    char *data[GIR_MAX_ARGS];
-};
 
 /* A part being set up. */
 struct setup {
@@ -187,53 +176,12 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     for (int axis = s->part->rank - 1; axis >= 0; axis--)
         if (has_axis(s, axis))
             TRY(add_axis(s, walk, axis));
-    for (; walk->n_axes < 2; walk->n_axes++) {
-        walk->sizes[walk->n_axes] = 1;
-        memset(walk->steps[walk->n_axes], 0, walk->n_args * sizeof walk->steps[0][0]);
-    }
     memcpy(walk->data, s->data, walk->n_args * sizeof *walk->data);
-    memcpy(walk->given, walk->steps[1], walk->n_args * sizeof *walk->given);
-    memcpy(walk->given + walk->n_args, walk->steps[0], walk->n_args * sizeof *walk->given);
+    walk_finish(walk);
     return NULL;
 }
 
-/* ---- Walking -------------------------------------------------------------------------------------- */
-
-/* The place of element number `begin` along the axes. */
-static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char **at)
-{
-    for (uint32_t k = 0; k < walk->n_args; k++)
-        at[k] = walk->data[k];
-    for (int axis = 0; axis < walk->n_axes; axis++) {
-        index[axis] = begin % walk->sizes[axis];
-        begin /= walk->sizes[axis];
-        for (uint32_t k = 0; k < walk->n_args && index[axis]; k++)
-            at[k] += index[axis] * walk->steps[axis][k];
-    }
-}
-
-/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
-static void run_range(void *context, int64_t begin, int64_t end)
-{
-    const struct walk *walk = context;
-    const int64_t length = walk->sizes[0];
-    while (begin < end) {
-        int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
-        char *at[GIR_MAX_ARGS];
-        go_to(walk, begin, index, at);
-        if (index[0] || end - begin < length)
-            n = length - index[0] < end - begin ? length - index[0] : end - begin;
-        else
-            rows = (end - begin) / length;
-        if (rows > walk->sizes[1] - index[1])
-            rows = walk->sizes[1] - index[1];
-        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
-        begin += rows * n;
-    }
-}
-
-/* Below this many elements per thread, starting threads costs more than it brings. */
-#define GRAIN 16384
+/* ---- Running -------------------------------------------------------------------------------------- */
 
 static tssa_status *run_part(struct setup *s, bool made)
 {
@@ -251,7 +199,7 @@ static tssa_status *run_part(struct setup *s, bool made)
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
     TRY(find_axes(s, &walk));
-    team_for(s->args->env->team, count, GRAIN, run_range, &walk);
+    team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
     return NULL;
 }
 

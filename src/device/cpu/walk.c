@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/cpu/walk.h"
+
+#include <string.h>
+
+void walk_finish(struct walk *walk)
+{
+    const size_t bytes = walk->n_args * sizeof *walk->given;
+    for (; walk->n_axes < 2; walk->n_axes++) {
+        walk->sizes[walk->n_axes] = 1;
+        memset(walk->steps[walk->n_axes], 0, bytes);
+    }
+    memcpy(walk->given, walk->steps[1], bytes);
+    memcpy(walk->given + walk->n_args, walk->steps[0], bytes);
+}
+
+/* The place of element number `begin` along the axes. */
+static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char **at)
+{
+    for (uint32_t k = 0; k < walk->n_args; k++)
+        at[k] = walk->data[k];
+    for (int axis = 0; axis < walk->n_axes; axis++) {
+        index[axis] = begin % walk->sizes[axis];
+        begin /= walk->sizes[axis];
+        for (uint32_t k = 0; k < walk->n_args && index[axis]; k++)
+            at[k] += index[axis] * walk->steps[axis][k];
+    }
+}
+
+/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
+void walk_run(void *context, int64_t begin, int64_t end)
+{
+    const struct walk *walk = context;
+    const int64_t length = walk->sizes[0];
+    while (begin < end) {
+        int64_t index[TSSA_MAX_RANK], n = length, rows = 1;
+        char *at[GIR_MAX_ARGS];
+        go_to(walk, begin, index, at);
+        if (index[0] || end - begin < length)
+            n = length - index[0] < end - begin ? length - index[0] : end - begin;
+        else
+            rows = (end - begin) / length;
+        if (rows > walk->sizes[1] - index[1])
+            rows = walk->sizes[1] - index[1];
+        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
+        begin += rows * n;
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a kernel's arguments walk along the axes of its space: what fused.c and mapped.c find out, and run alike. */
+#ifndef TSSA_DEVICE_CPU_WALK_H
+#define TSSA_DEVICE_CPU_WALK_H
+
+#include "device/cpu/compile.h"
+
+/* Below this many elements per thread, starting threads costs more than it brings. */
+#define WALK_GRAIN 16384
+
+/* Axes innermost first: a row's elements, the rows of a call, and loops around calls. */
+struct walk {
+    const struct cpu_code *code;
+    uint32_t n_args;
+    int n_axes;
+    int64_t sizes[TSSA_MAX_RANK]; /* of axes */
+    int64_t steps[TSSA_MAX_RANK]
+                 [GIR_MAX_ARGS];     /* in bytes; of axis 0, from an element to the next one */
+    int64_t given[2 * GIR_MAX_ARGS]; /* to the code: steps of axis 1, then those of axis 0 */
+    char *data[GIR_MAX_ARGS];
+};
+
+/* When the axes are known: there are two at least, of one element where there are none. */
+void walk_finish(struct walk *walk);
+/* For team_for: elements [begin, end) of all. */
+void walk_run(void *walk, int64_t begin, int64_t end);
+
+#endif
