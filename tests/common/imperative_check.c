@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/imperative.h"
+#include "common/same_value.h"
 #include "common/test_device.h"
 #include "ir/cost.h"
 #include "ir/infer.h"
@@ -63,14 +64,6 @@ static tssa_status *convert(struct ir_graph *graph, const struct way *way)
     return status;
 }
 
-static bool same(const struct value *a, const struct value *b)
-{
-    size_t bytes = tensor_bytes(&a->tensor);
-    return a->kind == b->kind && a->tensor.dtype == b->tensor.dtype &&
-           tensor_same_shape(&a->tensor, &b->tensor) &&
-           (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-}
-
 static void release(struct value *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -85,7 +78,7 @@ static tssa_status *compare(struct run *run, const struct value *const *inputs,
     TRY(run_execute(run, inputs, outputs));
     tssa_status *status = NULL;
     for (size_t i = 0; i < n && !status; i++)
-        if (!same(&outputs[i], &expected[i]))
+        if (!same_value(&outputs[i], &expected[i]))
             status = ERROR(TSSA_INTERNAL, "output %zu differs", i);
     release(outputs, n);
     return status;

@@ -28,6 +28,11 @@ int64_t random_int(struct random *random, int64_t low, int64_t high)
     return low + (int64_t)((random_bits(random) >> 16) % (uint64_t)(high - low + 1));
 }
 
+bool random_chance(struct random *random, int percent)
+{
+    return random_int(random, 0, 99) < percent;
+}
+
 /* Runs the parts one after the other, the last first, so that a body that relies on order fails. */
 static void parts_in_turn(int threads, int64_t count, team_body body, void *context)
 {

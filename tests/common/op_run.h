@@ -36,6 +36,7 @@ struct random {
 uint64_t random_bits(struct random *random);
 /* In [low, high]. */
 int64_t random_int(struct random *random, int64_t low, int64_t high);
+bool random_chance(struct random *random, int percent);
 
 /* Floats in [-1, 1), the same for the same seed. */
 void random_floats(float *values, size_t count, uint32_t seed);

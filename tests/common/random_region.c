@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "common/fuse_text.h"
 #include "common/op_run.h"
 #include "ir/ir.h"
 
@@ -22,9 +23,9 @@ struct region_value {
 
 struct writer {
     struct random random;
-    struct text ops, params, operands, inputs, results, names;
+    struct fuse_text text;
     struct region_value values[MAX_VALUES];
-    int n_values, n_params, rank;
+    int n_values, rank;
     int last;            /* the last dim, the same in every run; 0: a symbol, as the others are */
     int fixed[MAX_RANK]; /* the size of an axis of the space; 0: a symbol */
     int n_raw;           /* operands that only accesses and assigns read */
@@ -35,11 +36,6 @@ static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,    TS
                                     TSSA_INT16,  TSSA_INT32,   TSSA_INT64,    TSSA_UINT8,
                                     TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64,   TSSA_BOOL};
 #define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
-static bool chance(struct writer *w, int percent)
-{
-    return random_int(&w->random, 0, 99) < percent;
-}
 
 static tssa_dtype any_dtype(struct writer *w, dtype_mask allowed)
 {
@@ -71,7 +67,7 @@ static void add_param(struct writer *w, tssa_dtype dtype, bool full)
         (int)random_int(&w->random, 0, 2); /* broadcast or not, axis by axis, or all */
     bool has_all = missing == 0;
     for (int i = missing; i < w->rank; i++) {
-        const bool has = full || (alike == 2 ? chance(w, 50) : alike == 1);
+        const bool has = full || (alike == 2 ? random_chance(&w->random, 50) : alike == 1);
         has_all &= has;
         char dim[8];
         if (has && w->last && i == w->rank - 1)
@@ -83,10 +79,7 @@ static void add_param(struct writer *w, tssa_dtype dtype, bool full)
         strcat(dims, dim);
     }
     const int value = add_value(w, dtype, has_all);
-    const char *comma = w->n_params++ ? ", " : "";
-    text_printf(&w->params, "%s%%v%d: %s[%s]", comma, value, name_of(dtype), dims);
-    text_printf(&w->inputs, "%s%%x%d: %s[%s]", comma, value, name_of(dtype), dims);
-    text_printf(&w->operands, "%s%%x%d", comma, value);
+    fuse_text_param(&w->text, 'v', 'x', value, dtype, dims);
 }
 
 static int add_number(struct writer *w, tssa_dtype dtype)
@@ -97,9 +90,10 @@ static int add_number(struct writer *w, tssa_dtype dtype)
     const char *number =
         is_float ? floats[random_int(&w->random, 0, 8)] : integers[random_int(&w->random, 0, 5)];
     if (dtype == TSSA_BOOL)
-        number = chance(w, 50) ? "true" : "false";
+        number = random_chance(&w->random, 50) ? "true" : "false";
     const int value = add_value(w, dtype, w->rank == 0);
-    text_printf(&w->ops, "%%v%d = Constant() {value = %s[] %s}\n", value, name_of(dtype), number);
+    text_printf(&w->text.ops, "%%v%d = Constant() {value = %s[] %s}\n", value, name_of(dtype),
+                number);
     return value;
 }
 
@@ -110,15 +104,15 @@ static int find_operand(struct writer *w, tssa_dtype dtype)
     for (int i = 0; i < w->n_values; i++)
         if (w->values[i].dtype == dtype && random_int(&w->random, 0, n++) == 0)
             found = i;
-    if (found >= 0 && chance(w, 85))
+    if (found >= 0 && random_chance(&w->random, 85))
         return found;
-    if (chance(w, 25))
+    if (random_chance(&w->random, 25))
         return add_number(w, dtype);
     const int from = (int)random_int(&w->random, 0, w->n_values - 1);
     if (w->values[from].dtype == dtype)
         return from;
     const int value = add_value(w, dtype, w->values[from].full);
-    text_printf(&w->ops, "%%v%d = Cast(%%v%d) {to = %d}\n", value, from, (int)dtype);
+    text_printf(&w->text.ops, "%%v%d = Cast(%%v%d) {to = %d}\n", value, from, (int)dtype);
     return value;
 }
 
@@ -160,10 +154,7 @@ static int add_raw(struct writer *w, tssa_dtype dtype, const struct shape *shape
             text_printf(&dims, "%s%c", i ? ", " : "", 'A' - 1 - shape->dims[i]);
         else
             text_printf(&dims, "%s%d", i ? ", " : "", shape->dims[i]);
-    const char *comma = w->n_params++ ? ", " : "", *string = text_string(&dims);
-    text_printf(&w->params, "%s%%r%d: %s[%s]", comma, w->n_raw, name_of(dtype), string);
-    text_printf(&w->inputs, "%s%%s%d: %s[%s]", comma, w->n_raw, name_of(dtype), string);
-    text_printf(&w->operands, "%s%%s%d", comma, w->n_raw);
+    fuse_text_param(&w->text, 'r', 's', w->n_raw, dtype, text_string(&dims));
     text_free(&dims);
     return w->n_raw++;
 }
@@ -179,9 +170,9 @@ static int write_slice(struct writer *w, int axis, int length, char *text, size_
     const int by = (int)random_int(&w->random, 1, 3), rest = (int)random_int(&w->random, 0, 2),
               all = (length - 1) * by + 1 + rest, start = (int)random_int(&w->random, 0, rest);
     const int last = start + (length - 1) * by;
-    if (chance(w, 70)) {
-        snprintf(text, size, "slice(%d, %d, %d, %d)", axis, chance(w, 30) ? start - all : start,
-                 last + 1, by);
+    if (random_chance(&w->random, 70)) {
+        snprintf(text, size, "slice(%d, %d, %d, %d)", axis,
+                 random_chance(&w->random, 30) ? start - all : start, last + 1, by);
     } else {
         /* The end of one that goes backwards to element 0 is below all. */
         snprintf(text, size, "slice(%d, %d, %d, %d)", axis, last, start ? start - 1 : -1000, -by);
@@ -211,7 +202,7 @@ static void write_read(struct writer *w, struct shape *shape, bool *index, char 
             return;
         axis = (int)random_int(&w->random, 0, shape->rank);
         length = (int)random_int(&w->random, 1, 6);
-        *index = !*index && chance(w, 20);
+        *index = !*index && random_chance(&w->random, 20);
         if (*index)
             snprintf(text, size, "select(%d, $0)", axis);
         else
@@ -226,7 +217,9 @@ static void write_read(struct writer *w, struct shape *shape, bool *index, char 
             shape->dims[axis] = write_slice(w, axis, shape->dims[axis], text, size);
         else
             snprintf(text, size,
-                     chance(w, 50) ? "slice(%d, -1, -1000, -1)" : "slice(%d, 0, 1000, 1)", axis);
+                     random_chance(&w->random, 50) ? "slice(%d, -1, -1000, -1)"
+                                                   : "slice(%d, 0, 1000, 1)",
+                     axis);
         break;
     case 4:
         if (shape->rank && shape->dims[axis] == 1) {
@@ -263,10 +256,10 @@ static void add_access(struct writer *w, tssa_dtype dtype)
     const int number = index ? add_raw(w, TSSA_INT64, &(struct shape){0}) : 0;
     const int value = add_value(w, dtype, true);
     w->values[value].errs = index;
-    text_printf(&w->ops, "%%v%d = access(%%r%d", value, raw);
+    text_printf(&w->text.ops, "%%v%d = access(%%r%d", value, raw);
     if (index)
-        text_printf(&w->ops, ", %%r%d", number);
-    text_printf(&w->ops, ") {rule = %s[%s]}\n", rule[0] ? "" : "steps", rule);
+        text_printf(&w->text.ops, ", %%r%d", number);
+    text_printf(&w->text.ops, ") {rule = %s[%s]}\n", rule[0] ? "" : "steps", rule);
 }
 
 /* A rule of one or two steps that take part of the space. */
@@ -275,7 +268,7 @@ static void write_region(struct writer *w, struct shape *shape, bool *errs, char
     for (int64_t n = random_int(&w->random, 1, 2); n > 0 && shape->rank; n--) {
         const int axis = any_axis(w, shape), dim = shape->dims[axis];
         char step[80];
-        if (chance(w, 60)) {
+        if (random_chance(&w->random, 60)) {
             const int at = dim > 0 ? (int)random_int(&w->random, -dim, dim - 1) : 0;
             *errs |= dim < 0;
             snprintf(step, sizeof step, "select(%d, %d)", axis, at);
@@ -307,20 +300,21 @@ static void add_assign(struct writer *w)
         return;
     const tssa_dtype dtype = w->values[base].dtype;
     write_region(w, &shape, &errs, rule, sizeof rule);
-    if (chance(w, 20)) {
+    if (random_chance(&w->random, 20)) {
         const bool full = w->rank == 0;
         snprintf(source, sizeof source, "%%v%d", add_number(w, dtype));
         w->values[w->n_values - 1].full = full;
     } else {
-        while (shape.rank && chance(w, 10))
+        while (shape.rank && random_chance(&w->random, 10))
             remove_dim(&shape, 0);
         for (int i = 0; i < shape.rank; i++)
-            shape.dims[i] = chance(w, 10) ? 1 : shape.dims[i];
+            shape.dims[i] = random_chance(&w->random, 10) ? 1 : shape.dims[i];
         snprintf(source, sizeof source, "%%r%d", add_raw(w, dtype, &shape));
     }
     const int value = add_value(w, dtype, true);
     w->values[value].errs = errs;
-    text_printf(&w->ops, "%%v%d = assign(%%v%d, %s) {rule = [%s]}\n", value, base, source, rule);
+    text_printf(&w->text.ops, "%%v%d = assign(%%v%d, %s) {rule = [%s]}\n", value, base, source,
+                rule);
 }
 
 /* ---- Ops ------------------------------------------------------------------------------------------ */
@@ -337,7 +331,7 @@ static const struct ir_op_info *any_row(struct writer *w)
 
 static const char *attributes_of(struct writer *w, const struct ir_op_info *info)
 {
-    const bool other = chance(w, 50);
+    const bool other = random_chance(&w->random, 50);
     switch (info->id) {
     case IR_OP_BitShift:
         return other ? "{direction = \"LEFT\"}" : "{direction = \"RIGHT\"}";
@@ -367,10 +361,10 @@ static void add_op(struct writer *w, const struct ir_op_info *info)
         full |= w->values[operands[i]].full;
     }
     const int value = add_value(w, info->ew->result == EW_BOOL ? TSSA_BOOL : dtype, full);
-    text_printf(&w->ops, "%%v%d = %s(", value, info->name);
+    text_printf(&w->text.ops, "%%v%d = %s(", value, info->name);
     for (int i = 0; i < n; i++)
-        text_printf(&w->ops, "%s%%v%d", i ? ", " : "", operands[i]);
-    text_printf(&w->ops, ") %s\n", attributes_of(w, info));
+        text_printf(&w->text.ops, "%s%%v%d", i ? ", " : "", operands[i]);
+    text_printf(&w->text.ops, ") %s\n", attributes_of(w, info));
 }
 
 /* ---- The region ----------------------------------------------------------------------------------- */
@@ -379,10 +373,10 @@ static void add_results(struct writer *w)
 {
     int n = 0;
     for (int i = w->n_values; i-- > 0;) {
-        if (!w->values[i].full || (!w->values[i].errs && (n >= 4 || (n > 0 && chance(w, 50)))))
+        if (!w->values[i].full ||
+            (!w->values[i].errs && (n >= 4 || (n > 0 && random_chance(&w->random, 50)))))
             continue;
-        text_printf(&w->results, "%s%%v%d", n ? ", " : "", i);
-        text_printf(&w->names, "%s%%y%d", n ? ", " : "", i);
+        fuse_text_result(&w->text, i);
         n++;
     }
 }
@@ -391,10 +385,10 @@ static void write_all(struct writer *w)
 {
     const int params = (int)random_int(&w->random, 0, 4), ops = (int)random_int(&w->random, 1, 10);
     w->rank = (int)random_int(&w->random, 0, MAX_RANK);
-    w->last = chance(w, 30) ? (int)random_int(&w->random, 2, 34) : 0;
+    w->last = random_chance(&w->random, 30) ? (int)random_int(&w->random, 2, 34) : 0;
     add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), true);
     for (int i = 0; i < params; i++)
-        add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), chance(w, 40));
+        add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), random_chance(&w->random, 40));
     for (int i = 0; i < ops && w->n_values < MAX_VALUES - 10; i++)
         add_op(w, any_row(w));
     add_results(w);
@@ -406,7 +400,9 @@ static void write_maps(struct writer *w)
     int count = 1;
     w->rank = (int)random_int(&w->random, 0, MAX_RANK);
     for (int i = 0; i < w->rank; i++) {
-        w->fixed[i] = chance(w, i + 1 == w->rank ? 70 : 40) ? (int)random_int(&w->random, 1, 5) : 0;
+        w->fixed[i] = random_chance(&w->random, i + 1 == w->rank ? 70 : 40)
+                          ? (int)random_int(&w->random, 1, 5)
+                          : 0;
         if (count * w->fixed[i] > 60)
             w->fixed[i] = 1;
         count *= w->fixed[i] ? w->fixed[i] : 1;
@@ -414,11 +410,11 @@ static void write_maps(struct writer *w)
     add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), true);
     for (int64_t i = random_int(&w->random, 0, 3); i > 0; i--)
         add_access(w, w->values[random_int(&w->random, 0, w->n_values - 1)].dtype);
-    if (chance(w, 40))
-        add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), chance(w, 40));
+    if (random_chance(&w->random, 40))
+        add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), random_chance(&w->random, 40));
     for (int i = 0; i < ops && w->n_values < MAX_VALUES - 10; i++) {
         add_op(w, any_row(w));
-        if (w->n_params < 10 && chance(w, 30))
+        if (w->text.n_params < 10 && random_chance(&w->random, 30))
             add_assign(w);
     }
     add_op(w, any_row(w));
@@ -428,23 +424,9 @@ static void write_maps(struct writer *w)
 static char *write_region_text(uint64_t seed, void (*write)(struct writer *w))
 {
     struct writer w = {.random = {seed * 2 + 1}};
-    struct text *texts[] = {&w.ops, &w.params, &w.operands, &w.inputs, &w.results, &w.names};
-    struct text all;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        text_init(texts[i], &allocator_default);
-    text_init(&all, &allocator_default);
+    fuse_text_init(&w.text);
     write(&w);
-    text_printf(&all,
-                "graph @region opset(\"\": 24) ir_version(11) (%s) -> (%s) {\n%s = fuse(%s) {\n",
-                text_string(&w.inputs), text_string(&w.names), text_string(&w.names),
-                text_string(&w.operands));
-    text_printf(&all, "body(%s) {\n%sreturn(%s) } }\nreturn(%s)\n}\n", text_string(&w.params),
-                text_string(&w.ops), text_string(&w.results), text_string(&w.names));
-    char *text = strdup(text_string(&all));
-    text_free(&all);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        text_free(texts[i]);
-    return text;
+    return fuse_text_finish(&w.text, "region");
 }
 
 char *random_region(uint64_t seed)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "common/fuse_text.h"
 #include "common/op_run.h"
 #include "ir/ir.h"
 
@@ -22,11 +23,11 @@ struct row_value {
 
 struct writer {
     struct random random;
-    struct text ops, params, operands, inputs, results, names;
+    struct fuse_text text;
     struct row_value values[MAX_VALUES];
-    int n_values, n_params, n_row_ops, rank; /* rank: of the rows */
-    bool folds_all;                          /* reductions drop the row's axis, none keeps it */
-    tssa_dtype dtype;                        /* of nearly all */
+    int n_values, n_row_ops, rank; /* rank: of the rows */
+    bool folds_all;                /* reductions drop the row's axis, none keeps it */
+    tssa_dtype dtype;              /* of nearly all */
 };
 
 static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
@@ -34,11 +35,6 @@ static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA
                                     TSSA_INT8,   TSSA_INT32,   TSSA_INT64,  TSSA_UINT8,
                                     TSSA_UINT16, TSSA_UINT32,  TSSA_UINT64, TSSA_INT16};
 #define N_DTYPES ((int)(sizeof dtypes / sizeof *dtypes))
-
-static bool chance(struct writer *w, int percent)
-{
-    return random_int(&w->random, 0, 99) < percent;
-}
 
 static int add_value(struct writer *w, tssa_dtype dtype, enum lie lie)
 {
@@ -55,10 +51,7 @@ static void add_param(struct writer *w, enum lie lie)
         snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%c", *dims ? ", " : "",
                  lie == KEPT ? '1' : 'H');
     const int value = add_value(w, w->dtype, lie);
-    const char *comma = w->n_params++ ? ", " : "", *name = dtype_info(w->dtype)->ir_name;
-    text_printf(&w->params, "%s%%v%d: %s[%s]", comma, value, name, dims);
-    text_printf(&w->inputs, "%s%%x%d: %s[%s]", comma, value, name, dims);
-    text_printf(&w->operands, "%s%%x%d", comma, value);
+    fuse_text_param(&w->text, 'v', 'x', value, w->dtype, dims);
 }
 
 /* A value of the type that lies so, or where `other` is told, so that both can be operands of one op. */
@@ -88,11 +81,11 @@ static void add_elementwise(struct writer *w)
                                                                                "Sqrt", "Relu",
                                                                                "Tanh", "Log"};
     const int a = find_value(w, -1);
-    if (chance(w, 60)) {
+    if (random_chance(&w->random, 60)) {
         const int b = find_value(w, a);
         const char *name = two[random_int(&w->random, 0, 5)];
         const int value = add_value(w, w->dtype, lie_of_two(w->values[a].lie, w->values[b].lie));
-        text_printf(&w->ops, "%%v%d = %s(%%v%d, %%v%d)\n", value, name, a, b);
+        text_printf(&w->text.ops, "%%v%d = %s(%%v%d, %%v%d)\n", value, name, a, b);
         return;
     }
     const bool is_float = dtype_is_float(w->dtype);
@@ -102,7 +95,7 @@ static void add_elementwise(struct writer *w)
             : any[dtype_info(w->dtype)->cls == DTYPE_CLASS_UNSIGNED ? 0
                                                                     : random_int(&w->random, 0, 1)];
     const int value = add_value(w, w->dtype, w->values[a].lie);
-    text_printf(&w->ops, "%%v%d = %s(%%v%d)\n", value, name, a);
+    text_printf(&w->text.ops, "%%v%d = %s(%%v%d)\n", value, name, a);
 }
 
 /* One that has the whole row. */
@@ -124,19 +117,20 @@ static void add_row_op(struct writer *w)
                                                "RMSNormalization"};
     const int x = find_full(w);
     w->n_row_ops++;
-    if (dtype_is_float(w->dtype) && chance(w, 35)) {
+    if (dtype_is_float(w->dtype) && random_chance(&w->random, 35)) {
         const int64_t which = random_int(&w->random, 0, 3);
-        text_printf(&w->ops, "%%v%d = %s(%%v%d", add_value(w, w->dtype, FULL), norms[which], x);
+        text_printf(&w->text.ops, "%%v%d = %s(%%v%d", add_value(w, w->dtype, FULL), norms[which],
+                    x);
         if (which >= 2)
-            text_printf(&w->ops, ", %%v%d", 1); /* the second operand has the row alone */
-        if (which == 2 && chance(w, 50))
-            text_printf(&w->ops, ", %%v%d", 1);
-        text_printf(&w->ops, ")\n");
+            text_printf(&w->text.ops, ", %%v%d", 1); /* the second operand has the row alone */
+        if (which == 2 && random_chance(&w->random, 50))
+            text_printf(&w->text.ops, ", %%v%d", 1);
+        text_printf(&w->text.ops, ")\n");
         return;
     }
-    const bool keeps = w->folds_all ? false : chance(w, 60);
+    const bool keeps = w->folds_all ? false : random_chance(&w->random, 60);
     const int value = add_value(w, w->dtype, keeps ? KEPT : DROPPED);
-    text_printf(&w->ops, "%%v%d = Reduce%s(%%v%d, %%axes) {keepdims = %d}\n", value,
+    text_printf(&w->text.ops, "%%v%d = Reduce%s(%%v%d, %%axes) {keepdims = %d}\n", value,
                 some[random_int(&w->random, 0, 9)], x, keeps);
 }
 
@@ -145,24 +139,23 @@ static void write_all(struct writer *w)
     const int params = (int)random_int(&w->random, 0, 3), ops = (int)random_int(&w->random, 1, 8);
     w->rank = (int)random_int(&w->random, 1, 3);
     w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
-    w->folds_all = chance(w, 40);
+    w->folds_all = random_chance(&w->random, 40);
     add_param(w, FULL);
     add_param(w, ROW);
     for (int i = 0; i < params; i++)
         add_param(w, (enum lie)random_int(&w->random, 0, LIES - 1));
-    text_printf(&w->ops, "%%axes = Constant() {value = i64[1] [-1]}\n");
-    if (chance(w, 50))
+    text_printf(&w->text.ops, "%%axes = Constant() {value = i64[1] [-1]}\n");
+    if (random_chance(&w->random, 50))
         add_elementwise(w);
     add_row_op(w);
     for (int i = 0; i < ops && w->n_values < MAX_VALUES; i++)
-        if (chance(w, 35))
+        if (random_chance(&w->random, 35))
             add_row_op(w);
         else
             add_elementwise(w);
-    for (int i = w->n_values, n = 0; i-- > w->n_params && n < 4;)
-        if (w->values[i].lie != ROW && (n == 0 || chance(w, 40))) {
-            text_printf(&w->results, "%s%%v%d", n ? ", " : "", i);
-            text_printf(&w->names, "%s%%y%d", n ? ", " : "", i);
+    for (int i = w->n_values, n = 0; i-- > w->text.n_params && n < 4;)
+        if (w->values[i].lie != ROW && (n == 0 || random_chance(&w->random, 40))) {
+            fuse_text_result(&w->text, i);
             n++;
         }
 }
@@ -170,21 +163,7 @@ static void write_all(struct writer *w)
 char *random_rows(uint64_t seed)
 {
     struct writer w = {.random = {seed * 2 + 1}};
-    struct text *texts[] = {&w.ops, &w.params, &w.operands, &w.inputs, &w.results, &w.names};
-    struct text all;
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        text_init(texts[i], &allocator_default);
-    text_init(&all, &allocator_default);
+    fuse_text_init(&w.text);
     write_all(&w);
-    text_printf(&all,
-                "graph @rows opset(\"\": 24) ir_version(11) (%s) -> (%s) {\n%s = fuse(%s) {\n",
-                text_string(&w.inputs), text_string(&w.names), text_string(&w.names),
-                text_string(&w.operands));
-    text_printf(&all, "body(%s) {\n%sreturn(%s) } }\nreturn(%s)\n}\n", text_string(&w.params),
-                text_string(&w.ops), text_string(&w.results), text_string(&w.names));
-    char *text = strdup(text_string(&all));
-    text_free(&all);
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        text_free(texts[i]);
-    return text;
+    return fuse_text_finish(&w.text, "rows");
 }

@@ -19,6 +19,7 @@
 #include "common/random_programs.h"
 #include "common/random_rule.h"
 #include "common/rewrite_check.h"
+#include "common/same_value.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -193,13 +194,6 @@ static void execute(struct test_case *t, const struct ir_graph *graph, struct va
     plan_free(plan);
 }
 
-static bool same(const struct value *a, const struct value *b)
-{
-    size_t bytes = tensor_bytes(&a->tensor);
-    return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
-           (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-}
-
 static void run_program(struct test_case *t, bool print)
 {
     struct value expected[2] = {0}, actual[2] = {0};
@@ -216,7 +210,7 @@ static void run_program(struct test_case *t, bool print)
             print_message("%s%s", text_string(&t->program), text_string(&text));
         execute(t, graph, actual);
         for (int i = 0; i < 2; i++) {
-            if (!same(&actual[i], &expected[i])) {
+            if (!same_value(&actual[i], &expected[i])) {
                 print_message("TSSA_SEED=%llu: output %d differs\n%s%s",
                               (unsigned long long)t->seed, i, text_string(&t->program),
                               text_string(&text));

@@ -14,6 +14,7 @@
 #include "api/handles.h"
 #include "common/committed_models.h"
 #include "common/model_run.h"
+#include "common/same_value.h"
 
 static void must(const char *path, tssa_status *status)
 {
@@ -30,42 +31,12 @@ static void run_model(const char *path, const tssa_optimize_options *options, st
     must(path, model_run_execute(run));
 }
 
-static bool same_tensors(const struct tensor *a, const struct tensor *b)
-{
-    if (a->dtype != b->dtype || !tensor_same_shape(a, b))
-        return false;
-    if (a->dtype != TSSA_STRING)
-        return tensor_bytes(a) == 0 || memcmp(a->data, b->data, tensor_bytes(a)) == 0;
-    const tssa_string *x = a->data, *y = b->data;
-    for (size_t i = 0; i < tensor_count(a); i++)
-        if (x[i].size != y[i].size || (x[i].size && memcmp(x[i].data, y[i].data, x[i].size) != 0))
-            return false;
-    return true;
-}
-
-static bool same_values(const struct value *a, const struct value *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSSA_KIND_TENSOR)
-        return same_tensors(&a->tensor, &b->tensor);
-    if (a->kind != TSSA_KIND_SEQUENCE)
-        return a->kind == TSSA_KIND_NONE;
-    size_t length = sequence_length(a->sequence);
-    if (length != sequence_length(b->sequence))
-        return false;
-    for (size_t i = 0; i < length; i++)
-        if (!same_values(sequence_element(a->sequence, i), sequence_element(b->sequence, i)))
-            return false;
-    return true;
-}
-
 static void compare_runs(const char *path, const struct model_run *plain,
                          const struct model_run *optimized)
 {
     assert_int_equal(plain->output_count, optimized->output_count);
     for (size_t i = 0; i < plain->output_count; i++)
-        if (!same_values(model_run_output(plain, i), model_run_output(optimized, i)))
+        if (!same_value(model_run_output(plain, i), model_run_output(optimized, i)))
             fail_msg("%s: output %zu changes", path, i);
 }
 

@@ -18,6 +18,7 @@
 #include "common/committed_models.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
+#include "common/same_value.h"
 #include "common/test_device.h"
 #include "common/xmalloc.h"
 #include "ir/infer.h"
@@ -26,24 +27,6 @@
 #include "runtime/poison.h"
 
 #define RUNS 5 /* sizes are learnt, outputs given, and the layout takes its time */
-
-static bool same(const struct value *a, const struct value *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSSA_KIND_NONE)
-        return true;
-    if (a->kind == TSSA_KIND_TENSOR) {
-        const size_t bytes = tensor_bytes(&a->tensor);
-        return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
-               (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-    }
-    assert_int_equal(a->kind, TSSA_KIND_SEQUENCE);
-    bool equal = sequence_length(a->sequence) == sequence_length(b->sequence);
-    for (size_t i = 0; equal && i < sequence_length(a->sequence); i++)
-        equal = same(sequence_element(a->sequence, i), sequence_element(b->sequence, i));
-    return equal;
-}
 
 static void make(const struct model_run *model, struct plan **plan, struct run **run, bool poisoned)
 {
@@ -69,7 +52,7 @@ static void compare(struct run *run, struct run *pooled, const struct value *con
                 memset(outputs[i].tensor.data, 0x55, tensor_bytes(&outputs[i].tensor));
         no_error(run_execute(run, inputs, outputs));
         for (size_t i = 0; i < count; i++)
-            assert_true(same(&outputs[i], &expected[i]));
+            assert_true(same_value(&outputs[i], &expected[i]));
     }
     for (size_t i = 0; i < count; i++) {
         value_release(&outputs[i]);

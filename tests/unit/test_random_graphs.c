@@ -22,6 +22,7 @@
 
 #include "common/random_graph.h"
 #include "common/random_programs.h"
+#include "common/same_value.h"
 #include "common/shadow_device.h"
 #include "common/test_device.h"
 #include "ir/cost.h"
@@ -188,27 +189,11 @@ static void program_close(struct program *p)
     }
 }
 
-static bool same(const struct value *a, const struct value *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSSA_KIND_TENSOR) {
-        size_t bytes = tensor_bytes(&a->tensor);
-        return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
-               (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-    }
-    assert_int_equal(a->kind, TSSA_KIND_SEQUENCE);
-    bool equal = sequence_length(a->sequence) == sequence_length(b->sequence);
-    for (size_t i = 0; equal && i < sequence_length(a->sequence); i++)
-        equal = same(sequence_element(a->sequence, i), sequence_element(b->sequence, i));
-    return equal;
-}
-
 static void expect_same(const struct program *p, const struct value *actual,
                         const struct value *expected, const char *when)
 {
     for (int i = 0; i < RANDOM_GRAPH_OUTPUTS; i++) {
-        if (same(&actual[i], &expected[i]))
+        if (same_value(&actual[i], &expected[i]))
             continue;
         print_message("TSSA_SEED=%llu: output %d differs, %s\n", (unsigned long long)p->seed, i,
                       when);
@@ -267,7 +252,8 @@ static void run_wanted(const struct program *p, struct run *run, const struct va
         poison(run);
         no_error(p, run_execute_some(run, inputs, outputs, wanted));
         for (int i = 0; i < RANDOM_GRAPH_OUTPUTS; i++) {
-            if (wanted[i] ? same(&outputs[i], &expected[i]) : outputs[i].kind == TSSA_KIND_NONE)
+            if (wanted[i] ? same_value(&outputs[i], &expected[i])
+                          : outputs[i].kind == TSSA_KIND_NONE)
                 continue;
             print_message("TSSA_SEED=%llu: output %d differs, choice %d\n",
                           (unsigned long long)p->seed, i, k);

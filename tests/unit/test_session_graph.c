@@ -22,6 +22,7 @@
 #include "common/fusing_device.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
+#include "common/same_value.h"
 #include "common/test_alloc.h"
 #include "ir/clone.h"
 #include "ir/fuse.h"
@@ -66,15 +67,6 @@ static void count_fused(void *user, const tssa_step_profile *step)
     *(size_t *)user += strncmp(step->op, "fuse", 4) == 0;
 }
 
-static bool same(const struct value *a, const struct value *b)
-{
-    const size_t bytes = a->kind == TSSA_KIND_TENSOR ? tensor_bytes(&a->tensor) : 0;
-    return a->kind == b->kind &&
-           (a->kind != TSSA_KIND_TENSOR ||
-            (a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
-             (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0)));
-}
-
 static void compare(struct model_run *run, bool refuses)
 {
     tssa_session *session;
@@ -88,7 +80,7 @@ static void compare(struct model_run *run, bool refuses)
         no_error(
             tssa_session_run(session, run->input_count, run->inputs, run->output_count, outputs));
         for (size_t k = 0; k < run->output_count; k++) {
-            assert_true(same(&outputs[k]->value, model_run_output(run, k)));
+            assert_true(same_value(&outputs[k]->value, model_run_output(run, k)));
             tssa_value_free(outputs[k]);
             outputs[k] = NULL;
         }
@@ -140,7 +132,7 @@ static void changed_models(void **state)
     assert_null(run.model->raised);
     no_error(model_run_execute(&run));
     for (size_t i = 0; i < run.output_count; i++) {
-        assert_true(same(&first[i]->value, model_run_output(&run, i)));
+        assert_true(same_value(&first[i]->value, model_run_output(&run, i)));
         tssa_value_free(first[i]);
     }
     free(first);
@@ -202,7 +194,7 @@ static size_t fused_steps(struct model_run *run)
     no_error(session_create_on(run->model, fusing_device(false), &options, &session));
     no_error(tssa_session_run(session, run->input_count, run->inputs, run->output_count, outputs));
     for (size_t k = 0; k < run->output_count; k++) {
-        assert_true(same(&outputs[k]->value, model_run_output(run, k)));
+        assert_true(same_value(&outputs[k]->value, model_run_output(run, k)));
         tssa_value_free(outputs[k]);
     }
     no_error(tssa_session_profile_steps(session, count_fused, &found));

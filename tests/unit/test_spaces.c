@@ -17,6 +17,7 @@
 #include "common/committed_models.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
+#include "common/same_value.h"
 #include "common/shadow_device.h"
 #include "common/test_alloc.h"
 #include "common/test_device.h"
@@ -26,23 +27,6 @@
 #include "runtime/executor.h"
 
 #define RUNS 4
-
-static bool same(const struct value *a, const struct value *b)
-{
-    if (a->kind != b->kind)
-        return false;
-    if (a->kind == TSSA_KIND_TENSOR) {
-        const size_t bytes = tensor_bytes(&a->tensor);
-        return a->tensor.dtype == b->tensor.dtype && tensor_same_shape(&a->tensor, &b->tensor) &&
-               (bytes == 0 || memcmp(a->tensor.data, b->tensor.data, bytes) == 0);
-    }
-    if (a->kind != TSSA_KIND_SEQUENCE)
-        return true;
-    bool equal = sequence_length(a->sequence) == sequence_length(b->sequence);
-    for (size_t i = 0; equal && i < sequence_length(a->sequence); i++)
-        equal = same(sequence_element(a->sequence, i), sequence_element(b->sequence, i));
-    return equal;
-}
 
 struct fixture {
     struct device_context context;
@@ -75,7 +59,7 @@ static void compare_run(struct fixture *f, struct model_run *expected, const cha
         inputs[i] = expected->inputs[i] ? &expected->inputs[i]->value : NULL;
     no_error(run_execute(f->run, inputs, outputs));
     for (size_t i = 0; i < expected->output_count; i++) {
-        if (!same(&outputs[i], model_run_output(expected, i)))
+        if (!same_value(&outputs[i], model_run_output(expected, i)))
             fail_msg("%s: output %zu differs", path, i);
         value_release(&outputs[i]);
     }
