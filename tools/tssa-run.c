@@ -148,7 +148,7 @@ static tssa_status *make_session(struct job *job)
                                           .compile = job->arguments.common.compile,
                                           .remark = job->arguments.remarks ? remarks_add : NULL,
                                           .remark_user = &remarks,
-                                          .poison = job->arguments.common.poison};
+                                          .poison = job->arguments.poison};
     tssa_status *status = tssa_session_create(job->model, &options, &job->session);
     if (!status)
         status = remarks_settle(&remarks, job->model);

@@ -7,61 +7,157 @@
 
 #include "tools/common/options.h"
 
-enum {
-    KEY_BASELINE = KEY_OWN,
-    KEY_PERCENTILE,
-    KEY_SETS,
-    KEY_CONCURRENCY,
-    KEY_BATCH,
-    KEY_JSON,
-    KEY_TIMES,
-    KEY_LAYERS
-};
+#define OPTIONS_OF struct bench_arguments
 
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "How much is measured:", 1},
-    {"warmup", 'w', "MS", 0, "Run for so long before anything counts (default 200)", 1},
-    {"duration", 'd', "SECONDS", 0, "Measure for so long (default 3, without --iterations)", 1},
-    {"iterations", 'n', "N", 0, "Measure N runs; with --duration: until both are reached", 1},
-    {"concurrency", KEY_CONCURRENCY, "N,M,...", 0,
-     "Run N threads on one session; several numbers make a table", 1},
-    {"dim", KEY_DIM, "NAME=SIZE,...", OPTION_AGAIN,
-     "Fix a symbolic dim of the model; several sizes make a table", 1},
-    {"batch-sweep", KEY_BATCH, "N,M,...", OPTION_ARG_OPTIONAL,
+/* ---- Lists ------------------------------------------------------------------------------------------ */
+
+/* Calls `add` for each of "a,b,c". */
+static error_t parse_list(const char *argument, struct bench_arguments *arguments,
+                          error_t (*add)(struct bench_arguments *arguments, const char *item))
+{
+    char *text = strdup(argument), *rest = text;
+    error_t error = text ? 0 : ENOMEM;
+    for (char *item; !error && (item = strsep(&rest, ","));)
+        error = add(arguments, item);
+    free(text);
+    return error;
+}
+
+static error_t check_room(const char *option, const char *item, size_t count)
+{
+    return count < BENCH_MAX_LIST ? 0 : argument_refuse(option, item, "a list of at most 64");
+}
+
+static error_t add_percentile(struct bench_arguments *arguments, const char *item)
+{
+    double value;
+    error_t error = check_room("percentile", item, arguments->percentile_count);
+    if (!error)
+        error = argument_tolerance("percentile", item, &value);
+    if (!error && value > 100)
+        error = argument_refuse("percentile", item, "a number of at most 100");
+    if (!error)
+        arguments->percentiles[arguments->percentile_count++] = value;
+    return error;
+}
+
+static error_t add_concurrency(struct bench_arguments *arguments, const char *item)
+{
+    error_t error = check_room("concurrency", item, arguments->concurrency_count);
+    if (!error)
+        error = argument_integer("concurrency", item, 1, 1024, "a number from 1 to 1024",
+                                 &arguments->concurrency[arguments->concurrency_count]);
+    arguments->concurrency_count += !error;
+    return error;
+}
+
+static error_t add_size(struct bench_arguments *arguments, const char *item)
+{
+    const char *option = arguments->sweep_batch ? "batch-sweep" : "dim";
+    error_t error = check_room(option, item, arguments->size_count);
+    if (!error)
+        error = argument_integer(option, item, 0, INT64_MAX, "a list of sizes",
+                                 &arguments->sizes[arguments->size_count]);
+    arguments->size_count += !error;
+    return error;
+}
+
+static int read_percentiles(const struct tool_option *option, const char *argument, void *all)
+{
+    struct bench_arguments *arguments = all;
+    (void)option;
+    arguments->percentile_count = 0;
+    return parse_list(argument, arguments, add_percentile);
+}
+
+static int read_concurrency(const struct tool_option *option, const char *argument, void *all)
+{
+    struct bench_arguments *arguments = all;
+    (void)option;
+    arguments->concurrency_count = 0;
+    return parse_list(argument, arguments, add_concurrency);
+}
+
+/* ---- Sweeps ----------------------------------------------------------------------------------------- */
+
+static error_t refuse_second_sweep(const struct tool_option *option, const char *argument)
+{
+    return argument_refuse(option->name, argument, "at most one dim with several sizes");
+}
+
+/* --dim NAME=SIZE fixes it; NAME=A,B,... sweeps through it. */
+static int read_dim(const struct tool_option *option, const char *argument, void *all)
+{
+    struct bench_arguments *arguments = all;
+    const char *split = strrchr(argument, '=');
+    if (!split || split == argument || !strchr(split, ','))
+        return option_dim(option, argument, &arguments->common.source);
+    if (arguments->size_count)
+        return refuse_second_sweep(option, argument);
+    arguments->sweep = strndup(argument, (size_t)(split - argument));
+    return arguments->sweep ? parse_list(split + 1, arguments, add_size) : ENOMEM;
+}
+
+static int read_batch_sweep(const struct tool_option *option, const char *argument, void *all)
+{
+    struct bench_arguments *arguments = all;
+    if (arguments->size_count)
+        return refuse_second_sweep(option, argument ? argument : "");
+    arguments->sweep_batch = true;
+    return parse_list(argument ? argument : "1,2,4,8,16,32", arguments, add_size);
+}
+
+static int read_share(const struct tool_option *option, const char *argument, void *place)
+{
+    double *share = place;
+    char *end;
+    *share = strtod(argument, &end);
+    if (end == argument || *end || !(*share > 0 && *share <= 1))
+        return argument_refuse(option->name, argument, "a number above 0 and up to 1");
+    return 0;
+}
+
+/* ---- Options ---------------------------------------------------------------------------------------- */
+
+static const struct tool_option options[] = {
+    HEADLINE(1, "How much is measured:"),
+    {"warmup", 'w', "MS", 0, "Run for so long before anything counts (default 200)", 1,
+     AMOUNT(warmup_ms)},
+    {"duration", 'd', "SECONDS", 0, "Measure for so long (default 3, without --iterations)", 1,
+     AMOUNT(duration)},
+    {"iterations", 'n', "N", 0, "Measure N runs; with --duration: until both are reached", 1,
+     NUMBER(iterations, 1, 100000000, "a number from 1 to 100000000")},
+    {"concurrency", 0, "N,M,...", 0, "Run N threads on one session; several numbers make a table",
+     1, READ_ALL(read_concurrency)},
+    {"dim", 0, "NAME=SIZE,...", OPTION_AGAIN,
+     "Fix a symbolic dim of the model; several sizes make a table", 1, READ_ALL(read_dim)},
+    {"batch-sweep", 0, "N,M,...", OPTION_ARG_OPTIONAL,
      "A table over the first dim of the first input that has a symbolic one (default "
      "1,2,4,8,16,32)",
-     1},
-    {"baseline", KEY_BASELINE, "MODEL", 0,
+     1, READ_ALL(read_batch_sweep)},
+    {"baseline", 0, "MODEL", 0,
      "What the others are compared with (default: the first model); O0, O1 or O2: the first model "
      "at this level",
-     1},
+     1, TEXT(baseline)},
 
-    {NULL, 0, NULL, 0, "Inputs:", 2},
-    OPTION_INPUT(2),
-    OPTION_SHAPE(2),
-    {"sets", KEY_SETS, "N", 0, "How many sets of random inputs take turns (default 4)", 2},
-    {"seed", KEY_SEED, "N", 0, "Seed of the first (default 0), of the next one more", 2},
+    HEADLINE(2, "Inputs:"),
+    {"sets", 0, "N", 0, "How many sets of random inputs take turns (default 4)", 2,
+     NUMBER(sets, 1, 1000, "a number from 1 to 1000")},
 
-    {NULL, 0, NULL, 0, "What is shown:", 3},
-    {"percentile", KEY_PERCENTILE, "P,Q,...", 0, "Which percentiles (default 90,95,99)", 3},
-    {"layers", KEY_LAYERS, NULL, 0, "The time of each node in place of each operator", 3},
-    {"json", KEY_JSON, "FILE", 0, "Write all figures as JSON; -: to standard output, alone", 3},
-    {"export-times", KEY_TIMES, "FILE", 0, "Write the time of every run as CSV", 3},
-    {"quiet", 'q', NULL, 0, "No tables of operators", 3},
+    HEADLINE(3, "What is shown:"),
+    {"percentile", 0, "P,Q,...", 0, "Which percentiles (default 90,95,99)", 3,
+     READ_ALL(read_percentiles)},
+    {"layers", 0, NULL, 0, "The time of each node in place of each operator", 3, SWITCH(layers)},
+    {"json", 0, "FILE", 0, "Write all figures as JSON; -: to standard output, alone", 3,
+     TEXT(json)},
+    {"export-times", 0, "FILE", 0, "Write the time of every run as CSV", 3, TEXT(times)},
 
-    {NULL, 0, NULL, 0, "Running:", 4},
-    {"threads", 't', "N", 0,
-     "Threads per kernel (default: one per core; with --concurrency above 1: one)", 4},
-    OPTION_DEVICE(4),
-    OPTION_COMPILE(4),
-    OPTION_KERNEL_CACHE(4),
-    OPTION_SHARE(4),
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the measurement when it takes longer", 4},
-    OPTION_MEMORY(4),
-    OPTION_LEVEL(4),
+    HEADLINE(4, "Running:"),
+    {"share", 0, "X", 0,
+     "On the device null: sizes that only data tells are this share of their bounds (default 1)", 4,
+     READ(read_share, share)},
 
-    {NULL, 0, NULL, 0, "Other:", -1},
-    OPTION_LINKS(-1),
+    HEADLINE(-1, "Other:"),
     {0},
 };
 
@@ -92,88 +188,9 @@ static const char documentation[] =
     "what tssa does not have, 5 a run failed or --timeout ended it, 6 a file cannot be read or "
     "written, 130 Ctrl-C ended it: what was measured until then is printed and written.\n";
 
-/* ---- Lists ------------------------------------------------------------------------------------------ */
-
-/* Calls `add` for each of "a,b,c". */
-static error_t parse_list(const char *argument, struct bench_arguments *arguments,
-                          error_t (*add)(struct bench_arguments *arguments, const char *item))
+static int read_operand(void *all, const char *name)
 {
-    char *text = strdup(argument), *rest = text;
-    error_t error = text ? 0 : ENOMEM;
-    for (char *item; !error && (item = strsep(&rest, ","));)
-        error = add(arguments, item);
-    free(text);
-    return error;
-}
-
-static error_t check_room(const char *option, const char *item, size_t count)
-{
-    return count < BENCH_MAX_LIST ? 0 : argument_refuse(option, item, "a list of at most 64");
-}
-
-static error_t add_percentile(struct bench_arguments *arguments, const char *item)
-{
-    double value;
-    error_t error = check_room("--percentile", item, arguments->percentile_count);
-    if (!error)
-        error = argument_tolerance("--percentile", item, &value);
-    if (!error && value > 100)
-        error = argument_refuse("--percentile", item, "a number of at most 100");
-    if (!error)
-        arguments->percentiles[arguments->percentile_count++] = value;
-    return error;
-}
-
-static error_t add_concurrency(struct bench_arguments *arguments, const char *item)
-{
-    error_t error = check_room("--concurrency", item, arguments->concurrency_count);
-    if (!error)
-        error = argument_integer("--concurrency", item, 1, 1024, "a number from 1 to 1024",
-                                 &arguments->concurrency[arguments->concurrency_count]);
-    arguments->concurrency_count += !error;
-    return error;
-}
-
-static error_t add_size(struct bench_arguments *arguments, const char *item)
-{
-    const char *option = arguments->sweep_batch ? "--batch-sweep" : "--dim";
-    error_t error = check_room(option, item, arguments->size_count);
-    if (!error)
-        error = argument_integer(option, item, 0, INT64_MAX, "a list of sizes",
-                                 &arguments->sizes[arguments->size_count]);
-    arguments->size_count += !error;
-    return error;
-}
-
-/* ---- Options ---------------------------------------------------------------------------------------- */
-
-static error_t refuse_second_sweep(const char *option, const char *argument)
-{
-    return argument_refuse(option, argument, "at most one dim with several sizes");
-}
-
-/* --dim NAME=SIZE fixes it; NAME=A,B,... sweeps through it. */
-static error_t parse_dim(struct bench_arguments *arguments, const char *argument)
-{
-    const char *split = strrchr(argument, '=');
-    if (!split || split == argument || !strchr(split, ','))
-        return argument_dim(&arguments->common.source, argument);
-    if (arguments->size_count)
-        return refuse_second_sweep("--dim", argument);
-    arguments->sweep = strndup(argument, (size_t)(split - argument));
-    return arguments->sweep ? parse_list(split + 1, arguments, add_size) : ENOMEM;
-}
-
-static error_t parse_batch_sweep(struct bench_arguments *arguments, const char *argument)
-{
-    if (arguments->size_count)
-        return refuse_second_sweep("--batch-sweep", argument ? argument : "");
-    arguments->sweep_batch = true;
-    return parse_list(argument ? argument : "1,2,4,8,16,32", arguments, add_size);
-}
-
-static error_t add_name(struct bench_arguments *arguments, const char *name)
-{
+    struct bench_arguments *arguments = all;
     const char **more = reallocarray(arguments->names, arguments->name_count + 1, sizeof *more);
     if (!more)
         return ENOMEM;
@@ -182,61 +199,10 @@ static error_t add_name(struct bench_arguments *arguments, const char *name)
     return 0;
 }
 
-static error_t parse_amount(int key, const char *argument, struct bench_arguments *arguments)
-{
-    switch (key) {
-    case 'w':
-        return argument_tolerance("--warmup", argument, &arguments->warmup_ms);
-    case 'd':
-        return argument_tolerance("--duration", argument, &arguments->duration);
-    case 'n':
-        return argument_integer("--iterations", argument, 1, 100000000,
-                                "a number from 1 to 100000000", &arguments->iterations);
-    case KEY_SETS:
-        return argument_integer("--sets", argument, 1, 1000, "a number from 1 to 1000",
-                                &arguments->sets);
-    case KEY_CONCURRENCY:
-        arguments->concurrency_count = 0;
-        return parse_list(argument, arguments, add_concurrency);
-    case KEY_PERCENTILE:
-        arguments->percentile_count = 0;
-        return parse_list(argument, arguments, add_percentile);
-    case KEY_DIM:
-        return parse_dim(arguments, argument);
-    case KEY_BATCH:
-        return parse_batch_sweep(arguments, argument);
-    default:
-        return argument_common(key, argument, &arguments->common);
-    }
-}
-
-static error_t parse_option(int key, const char *argument, struct bench_arguments *arguments)
-{
-    switch (key) {
-    case 'i':
-        return argument_input(&arguments->common.source, argument);
-    case 's':
-        return argument_shape(&arguments->common.source, "--shape", argument);
-    case KEY_BASELINE:
-        arguments->baseline = argument;
-        return 0;
-    case KEY_JSON:
-        arguments->json = argument;
-        return 0;
-    case KEY_TIMES:
-        arguments->times = argument;
-        return 0;
-    case KEY_LAYERS:
-        arguments->layers = true;
-        return 0;
-    default:
-        return parse_amount(key, argument, arguments);
-    }
-}
-
 /* What must not be asked for together, and what was not asked for. */
-static error_t complete(struct bench_arguments *arguments)
+static int complete(void *all)
 {
+    struct bench_arguments *arguments = all;
     if (!arguments->name_count) {
         complain("which model? See tssa-bench --help");
         return EINVAL;
@@ -260,29 +226,15 @@ static error_t complete(struct bench_arguments *arguments)
     return 0;
 }
 
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct bench_arguments *arguments = state->input;
-    int error = argument_once(options, key, &arguments->common);
-    if (error)
-        return error;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */
-        return 0;
-    case ARGP_KEY_ARG:
-        return add_name(arguments, argument);
-    case ARGP_KEY_END:
-        return complete(arguments);
-    default:
-        return parse_option(key, argument, arguments);
-    }
-}
-
 bool bench_arguments_parse(int argc, char **argv, struct bench_arguments *arguments)
 {
-    static const struct argp argp = {
-        options, parse, "MODEL [DATA_SET...] [MODEL...]", documentation, NULL, NULL, NULL};
+    static const struct tool_command command = {.tool = TOOL_BENCH,
+                                                .version = "tssa-bench " TSSA_VERSION,
+                                                .operands = "MODEL [DATA_SET...] [MODEL...]",
+                                                .documentation = documentation,
+                                                .options = options,
+                                                .operand = read_operand,
+                                                .complete = complete};
     *arguments = (struct bench_arguments){.common = COMMON_ARGUMENTS,
                                           .warmup_ms = 200,
                                           .duration = -1,
@@ -291,12 +243,7 @@ bool bench_arguments_parse(int argc, char **argv, struct bench_arguments *argume
                                           .sets = 4,
                                           .concurrency = {1},
                                           .concurrency_count = 1};
-    argp_program_version = "tssa-bench " TSSA_VERSION;
-    argv[0] = program_invocation_short_name; /* getopt's messages start with it */
-    error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
-    if (error == ENOMEM)
-        complain("out of memory");
-    return error == 0;
+    return tool_arguments_parse(&command, argc, argv, arguments);
 }
 
 void bench_arguments_free(struct bench_arguments *arguments)

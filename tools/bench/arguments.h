@@ -26,6 +26,7 @@ struct bench_arguments {
     size_t size_count;
     const char *json, *times; /* files to write; "-": standard output */
     bool layers;
+    double share; /* as tssa_session_options.data_share */
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

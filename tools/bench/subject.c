@@ -185,7 +185,7 @@ enum exit_code subject_open(struct subject *subject, const struct bench_argument
                                 .size = size,
                                 .device = arguments->common.device,
                                 .compile = arguments->common.compile,
-                                .share = arguments->common.share};
+                                .share = arguments->share};
     progress("loading %s", target->name);
     tssa_status *status = load(subject, arguments, bytes);
     if (status)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tools/common/arguments.h"
 
-#include <argp.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -32,34 +31,11 @@ void log_note(void *user, tssa_log_level level, const char *message)
     complain("note: %s", message);
 }
 
-/* ---- Once and again --------------------------------------------------------------------------------- */
-
-int argument_once(const struct argp_option *options, int key, struct common_arguments *common)
-{
-    for (const struct argp_option *row = options; row->name || row->key || row->doc; row++) {
-        if (row->key != key || !row->name || !row->arg || row->flags & OPTION_AGAIN)
-            continue;
-        if (common->given[key]) {
-            complain("--%s: it is given twice", row->name);
-            return EINVAL;
-        }
-        common->given[key] = true;
-    }
-    return 0;
-}
-
-/* The same for what an option says of one of several: a dim, a shape. */
-static int refuse_twice(const char *option, const char *argument, const char *name)
-{
-    complain("%s %s: %s is given twice", option, argument, name);
-    return EINVAL;
-}
-
 /* ---- Parsing the values of options ------------------------------------------------------------------ */
 
 int argument_refuse(const char *option, const char *argument, const char *wanted)
 {
-    complain("%s %s: %s is wanted", option, argument, wanted);
+    complain("--%s %s: %s is wanted", option, argument, wanted);
     return EINVAL;
 }
 
@@ -81,29 +57,6 @@ int argument_integer(const char *option, const char *argument, int64_t low, int6
                                                      : argument_refuse(option, argument, wanted);
 }
 
-static int choose_share(const char *argument, double *share)
-{
-    char *end;
-    *share = strtod(argument, &end);
-    if (end == argument || *end || !(*share > 0 && *share <= 1))
-        return argument_refuse("--share", argument, "a number above 0 and up to 1");
-    return 0;
-}
-
-/* The name of a device that this build has. */
-static int choose_device(const char *argument, const char **device)
-{
-    char names[256] = "";
-    *device = argument;
-    for (size_t i = 0, used = 0; tssa_device_name(i) && used < sizeof names; i++) {
-        if (strcmp(argument, tssa_device_name(i)) == 0)
-            return 0;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "",
-                                 tssa_device_name(i));
-    }
-    return argument_refuse("--device", argument, names);
-}
-
 int argument_tolerance(const char *option, const char *argument, double *value)
 {
     char *end;
@@ -119,14 +72,21 @@ static void *grow(void *array, size_t count, size_t size)
     return reallocarray(array, count + 1, size);
 }
 
-int argument_dim(struct input_source *source, const char *argument)
+/* What an option says of one of several, a dim or a shape, is said once. */
+static int refuse_twice(const char *option, const char *argument, const char *name)
+{
+    complain("--%s %s: %s is given twice", option, argument, name);
+    return EINVAL;
+}
+
+int argument_dim(struct input_source *source, const char *option, const char *argument)
 {
     const char *split = strrchr(argument, '=');
     if (!split)
         split = strrchr(argument, ':');
     struct dim_argument dim;
     if (!split || split == argument || !parse_integer(split + 1, 0, INT64_MAX, &dim.value))
-        return argument_refuse("--dim", argument, "NAME=SIZE");
+        return argument_refuse(option, argument, "NAME=SIZE");
     struct dim_argument *more = grow(source->dims, source->dim_count, sizeof *more);
     if (!more)
         return ENOMEM;
@@ -137,7 +97,7 @@ int argument_dim(struct input_source *source, const char *argument)
     more[source->dim_count++] = dim;
     for (size_t i = 0; i + 1 < source->dim_count; i++)
         if (strcmp(more[i].name, dim.name) == 0)
-            return refuse_twice("--dim", argument, dim.name);
+            return refuse_twice(option, argument, dim.name);
     return 0;
 }
 
@@ -205,90 +165,4 @@ void input_source_free(struct input_source *source)
     free(source->dims);
     free(source->inputs);
     *source = (struct input_source){0};
-}
-
-/* ---- What every tool can be told -------------------------------------------------------------------- */
-
-static int parse_number(int key, const char *argument, struct common_arguments *common)
-{
-    int64_t number = 0;
-    int error;
-    switch (key) {
-    case 'O':
-        error = argument_integer("--optimize", argument, 0, 2, "0, 1 or 2", &number);
-        common->level = (int)number;
-        return error;
-    case 't':
-        error =
-            argument_integer("--threads", argument, 1, 1024, "a number from 1 to 1024", &number);
-        common->threads = (int)number;
-        return error;
-    case KEY_TIMEOUT:
-        error = argument_integer("--timeout", argument, 1, 1000000, "a number of seconds", &number);
-        common->timeout = (unsigned)number;
-        return error;
-    case KEY_MEMORY:
-        error = argument_integer("--memory-limit", argument, 1, INT64_C(1) << 40, "a number of MiB",
-                                 &number);
-        common->memory_limit = common->source.memory_limit = (size_t)number << 20;
-        return error;
-    case KEY_SEED:
-        error =
-            argument_integer("--seed", argument, 0, INT64_MAX, "a number of at least 0", &number);
-        common->source.seed = (uint64_t)number;
-        return error;
-    default:
-        return ARGP_ERR_UNKNOWN;
-    }
-}
-
-static int choose_compile(const char *argument, tssa_compile *compile)
-{
-    static const struct {
-        const char *name;
-        tssa_compile compile;
-    } choices[] = {{"off", TSSA_COMPILE_OFF},
-                   {"wait", TSSA_COMPILE_WAIT},
-                   {"background", TSSA_COMPILE_BACKGROUND}};
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
-        if (strcmp(argument, choices[i].name) == 0) {
-            *compile = choices[i].compile;
-            return 0;
-        }
-    return argument_refuse("--compile", argument, "off, wait or background");
-}
-
-int argument_common(int key, const char *argument, struct common_arguments *common)
-{
-    switch (key) {
-    case 'q':
-        common->quiet = true;
-        return 0;
-    case KEY_LINKS:
-        common->external_links = true;
-        return 0;
-    case KEY_POISON:
-        common->poison = true;
-        return 0;
-    case KEY_DIM:
-        return argument_dim(&common->source, argument);
-    case KEY_OUTPUTS:
-        common->outputs = argument;
-        return 0;
-    case KEY_DEVICE:
-        return choose_device(argument, &common->device);
-    case KEY_COMPILE:
-        return choose_compile(argument, &common->compile);
-    case KEY_KERNEL_CACHE:
-        common->kernel_cache = argument;
-        return 0;
-    case KEY_SHARE:
-        return choose_share(argument, &common->share);
-    case KEY_RTOL:
-        return argument_tolerance("--rtol", argument, &common->rtol);
-    case KEY_ATOL:
-        return argument_tolerance("--atol", argument, &common->atol);
-    default:
-        return parse_number(key, argument, common);
-    }
 }

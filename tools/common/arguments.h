@@ -68,11 +68,8 @@ struct input_source {
 
 void input_source_free(struct input_source *source);
 
-#define OPTION_KEYS 320
-
-/* What every tool can be told. */
+/* What the options of options.def say. */
 struct common_arguments {
-    bool given[OPTION_KEYS]; /* which options were, by argp's key */
     struct input_source source;
     int level; /* of optimization */
     int threads;
@@ -83,8 +80,7 @@ struct common_arguments {
     const char *device;  /* NULL: the default one */
     tssa_compile compile;
     const char *kernel_cache; /* as it was given; NULL: not at all */
-    double share;             /* as tssa_session_options.data_share */
-    bool quiet, external_links, poison;
+    bool quiet, external_links;
 };
 
 /* What they are when nothing is said. */
@@ -93,33 +89,6 @@ struct common_arguments {
         .level = 2, .rtol = 1e-3, .atol = 1e-5                                                     \
     }
 
-/* argp's keys of options without a letter; those of a tool alone begin at KEY_OWN. */
-enum {
-    KEY_DIM = 256,
-    KEY_TIMEOUT,
-    KEY_MEMORY,
-    KEY_SEED,
-    KEY_RTOL,
-    KEY_ATOL,
-    KEY_OUTPUTS,
-    KEY_LINKS,
-    KEY_DEVICE,
-    KEY_COMPILE,
-    KEY_KERNEL_CACHE,
-    KEY_SHARE,
-    KEY_POISON,
-    KEY_OWN
-};
-
-/* In the flags of a row of argp's table: the option may be given again. argp does not look at this bit. */
-#define OPTION_AGAIN 0x1000
-
-struct argp_option;
-
-/* EINVAL, after a line, when an option that has one value gets a second one. Of keys that are no option's
- * nothing is said. */
-int argument_once(const struct argp_option *options, int key, struct common_arguments *common);
-
 /* A line of the form "TOOL: ..." on standard error. */
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
@@ -127,18 +96,16 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_note(void *user, tssa_log_level level, const char *message);
 
 /*
- * For argp's parsers: 0, or an errno after a line on standard error (ENOMEM: without one). `option` is
- * what the user typed, for that line.
+ * What options are given: 0, or an errno after a line on standard error (ENOMEM: without one). `option` is the
+ * option's name, for that line.
  */
 int argument_refuse(const char *option, const char *argument, const char *wanted);
 int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,
                      const char *wanted, int64_t *value);
 int argument_tolerance(const char *option, const char *argument, double *value);
 /* Each adds what one --dim, --shape (whatever its name is) or --input says. */
-int argument_dim(struct input_source *source, const char *argument);
+int argument_dim(struct input_source *source, const char *option, const char *argument);
 int argument_shape(struct input_source *source, const char *option, const char *argument);
 int argument_input(struct input_source *source, const char *argument);
-/* The options that struct common_arguments has; ARGP_ERR_UNKNOWN for others. */
-int argument_common(int key, const char *argument, struct common_arguments *common);
 
 #endif

@@ -1,95 +1,124 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What options that several tools have are called and say: rows of argp's tables, for a group of the tool's own. */
+/*
+ * The options of the tools: a row each, which says what --help tells of it and where its value goes. Those of several
+ * tools are listed once, in options.def; a tool has a table of its own for what no other one has. There is one reader
+ * of both, so that an option is a row, and nothing else.
+ */
 #ifndef TSSA_TOOLS_OPTIONS_H
 #define TSSA_TOOLS_OPTIONS_H
 
 #include <argp.h>
+#include <stddef.h>
 
 #include "tools/common/arguments.h"
 
-#define OPTION_INPUT(group)                                                                        \
+/* The columns of options.def. */
+enum tool { TOOL_RUN, TOOL_OPT, TOOL_BENCH, TOOL_COUNT };
+
+/* A word that an option takes, and what it is stored as. */
+struct option_word {
+    const char *word; /* NULL: no word is given */
+    unsigned value;
+};
+
+struct tool_option;
+
+/* Stores what an option was given (NULL: nothing) in `place`: 0, or an errno after a line on standard error (ENOMEM:
+ * without one). */
+typedef int (*option_reader)(const struct tool_option *option, const char *argument, void *place);
+
+struct option_value {
+    option_reader read; /* NULL: a headline of --help, or another name of the option before it */
+    size_t place;       /* in the tool's struct of arguments, which begins with the common ones */
+    int64_t low, high;  /* of a number */
+    const struct option_word *words; /* one of these; the last one has neither word nor value */
+    const char *wanted;              /* what it must be, for a line that refuses it */
+};
+
+struct tool_option {
+    const char *name;     /* without its dashes; NULL: the letter is all */
+    char letter;          /* 0: none */
+    const char *argument; /* what help calls it; NULL: it has none */
+    int flags;            /* OPTION_AGAIN, and argp's */
+    const char *help;
+    int group; /* of the lines of --help */
+    struct option_value value;
+};
+
+/* The option may be given again. argp does not look at this bit of its flags. */
+#define OPTION_AGAIN 0x1000
+
+/* ---- Values: columns of rows, after OPTIONS_OF is defined as the struct that `field` is in ---------- */
+
+#define OPTION_PLACE(field) offsetof(OPTIONS_OF, field)
+/* Which reader a field of its type has; a field of another type is refused by the compiler. */
+#define OPTION_BY_TYPE(field, ...) _Generic(((OPTIONS_OF *)NULL)->field, __VA_ARGS__)
+
+#define READ(reader, field)                                                                        \
     {                                                                                              \
-        "input", 'i', "NAME=FILE", OPTION_AGAIN,                                                   \
-            "Read an input from a .pb, .npy or .npz file. FILE.npz alone feeds its arrays to the " \
-            "inputs "                                                                              \
-            "of their names",                                                                      \
-            group                                                                                  \
+        .read = reader, .place = OPTION_PLACE(field)                                               \
     }
-#define OPTION_SHAPE(group)                                                                        \
+/* By a function of the tool, which gets all arguments. */
+#define READ_ALL(reader)                                                                           \
     {                                                                                              \
-        "shape", 's', "NAME:DIMS", OPTION_AGAIN, "Shape of a random input, as x:1x3x4 or x:1,3,4", \
-            group                                                                                  \
+        .read = reader                                                                             \
     }
-#define OPTION_DIM(group)                                                                          \
+#define SWITCH(field) READ(OPTION_BY_TYPE(field, bool : option_switch), field)
+#define TEXT(field) READ(OPTION_BY_TYPE(field, const char * : option_text), field)
+#define AMOUNT(field) READ(OPTION_BY_TYPE(field, double : option_amount), field)
+#define NUMBER(field, low_, high_, wanted_)                                                        \
     {                                                                                              \
-        "dim", KEY_DIM, "NAME=SIZE", OPTION_AGAIN, "Fix a symbolic dim of the model", group        \
+        .read = OPTION_BY_TYPE(field, int                                                          \
+                               : option_int, unsigned                                              \
+                               : option_int, int64_t                                               \
+                               : option_int64, uint64_t                                            \
+                               : option_int64),                                                    \
+        .place = OPTION_PLACE(field), .low = low_, .high = high_, .wanted = wanted_                \
     }
-#define OPTION_SEED(group)                                                                         \
+/* Of a field that is an enum. */
+#define WORD(field, words_, wanted_)                                                               \
     {                                                                                              \
-        "seed", KEY_SEED, "N", 0, "Seed of the random inputs (default 0)", group                   \
+        .read = OPTION_BY_TYPE(field, unsigned                                                     \
+                               : option_word, int                                                  \
+                               : option_word),                                                     \
+        .place = OPTION_PLACE(field), .words = words_, .wanted = wanted_                           \
     }
-#define OPTION_RTOL(group)                                                                         \
+
+#define HEADLINE(group, text)                                                                      \
     {                                                                                              \
-        "rtol", KEY_RTOL, "X", 0, "Relative tolerance (default 1e-3)", group                       \
+        NULL, 0, NULL, 0, text, group,                                                             \
+        {                                                                                          \
+            0                                                                                      \
+        }                                                                                          \
     }
-#define OPTION_ATOL(group)                                                                         \
-    {                                                                                              \
-        "atol", KEY_ATOL, "X", 0, "Absolute tolerance (default 1e-5)", group                       \
-    }
-/* Of tools that run a graph. */
-#define OPTION_LEVEL(group)                                                                        \
-    {                                                                                              \
-        "optimize", 'O', "LEVEL", 0,                                                               \
-            "0: run the graph as it is; 1: quick passes; 2, the default: all passes. No level "    \
-            "changes "                                                                             \
-            "bits of element-wise results",                                                        \
-            group                                                                                  \
-    }
-#define OPTION_DEVICE(group)                                                                       \
-    {                                                                                              \
-        "device", KEY_DEVICE, "NAME", 0,                                                           \
-            "Where to run (default cpu; a name that is none lists them all). null: nowhere, and "  \
-            "what a "                                                                              \
-            "device would have to do is counted",                                                  \
-            group                                                                                  \
-    }
-#define OPTION_COMPILE(group)                                                                      \
-    {                                                                                              \
-        "compile", KEY_COMPILE, "WHEN", 0,                                                         \
-            "Compile kernels of fused operators: wait, before the first run; background, while "   \
-            "it runs without; off, the default. The bits are the same",                            \
-            group                                                                                  \
-    }
-#define OPTION_KERNEL_CACHE(group)                                                                 \
-    {                                                                                              \
-        "kernel-cache", KEY_KERNEL_CACHE, "DIR", 0,                                                \
-            "Where compiled kernels are kept for the next time (default $XDG_CACHE_HOME/tssa or "  \
-            "~/.cache/tssa); off: nowhere",                                                        \
-            group                                                                                  \
-    }
-#define OPTION_POISON(group)                                                                       \
-    {                                                                                              \
-        "poison", KEY_POISON, NULL, 0,                                                             \
-            "Write over memory that nothing reads any more, to find what does; the bits are the "  \
-            "same",                                                                                \
-            group                                                                                  \
-    }
-#define OPTION_SHARE(group)                                                                        \
-    {                                                                                              \
-        "share", KEY_SHARE, "X", 0,                                                                \
-            "On the device null: sizes that only data tells are this share of their bounds "       \
-            "(default 1)",                                                                         \
-            group                                                                                  \
-    }
-#define OPTION_MEMORY(group)                                                                       \
-    {                                                                                              \
-        "memory-limit", KEY_MEMORY, "MIB", 0,                                                      \
-            "Most memory to take (default: what the machine has)", group                           \
-    }
-#define OPTION_LINKS(group)                                                                        \
-    {                                                                                              \
-        "allow-external-links", KEY_LINKS, NULL, 0, "Read external weights through links too",     \
-            group                                                                                  \
-    }
+
+int option_switch(const struct tool_option *option, const char *argument, void *place);
+int option_text(const struct tool_option *option, const char *argument, void *place);
+/* A number of at least 0, with a fraction. */
+int option_amount(const struct tool_option *option, const char *argument, void *place);
+int option_int(const struct tool_option *option, const char *argument, void *place);
+int option_int64(const struct tool_option *option, const char *argument, void *place);
+int option_word(const struct tool_option *option, const char *argument, void *place);
+/* Into a struct input_source: what one --dim, --shape or --input says. */
+int option_dim(const struct tool_option *option, const char *argument, void *source);
+int option_shape(const struct tool_option *option, const char *argument, void *source);
+int option_input(const struct tool_option *option, const char *argument, void *source);
+
+/* ---- Reading a command line ------------------------------------------------------------------------- */
+
+struct tool_command {
+    enum tool tool;
+    const char *version;  /* what --version prints */
+    const char *operands; /* for --help */
+    const char *documentation;
+    const struct tool_option *options; /* of this tool alone; the last one is all zero */
+    int (*operand)(void *arguments, const char *argument);
+    int (*complete)(void *arguments); /* when all was read */
+};
+
+/* False, with a line on standard error, when the arguments are wrong. --help and --version end the process.
+ * `arguments` is the tool's struct, with what holds where nothing is said; it begins with struct common_arguments. */
+bool tool_arguments_parse(const struct tool_command *command, int argc, char **argv,
+                          void *arguments);
 
 #endif

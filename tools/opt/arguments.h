@@ -17,8 +17,8 @@ struct name_list {
 };
 
 struct opt_arguments {
-    const char *model, *output;     /* output NULL: look only */
     struct common_arguments common; /* `source`: what is fixed in the model, and the seed */
+    const char *model, *output;     /* output NULL: look only */
     struct name_list passes, skipped, kept_hazards;
     bool passes_given;
     enum listing listing;  /* --print-passes */

@@ -2,54 +2,43 @@
 #include "tools/run/arguments.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tools/common/options.h"
 
-enum { KEY_FORMAT = KEY_OWN, KEY_PROFILE, KEY_DUMP_IR, KEY_INSPECT, KEY_BOXES, KEY_REMARKS };
+#define OPTIONS_OF struct arguments
 
-static const struct argp_option options[] = {
-    {NULL, 0, NULL, 0, "Inputs:", 1},
-    OPTION_INPUT(1),
-    OPTION_SHAPE(1),
-    OPTION_DIM(1),
-    OPTION_SEED(1),
+static const struct option_word formats[] = {{"npy", OUTPUT_NPY}, {"pb", OUTPUT_PB}, {NULL, 0}};
 
-    {NULL, 0, NULL, 0, "Outputs:", 2},
-    {"outputs", KEY_OUTPUTS, "NAME,NAME", 0,
-     "Compute these outputs only; files keep the numbers that the model gives them", 2},
-    {"output-dir", 'o', "DIR", 0, "Write the outputs to DIR/output_K.npy", 2},
-    {"output-format", KEY_FORMAT, "npy|pb", 0, "Format of these files (default npy)", 2},
+static const struct tool_option options[] = {
+    HEADLINE(1, "Inputs:"),
+
+    HEADLINE(2, "Outputs:"),
+    {"output-dir", 'o', "DIR", 0, "Write the outputs to DIR/output_K.npy", 2, TEXT(output_dir)},
+    {"output-format", 0, "npy|pb", 0, "Format of these files (default npy)", 2,
+     WORD(output_format, formats, "npy or pb")},
     {"compare", 'c', "DIR", 0,
-     "Compare with DIR/output_K.pb or .npy; the exit status is 1 when an output differs", 2},
-    OPTION_RTOL(2),
-    OPTION_ATOL(2),
-    {"boxes", KEY_BOXES, NULL, 0, "Print detections (K,5) and labels (K) as a table", 2},
-    {"quiet", 'q', NULL, 0, "Print no summary of the outputs", 2},
+     "Compare with DIR/output_K.pb or .npy; the exit status is 1 when an output differs", 2,
+     TEXT(compare_dir)},
+    {"boxes", 0, NULL, 0, "Print detections (K,5) and labels (K) as a table", 2, SWITCH(boxes)},
 
-    {NULL, 0, NULL, 0, "Running:", 3},
-    {"threads", 't', "N", 0, "Threads per kernel (default: one per core)", 3},
-    {"timeout", KEY_TIMEOUT, "SECONDS", 0, "End the run when it takes longer", 3},
-    OPTION_MEMORY(3),
-    OPTION_LEVEL(3),
-    OPTION_DEVICE(3),
-    OPTION_COMPILE(3),
-    OPTION_KERNEL_CACHE(3),
-    OPTION_POISON(3),
-    {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3},
-    {"profile", KEY_PROFILE, "FILE", 0,
-     "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3},
-    {"remarks", KEY_REMARKS, NULL, 0,
-     "Print which operators the session computes in one kernel, and why others are not in one", 3},
+    HEADLINE(3, "Running:"),
+    {"poison", 0, NULL, 0,
+     "Write over memory that nothing reads any more, to find what does; the bits are the same", 3,
+     SWITCH(poison)},
+    {"repeat", 'r', "N", 0, "Run N more times and print min, median and P99", 3,
+     NUMBER(repeat, 1, 100000000, "a number of at least 1")},
+    {"profile", 0, "FILE", 0,
+     "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3,
+     TEXT(profile)},
+    {"remarks", 0, NULL, 0,
+     "Print which operators the session computes in one kernel, and why others are not in one", 3,
+     SWITCH(remarks)},
 
-    {NULL, 0, NULL, 0, "Looking, without running:", 4},
-    {"inspect", KEY_INSPECT, NULL, 0, "Print inputs, outputs, opset and operators", 4},
-    {"dump-ir", KEY_DUMP_IR, NULL, 0, "Print the graph as IR text, optimized as -O says", 4},
+    HEADLINE(4, "Looking, without running:"),
+    {"inspect", 0, NULL, 0, "Print inputs, outputs, opset and operators", 4, SWITCH(inspect)},
+    {"dump-ir", 0, NULL, 0, "Print the graph as IR text, optimized as -O says", 4, SWITCH(dump_ir)},
 
-    {NULL, 0, NULL, 0, "Other:", -1},
-    OPTION_LINKS(-1),
+    HEADLINE(-1, "Other:"),
     {0},
 };
 
@@ -78,8 +67,9 @@ static const char documentation[] =
     "inputs or "
     "outputs cannot be read or written, 130 Ctrl-C ended the run.\n";
 
-static error_t parse_positional(struct arguments *arguments, const char *argument)
+static int read_operand(void *all, const char *argument)
 {
+    struct arguments *arguments = all;
     if (!arguments->model) {
         arguments->model = argument;
     } else if (!arguments->common.source.data_set) {
@@ -91,94 +81,26 @@ static error_t parse_positional(struct arguments *arguments, const char *argumen
     return 0;
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
-
-static error_t parse_running(int key, const char *argument, struct arguments *arguments)
+static int complete(void *all)
 {
-    int64_t number = 0;
-    error_t error = 0;
-    switch (key) {
-    case 'r':
-        error =
-            argument_integer("--repeat", argument, 1, 100000000, "a number of at least 1", &number);
-        arguments->repeat = (long)number;
-        return error;
-    case KEY_PROFILE:
-        arguments->profile = argument;
+    const struct arguments *arguments = all;
+    if (arguments->model)
         return 0;
-    case KEY_INSPECT:
-        arguments->inspect = true;
-        return 0;
-    case KEY_REMARKS:
-        arguments->remarks = true;
-        return 0;
-    case KEY_DUMP_IR:
-        arguments->dump_ir = true;
-        return 0;
-    default:
-        return argument_common(key, argument, &arguments->common);
-    }
-}
-
-static error_t parse_values(int key, const char *argument, struct arguments *arguments)
-{
-    switch (key) {
-    case 'i':
-        return argument_input(&arguments->common.source, argument);
-    case 's':
-        return argument_shape(&arguments->common.source, "--shape", argument);
-    case 'o':
-        arguments->output_dir = argument;
-        return 0;
-    case 'c':
-        arguments->compare_dir = argument;
-        return 0;
-    case KEY_BOXES:
-        arguments->boxes = true;
-        return 0;
-    case KEY_FORMAT:
-        arguments->output_pb = strcmp(argument, "pb") == 0;
-        return arguments->output_pb || strcmp(argument, "npy") == 0
-                   ? 0
-                   : argument_refuse("--output-format", argument, "npy or pb");
-    default:
-        return parse_running(key, argument, arguments);
-    }
-}
-
-static error_t parse(int key, char *argument, struct argp_state *state)
-{
-    struct arguments *arguments = state->input;
-    int error = argument_once(options, key, &arguments->common);
-    if (error)
-        return error;
-    switch (key) {
-    case ARGP_KEY_INIT:
-        state->err_stream = NULL; /* one line per error is enough: no "Try --help" after it */
-        return 0;
-    case ARGP_KEY_ARG:
-        return parse_positional(arguments, argument);
-    case ARGP_KEY_END:
-        if (arguments->model)
-            return 0;
-        complain("which model? See tssa-run --help");
-        return EINVAL;
-    default:
-        return parse_values(key, argument, arguments);
-    }
+    complain("which model? See tssa-run --help");
+    return EINVAL;
 }
 
 bool arguments_parse(int argc, char **argv, struct arguments *arguments)
 {
-    static const struct argp argp = {options, parse, "MODEL [DATA_SET]", documentation, NULL,
-                                     NULL,    NULL};
+    static const struct tool_command command = {.tool = TOOL_RUN,
+                                                .version = "tssa-run " TSSA_VERSION,
+                                                .operands = "MODEL [DATA_SET]",
+                                                .documentation = documentation,
+                                                .options = options,
+                                                .operand = read_operand,
+                                                .complete = complete};
     *arguments = (struct arguments){.common = COMMON_ARGUMENTS};
-    argp_program_version = "tssa-run " TSSA_VERSION;
-    argv[0] = program_invocation_short_name; /* getopt's messages start with it */
-    error_t error = argp_parse(&argp, argc, argv, 0, NULL, arguments);
-    if (error == ENOMEM)
-        complain("out of memory");
-    return error == 0;
+    return tool_arguments_parse(&command, argc, argv, arguments);
 }
 
 void arguments_free(struct arguments *arguments)

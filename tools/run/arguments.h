@@ -5,15 +5,17 @@
 
 #include "tools/common/arguments.h"
 
+enum output_format { OUTPUT_NPY, OUTPUT_PB };
+
 struct arguments {
-    const char *model;
     struct common_arguments common;
+    const char *model;
     const char *output_dir;
-    bool output_pb;
+    enum output_format output_format;
     const char *compare_dir;
-    long repeat; /* timed runs; 0: none beside the one */
+    int64_t repeat; /* timed runs; 0: none beside the one */
     const char *profile;
-    bool dump_ir, inspect, boxes, remarks;
+    bool dump_ir, inspect, boxes, remarks, poison;
 };
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the

@@ -60,11 +60,12 @@ static tssa_status *write_output(const tssa_allocator *allocator, const struct a
     const char *folder = arguments->output_dir;
     char *path = NULL;
     tssa_status *status = NULL;
-    if (!arguments->output_pb && value->kind == TSSA_KIND_SEQUENCE)
+    const bool pb = arguments->output_format == OUTPUT_PB;
+    if (!pb && value->kind == TSSA_KIND_SEQUENCE)
         return write_elements(allocator, folder, index, value);
-    if (asprintf(&path, "%s/output_%zu.%s", folder, index, arguments->output_pb ? "pb" : "npy") < 0)
+    if (asprintf(&path, "%s/output_%zu.%s", folder, index, pb ? "pb" : "npy") < 0)
         return status_out_of_memory();
-    if (arguments->output_pb)
+    if (pb)
         status = value_file_write(allocator, path, value, info);
     else if (value->kind == TSSA_KIND_TENSOR)
         status = write_npy(allocator, path, &value->tensor);
