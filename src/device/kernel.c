@@ -102,6 +102,33 @@ tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t fro
     return NULL;
 }
 
+bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first, int rank,
+                        const int64_t *dims)
+{
+    if (!args->pieces || !args->pieces[index] || !args->outputs[index])
+        return false;
+    struct value *value = args->outputs[index];
+    value_copy(value, args->inputs[0]);
+    struct tensor *tensor = &value->tensor;
+    tensor->data = (char *)tensor->data + first * (int64_t)dtype_info(tensor->dtype)->size;
+    tensor->rank = rank;
+    for (int i = 0; i < rank; i++)
+        tensor->dims[i] = dims[i];
+    return true;
+}
+
+bool kernel_leads_with_ones(const struct ir_op *op, int64_t count)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    int64_t dim;
+    if (type->kind != TYPE_TENSOR || type->rank < 0 || count < 0 || count > type->rank)
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        if (!dim_is_const(type->dims[i], &dim) || dim != 1)
+            return false;
+    return true;
+}
+
 /* Nobody else's: counted once, or where the plan wants the output, which it does for no other reason. */
 static bool is_own_memory(const struct tensor *tensor, const struct kernel_place *place)
 {

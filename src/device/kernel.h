@@ -65,6 +65,7 @@ struct kernel_args {
     struct value *const *outputs;      /* NULL: not wanted */
     const struct kernel_place *places; /* per output; NULL: none planned */
     const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
+    const bool *pieces; /* per output: kernel_share_piece may share operand 0; NULL: none of them */
     /* Per input of a device with memory of its own: it is small and in the host's, an argument of the launch;
      * NULL: none is, as on the host itself. */
     const bool *on_host;
@@ -97,6 +98,9 @@ struct kernel {
     /* May the result lie where the operand lies, of as many elements that are as long, which nobody reads after the
      * step? NULL: where the op's row says so (ir/memory.h). */
     bool (*may_lie_on)(const struct ir_op *op, uint32_t result, uint32_t operand);
+    /* Is the result one stretch of operand 0, element after element, wherever in it that begins? Then a plan may have
+     * it be a name of that memory (kernel_share_piece). NULL: no result is. */
+    bool (*is_piece)(const struct ir_op *op, uint32_t result);
 };
 
 /* `prepare` and `release` where a kernel has them. */
@@ -111,6 +115,12 @@ tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype 
 /* Makes output `index` share input `from`'s storage under new dims (as many elements). */
 tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank,
                           const int64_t *dims);
+/* Makes output `index` the elements of operand 0 from `first` on, under its dims, where the plan wants that: they are
+ * all there. Else false, and nothing has happened. */
+bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first, int rank,
+                        const int64_t *dims);
+/* Are the first `count` axes of operand 0 of one element each, in every run? */
+bool kernel_leads_with_ones(const struct ir_op *op, int64_t count);
 /*
  * Makes output `index` input `from`, to be changed in place: where nobody uses the input after this op,
  * and nobody else its memory. Else false, and nothing has happened. A taken input is gone for everybody

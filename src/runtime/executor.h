@@ -91,6 +91,7 @@ static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_e
         .outputs = run->outputs + step->first_output,
         .places = run->places + step->first_output,
         .last_uses = run->plan->last_uses + step->first_input,
+        .pieces = run->plan->pieces + step->first_output,
         .on_host = step->on_host,
         .scratch = run->scratch + step->index,
     };

@@ -5,6 +5,7 @@
 #include "ir/memory.h"
 #include "ir/total.h"
 #include "runtime/control.h"
+#include "runtime/pieces.h"
 
 /* A loop's parameter that has more names is not followed. */
 #define MOST_NAMES 32
@@ -161,6 +162,24 @@ static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
            l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
 }
 
+/* Results that are pieces of the value's memory, once it is known how long that is in use without them. */
+static void take_pieces(struct lifetimes *l, const struct ir_value *value,
+                        const struct ir_block *home, struct lifetime *own)
+{
+    const uint32_t last = own->last;
+    for (const struct ir_use *use = value->uses; use && !own->escapes; use = use->next) {
+        const struct ir_op *user = use->user;
+        const struct step *step = l->steps[l->step_of_op[user->id]];
+        if (use != &user->operands[0] || !step || step->op != user)
+            continue;
+        for (uint32_t k = 0; k < step->n_outputs; k++)
+            if (pieces_lie_in(l, step, k, last)) {
+                l->pieces[step->first_output + k] = true;
+                share(own, home, &l->values[user->results[k].id]);
+            }
+    }
+}
+
 /* A value of the block `home`, which step `first` makes. */
 static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
                           const struct ir_block *home, uint32_t first)
@@ -184,6 +203,7 @@ static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
             share(own, home, &l->values[user->results[0].id]); /* looked at before what it views */
         own->taken |= is_taken(l, use);
     }
+    take_pieces(l, value, home, own);
 }
 
 /* ---- Parameters of loops -------------------------------------------------------------------------- */
@@ -274,8 +294,10 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
     for (uint32_t i = block->n_steps; i-- > 0;) {
         const struct step *step = &block->steps[i];
         for (uint32_t k = 0; k < step->n_outputs; k++)
-            if (step->op->results[k].wanted)
+            if (step->op->results[k].wanted) {
                 find_lifetime(l, &step->op->results[k], step->op->parent, step->index);
+                l->pieces[step->first_output + k] = pieces_lie_outside(l, step, k);
+            }
         if (step->n_blocks)
             find_params(l, step);
         for (uint32_t b = step->n_blocks; b-- > 0;)
@@ -287,17 +309,30 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
     }
 }
 
-tssa_status *lifetimes_find(struct lifetimes *l, const struct plan *plan, struct arena *scratch)
+tssa_status *lifetimes_find(struct lifetimes *l, struct plan *plan, struct arena *scratch)
 {
     *l = (struct lifetimes){.plan = plan};
     l->values = ARENA_ARRAY(scratch, struct lifetime, plan->n_values);
     l->step_of_op = ARENA_ARRAY(scratch, uint32_t, plan->graph->n_ops);
     l->steps = ARENA_ARRAY(scratch, const struct step *, plan->n_steps);
-    if (!l->values || !l->step_of_op || !l->steps)
+    l->pieces = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
+    if (!l->values || !l->step_of_op || !l->steps || !l->pieces)
         return status_out_of_memory();
+    plan->pieces = l->pieces;
     index_steps(l, plan->body);
     find_in_block(l, plan->body);
     return NULL;
+}
+
+bool lifetime_is_piece(const struct lifetimes *l, const struct ir_value *value)
+{
+    const struct step *step = value->op ? l->steps[l->step_of_op[value->op->id]] : NULL;
+    return step && step->op == value->op && l->pieces[step->first_output + value->index];
+}
+
+bool lifetime_is_view(const struct lifetimes *l, const struct ir_value *value)
+{
+    return ir_is_view(value) || lifetime_is_piece(l, value);
 }
 
 uint32_t lifetime_step_first(const struct step *step)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How long the memory of a value is in use: from the step that computes it to the last step that may read
- * it, under whatever name; to the end of the run where it is a graph output. Names share memory where an op passes it on: views (IR_ALIAS), what a branch
+ * it, under whatever name; to the end of the run where it is a graph output. Names share memory where an op passes it on: views (IR_ALIAS, pieces.h), what a branch
  * returns and the If's result, what a loop is given, carries and returns. Who keeps a handle for a time
  * that the plan does not know (a sequence) lets it escape.
  *
@@ -27,13 +27,17 @@ struct lifetime {
 struct lifetimes {
     const struct plan *plan;
     struct lifetime *values;   /* per value id: of steps' results, and of loops' parameters */
+    bool *pieces;              /* plan->pieces, being found */
     uint32_t *step_of_op;      /* per op id */
     const struct step **steps; /* per index */
 };
 
-/* In the scratch arena. */
-tssa_status *lifetimes_find(struct lifetimes *lifetimes, const struct plan *plan,
-                            struct arena *scratch);
+/* In the scratch arena; plan->pieces in the plan's. */
+tssa_status *lifetimes_find(struct lifetimes *lifetimes, struct plan *plan, struct arena *scratch);
+/* The value is another name of operand 0 of its op, of all of it or of a piece. */
+bool lifetime_is_view(const struct lifetimes *lifetimes, const struct ir_value *value);
+/* Of a piece: it lies somewhere in that. */
+bool lifetime_is_piece(const struct lifetimes *lifetimes, const struct ir_value *value);
 /* The first step that runs when this one does: one in its blocks, or itself. */
 uint32_t lifetime_step_first(const struct step *step);
 /* The first step during which the memory may be in use. */

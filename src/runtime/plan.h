@@ -171,7 +171,8 @@ struct plan {
     const uint32_t *leaving; /* those of `placed` that leave */
     uint32_t n_leaving;
     const bool *sized; /* per plan->outputs: a run knows its size before the step computes it */
-    const bool *told;  /* per plan->outputs: symbols tell its size, be they bound by it */
+    bool *pieces; /* per plan->outputs: it shares the memory of its step's operand 0 (pieces.h) */
+    const bool *told; /* per plan->outputs: symbols tell its size, be they bound by it */
     const struct dim *const *symbols; /* that a run binds, those of the inputs first */
     uint32_t n_symbols, n_input_symbols;
     const uint32_t *symbol_numbers; /* per dim id: the symbol's index in `symbols` + 1, or 0 */

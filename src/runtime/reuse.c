@@ -30,11 +30,21 @@ static const struct ir_value *memory_of(const struct finder *f, const struct ir_
 {
     while (value) {
         value = plan_value(f->plan, value);
-        if (!ir_is_view(value))
+        if (!lifetime_is_view(f->lifetimes, value))
             return value;
         value = ir_operand(value->op, 0);
     }
     return NULL;
+}
+
+/* Is it all of that memory, from its first byte on? */
+static bool is_whole(const struct finder *f, const struct ir_value *value)
+{
+    for (value = plan_value(f->plan, value); lifetime_is_view(f->lifetimes, value);
+         value = plan_value(f->plan, ir_operand(value->op, 0)))
+        if (lifetime_is_piece(f->lifetimes, value))
+            return false;
+    return true;
 }
 
 /* ---- On an operand -------------------------------------------------------------------------------- */
@@ -76,7 +86,7 @@ static bool reads_alike(const struct finder *f, const struct step *step, uint32_
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *other = i == operand ? NULL : ir_operand(op, i);
         if (other && memory_of(f, other) == memory &&
-            (other->type != type || !may_lie_on(f, step, result, i)))
+            (other->type != type || !may_lie_on(f, step, result, i) || !is_whole(f, other)))
             return false;
     }
     return true;
@@ -102,7 +112,7 @@ static const struct ir_value *place_on(const struct finder *f, const struct step
         return NULL;
     const struct ir_value *memory = memory_of(f, from);
     const bool lies = memory && !f->next[memory->id] && ends_at(f, memory, step) &&
-                      plan_space(f->plan, from) == plan_space(f->plan, to) &&
+                      is_whole(f, from) && plan_space(f->plan, from) == plan_space(f->plan, to) &&
                       plan_space(f->plan, memory) == plan_space(f->plan, to) &&
                       reads_alike(f, step, result, operand, memory);
     return lies ? memory : NULL;
@@ -165,6 +175,19 @@ static void find_sibling(struct finder *f, const struct step *step, uint32_t res
 
 /* ---- Where a loop begins -------------------------------------------------------------------------- */
 
+static bool is_given_to(const struct finder *f, const struct ir_value *name,
+                        const struct step *loop, uint32_t operand);
+
+static bool views_are_given_to(const struct finder *f, const struct ir_op *op,
+                               const struct step *loop, uint32_t operand)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (lifetime_is_view(f->lifetimes, &op->results[i]) &&
+            !is_given_to(f, &op->results[i], loop, operand))
+            return false;
+    return true;
+}
+
 /* Is the memory read before the loop begins, and then as this operand of it, and by nobody else? */
 static bool is_given_to(const struct finder *f, const struct ir_value *name,
                         const struct step *loop, uint32_t operand)
@@ -177,8 +200,7 @@ static bool is_given_to(const struct finder *f, const struct ir_value *name,
         if (ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
             user->info->cls == IR_CLASS_SEQUENCE ||
             f->lifetimes->steps[f->lifetimes->step_of_op[user->id]]->index >= begin ||
-            (use == &user->operands[0] && ir_is_view(&user->results[0]) &&
-             !is_given_to(f, &user->results[0], loop, operand)))
+            (use == &user->operands[0] && !views_are_given_to(f, user, loop, operand)))
             return false;
     }
     return true;

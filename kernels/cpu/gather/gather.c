@@ -75,10 +75,13 @@ static tssa_status *gather_run(struct kernel_args *args)
 
     tssa_status *status = indices_read(args, 1, tensor_count(indices), 1, &x->dims[axis],
                                        &(const int64_t){1}, &offsets);
+    const int64_t inner = dims_product(x->dims, axis + 1, x->rank);
+    if (!status && offsets.count == 1 && dims_product(x->dims, 0, axis) == 1 &&
+        kernel_share_piece(args, 0, offsets.data[0] * inner, rank, dims))
+        return NULL;
     if (!status)
         status = kernel_output(args, 0, x->dtype, rank, dims, &y);
     if (!status && y && tensor_count(y) > 0) {
-        int64_t inner = dims_product(x->dims, axis + 1, x->rank);
         struct gather_job job = {.from = x->data,
                                  .to = y->data,
                                  .block = (size_t)inner * dtype_info(x->dtype)->size,
@@ -91,7 +94,22 @@ static tssa_status *gather_run(struct kernel_args *args)
     return status;
 }
 
-const struct kernel cpu_kernel_gather = {.prepare = gather_prepare, .run = gather_run};
+/* One index, of an axis before which there are none of more than one element. */
+static bool gather_is_piece(const struct ir_op *op, uint32_t result)
+{
+    const int64_t axis = ir_attr_int(op, "axis", 0);
+    const struct ir_type *indices = ir_operand(op, 1)->type;
+    int64_t dim;
+    (void)result;
+    bool one = indices->kind == TYPE_TENSOR && indices->rank >= 0;
+    for (int i = 0; one && i < indices->rank; i++)
+        one = dim_is_const(indices->dims[i], &dim) && dim == 1;
+    return one &&
+           kernel_leads_with_ones(op, axis < 0 ? ir_operand(op, 0)->type->rank + axis : axis);
+}
+
+const struct kernel cpu_kernel_gather = {
+    .prepare = gather_prepare, .run = gather_run, .is_piece = gather_is_piece};
 
 /* Columns of the last axis: a Gather whose indices are flattened. A list counts as one row. */
 static tssa_status *array_feature_extractor_run(struct kernel_args *args)

@@ -171,24 +171,32 @@ static tssa_status *split_run(struct kernel_args *args)
     int64_t dims[TSSA_MAX_RANK], left = x->dims[axis];
     int64_t outer = dims_product(x->dims, 0, axis),
             inner = dims_product(x->dims, axis + 1, x->rank);
-    const char *from = x->data;
     for (int i = 0; i < x->rank; i++)
         dims[i] = x->dims[i];
     for (uint32_t i = 0; i < args->n_outputs; i++) {
         struct tensor *y;
         TRY(split_part(args, sizes, i, x->dims[axis], left, &dims[axis]));
+        const int64_t part = dims[axis] * inner, first = (x->dims[axis] - left) * inner;
         left -= dims[axis];
-        TRY(kernel_output(args, i, x->dtype, x->rank, dims, &y));
-        if (empty)
+        if (outer == 1 && kernel_share_piece(args, i, first, x->rank, dims))
             continue;
-        int64_t part = dims[axis] * inner;
+        TRY(kernel_output(args, i, x->dtype, x->rank, dims, &y));
+        if (empty || !y)
+            continue;
         struct strided_box box = {
             .rank = 2, .dims = {outer, part}, .to = {part, 1}, .from = {x->dims[axis] * inner, 1}};
-        if (y)
-            strided_copy(args->env->team, size, &box, y->data, from);
-        from += (size_t)part * size;
+        strided_copy(args->env->team, size, &box, y->data,
+                     (const char *)x->data + (size_t)first * size);
     }
     return NULL;
 }
 
-const struct kernel cpu_kernel_split = {.prepare = split_prepare, .run = split_run};
+static bool split_is_piece(const struct ir_op *op, uint32_t result)
+{
+    const int64_t axis = ir_attr_int(op, "axis", 0);
+    (void)result;
+    return kernel_leads_with_ones(op, axis < 0 ? ir_operand(op, 0)->type->rank + axis : axis);
+}
+
+const struct kernel cpu_kernel_split = {
+    .prepare = split_prepare, .run = split_run, .is_piece = split_is_piece};

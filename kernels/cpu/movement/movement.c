@@ -201,6 +201,41 @@ static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size
     return NULL;
 }
 
+/* Of one element along the first axes, with steps of 1 along the next, and whole along the others. */
+static bool slice_is_piece(const struct ir_op *op, uint32_t result)
+{
+    const struct ir_type *from = ir_operand(op, 0)->type, *to = op->results[result].type;
+    const struct ir_value *steps = ir_operand(op, 4);
+    const struct tensor *constant = steps ? ir_value_constant(steps) : NULL;
+    int64_t dim;
+    int axis = 0;
+    if (from->kind != TYPE_TENSOR || from->rank < 0 || from->rank != to->rank ||
+        (steps && !constant) || (constant && !dtype_is_integer(constant->dtype)))
+        return false;
+    for (size_t i = 0; constant && i < tensor_count(constant); i++)
+        if (dtype_load_int64(constant->dtype,
+                             (const char *)constant->data + i * element_size(constant)) != 1)
+            return false;
+    while (axis < to->rank && dim_is_const(to->dims[axis], &dim) && dim == 1)
+        axis++;
+    for (axis++; axis < to->rank; axis++)
+        if (from->dims[axis] != to->dims[axis])
+            return false;
+    return true;
+}
+
+/* Do its elements lie one after the other? */
+static bool is_dense(const struct strided_box *box)
+{
+    int64_t stride = 1;
+    for (int i = box->rank - 1; i >= 0; i--) {
+        if (box->dims[i] != 1 && box->from[i] != stride)
+            return false;
+        stride *= box->dims[i];
+    }
+    return true;
+}
+
 static tssa_status *slice_run(struct kernel_args *args)
 {
     const struct tensor *x;
@@ -237,6 +272,8 @@ static tssa_status *slice_run(struct kernel_args *args)
         /* A step longer than the axis takes one element, and then its stride is not used. */
         box.from[axis] = box.dims[axis] > 1 ? steps[i] * strides[axis] : 0;
     }
+    if (is_dense(&box) && kernel_share_piece(args, 0, offset, x->rank, box.dims))
+        return NULL;
     TRY(kernel_output(args, 0, x->dtype, x->rank, box.dims, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
@@ -246,7 +283,7 @@ static tssa_status *slice_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct kernel cpu_kernel_slice = {.run = slice_run};
+const struct kernel cpu_kernel_slice = {.run = slice_run, .is_piece = slice_is_piece};
 
 /* ---- Expand and Tile ------------------------------------------------------------------------------ */
 
