@@ -57,7 +57,8 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 
 static const char fuse[] = "fuse";
 
-/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses and assigns. */
+/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses, assigns and
+ * Concats. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
 {
     struct ir_op *next;
@@ -80,24 +81,32 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
     return NULL;
 }
 
-/* Once for all, then for what is left, without accesses and assigns. */
-static tssa_status *fuse_twice(struct ir_graph *graph, const struct device *device,
+/* What is tried one after the other: without what the last one may have failed of. */
+static const struct {
+    uint32_t without; /* of enum ir_fuses */
+    bool moves_inside;
+} tries[] = {{0, true}, {IR_FUSES_CONCATS, true}, {IR_FUSES_CONCATS | IR_FUSES_RULES, false}};
+
+/* Once for all, then for what is left, with less and less. */
+static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,
                                const struct pipeline *pipeline)
 {
     const char *const names[] = {fuse};
     const struct pass_context pass = {
         .graph = graph, .pass = pass_find(fuse), .options = pipeline->options};
-    struct ir_fusion plain = *pipeline->fusion;
-    struct pipeline again = *pipeline;
-    bool any = false;
-    TRY(pipeline_run_passes(graph, names, 1, pipeline));
-    if (!device->compile)
-        return NULL;
-    TRY(refuse_maps(graph->body, &pass, &any));
-    plain.classes &= ~(uint32_t)IR_FUSES_RULES;
-    plain.moves_inside = false;
-    again.fusion = &plain;
-    return any ? pipeline_run_passes(graph, names, 1, &again) : NULL;
+    bool any = true;
+    for (size_t i = 0; any && i < sizeof tries / sizeof *tries; i++) {
+        struct ir_fusion less = *pipeline->fusion;
+        struct pipeline own = *pipeline;
+        less.classes &= ~tries[i].without;
+        less.moves_inside &= tries[i].moves_inside;
+        own.fusion = &less;
+        any = false;
+        TRY(pipeline_run_passes(graph, names, 1, &own));
+        if (device->compile)
+            TRY(refuse_maps(graph->body, &pass, &any));
+    }
+    return NULL;
 }
 
 tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
@@ -110,7 +119,7 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
                                       .fusion = fusion_of(device, true)};
-    tssa_status *status = fuse_twice(graph, device->device, &pipeline);
+    tssa_status *status = fuse_again(graph, device->device, &pipeline);
     evaluator_free(&evaluator);
     return status;
 }

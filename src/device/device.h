@@ -120,12 +120,14 @@ struct device_context {
     _Atomic(void *) compiled; /* the device's own, of `compile`; NULL at first */
 };
 
-/* A part of a fuse op with accesses or assigns: gir/maps.h. */
+/* A part of a fuse op with accesses, assigns or Concats: gir/maps.h. */
 struct device_part {
     const struct gir_kernel *kernel;
     const void *code;
     int rank;
     int64_t dims[TSSA_MAX_RANK];
+    int result_rank;
+    int64_t result_dims[TSSA_MAX_RANK];
     const struct gir_map *maps; /* per argument of the kernel */
 };
 

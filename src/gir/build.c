@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gir/alignment.h"
+#include "gir/mapper.h"
 #include "gir/rows.h"
 #include "gir/view.h"
 #include "ir/fuse.h"
@@ -391,11 +392,11 @@ tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator
     return status;
 }
 
-static const char *refuses_rule(const struct ir_op *op)
+static const char *refuses_movement(const struct ir_op *op)
 {
-    return dtype_in(T_FLOAT | T_INT | T_BOOL, op->results[0].type->dtype)
-               ? gir_view_refuses(op)
-               : "kernels have no such elements";
+    if (!dtype_in(T_FLOAT | T_INT | T_BOOL, op->results[0].type->dtype))
+        return "kernels have no such elements";
+    return ir_op_is(op, IR_OP_Concat) ? mapper_concat_refuses(op) : gir_view_refuses(op);
 }
 
 const char *gir_refuses(const struct ir_op *op)
@@ -403,8 +404,8 @@ const char *gir_refuses(const struct ir_op *op)
     struct gir_code codes[128];
     struct gir_maker maker = {.codes = codes, .capacity = sizeof codes / sizeof *codes};
     uint32_t operands[GIR_MAX_ARGS];
-    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
-        return refuses_rule(op);
+    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat))
+        return refuses_movement(op);
     if (op->n_operands > GIR_MAX_ARGS)
         return "it has more arguments than kernels may have";
     for (uint32_t i = 0; i < op->n_operands; i++) {

@@ -12,8 +12,7 @@ uint32_t mapper_refuse(struct mapper *m, const char *why)
     return 0;
 }
 
-/* False: it cannot be, and maker.why says why. */
-static bool check(struct mapper *m, tssa_status *status, bool good)
+bool mapper_check(struct mapper *m, tssa_status *status, bool good)
 {
     if (status) {
         tssa_status_free(m->status);
@@ -112,6 +111,7 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, value->type->dtype))
         return mapper_refuse(m, "kernels have no such elements");
     m->part->maps[m->n_args] = map;
+    memcpy(&m->apart[m->n_args][first], layout.apart, (size_t)rank * sizeof *layout.apart);
     m->side_by_side[m->n_args] = side_by_side;
     m->args[m->n_args] = (struct gir_arg){
         .dtype = (uint8_t)value->type->dtype, .is_result = is_result, .fields = (uint8_t)fields};
@@ -124,8 +124,9 @@ static uint32_t load(struct mapper *m, const struct ir_value *param, const struc
     uint32_t field = 0, fields = 1;
     if (param->type->kind != TYPE_TENSOR || param->type->rank < 0)
         return mapper_refuse(m, "the shape of what it reads is not known");
-    if (!check(m, find_field(m->body->graph, param->type, view->rule, &field, &fields, &whole.rule),
-               true))
+    if (!mapper_check(
+            m, find_field(m->body->graph, param->type, view->rule, &field, &fields, &whole.rule),
+            true))
         return 0;
     const uint32_t arg = find_arg(m, param, param->index, false, fields, &whole);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOAD,
@@ -160,10 +161,10 @@ static uint32_t element_wise(struct mapper *m, const struct ir_op *op, const str
         if (!operand || !ir_fuse_reads(op, i))
             continue;
         if (!ir_value_constant(operand) &&
-            !check(m,
-                   gir_view_of_operand(m->body->graph, type->rank, type->dims, operand->type,
-                                       m->part->rank, &own, &good),
-                   good))
+            !mapper_check(m,
+                          gir_view_of_operand(m->body->graph, type->rank, type->dims, operand->type,
+                                              m->part->rank, &own, &good),
+                          good))
             return 0;
         operands[i] = mapper_evaluate(m, operand, own);
     }
@@ -178,7 +179,7 @@ static uint32_t access(struct mapper *m, const struct ir_op *op, struct gir_view
         result->rank < 0 || gir_view_refuses(op))
         return mapper_refuse(m, "what it moves does not lie in steps");
     tssa_status *status = gir_view_through(op, m->part->rank, &view, &good);
-    return check(m, status, good) ? mapper_evaluate(m, ir_operand(op, 0), view) : 0;
+    return mapper_check(m, status, good) ? mapper_evaluate(m, ir_operand(op, 0), view) : 0;
 }
 
 /* ---- Assigns -------------------------------------------------------------------------------------- */
@@ -193,7 +194,7 @@ static uint32_t source(struct mapper *m, const struct ir_op *op, int n_dims,
         return number(m, value);
     tssa_status *status =
         gir_view_of_operand(m->body->graph, n_dims, dims, value->type, m->part->rank, &view, &good);
-    return check(m, status, good) ? mapper_evaluate(m, value, view) : 0;
+    return mapper_check(m, status, good) ? mapper_evaluate(m, value, view) : 0;
 }
 
 /* Where a column lies in what a step writes along its axis, of `size` columns: its number there, or -1: it is not
@@ -247,7 +248,7 @@ static uint32_t assigned_column(struct mapper *m, const struct ir_op *op, struct
     const struct dim *dims[TSSA_MAX_RANK];
     int64_t size, at;
     int n = 0;
-    if (!check(m, gir_view_rule(op, &rule), true))
+    if (!mapper_check(m, gir_view_rule(op, &rule), true))
         return 0;
     const struct rule_step *seen = view.rule && view.rule->n_steps ? view.rule->steps : NULL,
                            *step = rule && rule->n_steps == 1 ? rule->steps : NULL;
@@ -271,7 +272,7 @@ static uint32_t assigned_column(struct mapper *m, const struct ir_op *op, struct
         dims[axis] = own->dims[axis - missing];
     tssa_status *status =
         replace_first(m->body->graph, view.rule, step->kind == RULE_SELECT ? -1 : at, &view.rule);
-    return check(m, status, true) ? source(m, op, n, dims, view) : 0;
+    return mapper_check(m, status, true) ? source(m, op, n, dims, view) : 0;
 }
 
 static bool is_before(const struct mapper *m, const struct ir_op *a, const struct ir_op *b)
@@ -298,7 +299,7 @@ static uint32_t assigned(struct mapper *m, const struct ir_op *op, const struct 
     tssa_status *status =
         rule_region_shape((struct ir_op *)op, type->rank, type->dims, &rank, dims);
     const struct gir_view whole = {0};
-    return check(m, status, rank >= 0) ? source(m, op, rank, dims, whole) : 0;
+    return mapper_check(m, status, rank >= 0) ? source(m, op, rank, dims, whole) : 0;
 }
 
 static uint32_t compute(struct mapper *m, const struct ir_value *value, struct gir_view view)
@@ -309,6 +310,8 @@ static uint32_t compute(struct mapper *m, const struct ir_value *value, struct g
         return number(m, value);
     if (ir_op_is(value->op, IR_OP_access))
         return access(m, value->op, view);
+    if (ir_op_is(value->op, IR_OP_Concat))
+        return mapper_concat(m, value->op, view);
     if (!ir_op_is(value->op, IR_OP_assign))
         return element_wise(m, value->op, &view);
     return m->unrolls ? assigned_column(m, value->op, view) : assigned(m, value->op, &view);
@@ -327,7 +330,7 @@ uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct 
         return 0;
     const struct mapper_seen seen = {.next = *head, .step = step, .view = view};
     if (!vec_push(&m->seen, seen))
-        check(m, status_out_of_memory(), true);
+        mapper_check(m, status_out_of_memory(), true);
     *head = (uint32_t)m->seen.count;
     return step;
 }

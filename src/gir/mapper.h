@@ -14,6 +14,12 @@ struct mapper_seen {
     struct gir_view view;
 };
 
+/* Of the results' space, what a part is for. */
+struct mapper_region {
+    uint32_t cut;                                     /* axes, by bit, that it has part of */
+    int64_t begin[TSSA_MAX_RANK], end[TSSA_MAX_RANK]; /* of these */
+};
+
 struct mapper {
     const struct ir_op *fuse;
     const struct ir_block *body;
@@ -27,10 +33,17 @@ struct mapper {
     struct gir_part *part;
     struct gir_arg args[GIR_MAX_ARGS];
     uint32_t side_by_side[GIR_MAX_ARGS]; /* axes, by bit, along which elements or records are */
+    int64_t apart[GIR_MAX_ARGS]
+                 [TSSA_MAX_RANK]; /* along the space's axes: as in struct gir_layout */
     uint32_t n_args;
-    bool unrolls;               /* the last axis of results */
-    struct gir_view root;       /* of results, where nothing is unrolled */
-    const struct ir_op *active; /* the assign whose region it is; NULL: of none */
+    bool unrolls;                /* the last axis of results */
+    struct gir_view root;        /* of results, where nothing is unrolled */
+    const struct ir_op *active;  /* the assign whose region it is; NULL: of none */
+    struct mapper_region region; /* where it is of none */
+    /* There is no such part, but one of what lies before this element of an axis of results, and one of the rest. */
+    bool is_cut;
+    int cut_axis;
+    int64_t cut_at;
 
     uint32_t first_value, n_values; /* ids of the values of the block */
     uint32_t *heads;                /* per value: 1 + the first in `seen`; 0: none */
@@ -42,6 +55,8 @@ struct mapper {
 
 /* It is no kernel: the first reason stays. */
 uint32_t mapper_refuse(struct mapper *m, const char *why);
+/* False: it cannot be, for the status, which is the mapper's then, or as it is not `good`; maker.why says why. */
+bool mapper_check(struct mapper *m, tssa_status *status, bool good);
 
 /* The step that is the value's elements where the view sees them; maker.why: there is none. */
 uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct gir_view view);
@@ -49,5 +64,16 @@ uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct 
 /* Stores a step as a field of those of a result, or of the part of it that the rule leaves. */
 void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
                   uint32_t fields, uint32_t step);
+
+/* ---- pieces.c: Concats ---------------------------------------------------------------------------- */
+
+/* Why pieces cannot be told from each other; NULL: they can. */
+const char *mapper_concat_refuses(const struct ir_op *op);
+int mapper_concat_axis(const struct ir_op *op);
+/* As mapper_evaluate: of the piece in which all lies that the view sees. Where there are several, the part is cut. */
+uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view view);
+/* The region as a rule; NULL: it is all. Of a column of the last axis, where it is not -1. */
+tssa_status *mapper_region_rule(struct mapper *m, const struct mapper_region *region, int column,
+                                const struct rule **rule);
 
 #endif

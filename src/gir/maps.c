@@ -11,16 +11,44 @@
 
 /* ---- Parts ---------------------------------------------------------------------------------------- */
 
-/* The innermost axis that anything has. */
-static uint32_t innermost(const struct mapper *m)
+/* Axes that anything has. */
+static uint32_t all_axes(const struct mapper *m)
 {
-    uint32_t all = 0, axis = 0;
+    uint32_t all = 0;
     for (uint32_t i = 0; i < m->n_args; i++)
         all |= m->part->maps[i].axes;
+    return all;
+}
+
+/* The innermost one. */
+static uint32_t innermost(const struct mapper *m)
+{
+    const uint32_t all = all_axes(m);
+    uint32_t axis = 0;
     for (uint32_t bit = 1; bit <= all; bit <<= 1)
         if (all & bit)
             axis = bit;
     return axis;
+}
+
+/* Is a row of the part no more than the columns of its last axis, since there is an argument that lies elsewhere behind
+ * them? */
+static bool has_short_rows(const struct mapper *m, int64_t columns)
+{
+    const uint32_t all = all_axes(m);
+    const int last = m->part->rank - 1;
+    int next = last - 1;
+    while (next >= 0 && !(all >> next & 1))
+        next--;
+    if (next < 0 || !(all >> last & 1))
+        return false;
+    for (uint32_t i = 0; i < m->n_args; i++) {
+        const bool has = m->part->maps[i].axes >> last & 1;
+        if (has != (m->part->maps[i].axes >> next & 1) ||
+            (has && m->apart[i][next] != m->apart[i][last] * columns))
+            return true;
+    }
+    return false;
 }
 
 /* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results. */
@@ -38,7 +66,7 @@ static void finish_args(struct mapper *m)
                                       : GIR_STAYS;
         if (arg->fields > 1 && arg->moves == GIR_STRIDED)
             mapper_refuse(m, "records are not side by side");
-        if (!arg->is_result || m->active)
+        if (!arg->is_result || m->parts->n > 0)
             told |= m->part->maps[i].axes;
     }
     for (uint32_t i = 0; i < m->n_args; i++)
@@ -64,17 +92,28 @@ static tssa_status *copy_out(struct mapper *m)
     return NULL;
 }
 
-/* Nothing is known of the next part yet. */
+/* Nothing is known of the next part yet, but for sizes that are the same in every run. */
 static void begin_part(struct mapper *m, int rank)
 {
     m->part = &m->parts->parts[m->parts->n];
-    *m->part = (struct gir_part){.rank = rank};
+    *m->part = (struct gir_part){.rank = rank, .result_rank = m->like->rank};
     for (int i = 0; i < TSSA_MAX_RANK; i++)
-        m->part->dims[i] = -1;
+        m->part->dims[i] = m->part->result_dims[i] = -1;
+    for (int i = 0; i < m->like->rank; i++)
+        (void)dim_is_const(m->like->dims[i], &m->part->result_dims[i]);
     m->n_args = 0;
     m->maker.n = 0;
     m->seen.count = 0;
     memset(m->heads, 0, m->n_values * sizeof *m->heads);
+}
+
+/* The same of the region of results. */
+static void begin_region(struct mapper *m, int rank)
+{
+    begin_part(m, rank);
+    for (int i = 0; i < rank; i++)
+        m->part->dims[i] = m->region.cut >> i & 1 ? m->region.end[i] - m->region.begin[i]
+                                                  : m->part->result_dims[i];
 }
 
 /* Marks what needs, in the same place, what the assign computes whose part it is. */
@@ -104,32 +143,84 @@ static void evaluate_results(struct mapper *m, uint32_t *steps)
             steps[i] = GIR_NONE;
 }
 
-/* A part without unrolling: all, or the region of an assign. */
-static tssa_status *make_part(struct mapper *m, const struct ir_op *assign)
+/* Steps of the part, of what the root sees. */
+static void fill_part(struct mapper *m)
 {
     uint32_t steps[GIR_MAX_ARGS];
-    m->active = assign;
-    m->root = (struct gir_view){0};
-    if (m->parts->n == GIR_MAX_PARTS) {
-        mapper_refuse(m, "it has more assigns than kernels may have");
-        return NULL;
-    }
-    if (assign) {
-        TRY(gir_view_rule(assign, &m->root.rule));
-        if (!m->root.rule || gir_view_refuses(assign)) {
-            mapper_refuse(m, "which elements an assign writes is not known in advance");
-            return NULL;
-        }
-    }
-    begin_part(m, gir_view_layout(m->like, m->root.rule).rank);
-    for (int i = 0; !assign && i < m->like->rank; i++)
-        (void)dim_is_const(m->like->dims[i], &m->part->dims[i]);
     evaluate_results(m, steps);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (steps[i] != GIR_NONE && !m->maker.why)
             mapper_store(m, i, m->root.rule, 0, 1, steps[i]);
     finish_args(m);
+}
+
+/* A part over what others have made, of the region of an assign. */
+static tssa_status *make_assigned(struct mapper *m, const struct ir_op *assign)
+{
+    m->active = assign;
+    m->root = (struct gir_view){0};
+    TRY(gir_view_rule(assign, &m->root.rule));
+    if (m->parts->n == GIR_MAX_PARTS) {
+        mapper_refuse(m, "it has more assigns than kernels may have");
+        return NULL;
+    }
+    if (!m->root.rule || gir_view_refuses(assign)) {
+        mapper_refuse(m, "which elements an assign writes is not known in advance");
+        return NULL;
+    }
+    begin_part(m, gir_view_layout(m->like, m->root.rule).rank);
+    fill_part(m);
     return m->maker.why ? NULL : copy_out(m);
+}
+
+/* A part without unrolling, but not yet its kernel. */
+static tssa_status *make_plain(struct mapper *m)
+{
+    m->active = NULL;
+    m->unrolls = false;
+    m->root = (struct gir_view){0};
+    TRY(mapper_region_rule(m, &m->region, -1, &m->root.rule));
+    begin_region(m, m->like->rank);
+    fill_part(m);
+    return NULL;
+}
+
+/* How many columns the region has, where these are few; else 0. */
+static int64_t few_columns(const struct mapper *m)
+{
+    const int last = m->like->rank - 1;
+    int64_t n;
+    if (last < 0 || !dim_is_const(m->like->dims[last], &n))
+        return 0;
+    if (m->region.cut >> last & 1)
+        n = m->region.end[last] - m->region.begin[last];
+    return n >= 2 && n <= GIR_MAX_FIELDS ? n : 0;
+}
+
+/* A part in which each column of the last axis is computed beside the others; not yet its kernel. */
+static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
+{
+    uint32_t steps[GIR_MAX_FIELDS][GIR_MAX_ARGS];
+    const struct rule *rules[GIR_MAX_FIELDS], *records;
+    const int axis = m->like->rank - 1;
+    const bool all = !(m->region.cut >> axis & 1);
+    const int first = all ? 0 : (int)m->region.begin[axis];
+    m->unrolls = true;
+    m->active = NULL;
+    begin_region(m, axis);
+    TRY(mapper_region_rule(m, &m->region, -1, &records));
+    for (int64_t c = 0; c < columns; c++) {
+        TRY(mapper_region_rule(m, &m->region, first + (int)c, &rules[c]));
+        m->root = (struct gir_view){.rule = rules[c]};
+        evaluate_results(m, steps[c]);
+    }
+    for (uint32_t i = 0; i < m->fuse->n_results; i++)
+        for (int64_t c = 0; c < columns && !m->maker.why; c++)
+            if (steps[c][i] != GIR_NONE)
+                mapper_store(m, i, all ? records : rules[c], all ? (uint32_t)c : 0,
+                             all ? (uint32_t)columns : 1, steps[c][i]);
+    finish_args(m);
+    return NULL;
 }
 
 /* Is a result what assigns have made of an operand? They can write into it. */
@@ -146,43 +237,87 @@ static bool writes_operand(const struct mapper *m)
     return false;
 }
 
+static bool has_op(const struct mapper *m, enum ir_op_id id)
+{
+    for (const struct ir_op *op = m->body->first; op; op = op->next)
+        if (ir_op_is(op, id))
+            return true;
+    return false;
+}
+
+static bool has_assigns(const struct mapper *m)
+{
+    return has_op(m, IR_OP_assign);
+}
+
+/* Another try. */
+static void forget_why(struct mapper *m)
+{
+    m->maker.why = NULL;
+    m->is_cut = false;
+}
+
+/* Rows of fewer elements leave most of a vector empty. */
+#define SHORT_ROW 24
+
+/* The part, or one by columns where its rows would be short. */
+static tssa_status *make_better(struct mapper *m)
+{
+    const int last = m->like->rank - 1;
+    const int64_t columns = few_columns(m);
+    TRY(make_plain(m));
+    if (m->maker.why || has_assigns(m) || last < 0 || m->part->dims[last] < 2 ||
+        m->part->dims[last] > SHORT_ROW || !has_short_rows(m, m->part->dims[last]))
+        return NULL;
+    if (columns) {
+        TRY(make_unrolled(m, columns));
+        if (!m->maker.why || m->status)
+            return NULL;
+        forget_why(m);
+        TRY(make_plain(m));
+    }
+    if (m->region.cut >> last & 1)
+        mapper_refuse(m, "pieces of a Concat are short rows");
+    return NULL;
+}
+
+/* Parts of a region of results: one, or where pieces of a Concat meet in it, those of what lies on either side. */
+static tssa_status *make_region(struct mapper *m, struct mapper_region region)
+{
+    m->region = region;
+    if (m->parts->n == GIR_MAX_PARTS) {
+        mapper_refuse(m, "a Concat has more pieces than kernels may have");
+        return NULL;
+    }
+    TRY(make_better(m));
+    if (!m->maker.why)
+        return copy_out(m);
+    if (!m->is_cut || m->status)
+        return NULL;
+    forget_why(m);
+    const int axis = m->cut_axis;
+    if (!(region.cut >> axis & 1)) {
+        region.cut |= 1u << axis;
+        region.begin[axis] = 0;
+        (void)dim_is_const(m->like->dims[axis], &region.end[axis]);
+    }
+    struct mapper_region rest = region;
+    region.end[axis] = rest.begin[axis] = m->cut_at;
+    TRY(make_region(m, region));
+    return m->maker.why ? NULL : make_region(m, rest);
+}
+
 static tssa_status *make_parts(struct mapper *m)
 {
-    m->unrolls = false;
     if (writes_operand(m)) {
         mapper_refuse(m, "assigns write into what it reads");
         return NULL;
     }
-    TRY(make_part(m, NULL));
+    TRY(make_region(m, (struct mapper_region){0}));
     for (const struct ir_op *op = m->body->first; op && !m->maker.why; op = op->next)
         if (ir_op_is(op, IR_OP_assign))
-            TRY(make_part(m, op));
+            TRY(make_assigned(m, op));
     return NULL;
-}
-
-/* One part, in which each column of the last axis is computed beside the others. */
-static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
-{
-    uint32_t steps[GIR_MAX_FIELDS][GIR_MAX_ARGS];
-    const int axis = m->like->rank - 1;
-    m->unrolls = true;
-    m->active = NULL;
-    begin_part(m, axis);
-    for (int i = 0; i < axis; i++)
-        (void)dim_is_const(m->like->dims[i], &m->part->dims[i]);
-    for (int64_t c = 0; c < columns; c++) {
-        const struct rule_param params[] = {rule_constant(axis), rule_constant(c)};
-        const struct rule_step step = {RULE_SELECT, 2, params};
-        m->root = (struct gir_view){.rule = rule_create(m->body->graph, 1, &step)};
-        TRY_ALLOC(m->root.rule);
-        evaluate_results(m, steps[c]);
-    }
-    for (uint32_t i = 0; i < m->fuse->n_results; i++)
-        for (int64_t c = 0; c < columns && !m->maker.why; c++)
-            if (steps[c][i] != GIR_NONE)
-                mapper_store(m, i, NULL, (uint32_t)c, (uint32_t)columns, steps[c][i]);
-    finish_args(m);
-    return m->maker.why ? NULL : copy_out(m);
 }
 
 /* ---- The op --------------------------------------------------------------------------------------- */
@@ -220,14 +355,6 @@ static const char *find_problem(const struct mapper *m)
     return m->like ? NULL : "the shapes of what it computes are not the same";
 }
 
-static bool has_assigns(const struct mapper *m)
-{
-    for (const struct ir_op *op = m->body->first; op; op = op->next)
-        if (ir_op_is(op, IR_OP_assign))
-            return true;
-    return false;
-}
-
 static void drop_parts(struct gir_parts *parts)
 {
     for (uint32_t i = 0; i < parts->n; i++)
@@ -235,9 +362,23 @@ static void drop_parts(struct gir_parts *parts)
     parts->n = 0;
 }
 
+/* All in one by columns, where assigns or Concats make these of sources of their own. */
+static tssa_status *choose_parts(struct mapper *m)
+{
+    const int64_t columns = few_columns(m);
+    if (columns && (has_assigns(m) || has_op(m, IR_OP_Concat))) {
+        TRY(make_unrolled(m, columns));
+        if (!m->maker.why)
+            return copy_out(m);
+        if (m->status)
+            return NULL;
+        forget_why(m);
+    }
+    return make_parts(m);
+}
+
 static tssa_status *build(struct mapper *m)
 {
-    int64_t columns;
     gir_number_values(m->body, &m->first_value, &m->n_values);
     m->maker.capacity = GIR_MAX_CODES;
     m->maker.codes = allocator_alloc(m->allocator, GIR_MAX_CODES * sizeof *m->maker.codes);
@@ -254,15 +395,7 @@ static tssa_status *build(struct mapper *m)
     for (const struct ir_op *op = m->body->first; op; op = op->next, n++)
         for (uint32_t i = 0; i < op->n_results; i++)
             m->order[op->results[i].id - m->first_value] = n;
-    const int rank = m->like->rank;
-    if (rank && dim_is_const(m->like->dims[rank - 1], &columns) && columns >= 2 &&
-        columns <= GIR_MAX_FIELDS && has_assigns(m)) {
-        TRY(make_unrolled(m, columns));
-        if (!m->maker.why || m->status)
-            return NULL;
-        m->maker.why = NULL;
-    }
-    return make_parts(m);
+    return choose_parts(m);
 }
 
 static tssa_status *build_all(struct mapper *m)
@@ -287,7 +420,7 @@ static tssa_status *build_all(struct mapper *m)
 bool gir_has_maps(const struct ir_op *fuse)
 {
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
-        if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
+        if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat))
             return true;
     return false;
 }

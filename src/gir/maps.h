@@ -7,9 +7,12 @@
  * choice of source for a slice of the result, made before a loop, not in it, in one of two ways:
  *
  *   - along a last axis of a few columns (GIR_MAX_FIELDS): the axis is unrolled, and each column of the result has its
- *     own source; arguments with that axis are records of so many fields;
+ *     own source; arguments with that axis are records of so many fields, or a strided one for each column;
  *   - else there is a part of the op for the whole results without what assigns write, and then one for the region of
  *     each assign in the order in which they are made, with its source.
+ *
+ * The axis is unrolled as well where nothing is assigned, but rows would be no longer than these few columns, as they are
+ * part of longer rows, or are broadcast: what is a vector then are many rows, and not one.
  *
  * What cannot be told in advance (an access of what an assign may or may not have written) makes it no kernel.
  */
@@ -19,7 +22,7 @@
 #include "gir/gir.h"
 #include "gir/view.h"
 
-#define GIR_MAX_PARTS 8
+#define GIR_MAX_PARTS 16
 
 /* An argument of a part. */
 struct gir_map {
@@ -36,17 +39,20 @@ struct gir_part {
     struct gir_kernel *kernel; /* of the allocator's memory */
     int rank;
     int64_t dims[TSSA_MAX_RANK]; /* of the space; -1: told in the call, by whom has the axis */
+    int result_rank;             /* of results as wholes */
+    int64_t
+        result_dims[TSSA_MAX_RANK]; /* -1: told by the axis of the space; the same in all parts */
     struct gir_map maps[GIR_MAX_ARGS];
 };
 
-/* To be run in this order. The first part has all results, as a whole: its space, and the fields, are their dims. */
+/* To be run in this order. The first part has all results, and tells their dims. */
 struct gir_parts {
     const tssa_allocator *allocator;
     uint32_t n;
     struct gir_part parts[GIR_MAX_PARTS];
 };
 
-/* Has the fuse op's block accesses or assigns? */
+/* Has the fuse op's block accesses, assigns or Concats? */
 bool gir_has_maps(const struct ir_op *fuse);
 
 /* NULL in *parts where the op is no kernel, and *why then says why. */

@@ -45,6 +45,8 @@ static tssa_status *add_part(struct compiling *c, struct ir_op *op, struct devic
     const struct candidate candidate = {op, fused, made, part->kernel};
     made->rank = part->rank;
     memcpy(made->dims, part->dims, sizeof made->dims);
+    made->result_rank = part->result_rank;
+    memcpy(made->result_dims, part->result_dims, sizeof made->result_dims);
     made->maps =
         arena_copy(&c->graph->arena, part->maps, part->kernel->n_args * sizeof *part->maps);
     TRY_ALLOC(made->maps);

@@ -28,7 +28,8 @@ struct writer {
     int n_values, rank;
     int last;            /* the last dim, the same in every run; 0: a symbol, as the others are */
     int fixed[MAX_RANK]; /* the size of an axis of the space; 0: a symbol */
-    int n_raw;           /* operands that only accesses and assigns read */
+    int n_raw;           /* operands that only accesses, assigns and Concats read */
+    int n_pieces;        /* other values, of other shapes */
 };
 
 static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,    TSSA_FLOAT,
@@ -317,6 +318,63 @@ static void add_assign(struct writer *w)
                 rule);
 }
 
+/* ---- Concats -------------------------------------------------------------------------------------- */
+
+/* Something of the shape, by its name: an operand, what is computed of one, or now and then another Concat. */
+static void write_piece(struct writer *w, tssa_dtype dtype, struct shape shape, int depth,
+                        char *name, size_t size)
+{
+    const int axis = shape.rank ? any_axis(w, &shape) : 0,
+              length = shape.rank ? shape.dims[axis] : 0;
+    char first[16], second[16];
+    if (depth && length >= 2 && random_chance(&w->random, 30)) {
+        const int part = (int)random_int(&w->random, 0, length);
+        shape.dims[axis] = part;
+        write_piece(w, dtype, shape, depth - 1, first, sizeof first);
+        shape.dims[axis] = length - part;
+        write_piece(w, dtype, shape, depth - 1, second, sizeof second);
+        snprintf(name, size, "%%c%d", w->n_pieces);
+        text_printf(&w->text.ops, "%%c%d = Concat(%s, %s) {axis = %d}\n", w->n_pieces++, first,
+                    second, random_chance(&w->random, 50) ? axis : axis - shape.rank);
+        return;
+    }
+    snprintf(name, size, "%%r%d", add_raw(w, dtype, &shape));
+    if (random_chance(&w->random, 50))
+        return;
+    text_printf(&w->text.ops, "%%c%d = %s(%s)\n", w->n_pieces, dtype == TSSA_BOOL ? "Not" : "Abs",
+                name);
+    snprintf(name, size, "%%c%d", w->n_pieces++);
+}
+
+/* Up to three, of the space's shape, or what an access has of such a thing. */
+static void add_concat(struct writer *w)
+{
+    struct shape shape = space_of(w);
+    const tssa_dtype dtype = w->values[random_int(&w->random, 0, w->n_values - 1)].dtype;
+    const int n = (int)random_int(&w->random, 1, 3), axis = shape.rank ? any_axis(w, &shape) : 0;
+    char pieces[3][16], rule[160] = "";
+    if (shape.rank == 0 || shape.dims[axis] < 1)
+        return;
+    int rest = shape.dims[axis];
+    if (random_chance(&w->random, 30))
+        rest = write_slice(w, axis, rest, rule, sizeof rule);
+    for (int i = 0; i < n; i++) {
+        const int least = rest > 0 && random_chance(&w->random, 90);
+        shape.dims[axis] = i + 1 == n ? rest : (int)random_int(&w->random, least, rest);
+        rest -= shape.dims[axis];
+        write_piece(w, dtype, shape, 1, pieces[i], sizeof pieces[i]);
+    }
+    const int value = add_value(w, dtype, true);
+    text_printf(&w->text.ops, "%%%c%d = Concat(", rule[0] ? 'c' : 'v',
+                rule[0] ? w->n_pieces : value);
+    for (int i = 0; i < n; i++)
+        text_printf(&w->text.ops, "%s%s", i ? ", " : "", pieces[i]);
+    text_printf(&w->text.ops, ") {axis = %d}\n", axis);
+    if (rule[0])
+        text_printf(&w->text.ops, "%%v%d = access(%%c%d) {rule = [%s]}\n", value, w->n_pieces++,
+                    rule);
+}
+
 /* ---- Ops ------------------------------------------------------------------------------------------ */
 
 static const struct ir_op_info *any_row(struct writer *w)
@@ -416,6 +474,8 @@ static void write_maps(struct writer *w)
         add_op(w, any_row(w));
         if (w->text.n_params < 10 && random_chance(&w->random, 30))
             add_assign(w);
+        if (w->text.n_params < 9 && random_chance(&w->random, 20))
+            add_concat(w);
     }
     add_op(w, any_row(w));
     add_results(w);

@@ -274,6 +274,110 @@ static void maps(void **state)
                  "2 is 0 along 1 [select(0, 1)]\n");
 }
 
+static void pieces(void **state)
+{
+    (void)state;
+    /* Two columns of longer rows, which are no vector. */
+    expect_parts(GRAPH("%x: f32[N, 85], %s: f32[N, 2]", "%x, %s",
+                       "%p: f32[N, 85], %q: f32[N, 2]) { "
+                       "%c = access(%p) {rule = [slice(1, 2, 4, 1)]} %a = Mul(%c, %q) return(%a)",
+                       "%y"),
+                 "args 0: f32 strided, 1: f32 moves by 2, 2: f32 strided, 3: f32 result by 2\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1.0 : f32\n"
+                 "%2 = MUL %0 %1 : f32\n"
+                 "%3 = load 2 : f32\n"
+                 "%4 = load 1.1 : f32\n"
+                 "%5 = MUL %3 %4 : f32\n"
+                 "store 3.0 %2\n"
+                 "store 3.1 %5\n"
+                 "0 is 0 along 1 [select(1, 2)]\n"
+                 "1 is 1 along 1 \n"
+                 "2 is 0 along 1 [select(1, 3)]\n"
+                 "3 is 0 along 1 \n");
+    /* Columns of a Concat, each of its own source. */
+    expect_parts(GRAPH("%x: f32[N, 2], %s: f32[N, 2]", "%x, %s",
+                       "%p: f32[N, 2], %q: f32[N, 2]) { %l = Sub(%p, %q) %h = Add(%p, %q) "
+                       "%a = Concat(%l, %h) {axis = -1} return(%a)",
+                       "%y"),
+                 "args 0: f32 moves by 2, 1: f32 moves by 2, 2: f32 result by 4\n"
+                 "%0 = load 0.0 : f32\n"
+                 "%1 = load 1.0 : f32\n"
+                 "%2 = SUB %0 %1 : f32\n"
+                 "%3 = load 0.1 : f32\n"
+                 "%4 = load 1.1 : f32\n"
+                 "%5 = SUB %3 %4 : f32\n"
+                 "%6 = ADD %0 %1 : f32\n"
+                 "%7 = ADD %3 %4 : f32\n"
+                 "store 2.0 %2\n"
+                 "store 2.1 %5\n"
+                 "store 2.2 %6\n"
+                 "store 2.3 %7\n"
+                 "0 is 0 along 1 \n"
+                 "1 is 1 along 1 \n"
+                 "2 is 0 along 1 \n");
+    /* A part for each piece, of what computes it, and of what reads it. */
+    expect_parts(GRAPH("%x: f32[30, C], %s: f32[5, C]", "%x, %s",
+                       "%p: f32[30, C], %q: f32[5, C]) { %l = Sqrt(%p) "
+                       "%a = Concat(%l, %q) {axis = 0} %b = Neg(%a) return(%a, %b)",
+                       "%y, %z"),
+                 "args 0: f32 moves, 1: f32 result, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = SQRT %0 : f32\n"
+                 "%2 = NEG %1 : f32\n"
+                 "store 1 %1\n"
+                 "store 2 %2\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 0 along 3 [slice(0, 0, 30, 1)]\n"
+                 "2 is 1 along 3 [slice(0, 0, 30, 1)]\n"
+                 "args 0: f32 moves, 1: f32 result, 2: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = NEG %0 : f32\n"
+                 "store 1 %0\n"
+                 "store 2 %1\n"
+                 "0 is 1 along 3 \n"
+                 "1 is 0 along 3 [slice(0, 30, 35, 1)]\n"
+                 "2 is 1 along 3 [slice(0, 30, 35, 1)]\n");
+    /* The second piece is two columns, its rows are no vectors. */
+    expect_parts(GRAPH("%x: f32[N, 30], %s: f32[N, 2]", "%x, %s",
+                       "%p: f32[N, 30], %q: f32[N, 2]) { %l = Sqrt(%p) "
+                       "%a = Concat(%l, %q) {axis = 1} return(%a)",
+                       "%y"),
+                 "args 0: f32 moves, 1: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = SQRT %0 : f32\n"
+                 "store 1 %1\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 0 along 3 [slice(1, 0, 30, 1)]\n"
+                 "args 0: f32 moves by 2, 1: f32 strided result, 2: f32 strided result\n"
+                 "%0 = load 0.0 : f32\n"
+                 "%1 = load 0.1 : f32\n"
+                 "store 1 %0\n"
+                 "store 2 %1\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 1 [select(1, 30)]\n"
+                 "2 is 0 along 1 [select(1, 31)]\n");
+    /* A Concat of Concats, of which a slice is wanted. */
+    expect_parts(
+        GRAPH("%x: f32[30, C], %s: f32[5, C]", "%x, %s",
+              "%p: f32[30, C], %q: f32[5, C]) { %c = Concat(%p, %q) {axis = 0} "
+              "%d = Concat(%q, %c) {axis = 0} %e = access(%d) {rule = [slice(0, 3, 25, 1)]} "
+              "%a = Neg(%e) return(%a)",
+              "%y"),
+        "args 0: f32 moves, 1: f32 result\n"
+        "%0 = load 0 : f32\n"
+        "%1 = NEG %0 : f32\n"
+        "store 1 %1\n"
+        "0 is 1 along 3 [slice(0, 3, 5, 1)]\n"
+        "1 is 0 along 3 [slice(0, 0, 2, 1)]\n"
+        "args 0: f32 moves, 1: f32 result\n"
+        "%0 = load 0 : f32\n"
+        "%1 = NEG %0 : f32\n"
+        "store 1 %1\n"
+        "0 is 0 along 3 [slice(0, 0, 20, 1)]\n"
+        "1 is 0 along 3 [slice(0, 2, 22, 1)]\n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -298,6 +402,15 @@ static void no_maps(void **state)
         GRAPH("%x: f32[R, C]", "%x",
               "%p: f32[R, C]) { %r = access(%p) {rule = [reshape(-1)]} %a = Neg(%r) return(%a)",
               "%y"),
+        /* Pieces of sizes that a run tells; pieces that meet where nothing is cut; short rows of more than a few. */
+        GRAPH("%x: f32[R, C]", "%x",
+              "%p: f32[R, C]) { %a = Concat(%p, %p) {axis = 0} %b = Neg(%a) return(%b)", "%y"),
+        GRAPH("%x: f32[9, C]", "%x",
+              "%p: f32[9, C]) { %a = Concat(%p, %p) {axis = 0} "
+              "%t = access(%a) {rule = [permute(1, 0)]} %b = Neg(%t) return(%b)",
+              "%y"),
+        GRAPH("%x: f32[R, 9]", "%x",
+              "%p: f32[R, 9]) { %a = Concat(%p, %p) {axis = 1} %b = Neg(%a) return(%b)", "%y"),
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         const char *why;
@@ -426,9 +539,9 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),     cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
-        cmocka_unit_test(no_maps),   cmocka_unit_test(refusals),      cmocka_unit_test(spaces),
-        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),  cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
+        cmocka_unit_test(pieces), cmocka_unit_test(no_maps),       cmocka_unit_test(refusals),
+        cmocka_unit_test(spaces), cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

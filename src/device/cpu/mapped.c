@@ -84,6 +84,16 @@ static tssa_status *add_operands(struct setup *s)
     return NULL;
 }
 
+/* A dim that nobody has told is that of an axis which no argument has. */
+static void find_result_dims(const struct setup *s, int64_t *dims)
+{
+    for (int i = 0; i < s->part->result_rank; i++) {
+        dims[i] = s->part->result_dims[i];
+        if (dims[i] < 0)
+            dims[i] = i < s->part->rank && s->dims[i] >= 0 ? s->dims[i] : 1;
+    }
+}
+
 /* The first part makes them, for all. */
 static tssa_status *add_results(struct setup *s, bool made)
 {
@@ -97,12 +107,9 @@ static tssa_status *add_results(struct setup *s, bool made)
         if (made) {
             tensor = &s->args->outputs[index]->tensor;
         } else {
-            int rank = s->part->rank;
             int64_t dims[TSSA_MAX_RANK];
-            memcpy(dims, s->dims, sizeof dims);
-            if (arg->fields > 1)
-                dims[rank++] = arg->fields;
-            TRY(kernel_output(s->args, index, arg->dtype, rank, dims, &tensor));
+            find_result_dims(s, dims);
+            TRY(kernel_output(s->args, index, arg->dtype, s->part->result_rank, dims, &tensor));
         }
         if (!tensor)
             return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
