@@ -23,10 +23,12 @@ part lint-cppcheck cppcheck --project=build/release/compile_commands.json -i bui
     --cppcheck-build-dir=build/cppcheck --enable=warning,performance,portability --inline-suppr \
     --suppressions-list=scripts/cppcheck-suppressions.txt --error-exitcode=1 --quiet -j "$(nproc)"
 # One file per process: with several, clang-tidy 14 loses track of va_list. Assertions are on: they tell
-# the analyzer what holds.
+# the analyzer what holds. It explores 225,000 states of a function where nobody says otherwise, which takes three
+# times as long as a third of them.
 tidy() {
+    local arguments=(-UNDEBUG -Xclang -analyzer-config -Xclang "max-nodes=${TSSA_TIDY_STATES:-75000}")
     printf '%s\n' "${units[@]}" | xargs -P "$(nproc)" -n 1 clang-tidy-14 -p build/release \
-        --quiet --extra-arg=-UNDEBUG 2>&1 |
+        --quiet "${arguments[@]/#/--extra-arg=}" 2>&1 |
         { grep -vE '^[0-9]+ warnings? generated' || true; }
 }
 part lint-tidy tidy
