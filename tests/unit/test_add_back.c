@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "common/xmalloc.h"
 
 /* ---- ConvTranspose -------------------------------------------------------------------------------- */
 
@@ -149,6 +151,40 @@ static void test_transpose_refuses(void **state)
     }
 }
 
+/* More columns than are made together, in two groups of two items: small integers, whose sums are exact. */
+static void test_transpose_in_blocks(void **state)
+{
+    enum { ITEMS = 2, IN_GROUP = 2, OUT_GROUP = 70, SIDE = 130, PLANE = SIDE * SIDE };
+    enum { CHANNELS = 2 * IN_GROUP, OUTPUTS = 2 * OUT_GROUP };
+    float *x = xcalloc(ITEMS * CHANNELS * PLANE, sizeof *x), w[CHANNELS * OUT_GROUP];
+    struct op_run t;
+    (void)state;
+    for (int i = 0; i < ITEMS * CHANNELS * PLANE; i++)
+        x[i] = (float)(i * 7 % 11 - 5);
+    for (int i = 0; i < CHANNELS * OUT_GROUP; i++)
+        w[i] = (float)(i * 5 % 13 - 6);
+    op_begin(&t, IR_OP_ConvTranspose, 0);
+    op_int(&t, "group", 2);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){ITEMS, CHANNELS, SIDE, SIDE}, x);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){CHANNELS, OUT_GROUP, 1, 1}, w);
+    op_go(&t);
+    const float *y = t.outputs[0].tensor.data;
+    int wrong = tensor_count(&t.outputs[0].tensor) != (size_t)ITEMS * OUTPUTS * PLANE;
+    for (int i = 0; i < ITEMS * OUTPUTS * PLANE && !wrong; i++) {
+        const int at = i % PLANE, output = i / PLANE % OUTPUTS, item = i / PLANE / OUTPUTS;
+        float sum = 0;
+        for (int c = 0; c < IN_GROUP; c++) {
+            const int channel = output / OUT_GROUP * IN_GROUP + c;
+            sum += x[(item * CHANNELS + channel) * PLANE + at] *
+                   w[channel * OUT_GROUP + output % OUT_GROUP];
+        }
+        wrong += y[i] != sum;
+    }
+    assert_int_equal(wrong, 0);
+    op_close(&t);
+    free(x);
+}
+
 /* ---- Col2Im --------------------------------------------------------------------------------------- */
 
 static void test_col2im(void **state)
@@ -260,9 +296,9 @@ static void test_det(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_transpose), cmocka_unit_test(test_transpose_refuses),
-        cmocka_unit_test(test_col2im),    cmocka_unit_test(test_max_unpool),
-        cmocka_unit_test(test_det),
+        cmocka_unit_test(test_transpose),           cmocka_unit_test(test_transpose_refuses),
+        cmocka_unit_test(test_transpose_in_blocks), cmocka_unit_test(test_col2im),
+        cmocka_unit_test(test_max_unpool),          cmocka_unit_test(test_det),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConvTranspose (ai.onnx 1 to 22): what a convolution's gradient is. Its geometry is that of the
- * convolution which leads from the output back to the input. An element is the sum over input channels, and of each
- * over the kernel's positions in row-major order, of products, as of an axis that is not the innermost one
- * (ir/reduction.def), and then the bias. DOUBLE is computed in double, narrower types in float32.
+ * convolution which leads from the output back to the input. The weights times the input are a matrix product: for each
+ * output channel and position of the kernel, a sum over input channels (lib/gemm.h). These are added up as Col2Im adds
+ * up columns: an element is their sum over the kernel's positions in row-major order, as of an axis that is not the
+ * innermost one (ir/reduction.def), and then the bias. DOUBLE is computed in double, narrower types in float32.
  */
 #include <inttypes.h>
 #include <string.h>
 
 #include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/lib/gemm.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce_levels.h"
 
 struct transpose_attrs {
+    struct library_cache *library;
     struct window_attrs window;
     int64_t groups;
     size_t n_padding, n_shape;
@@ -47,8 +50,17 @@ static tssa_status *conv_transpose_prepare(const struct ir_op *op, const struct 
         return ERROR(TSSA_MALFORMED, "group is %" PRId64, attrs->groups);
     TRY(decode(op, "output_padding", WINDOW_MAX_RANK, attrs->padding, &attrs->n_padding));
     TRY(decode(op, "output_shape", TSSA_MAX_RANK, attrs->shape, &attrs->n_shape));
+    TRY(window_decode(op, &attrs->window));
+    attrs->library = ARENA_NEW(setup->arena, struct library_cache);
+    TRY_ALLOC(attrs->library);
+    library_cache_open(attrs->library, setup, false);
     *state = attrs;
-    return window_decode(op, &attrs->window);
+    return NULL;
+}
+
+static void conv_transpose_release(const void *state)
+{
+    library_cache_close(((const struct transpose_attrs *)state)->library);
 }
 
 /* ---- Geometry ------------------------------------------------------------------------------------- */
@@ -129,50 +141,124 @@ static tssa_status *resolve(const struct transpose_attrs *a, const struct tensor
 struct job {
     struct window window;
     int64_t groups, in_channels, out_channels; /* of all groups together */
-    tssa_dtype dtype;                          /* that is computed in */
+    struct library_cache *library;
+    tssa_dtype dtype; /* that is computed in */
     size_t width;
     const char *x, *w;         /* as such */
     const struct tensor *bias; /* may be NULL */
     struct tensor *y;
 };
 
-/* All channels of a group through a plane of weights each, for output channel `channel` of item n. */
-static void add_channels(const struct job *job, int64_t n, int64_t channel,
-                         struct reduce_levels *levels)
+/* What a product has made for some channels of an item and a group. */
+struct columns {
+    const struct job *job;
+    const char *data; /* per channel and position of the kernel a plane of the input's size */
+    int64_t item, channel;
+};
+
+/* Indices are output channels from the columns' first one on. */
+static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
 {
+    const struct columns *columns = context;
+    const struct job *job = columns->job;
     const struct window *w = &job->window;
-    const int64_t in_per_group = job->in_channels / job->groups;
-    const int64_t out_per_group = job->out_channels / job->groups;
-    const int64_t first = channel / out_per_group * in_per_group;
-    for (int64_t c = first; c < first + in_per_group; c++) {
-        const char *x = job->x + (size_t)((n * job->in_channels + c) * w->out_count) * job->width;
-        const char *weights =
-            job->w +
-            (size_t)((c * out_per_group + channel % out_per_group) * w->kernel_count) * job->width;
-        for (int64_t k = 0; k < w->kernel_count; k++, weights += job->width) {
-            window_add_back(w, job->dtype, k, dtype_load_double(job->dtype, weights), x,
-                            levels->memory);
-            reduce_levels_add(levels, 1);
+    const size_t plane = (size_t)w->out_count * job->width;
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t channel = columns->channel + i;
+        struct reduce_levels levels;
+        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width,
+                            w->in_count, scratch);
+        for (int64_t k = 0; k < w->kernel_count; k++) {
+            window_add_back(w, job->dtype, k, 1,
+                            columns->data + (size_t)(i * w->kernel_count + k) * plane,
+                            levels.memory);
+            reduce_levels_add(&levels, 1);
         }
+        void *sums = reduce_levels_end(&levels);
+        if (job->bias)
+            conv_add_bias(job->bias, channel, job->dtype, sums, w->in_count);
+        store_elements(job->y, (columns->item * job->out_channels + channel) * w->in_count, 1,
+                       w->in_count, job->dtype, sums);
     }
 }
 
-/* Indices are (batch, output channel) pairs. */
-static void compute_planes(void *context, void *scratch, int64_t begin, int64_t end)
+/* Columns are made of so many bytes, or of so many rows where these are more. */
+#define COLUMN_BYTES (1 << 20)
+#define COLUMN_ROWS 64
+
+/* Channels whose columns are made together. */
+static int64_t channels_together(const struct job *job)
 {
-    const struct job *job = context;
-    const int64_t count = job->window.in_count;
-    for (int64_t i = begin; i < end; i++) {
-        const int64_t channel = i % job->out_channels;
-        struct reduce_levels levels;
-        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width, count,
-                            scratch);
-        add_channels(job, i / job->out_channels, channel, &levels);
-        void *sums = reduce_levels_end(&levels);
-        if (job->bias)
-            conv_add_bias(job->bias, channel, job->dtype, sums, count);
-        store_elements(job->y, i * count, 1, count, job->dtype, sums);
+    const int64_t taps = job->window.kernel_count, group = job->out_channels / job->groups;
+    const int64_t few = (COLUMN_ROWS + taps - 1) / taps;
+    int64_t bytes = (int64_t)job->width, fit = 1;
+    if (i64_mul(bytes, taps, &bytes) && i64_mul(bytes, job->window.out_count, &bytes))
+        fit = COLUMN_BYTES / (bytes > 0 ? bytes : 1);
+    fit = fit > few ? fit : few;
+    return fit < group ? fit : group;
+}
+
+/* The columns' `n` channels, which are of one group: weights, turned, times the input. */
+static tssa_status *multiply(struct kernel_args *args, const struct columns *columns, int64_t n,
+                             void *to)
+{
+    const struct job *job = columns->job;
+    const int64_t taps = job->window.kernel_count, size = job->window.out_count;
+    const int64_t in_group = job->in_channels / job->groups;
+    const int64_t out_group = job->out_channels / job->groups;
+    const int64_t first = columns->channel / out_group * in_group; /* input channel */
+    const int64_t x = (columns->item * job->in_channels + first) * size;
+    const int64_t w = (first * out_group + columns->channel % out_group) * taps;
+    const struct gemm gemm = {.m = n * taps,
+                              .n = size,
+                              .k = in_group,
+                              .a = job->w + (size_t)w * job->width,
+                              .a_row = 1,
+                              .a_column = out_group * taps,
+                              .b = job->x + (size_t)x * job->width,
+                              .b_row = size,
+                              .b_column = 1,
+                              .c = to};
+    return gemm_compute(args, job->library, job->dtype, &gemm);
+}
+
+/* Bytes of the columns, and of the sums of a plane. */
+static tssa_status *sizes(const struct job *job, size_t *columns, size_t *sums)
+{
+    const struct window *w = &job->window;
+    if (!size_mul((size_t)w->in_count, (size_t)reduce_levels_needed(w->kernel_count) * job->width,
+                  sums) ||
+        !size_mul((size_t)channels_together(job), (size_t)w->kernel_count * job->width, columns) ||
+        !size_mul(*columns, (size_t)w->out_count, columns))
+        return ERROR(TSSA_RUNTIME, "a plane of the result is larger than memory can be");
+    return NULL;
+}
+
+static tssa_status *sum(struct kernel_args *args, const struct job *job, int64_t batch)
+{
+    const int64_t together = channels_together(job), group = job->out_channels / job->groups;
+    struct columns columns = {.job = job};
+    struct buffer *buffer;
+    size_t bytes, plane;
+    int64_t cost;
+    TRY(sizes(job, &bytes, &plane));
+    TRY(kernel_scratch(args, bytes, &buffer));
+    columns.data = buffer->data;
+    if (!i64_mul(job->window.out_count, job->window.kernel_count, &cost))
+        cost = INT64_MAX;
+    tssa_status *status = NULL;
+    for (int64_t i = 0; i < batch * job->out_channels && !status;) {
+        columns.item = i / job->out_channels;
+        columns.channel = i % job->out_channels;
+        const int64_t left = group - columns.channel % group;
+        const int64_t n = left < together ? left : together;
+        status = multiply(args, &columns, n, buffer->data);
+        if (!status)
+            status = parts_for(args, n, cost, plane, add_planes, &columns);
+        i += n;
     }
+    buffer_release(buffer);
+    return status;
 }
 
 static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t batch,
@@ -180,25 +266,16 @@ static tssa_status *compute(struct kernel_args *args, struct job *job, int64_t b
 {
     struct buffer *wide[2] = {NULL};
     const void *elements[2] = {NULL};
-    const int64_t terms = job->in_channels / job->groups * job->window.kernel_count;
-    int64_t cost;
-    size_t bytes;
     tssa_status *status = NULL;
     job->dtype = computed_in(operands[0]->dtype);
     job->width = tssa_dtype_size(job->dtype);
     job->bias = operands[2];
-    if (!size_mul((size_t)job->window.in_count, (size_t)reduce_levels_needed(terms) * job->width,
-                  &bytes))
-        return ERROR(TSSA_RUNTIME, "a plane of the result is larger than memory can be");
-    if (!i64_mul(job->window.out_count, job->window.kernel_count, &cost) ||
-        !i64_mul(cost, job->in_channels, &cost))
-        cost = INT64_MAX;
     for (int i = 0; i < 2 && !status; i++)
         status = elements_as(args, operands[i], job->dtype, &elements[i], &wide[i]);
     job->x = elements[0];
     job->w = elements[1];
     if (!status)
-        status = parts_for(args, batch * job->out_channels, cost, bytes, compute_planes, job);
+        status = sum(args, job, batch);
     for (int i = 0; i < 2; i++)
         buffer_release(wide[i]);
     return status;
@@ -208,7 +285,7 @@ static tssa_status *run_ConvTranspose(struct kernel_args *args)
 {
     const struct transpose_attrs *attrs = args->state;
     const struct tensor *operands[3];
-    struct job job = {.groups = attrs->groups};
+    struct job job = {.groups = attrs->groups, .library = attrs->library};
     int64_t dims[TSSA_MAX_RANK];
     TRY(typed_tensor(args, 0, &operands[0]));
     TRY(typed_tensor(args, 1, &operands[1]));
@@ -231,5 +308,5 @@ static tssa_status *run_ConvTranspose(struct kernel_args *args)
     return compute(args, &job, dims[0], operands);
 }
 
-const struct kernel cpu_kernel_ConvTranspose = {.prepare = conv_transpose_prepare,
-                                                .run = run_ConvTranspose};
+const struct kernel cpu_kernel_ConvTranspose = {
+    .prepare = conv_transpose_prepare, .run = run_ConvTranspose, .release = conv_transpose_release};
