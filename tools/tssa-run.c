@@ -237,7 +237,7 @@ static tssa_status *print_kernels(const struct job *job)
     TRY(tssa_session_compiled(job->session, &info));
     if (info.pending)
         printf("kernels: not compiled yet\n");
-    else
+    else if (info.kernels)
         printf("kernels: %zu, %zu of them from disk, ready after %.2f ms\n", info.kernels,
                info.cached, (double)info.nanoseconds * 1e-6);
     return NULL;

@@ -223,6 +223,8 @@ static int complete(void *all)
         concurrent |= arguments->concurrency[i] > 1;
     if (!arguments->common.threads && concurrent)
         arguments->common.threads = 1;
+    if (arguments->common.compile == COMPILE_UNSAID)
+        arguments->common.compile = TSSA_COMPILE_WAIT;
     return 0;
 }
 

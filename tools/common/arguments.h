@@ -76,17 +76,20 @@ struct common_arguments {
     unsigned timeout;    /* seconds; 0: no limit */
     size_t memory_limit; /* bytes; 0: the machine's memory */
     double rtol, atol;
-    const char *outputs; /* names, with commas; NULL: all */
-    const char *device;  /* NULL: the default one */
-    tssa_compile compile;
+    const char *outputs;      /* names, with commas; NULL: all */
+    const char *device;       /* NULL: the default one */
+    unsigned compile;         /* a tssa_compile, or COMPILE_UNSAID while options are read */
     const char *kernel_cache; /* as it was given; NULL: not at all */
     bool quiet, external_links;
 };
 
+/* Every tool puts what it does by default in its place. */
+#define COMPILE_UNSAID 3u
+
 /* What they are when nothing is said. */
 #define COMMON_ARGUMENTS                                                                           \
     {                                                                                              \
-        .level = 2, .rtol = 1e-3, .atol = 1e-5                                                     \
+        .level = 2, .rtol = 1e-3, .atol = 1e-5, .compile = COMPILE_UNSAID                          \
     }
 
 /* A line of the form "TOOL: ..." on standard error. */

@@ -83,11 +83,14 @@ static int read_operand(void *all, const char *argument)
 
 static int complete(void *all)
 {
-    const struct arguments *arguments = all;
-    if (arguments->model)
-        return 0;
-    complain("which model? See tssa-run --help");
-    return EINVAL;
+    struct arguments *arguments = all;
+    if (!arguments->model) {
+        complain("which model? See tssa-run --help");
+        return EINVAL;
+    }
+    if (arguments->common.compile == COMPILE_UNSAID) /* one run takes less than compiling for it */
+        arguments->common.compile = arguments->repeat ? TSSA_COMPILE_WAIT : TSSA_COMPILE_OFF;
+    return 0;
 }
 
 bool arguments_parse(int argc, char **argv, struct arguments *arguments)
