@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/clones.h"
+
 /* Bytes that are worth a thread of their own, and rows that one step of a parallel copy handles. */
 #define GRAIN_BYTES 65536
 #define BLOCK_ROWS 32
@@ -132,6 +134,80 @@ COPY_PLANE(4)
 COPY_PLANE(8)
 COPY_PLANE(16)
 
+/* ---- Squares of eight ----------------------------------------------------------------------------- */
+
+#ifdef VECTOR_V3
+#define INLINE_V3 VECTOR_V3 static inline __attribute__((always_inline))
+
+typedef uint32_t eight_u32 __attribute__((vector_size(32)));
+
+INLINE_V3 eight_u32 load_eight(const char *from)
+{
+    eight_u32 row;
+    memcpy(&row, from, sizeof row);
+    return row;
+}
+
+/* Four rows: element r of each half of out[r] is element r of the same half of these. */
+INLINE_V3 void transpose_quarters(const char *from, int64_t step, eight_u32 *out)
+{
+    const eight_u32 a = load_eight(from), b = load_eight(from + step),
+                    c = load_eight(from + 2 * step), d = load_eight(from + 3 * step),
+                    low = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
+                    high = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15),
+                    low2 = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13),
+                    high2 = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+    out[0] = __builtin_shufflevector(low, low2, 0, 1, 8, 9, 4, 5, 12, 13);
+    out[1] = __builtin_shufflevector(low, low2, 2, 3, 10, 11, 6, 7, 14, 15);
+    out[2] = __builtin_shufflevector(high, high2, 0, 1, 8, 9, 4, 5, 12, 13);
+    out[3] = __builtin_shufflevector(high, high2, 2, 3, 10, 11, 6, 7, 14, 15);
+}
+
+/* A square of 8 x 8 elements of four bytes. */
+INLINE_V3 void square_of_eight(char *to, int64_t to_row, const char *from, int64_t from_row)
+{
+    eight_u32 low[4], high[4];
+    transpose_quarters(from, from_row, low);
+    transpose_quarters(from + 4 * from_row, from_row, high);
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++) {
+        const eight_u32 left = __builtin_shufflevector(low[i], high[i], 0, 1, 2, 3, 8, 9, 10, 11),
+                        right =
+                            __builtin_shufflevector(low[i], high[i], 4, 5, 6, 7, 12, 13, 14, 15);
+        memcpy(to + i * to_row, &left, sizeof left);
+        memcpy(to + (i + 4) * to_row, &right, sizeof right);
+    }
+}
+
+/* As squares_4, by larger squares: an eighth less time. Squares of 16 x 16, of AVX-512, are no faster: memory is the limit. */
+VECTOR_V3 static void squares_4_v3(const struct plane *p, char *to, const char *from)
+{
+    const int64_t step = p->from_column, rows = p->rows & ~7;
+    struct plane rest = *p;
+    for (; rest.columns >= 8; rest.columns -= 8, to += 8 * 4, from += 8 * step) {
+        for (int c = 0; c < 8; c++)
+            prefetch_rows(from + c * step, 4);
+        for (int64_t r = 0; r < rows; r += 8)
+            square_of_eight(to + r * p->to_row, p->to_row, from + r * 4, step);
+        columns_4(to + rows * p->to_row, p->to_row, from + rows * 4, step, p->rows - rows, 8);
+    }
+    squares_4(&rest, to, from);
+}
+#endif
+
+static void squares_of_four(const struct plane *p, char *to, const char *from)
+{
+#ifdef VECTOR_V3
+    if (isa_level() >= ISA_V3) {
+        squares_4_v3(p, to, from);
+        return;
+    }
+#endif
+    squares_4(p, to, from);
+}
+
+/* ---- Jobs ----------------------------------------------------------------------------------------- */
+
 struct loops {
     void (*copy)(const struct plane *plane, char *to, const char *from);
     void (*squares)(const struct plane *plane, char *to, const char *from);
@@ -139,12 +215,15 @@ struct loops {
     void (*fill)(char *to, const char *value, int64_t count);
 };
 
-#define LOOPS(size)                                                                                \
+#define LOOPS(size, squares)                                                                       \
     {                                                                                              \
-        copy_plane_##size, squares_##size, tile_##size, fill_row_##size                            \
+        copy_plane_##size, squares, tile_##size, fill_row_##size                                   \
     }
-static const struct loops loops_of_size[] = {
-    [1] = LOOPS(1), [2] = LOOPS(2), [4] = LOOPS(4), [8] = LOOPS(8), [16] = LOOPS(16)};
+static const struct loops loops_of_size[] = {[1] = LOOPS(1, squares_1),
+                                             [2] = LOOPS(2, squares_2),
+                                             [4] = LOOPS(4, squares_of_four),
+                                             [8] = LOOPS(8, squares_8),
+                                             [16] = LOOPS(16, squares_16)};
 
 /* A copy in the form in which it is carried out; strides in bytes. */
 struct job {
