@@ -188,7 +188,7 @@ static tssa_status *downgrade_split_evenly(struct export_draft *draft, const str
     if (!attr)
         return NULL;
     const struct ir_type *type = draft->op->operands[0].value->type;
-    int64_t axis = int_attr(draft, "axis", 0), size, count = int_attr(draft, row->attr, 0);
+    int64_t axis = ir_op_axis(draft->op), size, count = int_attr(draft, row->attr, 0);
     bool even = draft->op->version != 0 && draft->op->version < 18;
     if (!even && type->kind == TYPE_TENSOR && type->rank > 0) {
         axis += axis < 0 ? type->rank : 0;
@@ -355,8 +355,10 @@ static bool same_last_axis(struct export_draft *draft)
 {
     const struct ir_type *type = draft->op->operands[0].value->type;
     struct ir_attr *attr = export_draft_attr(draft, "axis");
-    bool newer = draft->op->version == 0 || draft->op->version >= 13;
-    int64_t axis = attr && attr->kind == IR_ATTR_INT ? attr->i : newer ? -1 : 1, size;
+    int64_t axis, size;
+    int fallback;
+    ir_op_default_axis(draft->op->info, draft->op->version, &fallback);
+    axis = attr && attr->kind == IR_ATTR_INT ? attr->i : fallback;
     if (type->kind != TYPE_TENSOR || type->rank < 1)
         return axis == -1 && draft->version >= 11;
     axis += axis < 0 ? type->rank : 0;

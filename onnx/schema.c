@@ -49,7 +49,7 @@ bool schema_has_attribute(const struct schema *schema, const char *name)
 {
     size_t size = strlen(name);
     for (const char *at = schema->attributes; (at = strstr(at, name)) != NULL; at++)
-        if (at[-1] == ' ' && at[size] == ' ')
+        if (at[-1] == ' ' && (at[size] == ' ' || at[size] == '='))
             return true;
     return false;
 }

@@ -14,7 +14,7 @@ bool element_read_concat(struct reader *reader, const struct ir_value *value,
 {
     const struct ir_op *op = value->op;
     struct element inner[TSSA_MAX_RANK];
-    int64_t axis = ir_attr_int(op, "axis", 0), place, size;
+    int64_t axis = ir_op_axis(op), place, size;
     int rank = value->type->rank;
     axis += axis < 0 ? rank : 0;
     if (!element_is_number(&at[axis], &place))
@@ -38,7 +38,7 @@ bool element_read_split(struct reader *reader, const struct ir_value *value,
 {
     const struct ir_op *op = value->op;
     struct element inner[TSSA_MAX_RANK], offset;
-    int64_t axis = ir_attr_int(op, "axis", 0), sum = 0, size;
+    int64_t axis = ir_op_axis(op), sum = 0, size;
     int rank = value->type->rank;
     axis += axis < 0 ? rank : 0;
     for (uint32_t i = 0; i < value->index; i++) {

@@ -39,7 +39,7 @@ INFER_RULE(gather)
     (void)graph;
     if (data < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), data, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), data, &axis));
     if (indices < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
     for (int i = 0; i < axis; i++)
@@ -61,7 +61,7 @@ INFER_RULE(gather_elements)
     int data = infer_rank(op, 0), rank = infer_rank(op, 1), axis;
     (void)graph;
     if (data >= 0)
-        TRY(infer_axis(op, ir_attr_int(op, "axis", 0), data, &axis));
+        TRY(infer_axis(op, ir_op_axis(op), data, &axis));
     if (data >= 0 && rank >= 0 && data != rank)
         return ERROR(TSSA_MALFORMED, "data has rank %d, indices have rank %d", data, rank);
     if (rank < 0)
@@ -160,7 +160,7 @@ INFER_RULE(scatter_elements)
     int data = infer_rank(op, 0), indices = infer_rank(op, 1), updates = infer_rank(op, 2), axis;
     (void)graph;
     if (data >= 0)
-        TRY(infer_axis(op, ir_attr_int(op, "axis", 0), data, &axis));
+        TRY(infer_axis(op, ir_op_axis(op), data, &axis));
     if (data >= 0 && indices >= 0 && data != indices)
         return ERROR(TSSA_MALFORMED, "data has rank %d, indices have rank %d", data, indices);
     if (indices >= 0 && updates >= 0 && indices != updates)
@@ -194,7 +194,7 @@ INFER_RULE(tensor_scatter)
     int data = infer_rank(op, 0), updates = infer_rank(op, 1), axis;
     (void)graph;
     if (data >= 0) {
-        TRY(infer_axis(op, ir_attr_int(op, "axis", -2), data, &axis));
+        TRY(infer_axis(op, ir_op_axis(op), data, &axis));
         if (axis == 0)
             return ERROR(TSSA_MALFORMED, "axis is 0, the batch");
         if (updates >= 0 && updates != data)

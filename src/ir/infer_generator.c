@@ -77,7 +77,7 @@ INFER_RULE(one_hot)
     if (rank == TSSA_MAX_RANK)
         return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported",
                      rank + 1, TSSA_MAX_RANK);
-    TRY(infer_axis(op, ir_attr_int(op, "axis", -1), rank + 1, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank + 1, &axis));
     for (int i = 0, from = 0; i <= rank; i++) {
         if (i != axis)
             dims[i] = infer_dim(op, 0, from++);

@@ -215,7 +215,7 @@ INFER_RULE(concat)
     /* Of one that may turn out to be a [0], the rank says nothing. */
     if (rank < 0 || (rank == 1 && !complete && dim_is(dims[0], 0)))
         return infer_set_unranked(op, 0, dtype);
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 1), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     for (uint32_t i = 0; i < op->n_operands; i++) {
         int own = infer_rank(op, i);
         if (own < 0 || (own != rank && is_legacy_empty(op, i)))
@@ -279,7 +279,7 @@ INFER_RULE(split)
             TRY(infer_set_unranked(op, i, infer_dtype(op, 0)));
         return NULL;
     }
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     if (sizes && sizes->count != op->n_results)
         return ERROR(TSSA_MALFORMED, "split has %zu sizes for %u outputs", sizes->count,
                      op->n_results);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "ir/infer.h"
+#include "ir/row.h"
 
 /* Result 0 has the type of operand 0. */
 INFER_RULE(normalized)
@@ -10,20 +11,12 @@ INFER_RULE(normalized)
     return infer_set(op, 0, infer_operand_type(graph, op, 0));
 }
 
-/* Before opset 13 the tensor was flattened at the axis, which may lie behind the last one. */
-static bool flattens(const struct ir_op *op)
-{
-    bool softmax = ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax) ||
-                   ir_op_is(op, IR_OP_Hardmax);
-    return softmax && op->version != 0 && op->version < 13;
-}
-
 /* The same, along an axis that must lie within the operand. */
 INFER_RULE(softmax)
 {
     int rank = infer_rank(op, 0), axis;
-    int64_t given = ir_attr_int(op, "axis", flattens(op) ? 1 : -1);
-    if (rank >= 0 && !(flattens(op) && given == rank))
+    int64_t given = ir_op_axis(op);
+    if (rank >= 0 && !(ir_row_flattens(op) && given == rank))
         TRY(infer_axis(op, given, rank, &axis));
     return infer_normalized(graph, op);
 }
@@ -38,7 +31,7 @@ INFER_RULE(layer_normalization)
         return ERROR(TSSA_MALFORMED, "stash_type is %lld", (long long)stash);
     const struct dim *dims[TSSA_MAX_RANK], *one = dim_const(&graph->dims, 1);
     if (rank >= 0)
-        TRY(infer_axis(op, ir_attr_int(op, "axis", -1), rank, &axis));
+        TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     for (uint32_t i = 1; i < 3; i++) {
         if (rank < 0) {
             TRY(infer_set_unranked(op, i, (tssa_dtype)stash));

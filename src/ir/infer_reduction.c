@@ -59,7 +59,7 @@ INFER_RULE(arg_reduce)
     bool reduced[TSSA_MAX_RANK] = {false};
     if (rank < 0)
         return infer_set_unranked(op, 0, TSSA_INT64);
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     reduced[axis] = true;
     return set_reduced(graph, op, TSSA_INT64, reduced, ir_attr_int(op, "keepdims", 1) != 0);
 }

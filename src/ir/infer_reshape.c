@@ -137,7 +137,7 @@ INFER_RULE(flatten)
 {
     const struct dim *dims[TSSA_MAX_RANK], *result[2];
     int rank = infer_dims(op, 0, dims);
-    int64_t axis = ir_attr_int(op, "axis", 1);
+    int64_t axis = ir_op_axis(op);
     if (rank < 0)
         return infer_set_fresh(op, 2);
     if (axis < -rank || axis > rank)

@@ -30,7 +30,7 @@ INFER_RULE(compress)
     }
     if (rank < 0)
         return infer_set_unranked(op, 0, infer_dtype(op, 0));
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     for (int i = 0; i < rank; i++)
         dims[i] = i == axis ? infer_fresh_below(op, infer_dim(op, 0, i)) : infer_dim(op, 0, i);
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
@@ -53,7 +53,7 @@ INFER_RULE(unique)
     bool flat = !ir_attr(op, "axis");
     (void)graph;
     if (rank >= 0 && !flat)
-        TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+        TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     if (rank >= 0 && flat)
         TRY(element_count(op, 0, &all));
     else
@@ -82,7 +82,7 @@ INFER_RULE(topk)
         TRY(infer_set_unranked(op, 0, dtype));
         return infer_set_unranked(op, 1, TSSA_INT64);
     }
-    TRY(infer_axis(op, ir_attr_int(op, "axis", -1), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     const struct ir_known *known = infer_known(op, 1);
     const struct dim *k = known && known->count == 1 ? known->elements[0] : NULL;
     int64_t wanted, there;

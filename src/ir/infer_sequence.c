@@ -147,7 +147,7 @@ INFER_RULE(split_to_sequence)
         TRY_ALLOC(element);
         return infer_set(op, 0, type_sequence(&graph->types, element));
     }
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     bool keep = ir_operand(op, 1) || ir_attr_int(op, "keepdims", 1) != 0;
     for (int i = 0; i < rank; i++) {
         if (i == axis && !keep)
@@ -171,7 +171,7 @@ INFER_RULE(concat_from_sequence)
     if (element->kind != TYPE_TENSOR || element->rank < 0)
         return infer_set_unranked(op, 0, dtype);
     int grow = ir_attr_int(op, "new_axis", 0) != 0, rank = element->rank + grow;
-    TRY(infer_axis(op, ir_attr_int(op, "axis", 0), rank, &axis));
+    TRY(infer_axis(op, ir_op_axis(op), rank, &axis));
     if (rank > TSSA_MAX_RANK)
         return ERROR(TSSA_UNSUPPORTED, "the result would have rank %d, at most %d is supported",
                      rank, TSSA_MAX_RANK);

@@ -337,6 +337,13 @@ int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback)
     return attr ? attr->i : fallback;
 }
 
+int64_t ir_op_axis(const struct ir_op *op)
+{
+    int axis = 0;
+    ir_op_default_axis(op->info, op->version, &axis);
+    return ir_attr_int(op, "axis", axis);
+}
+
 float ir_attr_float(const struct ir_op *op, const char *name, float fallback)
 {
     const struct ir_attr *attr = attr_of_kind(op, name, IR_ATTR_FLOAT);

@@ -339,6 +339,8 @@ const struct tensor *ir_value_constant(const struct ir_value *value);
 
 const struct ir_attr *ir_attr(const struct ir_op *op, const char *name); /* NULL when absent */
 int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback);
+/* The attribute "axis", or what it is where the op does not say: that is in the op table. 0 of an op without one. */
+int64_t ir_op_axis(const struct ir_op *op);
 float ir_attr_float(const struct ir_op *op, const char *name, float fallback);
 /* NUL-terminated (the loader guarantees it). */
 const char *ir_attr_str(const struct ir_op *op, const char *name, const char *fallback);

@@ -68,7 +68,7 @@ static bool gather_one(const struct ir_op *op, int axis, struct rule_draft *draf
 MOVEMENT(gather)
 {
     int axis;
-    int64_t given = ir_attr_int(op, "axis", 0);
+    int64_t given = ir_op_axis(op);
     struct ir_value *index = ir_operand(op, 1);
     int rank = base_type(op)->rank;
     if (!is_ranked(index) || given < -rank || given >= rank)

@@ -67,6 +67,14 @@ const struct ir_op_info *ir_op_lookup(const char *domain, const char *name)
     return NULL;
 }
 
+bool ir_op_default_axis(const struct ir_op_info *info, int version, int *axis)
+{
+    uint32_t before = info->flags >> 16 & 0xff, now = info->flags >> 8 & 15,
+             then = info->flags >> 12 & 15;
+    *axis = now ? (int)(version && version < (int)before ? then : now) - IR_AXIS_BIAS : 0;
+    return now != 0;
+}
+
 int ir_op_bind(const struct ir_op_info *info, int64_t opset)
 {
     int bound = 0;

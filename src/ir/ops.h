@@ -55,6 +55,15 @@ enum ir_op_flags {
     IR_OVER = 64 /* result 0 may lie where operand 0 lay, if its elements are as many and as long */
 };
 
+/*
+ * In the flags of a row: the operator has an attribute "axis", which is this where nobody says what it is, and was
+ * another one before some version of it. ir_op_axis (ir/ir.h) asks.
+ */
+#define IR_AXIS(axis) (((uint32_t)(axis) + IR_AXIS_BIAS) << 8)
+#define IR_AXIS_BEFORE(version, axis)                                                              \
+    ((uint32_t)(version) << 16 | ((uint32_t)(axis) + IR_AXIS_BIAS) << 12)
+#define IR_AXIS_BIAS 4
+
 #define IR_VARIADIC 255
 
 /* What element type an element-wise op's result has, and which its operands must have. */
@@ -117,7 +126,7 @@ struct ir_op_info {
     uint8_t min_operands, max_operands; /* IR_VARIADIC: no limit */
     uint8_t min_results, max_results;
     enum ir_op_class cls;
-    uint8_t flags;
+    uint32_t flags;   /* and axes: IR_AXIS */
     dtype_mask types; /* legal element types of operand 0 (of operand 1 for EW_WHERE) */
     ir_infer_fn infer;
     const struct ew_info *ew; /* NULL for ops that are not element-wise rows */
@@ -129,6 +138,9 @@ struct ir_op_info {
 const struct ir_op_info *ir_op_info(enum ir_op_id id);
 /* NULL when tssa has no row for it. */
 const struct ir_op_info *ir_op_lookup(const char *domain, const char *name);
+/* What the attribute "axis" is where nobody says, in a version of the operator; 0 is the newest. False, and 0: there is
+ * no such attribute, or its absence means something else. */
+bool ir_op_default_axis(const struct ir_op_info *info, int version, int *axis);
 /* The since-version that an import of `opset` binds to; 0 when the operator did not exist yet. */
 int ir_op_bind(const struct ir_op_info *info, int64_t opset);
 

@@ -49,6 +49,14 @@ static int axes_of_scan(const struct ir_op *op, int rank)
                                                                : 0;
 }
 
+bool ir_row_flattens(const struct ir_op *op)
+{
+    int now, then; /* of no other operators did it change */
+    ir_op_default_axis(op->info, 0, &now);
+    ir_op_default_axis(op->info, op->version, &then);
+    return now != then;
+}
+
 int ir_row_axes(const struct ir_op *op)
 {
     const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
@@ -57,18 +65,17 @@ int ir_row_axes(const struct ir_op *op)
     switch (op->info->id) {
     case IR_OP_ArgMax:
     case IR_OP_ArgMin:
-        return axes_from(ir_attr_int(op, "axis", 0), type->rank, false);
+        return axes_from(ir_op_axis(op), type->rank, false);
     case IR_OP_CumSum:
     case IR_OP_CumProd:
         return axes_of_scan(op, type->rank);
     case IR_OP_Softmax:
     case IR_OP_LogSoftmax:
-    case IR_OP_Hardmax: /* before version 13 of all axes from this one on */
-        return axes_from(ir_attr_int(op, "axis", op->version && op->version < 13 ? 1 : -1),
-                         type->rank, op->version && op->version < 13);
+    case IR_OP_Hardmax:
+        return axes_from(ir_op_axis(op), type->rank, ir_row_flattens(op));
     case IR_OP_LayerNormalization:
     case IR_OP_RMSNormalization:
-        return axes_from(ir_attr_int(op, "axis", -1), type->rank, true);
+        return axes_from(ir_op_axis(op), type->rank, true);
     default:
         return op->info->cls == IR_CLASS_REDUCTION ? axes_of_reduction(op, type->rank) : 0;
     }

@@ -12,6 +12,9 @@
 /* How many of the last axes of operand 0 are a row; 0: the op is no such op, needs elements of several rows, or it is
  * not known. */
 int ir_row_axes(const struct ir_op *op);
+/* A softmax, log-softmax or hardmax as it was before version 13: of all axes from its axis on as one, which may lie behind
+ * the last one. */
+bool ir_row_flattens(const struct ir_op *op);
 /* One element is computed of each row, not as many as it has: with axes of one element in the place of the row's
  * (keepdims) or without them. Of an op that has rows. */
 bool ir_row_folds(const struct ir_op *op);

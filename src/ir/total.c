@@ -72,7 +72,7 @@ static bool is_concat_total(const struct ir_op *op)
     if (!is_ranked(op, 0))
         return false;
     int rank = infer_rank(op, 0);
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     axis += axis < 0 ? rank : 0;
     if (axis < 0 || axis >= rank)
         return false;

@@ -19,7 +19,7 @@ static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_s
 {
     struct gather *gather = ARENA_NEW(setup->arena, struct gather);
     TRY_ALLOC(gather);
-    gather->axis = ir_attr_int(op, ir_op_is(op, IR_OP_GatherND) ? "batch_dims" : "axis", 0);
+    gather->axis = ir_op_is(op, IR_OP_GatherND) ? ir_attr_int(op, "batch_dims", 0) : ir_op_axis(op);
     *state = gather;
     return NULL;
 }

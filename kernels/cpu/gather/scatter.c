@@ -112,7 +112,7 @@ static tssa_status *scatter_prepare(const struct ir_op *op, const struct kernel_
     struct scatter *scatter = ARENA_NEW(setup->arena, struct scatter);
     TRY_ALLOC(scatter);
     const char *name = ir_attr_str(op, "reduction", "none");
-    scatter->axis = ir_attr_int(op, "axis", 0);
+    scatter->axis = ir_op_axis(op);
     for (int i = 0; i < REDUCE_COUNT; i++) {
         if (strcmp(name, reduction_names[i]) == 0) {
             scatter->reduction = (enum reduction)i;
@@ -274,7 +274,7 @@ static tssa_status *tensor_scatter_prepare(const struct ir_op *op, const struct 
     struct tensor_scatter *scatter = ARENA_NEW(setup->arena, struct tensor_scatter);
     TRY_ALLOC(scatter);
     const char *mode = ir_attr_str(op, "mode", "linear");
-    scatter->axis = ir_attr_int(op, "axis", -2);
+    scatter->axis = ir_op_axis(op);
     scatter->circular = strcmp(mode, "circular") == 0;
     if (!scatter->circular && strcmp(mode, "linear") != 0)
         return ERROR(TSSA_MALFORMED, "mode is \"%s\", not \"linear\" or \"circular\"", mode);

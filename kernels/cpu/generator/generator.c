@@ -111,7 +111,7 @@ static tssa_status *one_hot_prepare(const struct ir_op *op, const struct kernel_
 {
     struct one_hot *one_hot = ARENA_NEW(setup->arena, struct one_hot);
     TRY_ALLOC(one_hot);
-    one_hot->axis = ir_attr_int(op, "axis", -1);
+    one_hot->axis = ir_op_axis(op);
     *state = one_hot;
     return NULL;
 }

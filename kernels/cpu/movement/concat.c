@@ -16,7 +16,7 @@ static tssa_status *concat_prepare(const struct ir_op *op, const struct kernel_s
     struct concat *concat = ARENA_NEW(setup->arena, struct concat);
     TRY_ALLOC(concat);
     /* Concat-1 has a default. */
-    concat->axis = ir_attr_int(op, "axis", 1);
+    concat->axis = ir_op_axis(op);
     *state = concat;
     return NULL;
 }
@@ -133,7 +133,7 @@ static tssa_status *split_prepare(const struct ir_op *op, const struct kernel_se
     if (parts != op->n_results)
         return ERROR(TSSA_MALFORMED, "num_outputs is %lld, but there are %u outputs",
                      (long long)parts, op->n_results);
-    split->axis = ir_attr_int(op, "axis", 0);
+    split->axis = ir_op_axis(op);
     *state = split;
     return NULL;
 }

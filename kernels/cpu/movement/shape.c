@@ -102,7 +102,7 @@ static tssa_status *flatten_prepare(const struct ir_op *op, const struct kernel_
 {
     struct flatten *flatten = ARENA_NEW(setup->arena, struct flatten);
     TRY_ALLOC(flatten);
-    flatten->axis = ir_attr_int(op, "axis", 1);
+    flatten->axis = ir_op_axis(op);
     *state = flatten;
     return NULL;
 }

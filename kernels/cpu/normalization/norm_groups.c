@@ -129,7 +129,7 @@ static tssa_status *prepare_lp(const struct ir_op *op, const struct kernel_setup
     struct lp *state = ARENA_NEW(setup->arena, struct lp);
     TRY_ALLOC(state);
     *result = state;
-    state->axis = ir_attr_int(op, "axis", -1);
+    state->axis = ir_op_axis(op);
     state->p = ir_attr_int(op, "p", 2);
     if (state->p != 1 && state->p != 2)
         return ERROR(TSSA_MALFORMED, "p is %" PRId64 ", not 1 or 2", state->p);

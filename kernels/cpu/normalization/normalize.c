@@ -27,7 +27,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     struct normalize *normalize = ARENA_NEW(setup->arena, struct normalize);
     TRY_ALLOC(normalize);
     *state = normalize;
-    normalize->axis = ir_attr_int(op, "axis", -1);
+    normalize->axis = ir_op_axis(op);
     normalize->epsilon = (double)ir_attr_float(op, "epsilon", 1e-5f);
     if (ir_op_is(op, IR_OP_GroupNormalization)) {
         normalize->groups = ir_attr_int(op, "num_groups", 0);

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "base/clones.h"
+#include "ir/row.h"
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f64_exp.h"
@@ -26,8 +27,8 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 {
     struct softmax *softmax = ARENA_NEW(setup->arena, struct softmax);
     TRY_ALLOC(softmax);
-    softmax->flatten = op->version != 0 && op->version < 13;
-    softmax->axis = ir_attr_int(op, "axis", softmax->flatten ? 1 : -1);
+    softmax->flatten = ir_row_flattens(op);
+    softmax->axis = ir_op_axis(op);
     *state = softmax;
     return NULL;
 }

@@ -40,7 +40,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     struct quantize_state *state = ARENA_NEW(setup->arena, struct quantize_state);
     TRY_ALLOC(state);
     bool quantize = ir_op_is(op, IR_OP_QuantizeLinear);
-    state->axis = ir_attr_int(op, "axis", 1);
+    state->axis = ir_op_axis(op);
     state->block_size = ir_attr_int(op, "block_size", 0);
     if (state->block_size < 0)
         return ERROR(TSSA_MALFORMED, "attribute \"block_size\" is negative");

@@ -20,7 +20,7 @@ static tssa_status *arg_prepare(const struct ir_op *op, const struct kernel_setu
 {
     struct arg_attrs *attrs = ARENA_NEW(setup->arena, struct arg_attrs);
     TRY_ALLOC(attrs);
-    attrs->axis = ir_attr_int(op, "axis", 0);
+    attrs->axis = ir_op_axis(op);
     attrs->keepdims = ir_attr_int(op, "keepdims", 1) != 0;
     attrs->last = ir_attr_int(op, "select_last_index", 0) != 0;
     *state = attrs;

@@ -105,7 +105,7 @@ static tssa_status *compress_prepare(const struct ir_op *op, const struct kernel
     struct compress *compress = ARENA_NEW(setup->arena, struct compress);
     TRY_ALLOC(compress);
     compress->flat = !ir_attr(op, "axis");
-    compress->axis = ir_attr_int(op, "axis", 0);
+    compress->axis = ir_op_axis(op);
     *state = compress;
     return NULL;
 }

@@ -17,7 +17,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 {
     struct topk *topk = ARENA_NEW(setup->arena, struct topk);
     TRY_ALLOC(topk);
-    topk->axis = ir_attr_int(op, "axis", -1);
+    topk->axis = ir_op_axis(op);
     topk->largest = ir_attr_int(op, "largest", 1) != 0;
     *state = topk;
     return NULL;

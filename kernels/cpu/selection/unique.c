@@ -164,7 +164,7 @@ static tssa_status *unique_prepare(const struct ir_op *op, const struct kernel_s
     struct unique *unique = ARENA_NEW(setup->arena, struct unique);
     TRY_ALLOC(unique);
     unique->flat = !ir_attr(op, "axis");
-    unique->axis = ir_attr_int(op, "axis", 0);
+    unique->axis = ir_op_axis(op);
     unique->sorted = ir_attr_int(op, "sorted", 1) != 0;
     *state = unique;
     return NULL;

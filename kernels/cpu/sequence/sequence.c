@@ -181,7 +181,7 @@ static tssa_status *split_to_sequence_prepare(const struct ir_op *op,
 {
     struct split_to_sequence *split = ARENA_NEW(setup->arena, struct split_to_sequence);
     TRY_ALLOC(split);
-    split->axis = ir_attr_int(op, "axis", 0);
+    split->axis = ir_op_axis(op);
     split->keep_dims = ir_attr_int(op, "keepdims", 1) != 0;
     *state = split;
     return NULL;
@@ -320,7 +320,7 @@ static tssa_status *concat_from_sequence_prepare(const struct ir_op *op,
 {
     struct concat_from_sequence *concat = ARENA_NEW(setup->arena, struct concat_from_sequence);
     TRY_ALLOC(concat);
-    concat->axis = ir_attr_int(op, "axis", 0);
+    concat->axis = ir_op_axis(op);
     concat->new_axis = ir_attr_int(op, "new_axis", 0) != 0;
     *state = concat;
     return NULL;

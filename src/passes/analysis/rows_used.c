@@ -97,7 +97,7 @@ static bool follow_gather(struct reach *reach, const struct row_values *from,
     const struct ir_value *indices = ir_operand(gather, 1);
     int along, axis = from->axis;
     if (rank_of(indices) < 0 ||
-        !infer_find_axis(ir_attr_int(gather, "axis", 0), rank_of(ir_operand(gather, 0)), &along))
+        !infer_find_axis(ir_op_axis(gather), rank_of(ir_operand(gather, 0)), &along))
         return false;
     if (use == &gather->operands[1])
         return add_result(reach, from, &gather->results[0], along + axis);
@@ -133,7 +133,7 @@ static bool follow_concat(struct reach *reach, const struct row_values *from,
                           const struct ir_op *op)
 {
     int along;
-    return infer_find_axis(ir_attr_int(op, "axis", 0), rank_of(&op->results[0]), &along) &&
+    return infer_find_axis(ir_op_axis(op), rank_of(&op->results[0]), &along) &&
            along != from->axis && add_result(reach, from, &op->results[0], from->axis);
 }
 

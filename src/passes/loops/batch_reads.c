@@ -137,7 +137,7 @@ static bool gather_rows(struct batch *batch, const struct ir_op *op)
 
 bool batch_rule_gather(struct batch *batch, const struct ir_op *op)
 {
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     int rank = batch_rank(op, 0);
     if (axis < 0)
         axis += rank;

@@ -42,7 +42,7 @@ static struct ir_op *copy_with(struct batch *batch, const struct ir_op *op,
 /* A copy all of whose operands have the axis, along another axis than before. */
 static bool stack_all(struct batch *batch, const struct ir_op *op)
 {
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     struct ir_value **values = new_values(batch, op->n_operands);
     for (uint32_t i = 0; values && i < op->n_operands; i++)
         if (!(values[i] = batch_stacked(batch, ir_operand(op, i), op)))
@@ -100,29 +100,14 @@ static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
 /* ---- One operand, with an axis attribute ---------------------------------------------------------- */
 
 /* Negative axes count from the end, where nothing changes. */
-static bool shift_axis(struct batch *batch, const struct ir_op *op, int64_t fallback)
+static bool rule_axis(struct batch *batch, const struct ir_op *op)
 {
-    int64_t axis = ir_attr_int(op, "axis", fallback);
+    int64_t axis = ir_op_axis(op);
     if (!only_first(batch, op))
         return false;
     struct ir_op *copy = batch_copy_operands(batch, op);
     return copy && batch_set_int(batch, copy, "axis", axis < 0 ? axis : axis + 1) &&
            batch_finish(batch, op, copy);
-}
-
-static bool rule_axis_0(struct batch *batch, const struct ir_op *op)
-{
-    return shift_axis(batch, op, 0);
-}
-
-static bool rule_axis_last(struct batch *batch, const struct ir_op *op)
-{
-    return shift_axis(batch, op, -1);
-}
-
-static bool rule_softmax(struct batch *batch, const struct ir_op *op)
-{
-    return shift_axis(batch, op, op->version < 13 ? 1 : -1);
 }
 
 static bool rule_same(struct batch *batch, const struct ir_op *op)
@@ -343,16 +328,16 @@ static const batch_rule rules[IR_OP_COUNT] = {
     [IR_OP_ReduceSumSquare] = rule_reduce,
     [IR_OP_ReduceLogSum] = rule_reduce,
     [IR_OP_ReduceLogSumExp] = rule_reduce,
-    [IR_OP_ArgMax] = rule_axis_0,
-    [IR_OP_ArgMin] = rule_axis_0,
+    [IR_OP_ArgMax] = rule_axis,
+    [IR_OP_ArgMin] = rule_axis,
     [IR_OP_CumSum] = rule_cumsum,
-    [IR_OP_Softmax] = rule_softmax,
-    [IR_OP_LogSoftmax] = rule_softmax,
-    [IR_OP_Hardmax] = rule_softmax,
-    [IR_OP_LayerNormalization] = rule_axis_last,
-    [IR_OP_RMSNormalization] = rule_axis_last,
-    [IR_OP_TopK] = rule_axis_last,
-    [IR_OP_Split] = rule_axis_0,
+    [IR_OP_Softmax] = rule_axis,
+    [IR_OP_LogSoftmax] = rule_axis,
+    [IR_OP_Hardmax] = rule_axis,
+    [IR_OP_LayerNormalization] = rule_axis,
+    [IR_OP_RMSNormalization] = rule_axis,
+    [IR_OP_TopK] = rule_axis,
+    [IR_OP_Split] = rule_axis,
     [IR_OP_Concat] = stack_all,
     [IR_OP_Transpose] = rule_transpose,
     [IR_OP_Reshape] = rule_reshape,

@@ -318,8 +318,8 @@ static tssa_status *as_access(struct ir_op *op, struct ir_op **access)
     const struct rule_step step = {RULE_SELECT, 2, params};
     struct ir_value *index = ir_operand(op, 1);
     *access = NULL;
-    if (!ir_op_is(op, IR_OP_Gather) || ir_attr_int(op, "axis", 0) != 0 ||
-        index->type->kind != TYPE_TENSOR || index->type->rank != 0)
+    if (!ir_op_is(op, IR_OP_Gather) || ir_op_axis(op) != 0 || index->type->kind != TYPE_TENSOR ||
+        index->type->rank != 0)
         return NULL;
     const struct rule *rule = rule_create(op->parent->graph, 1, &step);
     TRY_ALLOC(rule);

@@ -36,7 +36,7 @@ static bool read_append(const struct loop *loop, uint32_t k, struct append *appe
     int rank = lower_rank(append->row);
     return rank >= 1 && append->row->type->dtype != TSSA_UNDEFINED && lower_rank(init) == rank &&
            append->row->type->dtype == init->type->dtype &&
-           infer_find_axis(ir_attr_int(concat, "axis", 0), rank, &append->axis) &&
+           infer_find_axis(ir_op_axis(concat), rank, &append->axis) &&
            dim_is(append->row->type->dims[append->axis], 1);
 }
 

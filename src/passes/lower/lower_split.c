@@ -85,7 +85,7 @@ static bool find_slice(struct ir_op *op, int64_t *axis, struct slice *slice)
     if (lower_rank(base) < 1 || base->known || op->results[0].known ||
         lower_rank(&op->results[0]) < 0)
         return false;
-    *axis = ir_attr_int(op, "axis", 0);
+    *axis = ir_op_axis(op);
     if (ir_op_is(op, IR_OP_Slice) && !find_number(op, 3, 0, axis))
         return false;
     *axis += *axis < 0 ? lower_rank(base) : 0;

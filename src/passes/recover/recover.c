@@ -169,7 +169,7 @@ static bool is_shape_arithmetic(const struct ir_op *op)
 
 static tssa_status *recover_split(struct pass_context *pass, struct ir_op *op)
 {
-    int64_t axis = ir_attr_int(op, "axis", 0), start = 0, size = 0, dim;
+    int64_t axis = ir_op_axis(op), start = 0, size = 0, dim;
     struct ir_value *base = ir_operand(op, 0);
     if (!recover_is_ranked(base))
         return NULL;

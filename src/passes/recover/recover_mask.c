@@ -251,7 +251,7 @@ static tssa_status *read_one_hot(struct pass_context *pass, const struct ir_op *
     struct element_doubt doubt;
     struct ir_value *index = ir_operand(op, 0);
     const struct ir_type *type = op->results[0].type;
-    int64_t axis = ir_attr_int(op, "axis", -1), limit;
+    int64_t axis = ir_op_axis(op), limit;
     *proven = false;
     if (!recover_is_ranked(index) || !recover_is_ranked(&op->results[0]) ||
         type->rank > box->rank || !ir_operand(op, 2) ||
@@ -450,7 +450,7 @@ tssa_status *recover_tensor_scatter(struct pass_context *pass, struct ir_op *op)
 {
     struct rule_draft draft = {0};
     struct ir_value *base = ir_operand(op, 0), *source = ir_operand(op, 1);
-    int64_t axis = ir_attr_int(op, "axis", -2), start, length, size;
+    int64_t axis = ir_op_axis(op), start, length, size;
     bool proven;
     if (!recover_is_ranked(base) || !recover_is_ranked(source) ||
         base->type->rank != source->type->rank)

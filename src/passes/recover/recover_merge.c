@@ -220,7 +220,7 @@ tssa_status *recover_concat(struct pass_context *pass, struct ir_op *op)
     const struct ir_type *type = op->results[0].type;
     struct rule_draft draft = {0};
     int written = -1;
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     if (!recover_is_ranked(&op->results[0]) || op->n_operands > MAX_PIECES || !op->results[0].uses)
         return NULL;
     axis += axis < 0 ? type->rank : 0;

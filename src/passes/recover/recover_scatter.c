@@ -230,7 +230,7 @@ tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *o
     const struct ir_type *indices = ir_operand(op, 1)->type, *updates = ir_operand(op, 2)->type;
     places.data = ir_operand(op, 0)->type;
     int rank = places.data->rank;
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     if (rank < 1 || axis < -rank || axis >= rank || indices->rank != rank || updates->rank != rank)
         return NULL;
     if (!same_dims(updates->dims, indices->dims, rank))
@@ -306,7 +306,7 @@ tssa_status *recover_gather_elements(struct pass_context *pass, struct ir_op *op
         !recover_is_ranked(&op->results[0]) || base->type->rank != indices->type->rank)
         return NULL;
     int rank = base->type->rank;
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     if (rank < 1 || axis < -rank || axis >= rank)
         return NULL;
     places.data = base->type;
@@ -327,7 +327,7 @@ tssa_status *recover_gather(struct pass_context *pass, struct ir_op *op)
         dim_is(indices->type->dims[0], 1) || !op->results[0].uses)
         return NULL;
     int rank = base->type->rank;
-    int64_t axis = ir_attr_int(op, "axis", 0);
+    int64_t axis = ir_op_axis(op);
     if (rank < 1 || axis < -rank || axis >= rank)
         return NULL;
     axis += axis < 0 ? rank : 0;

@@ -67,7 +67,7 @@ static tssa_status *part_sizes(const struct ir_op *op, const struct dim **sizes,
     int64_t whole, size = 1;
     int rank = infer_rank(op, 0), axis;
     *count = 0;
-    if (!infer_find_axis(ir_attr_int(op, "axis", 0), rank, &axis))
+    if (!infer_find_axis(ir_op_axis(op), rank, &axis))
         return NULL;
     if (infer_rank(op, 1) == 1) {
         for (size_t i = 0; split && i < split->count; i++)
@@ -216,7 +216,7 @@ static tssa_status *element_value(struct ir_op *at, const struct item *item,
     *value = NULL;
     if (!dim_is_const(item->start, &ends[0]) || !dim_is_const(item->end, &ends[1]))
         return NULL;
-    axis = ir_attr_int(item->split, "axis", 0);
+    axis = ir_op_axis(item->split);
     for (int i = 0; i < 2; i++)
         TRY(loop_make_int(at, 1, ends[i], &bounds[i]));
     TRY(loop_make_int(at, 1, axis, &bounds[2]));
@@ -279,8 +279,8 @@ static struct ir_value *joined_again(const struct ir_op *op, const struct items 
         ir_operand(op, 0)->op != split ||
         (!ir_operand(split, 1) && ir_attr_int(split, "keepdims", 1) == 0))
         return NULL;
-    axis = (int)ir_attr_int(op, "axis", 0);
-    split_axis = (int)ir_attr_int(split, "axis", 0);
+    axis = (int)ir_op_axis(op);
+    split_axis = (int)ir_op_axis(split);
     axis += axis < 0 ? rank : 0;
     split_axis += split_axis < 0 ? rank : 0;
     return axis == split_axis ? ir_operand(split, 0) : NULL;
@@ -289,7 +289,7 @@ static struct ir_value *joined_again(const struct ir_op *op, const struct items 
 static tssa_status *unsqueeze_all(struct ir_op *op, struct items *items)
 {
     struct ir_value *axis;
-    TRY(loop_make_int(op, 1, ir_attr_int(op, "axis", 0), &axis));
+    TRY(loop_make_int(op, 1, ir_op_axis(op), &axis));
     for (size_t i = 0; i < items->list.count; i++) {
         struct ir_op *unsqueeze = loop_make_op(op, IR_OP_Unsqueeze, 2);
         TRY_ALLOC(unsqueeze);
@@ -320,7 +320,7 @@ static tssa_status *replace_concat(struct pass_context *pass, struct ir_op *op, 
     TRY_ALLOC(concat);
     for (size_t i = 0; i < items->list.count; i++)
         ir_op_set_operand(concat, (uint32_t)i, items->list.data[i].value);
-    if (!set_int(concat, "axis", ir_attr_int(op, "axis", 0)))
+    if (!set_int(concat, "axis", ir_op_axis(op)))
         return status_out_of_memory();
     TRY(ir_infer_op_lenient(concat));
     replace(pass, op, &concat->results[0]);

@@ -50,8 +50,7 @@ static bool takes_sequence(const struct ir_op *user)
 /* The axis along which the sequence is joined; false when there is none, so that the op can never run. */
 static bool join_axis(const struct ir_op *concat, const struct ir_type *element, int *axis)
 {
-    return infer_find_axis(ir_attr_int(concat, "axis", 0), element->rank + (stacks(concat) ? 1 : 0),
-                           axis);
+    return infer_find_axis(ir_op_axis(concat), element->rank + (stacks(concat) ? 1 : 0), axis);
 }
 
 /* Can it be made of the stacked elements? */

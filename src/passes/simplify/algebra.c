@@ -469,8 +469,7 @@ static bool is_part(const struct ir_op *inner, const struct ir_op *outer)
 {
     return inner && ir_op_is(inner, IR_OP_Concat) && ir_op_is(outer, IR_OP_Concat) &&
            is_used_once(inner) && inner->parent == outer->parent &&
-           inner->results[0].uses->user == outer &&
-           ir_attr_int(inner, "axis", 1) == ir_attr_int(outer, "axis", 1);
+           inner->results[0].uses->user == outer && ir_op_axis(inner) == ir_op_axis(outer);
 }
 
 static tssa_status *merge_concats(struct ir_graph *graph, struct ir_op *op, bool *changed)

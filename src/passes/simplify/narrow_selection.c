@@ -62,7 +62,7 @@ static int sorted_axis(const struct ir_op *op)
     const struct dim *k = only_element(ir_operand(op, 1));
     int axis;
     if (!ir_op_is(op, IR_OP_TopK) || !ir_attr_int(op, "sorted", 1) || !k ||
-        !infer_find_axis(ir_attr_int(op, "axis", -1), rank_of(x), &axis))
+        !infer_find_axis(ir_op_axis(op), rank_of(x), &axis))
         return -1;
     const struct dim *all = x->type->dims[axis];
     bool fits = k == all || (k->low >= 0 && k->high <= all->low);
@@ -99,7 +99,7 @@ static const struct ir_value *kept_boxes(const struct ir_op *op)
     const struct ir_use *use = op->results[0].uses;
     int64_t column;
     if (!use || use->next || !ir_op_is(use->user, IR_OP_Gather) || use != &use->user->operands[0] ||
-        ir_attr_int(use->user, "axis", 0) != 1 || rank_of(ir_operand(use->user, 1)) != 0 ||
+        ir_op_axis(use->user) != 1 || rank_of(ir_operand(use->user, 1)) != 0 ||
         !rows_known_at(ir_operand(use->user, 1), 0, &column) || (column != 2 && column != -1))
         return NULL;
     return &use->user->results[0];
