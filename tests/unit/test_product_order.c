@@ -96,15 +96,16 @@ static void test_scaled(void **state)
 
 /* ---- Einsum --------------------------------------------------------------------------------------- */
 
-/* Three operands are summed as written: over j, then k, then l. */
+/* Three operands in pairs: over j, where no library is asked, then over k and l; in between there are no narrow floats. */
 static void test_einsum(void **state)
 {
     struct random random = {37};
     (void)state;
     for (int round = 0; round < 40; round++) {
-        const tssa_dtype dtype = round % 2 ? TSSA_FLOAT : some_dtype(&random);
         const int64_t n = random_int(&random, 1, 5), j = random_int(&random, 1, 20);
         const int64_t k = random_int(&random, 1, 20), l = random_int(&random, 1, 20);
+        const tssa_dtype dtype =
+            round % 2 && n * j * k * l < 2048 ? TSSA_FLOAT : some_dtype(&random);
         struct team team;
         struct op_run t;
         op_begin(&t, IR_OP_Einsum, 0);
@@ -115,11 +116,13 @@ static void test_einsum(void **state)
         op_threads(&t, &team, round % 3 + 1);
         op_go(&t);
         for (int64_t i = 0; i < n; i++) {
-            for (int64_t x = 0; x < j * k * l; x++) {
-                double first = product(dtype, op_number(a, i * j + x / (k * l)), op_number(b, x));
-                terms[x] = product(dtype, first, op_number(c, x % l * k + x / l % k));
+            double sums[400];
+            for (int64_t x = 0; x < k * l; x++) {
+                for (int64_t y = 0; y < j; y++)
+                    terms[y] = product(dtype, op_number(a, i * j + y), op_number(b, y * k * l + x));
+                sums[x] = product(dtype, op_sum(dtype, terms, j), op_number(c, x % l * k + x / l));
             }
-            op_expect_number(&t.outputs[0].tensor, i, op_sum(dtype, terms, j * k * l));
+            op_expect_number(&t.outputs[0].tensor, i, op_sum(dtype, sums, k * l));
         }
         op_close(&t);
     }
