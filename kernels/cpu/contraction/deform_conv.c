@@ -10,6 +10,7 @@
 
 #include "base/clones.h"
 #include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/lib/grid_planes.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce_levels.h"
 #include "kernels/cpu/lib/sample.h"
@@ -43,62 +44,110 @@ struct deform_job {
     struct tensor *y;
 };
 
-/* Where kernel position k of offset group g reads for output position `at` of item n. */
-static void place_sample(const struct deform_job *job, int64_t n, int64_t g, int64_t k, int64_t at,
-                         struct sample_axis *axes)
-{
-    const struct window *w = &job->conv.window;
-    int64_t out = at, kernel = k, stride = 1;
-    int64_t row = ((n * job->offset_groups + g) * w->kernel_count + k) * w->rank;
-    for (int d = w->rank - 1; d >= 0; d--) {
-        double offset = dtype_load_double(job->offsets->dtype,
-                                          element_at(job->offsets, (row + d) * w->out_count + at));
-        int64_t whole = out % w->out[d] * w->stride[d] + kernel % w->kernel[d] * w->dilation[d] -
-                        w->pad_begin[d];
-        sample_axis_init(&axes[d], SAMPLE_LINEAR, SAMPLE_ZEROS, true, (double)whole + offset,
-                         w->in[d], stride);
-        stride *= w->in[d];
-        out /= w->out[d];
-        kernel /= w->kernel[d];
-    }
-}
-
-static double mask_of(const struct deform_job *job, int64_t n, int64_t g, int64_t k, int64_t at)
-{
-    const struct window *w = &job->conv.window;
-    if (!job->mask)
-        return 1;
-    int64_t row = (n * job->offset_groups + g) * w->kernel_count + k;
-    return dtype_load_double(job->mask->dtype, element_at(job->mask, row * w->out_count + at));
-}
-
 /* Output positions that are computed together. */
 #define BLOCK 32
+_Static_assert(BLOCK <= GRID_POINTS, "planes are sampled at all of them at once");
 
-/* Samples of positions [at, at + n) of an item: for each input channel and kernel position, BLOCK elements. */
-static void make_samples(const struct deform_job *job, int64_t item, int64_t g, int64_t k,
-                         int64_t at, int64_t n, char *samples)
+/* Some output positions of an item, and where each one's window begins along each axis. */
+struct block {
+    int64_t item, at, n;
+    int64_t begins[WINDOW_MAX_RANK][BLOCK];
+};
+
+static void find_windows(const struct window *w, struct block *block)
 {
-    const struct conv_job *conv = &job->conv;
-    const struct window *w = &conv->window;
-    const int64_t per_group = conv->in_channels / job->offset_groups;
-    for (int64_t p = 0; p < n; p++) {
-        struct sample_axis axes[WINDOW_MAX_RANK];
-        place_sample(job, item, g, k, at + p, axes);
-        const double mask = mask_of(job, item, g, k, at + p);
-        for (int64_t c = g * per_group; c < (g + 1) * per_group; c++) {
-            const int64_t plane = (item * conv->in_channels + c) * w->in_count;
-            const int64_t to = (c * w->kernel_count + k) * BLOCK + p;
-            if (job->dtype == TSSA_FLOAT)
-                ((float *)(void *)samples)[to] =
-                    (float)mask *
-                    sample_floats_at((const float *)(const void *)job->x + plane, axes, w->rank);
-            else
-                ((double *)(void *)samples)[to] =
-                    mask *
-                    sample_doubles_at((const double *)(const void *)job->x + plane, axes, w->rank);
+    for (int64_t p = 0; p < block->n; p++) {
+        int64_t out = block->at + p;
+        for (int d = w->rank - 1; d >= 0; d--) {
+            block->begins[d][p] = out % w->out[d] * w->stride[d] - w->pad_begin[d];
+            out /= w->out[d];
         }
     }
+}
+
+/* Where kernel position k of offset group g reads for the positions of a block: `rank` axes for each. */
+static void place_samples(const struct deform_job *job, const struct block *block, int64_t g,
+                          int64_t k, struct sample_axis *axes)
+{
+    const struct window *w = &job->conv.window;
+    const int64_t row = ((block->item * job->offset_groups + g) * w->kernel_count + k) * w->rank;
+    double x[BLOCK];
+    int64_t stride = 1;
+    for (int d = w->rank - 1; d >= 0; d--) {
+        const struct sample_line line = {SAMPLE_LINEAR, SAMPLE_ZEROS, true, w->in[d], stride};
+        const int64_t within = k % w->kernel[d] * w->dilation[d];
+        load_doubles(job->offsets, (row + d) * w->out_count + block->at, 1, block->n, x);
+        for (int64_t p = 0; p < block->n; p++)
+            x[p] += (double)(block->begins[d][p] + within);
+        sample_axes_init(&line, x, block->n, axes + d, w->rank);
+        stride *= w->in[d];
+        k /= w->kernel[d];
+    }
+}
+
+/* Samples of channels [begin, end) of the block's item, a plane of `stride` samples from one channel to the next. */
+static void sample_channels(const struct deform_job *job, const struct block *block,
+                            const struct sample_axis *axes, int64_t begin, int64_t end,
+                            int64_t stride, char *to)
+{
+    const struct window *w = &job->conv.window;
+    const int64_t plane = block->item * job->conv.in_channels + begin;
+    const char *x = job->x + (size_t)(plane * w->in_count) * job->width;
+    if (job->dtype == TSSA_FLOAT && w->rank == 2) {
+        const struct grid_planes planes = {(const float *)(const void *)x, (float *)(void *)to,
+                                           end - begin, w->in_count, stride};
+        grid_planes_sample(&planes, axes, block->n);
+        return;
+    }
+    for (int64_t c = 0; c < end - begin; c++)
+        for (int64_t p = 0; p < block->n; p++) {
+            const int64_t from = c * w->in_count, at = c * stride + p;
+            if (job->dtype == TSSA_FLOAT)
+                ((float *)(void *)to)[at] = sample_floats_at((const float *)(const void *)x + from,
+                                                             axes + p * w->rank, w->rank);
+            else
+                ((double *)(void *)to)[at] = sample_doubles_at(
+                    (const double *)(const void *)x + from, axes + p * w->rank, w->rank);
+        }
+}
+
+#define SCALE(name, T)                                                                             \
+    static void name(const T *restrict mask, int64_t n, T *restrict samples)                       \
+    {                                                                                              \
+        for (int64_t p = 0; p < n; p++)                                                            \
+            samples[p] *= mask[p];                                                                 \
+    }
+SCALE(scale_floats, float)
+SCALE(scale_doubles, double)
+
+/* Samples of kernel position k, of some channels, times the mask's numbers. */
+static void scale_channels(const struct deform_job *job, const struct block *block, int64_t g,
+                           int64_t k, int64_t channels, int64_t stride, char *samples)
+{
+    const struct window *w = &job->conv.window;
+    const int64_t row = (block->item * job->offset_groups + g) * w->kernel_count + k;
+    _Alignas(8) char mask[BLOCK * sizeof(double)];
+    if (!job->mask)
+        return;
+    load_elements(job->mask, row * w->out_count + block->at, 1, block->n, job->dtype, mask);
+    for (int64_t c = 0; c < channels; c++, samples += (size_t)stride * job->width)
+        if (job->dtype == TSSA_FLOAT)
+            scale_floats((const float *)(const void *)mask, block->n, (float *)(void *)samples);
+        else
+            scale_doubles((const double *)(const void *)mask, block->n, (double *)(void *)samples);
+}
+
+/* Samples of a block's positions: for each input channel and kernel position, BLOCK elements. */
+static void make_samples(const struct deform_job *job, const struct block *block, int64_t g,
+                         int64_t k, char *samples)
+{
+    struct sample_axis axes[WINDOW_MAX_RANK * BLOCK];
+    const int64_t taps = job->conv.window.kernel_count, stride = taps * BLOCK;
+    const int64_t channels = job->conv.in_channels / job->offset_groups, first = g * channels;
+    char *to = samples + (size_t)((first * taps + k) * BLOCK) * job->width;
+    place_samples(job, block, g, k, axes);
+    sample_channels(job, block, axes, first, first + channels, stride, to);
+    scale_channels(job, block, g, k, channels, stride, to);
 }
 
 /* Some terms of BLOCK sums: a weight each, times BLOCK samples. */
@@ -159,13 +208,14 @@ static void compute_blocks(void *context, void *scratch, int64_t begin, int64_t 
     _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST];
     memset(scratch, 0, (size_t)(conv->in_channels * w->kernel_count * BLOCK) * job->width);
     for (int64_t i = begin; i < end; i++) {
-        const int64_t item = i / blocks, at = i % blocks * BLOCK;
-        const int64_t n = w->out_count - at < BLOCK ? w->out_count - at : BLOCK;
+        struct block block = {.item = i / blocks, .at = i % blocks * BLOCK};
+        block.n = w->out_count - block.at < BLOCK ? w->out_count - block.at : BLOCK;
+        find_windows(w, &block);
         for (int64_t gk = 0; gk < job->offset_groups * w->kernel_count; gk++)
-            make_samples(job, item, gk / w->kernel_count, gk % w->kernel_count, at, n, scratch);
+            make_samples(job, &block, gk / w->kernel_count, gk % w->kernel_count, scratch);
         for (int64_t o = 0; o < conv->out_channels; o++)
-            store_elements(job->y, (item * conv->out_channels + o) * w->out_count + at, 1, n,
-                           job->dtype, sum_samples(job, o, scratch, memory));
+            store_elements(job->y, (block.item * conv->out_channels + o) * w->out_count + block.at,
+                           1, block.n, job->dtype, sum_samples(job, o, scratch, memory));
     }
 }
 

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernels/cpu/lib/grid_planes.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/sample.h"
-#include "kernels/cpu/window/grid_planes.h"
 
 struct grid_attrs {
     enum sample_mode mode;

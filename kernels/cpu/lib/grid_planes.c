@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/cpu/window/grid_planes.h"
+#include "kernels/cpu/lib/grid_planes.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* float32 planes sampled at many points, some channels at a time: the bits of sample_floats_at. */
-#ifndef TSSA_KERNELS_CPU_WINDOW_GRID_PLANES_H
-#define TSSA_KERNELS_CPU_WINDOW_GRID_PLANES_H
+#ifndef TSSA_KERNELS_CPU_LIB_GRID_PLANES_H
+#define TSSA_KERNELS_CPU_LIB_GRID_PLANES_H
 
 #include "kernels/cpu/lib/sample.h"
 
