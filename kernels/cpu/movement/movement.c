@@ -440,12 +440,22 @@ static tssa_status *trilu_prepare(const struct ir_op *op, const struct kernel_se
 /* Rows [begin, end) of all matrices, one after the other. */
 struct trilu_job {
     bool upper;
+    bool is_string;
     size_t size;
     int64_t rows, columns, k;
     union element zero;
     const char *from;
     char *to;
 };
+
+/* A zero is zero bytes, but of strings. */
+static void trilu_zeros(const struct trilu_job *job, int64_t n, char *to)
+{
+    if (job->is_string)
+        contiguous_fill(NULL, job->size, n, to, &job->zero);
+    else
+        memset(to, 0, (size_t)n * job->size);
+}
 
 static void trilu_rows(void *context, int64_t begin, int64_t end)
 {
@@ -457,10 +467,10 @@ static void trilu_rows(void *context, int64_t begin, int64_t end)
         int64_t last = job->upper ? job->columns : clamp(diagonal + 1, 0, job->columns);
         size_t size = job->size, row = (size_t)(r * job->columns) * size;
         char *to = job->to + row;
-        contiguous_fill(NULL, size, first, to, &job->zero);
+        trilu_zeros(job, first, to);
         memcpy(to + (size_t)first * size, job->from + row + (size_t)first * size,
                (size_t)(last - first) * size);
-        contiguous_fill(NULL, size, job->columns - last, to + (size_t)last * size, &job->zero);
+        trilu_zeros(job, job->columns - last, to + (size_t)last * size);
     }
 }
 
@@ -479,6 +489,7 @@ static tssa_status *trilu_run(struct kernel_args *args)
     if (!y || tensor_count(y) == 0)
         return NULL;
     struct trilu_job job = {.upper = trilu->upper,
+                            .is_string = x->dtype == TSSA_STRING,
                             .size = element_size(x),
                             .rows = x->dims[x->rank - 2],
                             .columns = x->dims[x->rank - 1],
