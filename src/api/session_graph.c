@@ -57,8 +57,8 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 
 static const char fuse[] = "fuse";
 
-/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses, assigns and
- * Concats. */
+/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses, assigns,
+ * Concats, reductions of columns or triangles. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
 {
     struct ir_op *next;
@@ -85,7 +85,10 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
 static const struct {
     uint32_t without; /* of enum ir_fuses */
     bool moves_inside;
-} tries[] = {{0, true}, {IR_FUSES_CONCATS, true}, {IR_FUSES_CONCATS | IR_FUSES_RULES, false}};
+} tries[] = {{0, true},
+             {IR_FUSES_CONCATS, true},
+             {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true},
+             {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES, false}};
 
 /* Once for all, then for what is left, with less and less. */
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,

@@ -128,6 +128,8 @@ struct device_part {
     int64_t dims[TSSA_MAX_RANK];
     int result_rank;
     int64_t result_dims[TSSA_MAX_RANK];
+    int column; /* as of a gir_part */
+    bool keeps;
     const struct gir_map *maps; /* per argument of the kernel */
 };
 

@@ -234,7 +234,7 @@ static bool has_one_result(const struct ir_op *op)
 
 static uint32_t make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
 {
-    const bool rows = !op->info->ew && !op->opaque && ir_row_axes(op);
+    const bool rows = !op->info->ew && !op->opaque && (ir_row_axes(op) || ir_column_axis(op) >= 0);
     return rows ? gir_make_row_op(maker, op, operands) : gir_make_op(maker, op, operands);
 }
 
@@ -396,6 +396,8 @@ static const char *refuses_movement(const struct ir_op *op)
 {
     if (!dtype_in(T_FLOAT | T_INT | T_BOOL, op->results[0].type->dtype))
         return "kernels have no such elements";
+    if (ir_op_is(op, IR_OP_Trilu))
+        return NULL;
     return ir_op_is(op, IR_OP_Concat) ? mapper_concat_refuses(op) : gir_view_refuses(op);
 }
 
@@ -404,7 +406,8 @@ const char *gir_refuses(const struct ir_op *op)
     struct gir_code codes[128];
     struct gir_maker maker = {.codes = codes, .capacity = sizeof codes / sizeof *codes};
     uint32_t operands[GIR_MAX_ARGS];
-    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat))
+    if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) ||
+        ir_op_is(op, IR_OP_Trilu))
         return refuses_movement(op);
     if (op->n_operands > GIR_MAX_ARGS)
         return "it has more arguments than kernels may have";

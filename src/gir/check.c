@@ -83,7 +83,7 @@ struct checker {
     bool has_stored;
     uint8_t stored[GIR_MAX_ARGS]; /* fields of results, by bit */
     uint32_t n_reductions;
-    bool is_one[GIR_MAX_CODES]; /* per step before: is it one value for a row? */
+    bool is_one[GIR_MAX_CODES]; /* per step before: is it one value for a row, or for a column? */
 };
 
 static tssa_status *wrong(const struct checker *c, const char *what)
@@ -99,6 +99,8 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                 arg->moves < GIR_MOVES_COUNT && arg->fields >= 1 && arg->fields <= GIR_MAX_FIELDS &&
                 (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
                  (arg->moves == GIR_STAYS && !arg->is_result)) &&
+                arg->per_column <= kernel->columns &&
+                (!kernel->columns || !arg->is_result || (arg->per_column && !arg->may_lie_on)) &&
                 memcmp(arg->zero, zero, sizeof zero) == 0 &&
                 (!arg->is_result || arg->moves || kernel->whole_rows) &&
                 ((arg->is_result && arg->moves) || !arg->may_lie_on);
@@ -126,8 +128,8 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
         return wrong(c, "the argument is stored twice");
     c->has_stored = true;
     c->stored[number] |= (uint8_t)(1u << field);
-    if (!arg->moves && !c->is_one[code->operands[0]])
-        return wrong(c, "a row has more than one of it");
+    if (!gir_varies(c->kernel, arg) && !c->is_one[code->operands[0]])
+        return wrong(c, "what is reduced has more than one of it");
     return c->codes[code->operands[0]].type == type ? NULL : wrong(c, "the types differ");
 }
 
@@ -156,7 +158,7 @@ static tssa_status *check_constant(const struct checker *c, const struct gir_cod
 
 static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
 {
-    if (!c->kernel->whole_rows)
+    if (!c->kernel->whole_rows && !c->kernel->columns)
         return wrong(c, "rows may come in parts");
     if (!dtype_in(TYPES_REDUCED, code->type) || c->codes[code->operands[0]].type != code->type)
         return wrong(c, "it is not reduced in that type");
@@ -204,7 +206,7 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     case GIR_REDUCE:
         return check_reduce(c, code);
     case GIR_LENGTH:
-        return dtype_in(TYPES_REDUCED, code->type) && c->kernel->whole_rows
+        return dtype_in(TYPES_REDUCED, code->type) && (c->kernel->whole_rows || c->kernel->columns)
                    ? NULL
                    : wrong(c, "it is no number, or rows may come in parts");
     default:
@@ -212,11 +214,11 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     }
 }
 
-/* Is the step at hand one value for a row? */
+/* Is the step at hand one value for a row, or for a column? */
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = code->op != GIR_LOAD || !c->args[gir_arg_of(code)].moves;
+    bool all = code->op != GIR_LOAD || !gir_varies(c->kernel, &c->args[gir_arg_of(code)]);
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
     return all || code->op == GIR_REDUCE;
@@ -227,8 +229,8 @@ tssa_status *gir_check(const void *bytes, size_t size)
     const struct gir_kernel *kernel = bytes;
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
-    if (kernel->whole_rows > 1 || kernel->zero || kernel->n_args > GIR_MAX_ARGS ||
-        kernel->n_codes > GIR_MAX_CODES ||
+    if (kernel->whole_rows > 1 || kernel->columns > 1 || (kernel->whole_rows && kernel->columns) ||
+        kernel->n_args > GIR_MAX_ARGS || kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
                     kernel->n_codes * sizeof(struct gir_code))
         return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",

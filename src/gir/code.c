@@ -98,7 +98,7 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         if (code->op == GIR_REDUCE)
             when[i].varies = false;
         else if (code->op == GIR_LOAD || code->op == GIR_STORE)
-            when[i].varies = args[gir_arg_of(code)].moves;
+            when[i].varies = gir_varies(kernel, &args[gir_arg_of(code)]);
         if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&
             n <= when[i].pass)
             n = when[i].pass + 1u;
@@ -108,6 +108,7 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         if (code->op == GIR_STORE && when[i].varies && args[gir_arg_of(code)].may_lie_on)
             when[i].pass = (uint16_t)(n - 1);
     }
-    find_kept(kernel, when, n);
+    if (!kernel->columns) /* there, that would be a value for each row and column */
+        find_kept(kernel, when, n);
     return n;
 }

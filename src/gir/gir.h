@@ -33,6 +33,18 @@
  *     %3 = DIV %1 %2 : f32
  *     store 1 %3
  *
+ * A kernel of columns combines across rows: what a value is in the same element of all rows of a call, in the order of
+ * ir/reduction.def for an axis that is not the innermost one. What that comes to is one value for the column, and so is
+ * what is computed of such values and of what does not move from row to row, which the argument says. All results are
+ * per column. Columns may come in parts, and lie as elements do elsewhere; a call has all rows, or none.
+ *
+ *     columns, args 0: f32 moves, 1: f32 moves per column, 2: f32 result per column
+ *     %0 = load 0 : f32
+ *     %1 = load 1 : f32
+ *     %2 = SUB %0 %1 : f32
+ *     %3 = reduce MAX from -inf %2 : f32
+ *     store 2 %3
+ *
  * Of records of 4, column 1 is read, and a result is strided:
  *
  *     args                                   0: f32 moves by 4, 1: f32 strided result
@@ -53,7 +65,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x32726967 /* "gir2": the number of this layout */
+#define GIR_MAGIC 0x33726967 /* "gir3": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -66,7 +78,7 @@ enum gir_op {
     GIR_SCALAR,   /* scalar: the operation; type: the result's */
     GIR_STORE,    /* bits as of a load; operand 0; type as of a load */
     GIR_REDUCE, /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
-    GIR_LENGTH, /* how many elements a row has */
+    GIR_LENGTH, /* how many elements are reduced: those of a row, or the rows */
     GIR_OP_COUNT
 };
 
@@ -93,7 +105,8 @@ struct gir_arg {
     uint8_t moves;     /* gir_moves */
     uint8_t
         fields; /* elements of a record, all of which are stored, of a result; 1: there are no records */
-    uint8_t zero[4];
+    uint8_t per_column; /* of a kernel of columns: it does not move from row to row */
+    uint8_t zero[3];
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 
@@ -103,7 +116,7 @@ struct gir_kernel {
     uint32_t n_args, n_codes;
     uint32_t
         whole_rows; /* 1: rows are whole in each call; so they are where there are reductions or results per row */
-    uint32_t zero;
+    uint32_t columns; /* 1: reductions are of columns, not of rows */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };
 
@@ -133,12 +146,19 @@ static inline uint32_t gir_field_of(const struct gir_code *code)
     return (uint32_t)(code->bits >> 32);
 }
 
+/* Has what is reduced more than one element of the argument? */
+static inline bool gir_varies(const struct gir_kernel *kernel, const struct gir_arg *arg)
+{
+    return kernel->columns ? !arg->per_column : arg->moves != GIR_STAYS;
+}
+
 /* How many operands the step has. */
 uint32_t gir_n_operands(const struct gir_code *code);
 
 /* When a step is computed. */
 struct gir_when {
-    bool varies; /* in each element of a row, else once for the row */
+    bool
+        varies; /* in each element of a row, else once for the row; of columns, in each row, else once for the column */
     /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one before which it is,
      * of a reduction the one at whose end it is there. */
     uint16_t pass;

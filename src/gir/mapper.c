@@ -312,6 +312,10 @@ static uint32_t compute(struct mapper *m, const struct ir_value *value, struct g
         return access(m, value->op, view);
     if (ir_op_is(value->op, IR_OP_Concat))
         return mapper_concat(m, value->op, view);
+    if (ir_op_is(value->op, IR_OP_Trilu))
+        return mapper_triangle(m, value->op, &view);
+    if (value->op->info->reduction)
+        return mapper_reduce(m, value->op, &view);
     if (!ir_op_is(value->op, IR_OP_assign))
         return element_wise(m, value->op, &view);
     return m->unrolls ? assigned_column(m, value->op, view) : assigned(m, value->op, &view);

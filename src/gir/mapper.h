@@ -61,6 +61,26 @@ bool mapper_check(struct mapper *m, tssa_status *status, bool good);
 /* The step that is the value's elements where the view sees them; maker.why: there is none. */
 uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct gir_view view);
 
+/* ---- positions.c ---------------------------------------------------------------------------------- */
+
+/* The step that is the position of an element along an axis of the space, int32 or int64. */
+uint32_t mapper_position(struct mapper *m, uint32_t axis, tssa_dtype type);
+/* What a Trilu computes where the view sees it. */
+uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
+
+/* ---- columns.c ------------------------------------------------------------------------------------ */
+
+/* The reduction like which all are: of one axis, of equal dims. NULL: there is none (*any tells), or they are not. */
+const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any);
+/* Are results what there is of each column? */
+bool mapper_is_per_column(const struct mapper *m, const struct ir_op *reduction);
+/* The space of the part, and how results lie in it. */
+tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction);
+/* Which arguments move from row to row. */
+void mapper_finish_columns(struct mapper *m);
+/* What the columns of an operand come to, where results are. */
+uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
+
 /* Stores a step as a field of those of a result, or of the part of it that the rule leaves. */
 void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
                   uint32_t fields, uint32_t step);

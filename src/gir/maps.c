@@ -6,6 +6,7 @@
 
 #include "gir/mapper.h"
 #include "ir/fuse.h"
+#include "ir/row.h"
 
 #define MOST_OPS 1024 /* of a block: evaluation is recursive */
 
@@ -66,7 +67,7 @@ static void finish_args(struct mapper *m)
                                       : GIR_STAYS;
         if (arg->fields > 1 && arg->moves == GIR_STRIDED)
             mapper_refuse(m, "records are not side by side");
-        if (!arg->is_result || m->parts->n > 0)
+        if (m->part->maps[i].index != GIR_POSITIONS && (!arg->is_result || m->parts->n > 0))
             told |= m->part->maps[i].axes;
     }
     for (uint32_t i = 0; i < m->n_args; i++)
@@ -84,7 +85,8 @@ static tssa_status *copy_out(struct mapper *m)
     *made = (struct gir_kernel){.magic = GIR_MAGIC,
                                 .size = (uint32_t)(sizeof *made + args + codes),
                                 .n_args = m->n_args,
-                                .n_codes = m->maker.n};
+                                .n_codes = m->maker.n,
+                                .columns = m->part->column >= 0};
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
     m->part->kernel = made;
@@ -96,7 +98,7 @@ static tssa_status *copy_out(struct mapper *m)
 static void begin_part(struct mapper *m, int rank)
 {
     m->part = &m->parts->parts[m->parts->n];
-    *m->part = (struct gir_part){.rank = rank, .result_rank = m->like->rank};
+    *m->part = (struct gir_part){.rank = rank, .result_rank = m->like->rank, .column = -1};
     for (int i = 0; i < TSSA_MAX_RANK; i++)
         m->part->dims[i] = m->part->result_dims[i] = -1;
     for (int i = 0; i < m->like->rank; i++)
@@ -223,6 +225,18 @@ static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
     return NULL;
 }
 
+/* One part, of the columns like those of the reduction. */
+static tssa_status *make_columns(struct mapper *m, const struct ir_op *reduction)
+{
+    m->active = NULL;
+    m->unrolls = false;
+    begin_part(m, ir_operand(reduction, 0)->type->rank);
+    TRY(mapper_begin_columns(m, reduction));
+    fill_part(m);
+    mapper_finish_columns(m);
+    return m->maker.why ? NULL : copy_out(m);
+}
+
 /* Is a result what assigns have made of an operand? They can write into it. */
 static bool writes_operand(const struct mapper *m)
 {
@@ -346,7 +360,7 @@ static const char *find_problem(const struct mapper *m)
     uint32_t n = 0, computed = 0;
     for (const struct ir_op *op = m->body->first; op; op = op->next) {
         n++;
-        computed += op->info->cls == IR_CLASS_ELEMENTWISE;
+        computed += op->info->cls == IR_CLASS_ELEMENTWISE || op->info->reduction;
     }
     if (!computed)
         return "it only moves elements";
@@ -362,10 +376,18 @@ static void drop_parts(struct gir_parts *parts)
     parts->n = 0;
 }
 
-/* All in one by columns, where assigns or Concats make these of sources of their own. */
+/* By what is reduced, where anything is. Else all in one by columns, where assigns or Concats make these of sources of their own. */
 static tssa_status *choose_parts(struct mapper *m)
 {
     const int64_t columns = few_columns(m);
+    bool any;
+    const struct ir_op *reduction = mapper_find_reduction(m, &any);
+    if (any && (!reduction || has_assigns(m) || !mapper_is_per_column(m, reduction))) {
+        mapper_refuse(m, "its reductions are not of the same columns");
+        return NULL;
+    }
+    if (any)
+        return make_columns(m, reduction);
     if (columns && (has_assigns(m) || has_op(m, IR_OP_Concat))) {
         TRY(make_unrolled(m, columns));
         if (!m->maker.why)
@@ -420,7 +442,8 @@ static tssa_status *build_all(struct mapper *m)
 bool gir_has_maps(const struct ir_op *fuse)
 {
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
-        if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat))
+        if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ||
+            ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0)
             return true;
     return false;
 }

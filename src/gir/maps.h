@@ -14,6 +14,9 @@
  * The axis is unrolled as well where nothing is assigned, but rows would be no longer than these few columns, as they are
  * part of longer rows, or are broadcast: what is a vector then are many rows, and not one.
  *
+ * Where reductions of one other axis than the innermost one are (ir_column_axis), it is a kernel of columns (gir.h): the
+ * space has that axis as well, and what is computed along it is evaluated as a whole.
+ *
  * What cannot be told in advance (an access of what an assign may or may not have written) makes it no kernel.
  */
 #ifndef TSSA_GIR_MAPS_H
@@ -23,10 +26,11 @@
 #include "gir/view.h"
 
 #define GIR_MAX_PARTS 16
+#define GIR_POSITIONS UINT32_MAX /* 0, 1, ... along the axis that it has: of neither */
 
 /* An argument of a part. */
 struct gir_map {
-    uint32_t index; /* of an operand or result of the op */
+    uint32_t index; /* of an operand or result of the op; GIR_POSITIONS */
     int rank;       /* of it as a whole */
     uint32_t axes;  /* of the space, by bit: those along which it has more than one element */
     const struct rule *
@@ -39,7 +43,9 @@ struct gir_part {
     struct gir_kernel *kernel; /* of the allocator's memory */
     int rank;
     int64_t dims[TSSA_MAX_RANK]; /* of the space; -1: told in the call, by whom has the axis */
-    int result_rank;             /* of results as wholes */
+    int column;      /* of a kernel of columns: the axis that is reduced; -1: of others */
+    bool keeps;      /* results have an axis of one element in its place */
+    int result_rank; /* of results as wholes */
     int64_t
         result_dims[TSSA_MAX_RANK]; /* -1: told by the axis of the space; the same in all parts */
     struct gir_map maps[GIR_MAX_ARGS];

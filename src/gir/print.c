@@ -20,12 +20,15 @@ static const char *how_of(const struct gir_arg *arg)
 static void print_args(const struct gir_kernel *kernel, struct text *text)
 {
     const struct gir_arg *args = gir_args(kernel);
-    text_puts(text, kernel->whole_rows ? "whole rows, args " : "args ");
+    text_puts(text, kernel->whole_rows ? "whole rows, args "
+                    : kernel->columns  ? "columns, args "
+                                       : "args ");
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         text_printf(text, "%s%" PRIu32 ": %s%s", i ? ", " : "", i, name_of(args[i].dtype),
                     how_of(&args[i]));
         if (args[i].fields > 1)
             text_printf(text, " by %u", (unsigned)args[i].fields);
+        text_puts(text, args[i].per_column ? " per column" : "");
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))

@@ -29,8 +29,9 @@ struct cost_machine;
  * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
  * (unless it moves inside), and views of what rows came to; what is computed row by row (ir/row.h: reductions,
  * softmax, normalizations), where all rows of a kernel are the same; Concat, of what is outside (unless it moves
- * inside), of which each element is one of an operand that its place tells; and gathers that are no accesses
- * (GatherND), of which each element is one that indices tell.
+ * inside), of which each element is one of an operand that its place tells; gathers that are no accesses
+ * (GatherND), of which each element is one that indices tell; reductions of another axis than the innermost one
+ * (ir_column_axis), where all of a kernel are of the same one; and what depends on where an element is (Trilu).
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -38,7 +39,9 @@ enum ir_fuses {
     IR_FUSES_ROWS = 4,
     IR_FUSES_CONCATS = 8,
     IR_FUSES_GATHERS = 16,
-    IR_FUSES_ALL = 31
+    IR_FUSES_COLUMNS = 32,
+    IR_FUSES_POSITIONS = 64,
+    IR_FUSES_ALL = 127
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */

@@ -14,22 +14,29 @@ static int count_last(int rank, const bool *marked)
     return n == all ? n : 0;
 }
 
-static int axes_of_reduction(const struct ir_op *op, int rank)
+/* Marks the axes that are reduced; false: they are not known. */
+static bool mark_reduced(const struct ir_op *op, int rank, bool *marked)
 {
     int64_t axes[IR_KNOWN_MAX];
-    bool marked[TSSA_MAX_RANK] = {false};
     size_t count = 0;
     int axis;
     if (ir_operand(op, 1) && !infer_const_ints(op, 1, axes, &count))
-        return 0;
-    if (count == 0)
-        return ir_attr_int(op, "noop_with_empty_axes", 0) ? 0 : rank;
+        return false;
+    const bool all = count == 0 && !ir_attr_int(op, "noop_with_empty_axes", 0);
+    for (int i = 0; i < rank; i++)
+        marked[i] = all;
     for (size_t i = 0; i < count; i++) {
         if (!infer_find_axis(axes[i], rank, &axis))
-            return 0;
+            return false;
         marked[axis] = true;
     }
-    return count_last(rank, marked);
+    return true;
+}
+
+static int axes_of_reduction(const struct ir_op *op, int rank)
+{
+    bool marked[TSSA_MAX_RANK];
+    return mark_reduced(op, rank, marked) ? count_last(rank, marked) : 0;
 }
 
 /* From the axis on, or of the axis alone. */
@@ -85,4 +92,23 @@ bool ir_row_folds(const struct ir_op *op)
 {
     return op->info->cls == IR_CLASS_REDUCTION && !ir_op_is(op, IR_OP_CumSum) &&
            !ir_op_is(op, IR_OP_CumProd);
+}
+
+int ir_column_axis(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0) ? ir_operand(op, 0)->type : NULL;
+    bool marked[TSSA_MAX_RANK];
+    int axis = -1;
+    if (!type || type->kind != TYPE_TENSOR || type->rank < 2 || op->opaque ||
+        !op->info->reduction || !mark_reduced(op, type->rank, marked))
+        return -1;
+    for (int i = 0; i < type->rank; i++) {
+        if (marked[i] && axis >= 0)
+            return -1;
+        axis = marked[i] ? i : axis;
+    }
+    for (int i = axis + 1; axis >= 0 && i < type->rank; i++)
+        if (dim_at_least(type->dims[i], 2))
+            return axis;
+    return -1;
 }

@@ -19,4 +19,11 @@ bool ir_row_flattens(const struct ir_op *op);
  * (keepdims) or without them. Of an op that has rows. */
 bool ir_row_folds(const struct ir_op *op);
 
+/*
+ * The one axis that a reduction reduces where that is not the innermost one, so that its order is that of steps of one
+ * element (ir/reduction.def), whatever the run: an axis behind it has two elements or more. -1: it is no such op, or it
+ * is not known.
+ */
+int ir_column_axis(const struct ir_op *op);
+
 #endif

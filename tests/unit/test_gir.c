@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
+#include "common/random_columns.h"
 #include "common/random_region.h"
 #include "common/random_rows.h"
 #include "gir/build.h"
@@ -378,6 +379,71 @@ static void pieces(void **state)
         "1 is 0 along 3 [slice(0, 2, 22, 1)]\n");
 }
 
+static void columns(void **state)
+{
+    (void)state;
+    /* Pairs of boxes: what does not move from row to row is said, and positions are arguments. */
+    expect_parts(GRAPH("%x: f32[C, 40, 2], %t: f32[C, 40]", "%x, %t",
+                       "%p: f32[C, 40, 2], %q: f32[C, 40]) { %k = Constant() {value = i64[1] [1]} "
+                       "%o = Constant() {value = i64[] 1} "
+                       "%a = access(%p) {rule = [select(2, 0), unsqueeze(2)]} "
+                       "%b = access(%p) {rule = [select(2, 1), unsqueeze(1)]} %d = Sub(%a, %b) "
+                       "%u = Trilu(%d, %o) %m = ReduceMax(%u, %k) {keepdims = 0} "
+                       "%l = Less(%m, %q) return(%l)",
+                       "%y"),
+                 "columns, args 0: f32 by 2, 1: f32 moves by 2 per column, 2: i32, "
+                 "3: i32 moves per column, 4: f32 moves per column, 5: bool result per column\n"
+                 "%0 = load 0.0 : f32\n"
+                 "%1 = load 1.1 : f32\n"
+                 "%2 = SUB %0 %1 : f32\n"
+                 "%3 = 1 : i32\n"
+                 "%4 = load 2 : i32\n"
+                 "%5 = load 3 : i32\n"
+                 "%6 = ADD %4 %3 : i32\n"
+                 "%7 = GE %5 %6 : bool\n"
+                 "%8 = 0 : f32\n"
+                 "%9 = SEL %7 %2 %8 : f32\n"
+                 "%10 = reduce MAX from -inf %9 : f32\n"
+                 "%11 = load 4 : f32\n"
+                 "%12 = LT %10 %11 : bool\n"
+                 "%13 = convert %12 : u8\n"
+                 "store 5 %13\n"
+                 "0 is 0 along 3 [unsqueeze(2)]\n"
+                 "1 is 0 along 5 [unsqueeze(1)]\n"
+                 "2 is 4294967295 along 2 \n"
+                 "3 is 4294967295 along 4 \n"
+                 "4 is 1 along 5 [unsqueeze(1)]\n"
+                 "5 is 0 along 5 [unsqueeze(1)]\n");
+    /* How many rows there are; the axis stays; what only a run tells is int64, and not so far that sums overflow. */
+    expect_parts(GRAPH("%x: f32[N, 40], %k: i64[]", "%x, %k",
+                       "%p: f32[N, 40], %q: i64[]) { %k0 = Constant() {value = i64[1] [0]} "
+                       "%u = Trilu(%p, %q) {upper = 0} %m = ReduceMean(%u, %k0) return(%m)",
+                       "%y"),
+                 "columns, args 0: f32 moves, 1: i64 per column, 2: i64, 3: i64 moves per column, "
+                 "4: f32 result per column\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = load 1 : i64\n"
+                 "%2 = -4611686018427387904 : i64\n"
+                 "%3 = MAX %1 %2 : i64\n"
+                 "%4 = 4611686018427387904 : i64\n"
+                 "%5 = MIN %3 %4 : i64\n"
+                 "%6 = load 2 : i64\n"
+                 "%7 = load 3 : i64\n"
+                 "%8 = ADD %6 %5 : i64\n"
+                 "%9 = LE %7 %8 : bool\n"
+                 "%10 = 0 : f32\n"
+                 "%11 = SEL %9 %0 %10 : f32\n"
+                 "%12 = reduce ADD from 0 %11 : f32\n"
+                 "%13 = length : f32\n"
+                 "%14 = DIV %12 %13 : f32\n"
+                 "store 4 %14\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 1 along 0 \n"
+                 "2 is 4294967295 along 1 \n"
+                 "3 is 4294967295 along 2 \n"
+                 "4 is 0 along 2 \n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -411,6 +477,29 @@ static void no_maps(void **state)
               "%y"),
         GRAPH("%x: f32[R, 9]", "%x",
               "%p: f32[R, 9]) { %a = Concat(%p, %p) {axis = 1} %b = Neg(%a) return(%b)", "%y"),
+        /* Columns of other axes; what is computed in each element is a result; a view of what they come to; a triangle of
+           a slice. */
+        GRAPH("%x: f32[N, 4, 5]", "%x",
+              "%p: f32[N, 4, 5]) { %k = Constant() {value = i64[1] [0]} "
+              "%l = Constant() {value = i64[1] [1]} %a = ReduceMax(%p, %k) %b = ReduceMax(%p, %l) "
+              "return(%a, %b)",
+              "%y, %z"),
+        GRAPH("%x: f32[N, 4]", "%x",
+              "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %e = Exp(%p) "
+              "%a = ReduceMax(%e, %k) return(%e, %a)",
+              "%y, %z"),
+        GRAPH("%x: f32[N, 4]", "%x",
+              "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %e = Exp(%p) "
+              "%a = ReduceMax(%e, %k) %s = Sub(%e, %a) return(%s)",
+              "%y"),
+        GRAPH("%x: f32[N, 4]", "%x",
+              "%p: f32[N, 4]) { %u = Trilu(%p) %s = access(%u) {rule = [slice(0, 1, 9, 1)]} "
+              "%a = Neg(%s) return(%a)",
+              "%y"),
+        GRAPH("%x: f32[N, 4]", "%x",
+              "%p: f32[N, 4]) { %k = Constant() {value = i64[1] [0]} %m = ReduceMax(%p, %k) "
+              "%f = access(%m) {rule = [squeeze(0)]} %a = Neg(%f) return(%a)",
+              "%y"),
     };
     for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
         const char *why;
@@ -519,7 +608,7 @@ static void any_bytes(void **state)
         struct gir_space space;
         const char *why;
         char *text = seed % 2 ? random_region(seed) : random_rows(seed),
-             *map_text = random_map_region(seed);
+             *map_text = seed % 3 ? random_map_region(seed) : random_columns(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         struct ir_graph *graph = parse(map_text);
         struct gir_parts *parts =
@@ -539,9 +628,9 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),  cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
-        cmocka_unit_test(pieces), cmocka_unit_test(no_maps),       cmocka_unit_test(refusals),
-        cmocka_unit_test(spaces), cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),    cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
+        cmocka_unit_test(pieces),   cmocka_unit_test(columns),       cmocka_unit_test(no_maps),
+        cmocka_unit_test(refusals), cmocka_unit_test(spaces),        cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

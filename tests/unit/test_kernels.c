@@ -21,6 +21,7 @@
 #include "common/model_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
+#include "common/random_columns.h"
 #include "common/random_region.h"
 #include "common/random_rows.h"
 #include "common/test_alloc.h"
@@ -110,6 +111,22 @@ static void make_row_sizes(struct random *random, int64_t *sizes)
         sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 50) : 0;
         if (sizes[i] > most)
             sizes[i] = 1 + (most > 1);
+        most /= sizes[i] ? sizes[i] : 1;
+    }
+    sizes['H' - 'A'] = n;
+}
+
+/* Columns, all that is reduced of them, H, and at which lengths something is done otherwise. */
+static void make_column_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0, 1, 63, 64, 65, 128, 200, 4095, 4096, 4097, 8200};
+    const int64_t n =
+        random_int(random, 0, 2) ? random_int(random, 1, 40) : lengths[random_int(random, 0, 10)];
+    int64_t most = 400 / (n + 1) + 1;
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 6) : 0;
+        if (sizes[i] > most)
+            sizes[i] = 1;
         most /= sizes[i] ? sizes[i] : 1;
     }
     sizes['H' - 'A'] = n;
@@ -220,6 +237,11 @@ static bool check_rows(uint64_t seed)
     return check_text(random_rows(seed), seed, make_row_sizes);
 }
 
+static bool check_columns(uint64_t seed)
+{
+    return check_text(random_columns(seed), seed, make_column_sizes);
+}
+
 /* Is there a generator of code? */
 static bool can_compile(void)
 {
@@ -310,6 +332,12 @@ static void regions_with_rows(void **state)
 {
     (void)state;
     check_many(check_rows);
+}
+
+static void regions_with_columns(void **state)
+{
+    (void)state;
+    check_many(check_columns);
 }
 
 /* ---- Functions ------------------------------------------------------------------------------------ */
@@ -443,6 +471,7 @@ int main(void)
                                        cmocka_unit_test(regions),
                                        cmocka_unit_test(regions_with_maps),
                                        cmocka_unit_test(regions_with_rows),
+                                       cmocka_unit_test(regions_with_columns),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};

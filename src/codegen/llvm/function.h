@@ -39,7 +39,7 @@ void function_places(const struct function *f);
 /* Lanes 0, 1, ... that are less than what whole vectors leave. */
 LLVMValue function_mask(const struct function *f);
 
-/* Rows of a kernel that wants whole ones. */
+/* Rows of a kernel that wants whole ones, or of one of columns. */
 struct rows;
 struct rows *rows_open(struct function *f); /* NULL: memory ran out */
 void rows_close(struct rows *rows);
@@ -51,5 +51,8 @@ LLVMValue rows_emit_is_short(const struct rows *rows);
 void rows_emit_long(struct rows *rows);
 /* All rows, each a lane: from block `from` to block `end`. */
 void rows_emit_short(struct rows *rows, LLVMBlock from);
+/* The same two of a kernel of columns: all rows, from where the function is to block `end`. */
+void rows_emit_column_memory(struct rows *rows);
+void rows_emit_columns(struct rows *rows, LLVMBlock end);
 
 #endif

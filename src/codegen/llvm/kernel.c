@@ -10,7 +10,8 @@
  *             the other steps on a vector of which only these lanes are loaded and stored (AVX-512), or else, for
  *             each, all steps on one element
  *
- * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in long_rows.c.
+ * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in long_rows.c, or
+ * columns.c.
  */
 #include "codegen/llvm/kernel.h"
 
@@ -120,14 +121,17 @@ static void emit_entry(struct function *f, struct rows *rows)
     LLVMType room = llvm->LLVMVectorType(function_integer(f, 64), f->lanes);
     for (int i = 0; calls && i < 3; i++)
         e->rooms[i] = llvm->LLVMBuildAlloca(e->builder, room, "");
-    if (rows)
+    const bool columns = e->kernel->columns;
+    if (columns)
+        rows_emit_column_memory(rows);
+    else if (rows)
         rows_emit_memory(rows);
-    e->length = f->params[LENGTH];
+    e->length = f->params[columns ? ROWS : LENGTH];
     f->whole =
         emit_binary(e, LLVM_AND, f->params[LENGTH], function_number(f, ~(uint64_t)(f->lanes - 1)));
     LLVMBlock some = function_block(f, "some");
-    function_branch(f, function_compare(f, LLVM_SGT, f->params[ROWS], function_number(f, 0)), some,
-                    f->end);
+    LLVMValue count = f->params[columns ? LENGTH : ROWS]; /* of no rows there is a result, too */
+    function_branch(f, function_compare(f, LLVM_SGT, count, function_number(f, 0)), some, f->end);
     function_begin(f, some);
 }
 
@@ -249,6 +253,8 @@ static void emit_rows(struct function_parts *parts, struct rows *rows)
 {
     struct function *f = &parts->f;
     LLVMBlock from = function_here(f), across = function_block(f, "across");
+    f->row = function_block(f, "row");
+    f->next = function_block(f, "next");
     LLVMValue is_short = rows ? rows_emit_is_short(rows) : NULL;
     if (is_short)
         function_branch(f, is_short, across, f->row);
@@ -274,7 +280,7 @@ void emit_kernel(struct emitter *e, unsigned lanes, bool masks)
 {
     struct function_parts parts = {.f = {.e = e, .lanes = lanes, .masks = masks}};
     struct function *f = &parts.f;
-    const bool whole = e->kernel->whole_rows;
+    const bool whole = e->kernel->whole_rows || e->kernel->columns;
     struct rows *rows = whole ? rows_open(f) : NULL;
     if (whole && !rows) {
         e->failed = true;
@@ -282,12 +288,13 @@ void emit_kernel(struct emitter *e, unsigned lanes, bool masks)
     }
     make_function(f);
     f->entry = function_block(f, "entry");
-    f->row = function_block(f, "row");
-    f->next = function_block(f, "next");
     f->end = function_block(f, "end");
     e->lanes = lanes;
     emit_entry(f, rows);
-    emit_rows(&parts, rows);
+    if (e->kernel->columns)
+        rows_emit_columns(rows, f->end);
+    else
+        emit_rows(&parts, rows);
     function_begin(f, f->end);
     e->llvm->LLVMBuildRetVoid(e->builder);
     rows_close(rows);

@@ -85,11 +85,10 @@ static tssa_dtype type_of_arg(const struct gir_arg *arg)
     return arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
 }
 
-/* So many vectors. */
-static LLVMValue make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
+LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n)
 {
     const struct llvm_api *llvm = r->e->llvm;
-    LLVMType vector = llvm->LLVMVectorType(emit_element(r->e, dtype), LANES);
+    LLVMType vector = llvm->LLVMVectorType(emit_element(r->e, dtype), r->e->lanes);
     return llvm->LLVMBuildAlloca(r->e->builder, llvm->LLVMArrayType2(vector, n), "");
 }
 
@@ -137,19 +136,19 @@ void rows_emit_memory(struct rows *r)
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);
         if (r->has_short && r->when[i].kept_in)
-            r->short_kept[i] = make_memory(r, code->type, SHORT_ROW);
+            r->short_kept[i] = rows_make_memory(r, code->type, SHORT_ROW);
         if (code->op != GIR_REDUCE)
             continue;
-        r->levels[n] = make_memory(r, code->type, LONG_LEVELS);
+        r->levels[n] = rows_make_memory(r, code->type, LONG_LEVELS);
         if (rows_find_nans(r, i))
-            r->nans[n] = make_memory(r, TSSA_UINT8, 1);
+            r->nans[n] = rows_make_memory(r, TSSA_UINT8, 1);
         if (r->has_short)
-            r->elements[n] = make_memory(r, code->type, SHORT_ROW);
+            r->elements[n] = rows_make_memory(r, code->type, SHORT_ROW);
         n++;
     }
     for (uint32_t i = 0; r->has_short && i < kernel->n_args; i++) {
         const struct gir_arg *arg = &gir_args(kernel)[i];
-        r->args[i] = make_memory(r, type_of_arg(arg), arg->moves ? SHORT_ROW : 1);
+        r->args[i] = rows_make_memory(r, type_of_arg(arg), arg->moves ? SHORT_ROW : 1);
     }
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is emitted of a kernel with whole rows, pass by pass: long_rows.c along a row, short_rows.c across rows. */
+/* What is emitted of a kernel with whole rows, pass by pass: long_rows.c along a row, short_rows.c across rows; and of
+ * one of columns: columns.c. */
 #ifndef TSSA_CODEGEN_LLVM_ROWS_H
 #define TSSA_CODEGEN_LLVM_ROWS_H
 
@@ -31,6 +32,7 @@ struct rows {
     LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS];
     LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
     const LLVMValue *kept; /* one of these: where the values are that are kept */
+    const struct columns *columns;
 };
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
@@ -50,6 +52,8 @@ static inline bool rows_has(const struct rows *r, uint32_t step)
 LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
 /* Are NaNs looked for apart? The higher or the lower of floats takes one instruction where there are none. */
 bool rows_find_nans(const struct rows *r, uint32_t step);
+/* So many vectors on the stack. */
+LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n);
 /* Steps that are once for the row and wait for what is before the pass. */
 void rows_emit_once(const struct rows *r);
 /* Those that are stored. */

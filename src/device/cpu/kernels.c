@@ -52,7 +52,8 @@ static bool takes_alone(void *user, const struct ir_op *op)
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES |
-                                                       IR_FUSES_ROWS | IR_FUSES_CONCATS,
+                                                       IR_FUSES_ROWS | IR_FUSES_CONCATS |
+                                                       IR_FUSES_COLUMNS | IR_FUSES_POSITIONS,
                                             .machine = &cost_cpu,
                                             .most_operands = 32,
                                             .moves_inside = true,

@@ -3,6 +3,7 @@
  * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other. Rules are applied to the
  * arguments' shapes once a call; then each argument is a place in memory and a step along each axis of the space. Axes
  * along which all arguments walk on are merged; of what is left the innermost is a row, the next one the rows of a call.
+ * Of kernels of columns the rows of a call are the axis that is reduced, all of it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -18,7 +19,8 @@ struct setup {
     int64_t dims[TSSA_MAX_RANK];                /* of the space; -1: not told yet */
     int64_t steps[GIR_MAX_ARGS][TSSA_MAX_RANK]; /* along the space's axes, in bytes */
     char *data[GIR_MAX_ARGS];
-    bool is_empty; /* an argument along an axis that it has not */
+    bool is_empty;               /* an argument along an axis that it has not */
+    struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
 
 /* ---- Arguments ------------------------------------------------------------------------------------ */
@@ -64,7 +66,7 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
             *dim = region.dims[i];
         if (has ? region.dims[i] != *dim : region.dims[i] > 1)
             return do_not_fit(map->index, tensor);
-        s->is_empty |= region.dims[i] == 0;
+        s->is_empty |= region.dims[i] == 0 && first + i != s->part->column;
         s->steps[k][first + i] = has ? region.strides[i] * size : 0;
     }
     s->data[k] = (char *)tensor->data + region.offset * size;
@@ -76,7 +78,7 @@ static tssa_status *add_operands(struct setup *s)
     const struct gir_kernel *kernel = s->part->kernel;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
         const struct tensor *tensor;
-        if (gir_args(kernel)[k].is_result)
+        if (gir_args(kernel)[k].is_result || s->part->maps[k].index == GIR_POSITIONS)
             continue;
         TRY(kernel_tensor(s->args, s->part->maps[k].index, &tensor));
         TRY(add_arg(s, k, tensor));
@@ -84,13 +86,76 @@ static tssa_status *add_operands(struct setup *s)
     return NULL;
 }
 
+/* ---- Positions ------------------------------------------------------------------------------------ */
+
+/* 0, 1, ..., as long as the longest axis along which anybody asks. */
+static tssa_status *make_positions(struct setup *s, bool wide, int64_t count)
+{
+    const size_t size = wide ? sizeof(int64_t) : sizeof(int32_t);
+    struct buffer *made = pool_alloc(s->args->env->pool, (size_t)count * size + 1);
+    TRY_ALLOC(made);
+    s->positions[wide] = made;
+    for (int64_t i = 0; i < count; i++)
+        if (wide)
+            ((int64_t *)made->data)[i] = i;
+        else
+            ((int32_t *)made->data)[i] = (int32_t)i;
+    return NULL;
+}
+
+static int axis_of(const struct gir_map *map)
+{
+    int axis = 0;
+    while (!(map->axes >> axis & 1))
+        axis++;
+    return axis;
+}
+
+/* Once the space is known. */
+static tssa_status *add_positions(struct setup *s)
+{
+    const struct gir_kernel *kernel = s->part->kernel;
+    int64_t longest[2] = {0, 0};
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const bool wide = gir_args(kernel)[k].dtype == TSSA_INT64;
+        if (s->part->maps[k].index != GIR_POSITIONS)
+            continue;
+        const int64_t dim = s->dims[axis_of(&s->part->maps[k])];
+        longest[wide] = dim > longest[wide] ? dim : longest[wide];
+    }
+    for (int wide = 0; wide < 2; wide++)
+        if (longest[wide])
+            TRY(make_positions(s, wide, longest[wide]));
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const bool wide = gir_args(kernel)[k].dtype == TSSA_INT64;
+        if (s->part->maps[k].index != GIR_POSITIONS)
+            continue;
+        memset(s->steps[k], 0, sizeof s->steps[k]);
+        s->steps[k][axis_of(&s->part->maps[k])] = wide ? sizeof(int64_t) : sizeof(int32_t);
+        s->data[k] = s->positions[wide] ? s->positions[wide]->data : NULL;
+    }
+    return NULL;
+}
+
+static void release_positions(struct setup *s)
+{
+    for (int wide = 0; wide < 2; wide++) {
+        buffer_release(s->positions[wide]);
+        s->positions[wide] = NULL;
+    }
+}
+
+/* ---- Results -------------------------------------------------------------------------------------- */
+
 /* A dim that nobody has told is that of an axis which no argument has. */
 static void find_result_dims(const struct setup *s, int64_t *dims)
 {
+    const int gone = s->part->column < 0 || s->part->keeps ? s->part->rank : s->part->column;
     for (int i = 0; i < s->part->result_rank; i++) {
+        const int axis = i + (i >= gone);
         dims[i] = s->part->result_dims[i];
         if (dims[i] < 0)
-            dims[i] = i < s->part->rank && s->dims[i] >= 0 ? s->dims[i] : 1;
+            dims[i] = axis < s->part->rank && s->dims[axis] >= 0 ? s->dims[axis] : 1;
     }
 }
 
@@ -118,13 +183,13 @@ static tssa_status *add_results(struct setup *s, bool made)
     return NULL;
 }
 
-/* An axis that no argument has is of length 1. */
+/* Of results. An axis that no argument has is of length 1. */
 static int64_t count_elements(struct setup *s)
 {
     int64_t count = 1;
     for (int i = 0; i < s->part->rank; i++) {
         s->dims[i] = s->dims[i] < 0 ? 1 : s->dims[i];
-        count *= s->dims[i];
+        count *= i == s->part->column ? 1 : s->dims[i];
     }
     return count;
 }
@@ -181,10 +246,13 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     walk->n_args = s->part->kernel->n_args;
     walk->n_axes = 0;
     for (int axis = s->part->rank - 1; axis >= 0; axis--)
-        if (has_axis(s, axis))
+        if (axis != s->part->column && has_axis(s, axis))
             TRY(add_axis(s, walk, axis));
     memcpy(walk->data, s->data, walk->n_args * sizeof *walk->data);
     walk_finish(walk);
+    walk->reduced = s->part->column < 0 ? 0 : s->dims[s->part->column];
+    for (uint32_t k = 0; s->part->column >= 0 && k < walk->n_args; k++)
+        walk->given[k] = s->steps[k][s->part->column];
     return NULL;
 }
 
@@ -205,8 +273,13 @@ static tssa_status *run_part(struct setup *s, bool made)
         return NULL;
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
+    TRY(add_positions(s));
     TRY(find_axes(s, &walk));
-    team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
+    if (s->part->column < 0)
+        team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
+    else
+        team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
+                 &walk);
     return NULL;
 }
 
@@ -218,7 +291,9 @@ tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused 
             setup.inputs[i] = &args->inputs[i]->tensor;
     for (uint32_t i = 0; i < fused->n_parts; i++) {
         setup.part = &fused->parts[i];
-        TRY(run_part(&setup, i > 0));
+        tssa_status *status = run_part(&setup, i > 0);
+        release_positions(&setup);
+        TRY(status);
     }
     return NULL;
 }

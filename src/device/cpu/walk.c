@@ -46,3 +46,17 @@ void walk_run(void *context, int64_t begin, int64_t end)
         begin += rows * n;
     }
 }
+
+void walk_run_columns(void *context, int64_t begin, int64_t end)
+{
+    const struct walk *walk = context;
+    while (begin < end) {
+        int64_t index[TSSA_MAX_RANK];
+        char *at[GIR_MAX_ARGS];
+        go_to(walk, begin, index, at);
+        const int64_t left = walk->sizes[0] - index[0], n = left < end - begin ? left : end - begin;
+        walk->code->run((void *const *)at, walk->given, walk->reduced, n, walk->code->functions,
+                        NULL);
+        begin += n;
+    }
+}

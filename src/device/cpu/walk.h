@@ -17,6 +17,7 @@ struct walk {
     int64_t steps[TSSA_MAX_RANK]
                  [GIR_MAX_ARGS];     /* in bytes; of axis 0, from an element to the next one */
     int64_t given[2 * GIR_MAX_ARGS]; /* to the code: steps of axis 1, then those of axis 0 */
+    int64_t reduced; /* rows of a column, in kernels of such; who has found out gives their steps */
     char *data[GIR_MAX_ARGS];
 };
 
@@ -24,5 +25,7 @@ struct walk {
 void walk_finish(struct walk *walk);
 /* For team_for: elements [begin, end) of all. */
 void walk_run(void *walk, int64_t begin, int64_t end);
+/* The same of columns [begin, end), all rows of each. */
+void walk_run_columns(void *walk, int64_t begin, int64_t end);
 
 #endif

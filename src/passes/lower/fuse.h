@@ -7,7 +7,8 @@
  *
  *   - no path leads out of what would be one part and back: parts, and the ops in none, stay without cycles;
  *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is computed there, or is that
- *     of the rows which the other one has (ir/row.h): all that needs a row needs the same one then;
+ *     of the rows which the other one has (ir/row.h): all that needs a row needs the same one then,
+ *     or that of columns (ir_column_axis), of which a kernel has no other results than what they come to;
  *   - it is not slower by the model of ir/cost.h.
  *
  * What an access, a Concat or a gather reads, what an assign writes into the region, indices, and the numbers in rules
@@ -49,6 +50,7 @@ struct fuse_open {
     const struct ir_op *op;     /* that it was at first */
     const struct ir_type *like; /* whose dims are the iteration space */
     int row; /* so many of its last axes are rows, which are computed as a whole; 0: elements are, one by one */
+    int column; /* 1 + 2 * the axis that is reduced where that is not the innermost one, + 1 if it stays; 0: none is */
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
     uint64_t uses;          /* of what it computes, by others */
@@ -127,6 +129,8 @@ enum fuse_fit {
     FUSE_OVER /* what `a` computes is computed once for each row of `b`, of what rows have come to */
 };
 enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b);
+/* fuse_open.column of the op. */
+int fuse_column(const struct ir_op *op);
 /* An access that only changes how many axes of one element there are in a value that has one for each row of the part:
  * it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);

@@ -54,7 +54,7 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
 static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
 {
     const struct fuse_open *a = fuse_open_part(plan, own), *b = fuse_open_part(plan, other);
-    if (own == other || b->row || fuse_leads_around(plan, own, other, true) ||
+    if (own == other || b->row || b->column || fuse_leads_around(plan, own, other, true) ||
         fuse_leads_around(plan, other, own, true))
         return false;
     const struct moved moved = moved_between(plan, own, other);

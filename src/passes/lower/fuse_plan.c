@@ -78,7 +78,8 @@ bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
 {
     const uint32_t part = fuse_maker_part(plan, op, operand);
     return plan->fusion->moves_inside && ir_fuse_moves_elements(op, operand) &&
-           part != FUSE_NO_PART && fuse_open_part(plan, part)->row == 0;
+           part != FUSE_NO_PART && !fuse_open_part(plan, part)->row &&
+           !fuse_open_part(plan, part)->column;
 }
 
 /* What is behind an operand: the part that makes it, or what its maker depends on. */
@@ -119,6 +120,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     *open = (struct fuse_open){.op = op,
                                .like = fuse_space(op),
                                .row = ir_row_axes(op),
+                               .column = fuse_column(op),
                                .work = cost_kernel(op, &plan->sizes),
                                .apart = cost_step(op, writes_in_place(plan, op), &plan->sizes),
                                .uses = plan->uses[op->results[0].id]};
@@ -227,12 +229,19 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     if (fit == FUSE_APART)
         return a->row && b->row ? "the rows are not the same" : "the shapes are not the same";
     if (fit == FUSE_INTO && b->uses > edges.uses)
-        return "what is broadcast there is used by others, too";
+        return a->column ? "what is reduced is used by others, too"
+                         : "what is broadcast there is used by others, too";
+    if (b->column && !a->column && plan->parts.data[other].n_ops == 1)
+        return "what it reduces is not computed with it";
     if (a->n_operands + b->n_operands > plan->fusion->most_operands + edges.operands)
         return "the kernel would have too many operands";
     *joined = *a;
     if (b->row) {
         joined->row = b->row;
+        joined->like = b->like;
+    }
+    if (b->column) {
+        joined->column = b->column;
         joined->like = b->like;
     }
     joined->work.calls = 1;
@@ -289,13 +298,17 @@ static void join_maker(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     own->other = ir_operand(op, operand)->op;
 }
 
-/* The last part that read the operand reads it once for both, if it takes the op in. */
+/* The last part that read the operand reads it once for both, if it takes the op in. One of columns, which others seldom
+ * join, does not stand between those. */
 static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
     uint32_t *reader = &plan->readers[ir_operand(op, operand)->id];
+    const char *why = NULL;
     if (*reader && fuse_is_open(plan, *reader - 1) && !fuse_is_inner(op, operand))
-        (void)join_part(plan, op, fuse_root(plan, *reader - 1));
-    *reader = plan->ops[op->id].part + 1;
+        why = join_part(plan, op, fuse_root(plan, *reader - 1));
+    const uint32_t own = fuse_root(plan, plan->ops[op->id].part);
+    if (!why || !fuse_open_part(plan, own)->column)
+        *reader = plan->ops[op->id].part + 1;
 }
 
 /* ---- Windows -------------------------------------------------------------------------------------- */

@@ -35,8 +35,46 @@ static bool is_per_row(const struct ir_type *type, const struct ir_type *like, i
     return true;
 }
 
+int fuse_column(const struct ir_op *op)
+{
+    const int axis = ir_column_axis(op);
+    return axis < 0 ? 0 : 1 + 2 * axis + (ir_attr_int(op, "keepdims", 1) != 0);
+}
+
+/* Has the type an element for each column of the part, with or without an axis of one element, as its reductions? */
+static bool is_per_column(const struct ir_type *type, const struct fuse_open *part)
+{
+    const struct ir_type *like = part->like;
+    const int axis = (part->column - 1) / 2;
+    const bool keeps = (part->column - 1) % 2;
+    if (type->rank != like->rank - !keeps)
+        return false;
+    for (int i = 0; i < like->rank; i++) {
+        const struct dim *dim = i == axis && !keeps ? NULL : type->dims[i - (i > axis && !keeps)];
+        if (dim && (i == axis ? !dim_is(dim, 1) : dim != like->dims[i]))
+            return false;
+    }
+    return true;
+}
+
+/* What is computed in each element of the columns is no result, so nobody else may need it. */
+static enum fuse_fit fit_columns(const struct fuse_open *a, const struct fuse_open *b)
+{
+    if (a->row || b->row)
+        return FUSE_APART;
+    if (a->column && b->column)
+        return a->column == b->column && is_same_space(a->like, b->like) ? FUSE_SAME : FUSE_APART;
+    if (b->column)
+        return is_per_column(a->like, b) ? FUSE_OVER : FUSE_APART;
+    if (is_per_column(b->like, a))
+        return FUSE_ROWS;
+    return broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
+}
+
 enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b)
 {
+    if (a->column || b->column)
+        return fit_columns(a, b);
     const bool both = a->row && b->row;
     if (is_same_space(a->like, b->like))
         return both && a->row != b->row ? FUSE_APART : FUSE_SAME;
@@ -90,6 +128,10 @@ static uint32_t class_of(const struct ir_op *op)
         return IR_FUSES_GATHERS;
     if (op->info->cls == IR_CLASS_ELEMENTWISE)
         return IR_FUSES_ELEMENTWISE;
+    if (ir_op_is(op, IR_OP_Trilu))
+        return IR_FUSES_POSITIONS;
+    if (ir_column_axis(op) >= 0)
+        return IR_FUSES_COLUMNS;
     return has_rows(op) ? IR_FUSES_ROWS : 0;
 }
 
@@ -132,6 +174,8 @@ static const char *row_refusal(const struct ir_op *op)
     for (uint32_t i = 1; i < op->n_results; i++)
         if (op->results[i].wanted && op->results[i].uses)
             return "it computes more than one result";
+    if (ir_column_axis(op) >= 0)
+        return NULL;
     if (n == 0)
         return "its rows are not the last axes";
     if (n == type->rank)

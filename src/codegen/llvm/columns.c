@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels of columns: reductions are of the same element in all rows of a call.
+ *
+ *     for each vector of columns, the last one with a mask:
+ *         for each pass:
+ *             steps that are once for a column and wait for what is before the pass
+ *             for each row, by 64: steps, and they are combined, column by column
+ *         what is once for a column is stored
+ *
+ * A step of the order in ir/reduction.def is one row, and each column a lane of its own. What does not move from row to
+ * row is loaded, and computed with, once.
+ */
+#include <math.h>
+
+#include "codegen/llvm/reduce.h"
+
+/* Where the arguments are in row 0, and how far from row to row. */
+struct columns {
+    struct rows *r;
+    LLVMValue bases[GIR_MAX_ARGS], steps[GIR_MAX_ARGS];
+};
+
+static LLVMValue entry_of(const struct function *f, unsigned param, LLVMType type, uint64_t number)
+{
+    const struct emitter *e = f->e;
+    LLVMValue index = function_number(f, number);
+    LLVMValue at = e->llvm->LLVMBuildGEP2(e->builder, type, f->params[param], &index, 1, "");
+    return e->llvm->LLVMBuildLoad2(e->builder, type, at, "");
+}
+
+static void find_places(struct columns *c)
+{
+    const struct function *f = c->r->f;
+    struct emitter *e = f->e;
+    LLVMType pointer = e->llvm->LLVMPointerTypeInContext(e->context, 0),
+             word = function_integer(f, 64);
+    for (uint32_t i = 0; i < e->kernel->n_args; i++) {
+        c->bases[i] = e->args[i] = entry_of(f, ARGS, pointer, i);
+        c->steps[i] = entry_of(f, STEPS, word, i);
+        if (gir_args(e->kernel)[i].moves == GIR_STRIDED)
+            e->strides[i] = entry_of(f, STEPS, word, e->kernel->n_args + i);
+    }
+}
+
+/* What was loaded of records is that of another row, or of none. */
+static void forget_records(struct emitter *e)
+{
+    for (uint32_t i = 0; i < e->kernel->n_args; i++)
+        e->records[i].index = NULL;
+}
+
+static void emit_row(struct rows *r, LLVMValue row)
+{
+    const struct columns *c = r->columns;
+    struct emitter *e = r->e;
+    forget_records(e);
+    for (uint32_t i = 0; i < e->kernel->n_args; i++) {
+        if (gir_args(e->kernel)[i].per_column)
+            continue;
+        LLVMValue offset = emit_binary(e, LLVM_MUL, c->steps[i], row);
+        e->args[i] = e->llvm->LLVMBuildGEP2(e->builder, function_integer(r->f, 8), c->bases[i],
+                                            &offset, 1, "");
+    }
+    rows_emit_steps(r, row);
+    reduce_combine(r);
+}
+
+/* NaN where a row had one. */
+static LLVMValue value_of(const struct rows *r, const struct reduction *one)
+{
+    const tssa_dtype dtype = rows_code(r, one->step)->type;
+    if (!rows_find_nans(r, one->step))
+        return one->value;
+    return emit_select(r->e, one->nans, emit_number(r->e, dtype, (double)NAN), one->value);
+}
+
+/* A vector of columns, from column e->index on. */
+static void emit_vector(struct rows *r)
+{
+    struct emitter *e = r->e;
+    for (r->pass = 0; r->pass < r->n_passes; r->pass++) {
+        struct pass pass = {.r = r,
+                            .whole = r->f->params[ROWS],
+                            .length = r->f->params[ROWS],
+                            .emit_step = emit_row};
+        rows_emit_once(r);
+        rows_find_needed(r);
+        reduce_all(&pass);
+        forget_records(e);
+        for (uint32_t i = 0; i < r->n; i++)
+            e->values[r->reductions[i].step] = value_of(r, &r->reductions[i]);
+    }
+    rows_emit_once(r);
+    rows_emit_stores(r);
+}
+
+void rows_emit_columns(struct rows *r, LLVMBlock end)
+{
+    const struct function *f = r->f;
+    struct emitter *e = f->e;
+    struct columns columns = {.r = r};
+    LLVMBlock body = function_block(f, "columns"), rest = function_block(f, "rest"),
+              tail = function_block(f, "tail");
+    r->columns = &columns;
+    find_places(&columns);
+    LLVMBlock from = function_here(f);
+    function_branch(f, function_compare(f, LLVM_SGT, f->whole, function_number(f, 0)), body, rest);
+    function_begin(f, body);
+    LLVMValue index = function_phi(f, function_integer(f, 64), function_number(f, 0), from);
+    e->index = index;
+    e->mask = NULL;
+    emit_vector(r);
+    function_loop(f, index, f->lanes, f->whole, body, rest);
+    function_begin(f, rest);
+    function_branch(f, function_compare(f, LLVM_SLT, f->whole, f->params[LENGTH]), tail, end);
+    function_begin(f, tail);
+    e->index = f->whole;
+    e->mask = function_mask(f);
+    emit_vector(r);
+    e->llvm->LLVMBuildBr(e->builder, end);
+}
+
+void rows_emit_column_memory(struct rows *r)
+{
+    const struct gir_kernel *kernel = r->e->kernel;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        if (rows_code(r, i)->op != GIR_REDUCE)
+            continue;
+        r->levels[n] = rows_make_memory(r, rows_code(r, i)->type, LONG_LEVELS);
+        if (rows_find_nans(r, i))
+            r->nans[n] = rows_make_memory(r, TSSA_UINT8, 1);
+        n++;
+    }
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Kernels of columns (gir.h): what they have in common with each other, and not with other parts; see maps.h. */
+#include "gir/mapper.h"
+#include "gir/rows.h"
+#include "ir/row.h"
+
+const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any)
+{
+    const struct ir_op *found = NULL;
+    *any = false;
+    for (const struct ir_op *op = m->body->first; op; op = op->next) {
+        if (!op->info->reduction)
+            continue;
+        const struct ir_type *type = ir_operand(op, 0)->type;
+        *any = true;
+        found = found ? found : op;
+        const struct ir_type *like = ir_operand(found, 0)->type;
+        const bool keeps = ir_attr_int(op, "keepdims", 1) == ir_attr_int(found, "keepdims", 1);
+        if (ir_column_axis(op) < 0 || ir_column_axis(op) != ir_column_axis(found) || !keeps ||
+            type->rank != like->rank)
+            return NULL;
+        for (int i = 0; i < like->rank; i++)
+            if (type->dims[i] != like->dims[i])
+                return NULL;
+    }
+    return found;
+}
+
+bool mapper_is_per_column(const struct mapper *m, const struct ir_op *reduction)
+{
+    const struct ir_type *type = reduction->results[0].type;
+    if (type->kind != TYPE_TENSOR || type->rank != m->like->rank)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (type->dims[i] != m->like->dims[i])
+            return false;
+    return true;
+}
+
+tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reduction)
+{
+    const struct ir_type *type = ir_operand(reduction, 0)->type;
+    const struct rule_param axis = rule_constant(ir_column_axis(reduction));
+    const struct rule_step step = {RULE_UNSQUEEZE, 1, &axis};
+    m->part->column = ir_column_axis(reduction);
+    m->part->keeps = ir_attr_int(reduction, "keepdims", 1) != 0;
+    for (int i = 0; i < type->rank; i++)
+        (void)dim_is_const(type->dims[i], &m->part->dims[i]);
+    m->root = (struct gir_view){0};
+    if (m->part->keeps)
+        return NULL;
+    m->root.rule = rule_create(m->body->graph, 1, &step);
+    TRY_ALLOC(m->root.rule);
+    return NULL;
+}
+
+void mapper_finish_columns(struct mapper *m)
+{
+    const uint32_t axis = 1u << m->part->column;
+    uint32_t told = m->part->dims[m->part->column] >= 0 ? axis : 0, all = 0, n = 0;
+    for (uint32_t i = 0; i < m->n_args; i++) {
+        const struct gir_map *map = &m->part->maps[i];
+        m->args[i].per_column = !(map->axes & axis);
+        told |= m->args[i].is_result || map->index == GIR_POSITIONS ? 0 : map->axes;
+        all |= map->axes;
+    }
+    for (uint32_t i = 0; i < m->maker.n; i++)
+        n += m->maker.codes[i].op == GIR_REDUCE;
+    if (n > GIR_MAX_REDUCTIONS)
+        mapper_refuse(m, "it has more reductions than kernels may have");
+    if (!(told & axis))
+        mapper_refuse(m, "how many elements are reduced is not known");
+    if (all < 2 * axis) /* no argument has an axis behind it */
+        mapper_refuse(m, "there is one column");
+}
+
+uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view)
+{
+    const struct gir_view whole = {0};
+    if (!gir_view_equal(view, &m->root) || m->part->column != ir_column_axis(op))
+        return mapper_refuse(m, "what it reduces to is needed elsewhere");
+    const uint32_t value = mapper_evaluate(m, ir_operand(op, 0), whole);
+    return m->maker.why ? 0 : gir_make_row_op(&m->maker, op, &value);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What depends on where an element is. A position is an argument like others: the numbers 0, 1, ... along one axis of the
+ * space, which who runs the kernel has in memory (gir_map.index GIR_POSITIONS).
+ */
+#include "gir/mapper.h"
+#include "ir/fuse.h"
+
+#define MOST_NARROW (INT64_C(1) << 30) /* positions below, and sums of two, are int32 */
+
+/* Where an axis of a value is in the region that a rule leaves: the axis, or the one element of it that is there. */
+struct followed {
+    int64_t axis;
+    int64_t at; /* -1: all */
+};
+
+static bool follow(const struct rule_step *step, struct followed *f)
+{
+    const struct rule_param *params = step->params;
+    const int64_t axis = f->axis;
+    switch (step->kind) {
+    case RULE_SELECT:
+        if (params[0].value == axis)
+            f->at = params[1].is_operand || params[1].value < 0 ? -2 : params[1].value;
+        f->axis -= params[0].value < axis;
+        return f->at > -2;
+    case RULE_SLICE:
+        return params[0].value != axis;
+    case RULE_PERMUTE:
+        for (uint32_t i = 0; i < step->n_params; i++)
+            if (params[i].value == axis)
+                f->axis = i;
+        return true;
+    case RULE_SQUEEZE:
+        for (uint32_t i = 0; i < step->n_params; i++) {
+            f->axis -= params[i].value < axis;
+            if (params[i].value == axis)
+                f->at = 0;
+        }
+        return true;
+    case RULE_UNSQUEEZE: /* axes of the result, in order */
+        for (uint32_t i = 0; i < step->n_params; i++)
+            f->axis += params[i].value <= f->axis;
+        return true;
+    default:
+        return false;
+    }
+}
+
+uint32_t mapper_position(struct mapper *m, uint32_t axis, tssa_dtype type)
+{
+    uint32_t arg = 0;
+    if (m->part->dims[axis] == 1)
+        return gir_make_number(&m->maker, type, 0);
+    while (arg < m->n_args && (m->part->maps[arg].index != GIR_POSITIONS ||
+                               m->part->maps[arg].axes != 1u << axis || m->args[arg].dtype != type))
+        arg++;
+    if (arg == GIR_MAX_ARGS)
+        return mapper_refuse(m, "it has more arguments than kernels may have");
+    if (arg == m->n_args) {
+        m->part->maps[arg] = (struct gir_map){.index = GIR_POSITIONS, .axes = 1u << axis};
+        m->side_by_side[arg] = 1u << axis;
+        m->apart[arg][axis] = 1;
+        m->args[m->n_args++] = (struct gir_arg){.dtype = (uint8_t)type, .fields = 1};
+    }
+    return gir_make(&m->maker,
+                    (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)type, .bits = arg});
+}
+
+/* An element's position along an axis of the value that the view sees, as a number of the type. */
+static uint32_t position(struct mapper *m, const struct ir_type *type, int axis,
+                         const struct gir_view *view, tssa_dtype as)
+{
+    struct followed f = {.axis = axis, .at = -1};
+    for (uint32_t i = 0; view->rule && i < view->rule->n_steps && f.at < 0; i++)
+        if (!follow(&view->rule->steps[i], &f))
+            return mapper_refuse(m, "where its elements are is not known in advance");
+    if (f.at >= 0)
+        return gir_make_number(&m->maker, as, (double)f.at);
+    const int rank = gir_view_layout(type, view->rule).rank;
+    const int64_t at = m->part->rank - rank + f.axis;
+    if (at < 0 || dim_is(type->dims[axis], 1) || (view->ones >> at & 1))
+        return gir_make_number(&m->maker, as, 0);
+    return mapper_position(m, (uint32_t)at, as);
+}
+
+/* The type in which positions along an axis are, and sums of them and a number. */
+static bool is_narrow(const struct dim *dim)
+{
+    return dim->high < MOST_NARROW;
+}
+
+/* Which diagonal, so near that sums do not overflow, as far away as makes no difference. */
+static uint32_t diagonal(struct mapper *m, const struct ir_op *op, const struct gir_view *view,
+                         tssa_dtype *type)
+{
+    const struct ir_type *own = op->results[0].type;
+    const struct ir_value *k = ir_operand(op, 1);
+    const struct tensor *number = k ? ir_value_constant(k) : NULL;
+    struct gir_view seen = *view;
+    bool good = true;
+    const bool narrow = is_narrow(own->dims[own->rank - 2]) && is_narrow(own->dims[own->rank - 1]);
+    *type = narrow && (!k || number) ? TSSA_INT32 : TSSA_INT64;
+    if (!k)
+        return gir_make_number(&m->maker, *type, 0);
+    const double most = narrow ? (double)MOST_NARROW : 0x1p62;
+    if (number) {
+        if (tensor_count(number) != 1 || !dtype_is_integer(number->dtype))
+            return mapper_refuse(m, "it holds a constant that is no number");
+        const double value = (double)dtype_load_int64(number->dtype, number->data);
+        return gir_make_number(&m->maker, *type,
+                               value < -most  ? -most
+                               : value > most ? most
+                                              : value);
+    }
+    tssa_status *status = gir_view_of_operand(m->body->graph, own->rank, own->dims, k->type,
+                                              m->part->rank, &seen, &good);
+    if (!mapper_check(m, status, good))
+        return 0;
+    const uint32_t value = gir_make_as(&m->maker, mapper_evaluate(m, k, seen), *type);
+    const uint32_t low[] = {value, gir_make_number(&m->maker, *type, -most)};
+    const uint32_t high[] = {gir_make_scalar(&m->maker, SCALAR_MAX, *type, low),
+                             gir_make_number(&m->maker, *type, most)};
+    return gir_make_scalar(&m->maker, SCALAR_MIN, *type, high);
+}
+
+uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct gir_view *view)
+{
+    const struct ir_type *type = op->results[0].type;
+    const bool upper = ir_attr_int(op, "upper", 1) != 0;
+    tssa_dtype as;
+    if (type->kind != TYPE_TENSOR || type->rank < 2)
+        return mapper_refuse(m, "the shape of what it reads is not known");
+    const tssa_dtype element = type->dtype == TSSA_BOOL ? TSSA_UINT8 : type->dtype;
+    const uint32_t x = mapper_evaluate(m, ir_operand(op, 0), *view), k = diagonal(m, op, view, &as);
+    if (m->maker.why)
+        return 0;
+    const uint32_t row = position(m, type, type->rank - 2, view, as),
+                   column = position(m, type, type->rank - 1, view, as);
+    const uint32_t first =
+        m->maker.why ? 0 : gir_make_scalar(&m->maker, SCALAR_ADD, as, (uint32_t[]){row, k});
+    const uint32_t kept = gir_make_scalar(&m->maker, upper ? SCALAR_GE : SCALAR_LE, TSSA_BOOL,
+                                          (uint32_t[]){column, first});
+    const uint32_t zero =
+        gir_make(&m->maker, (struct gir_code){.op = GIR_CONSTANT, .type = (uint8_t)element});
+    const uint32_t value = gir_make_as(&m->maker, x, element);
+    return gir_make_scalar(&m->maker, SCALAR_SEL, element, (uint32_t[]){kept, value, zero});
+}
