@@ -136,6 +136,24 @@ int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel
     return row;
 }
 
+/* Rows [first, end) of the output, some of which read padding; of a plane none do, and row r reads r * step + from. */
+struct rows_back {
+    bool plane;
+    int64_t first, end, step, from;
+};
+
+static struct rows_back rows_back(const struct window *w, int64_t kernel_row)
+{
+    const int64_t length = w->out[w->rank - 1];
+    struct rows_back rows = {.plane = w->rank == 2, .end = length > 0 ? w->out_count / length : 0};
+    if (!rows.plane)
+        return rows;
+    rows.step = w->stride[0];
+    rows.from = kernel_row * w->dilation[0] - w->pad_begin[0];
+    window_valid_range(rows.from, rows.step, w->in[0], rows.end, &rows.first, &rows.end);
+    return rows;
+}
+
 #define ADD_BACK(name, T)                                                                          \
     VECTOR_PROCEDURE(name,                                                                         \
                      (const struct window *w, int64_t position, T weight, const T *out, T *in),    \
@@ -145,11 +163,13 @@ int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel
         const int64_t stride = w->stride[last], length = w->out[last];                             \
         const int64_t offset =                                                                     \
             position % w->kernel[last] * w->dilation[last] - w->pad_begin[last];                   \
-        const int64_t rows = length > 0 ? w->out_count / length : 0;                               \
+        const int64_t kernel_row = position / w->kernel[last];                                     \
+        const struct rows_back rows = rows_back(w, kernel_row);                                    \
         int64_t begin, end;                                                                        \
         window_valid_range(offset, stride, w->in[last], length, &begin, &end);                     \
-        for (int64_t r = 0; r < rows && begin < end; r++) {                                        \
-            const int64_t row = window_input_row(w, r, position / w->kernel[last]);                \
+        for (int64_t r = rows.first; r < rows.end && begin < end; r++) {                           \
+            const int64_t row =                                                                    \
+                rows.plane ? r * rows.step + rows.from : window_input_row(w, r, kernel_row);       \
             if (row < 0)                                                                           \
                 continue;                                                                          \
             T *restrict to = in + row * w->in[last] + offset + begin * stride;                     \
