@@ -156,15 +156,15 @@ static uint32_t element_wise(struct mapper *m, const struct ir_op *op, const str
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *operand = ir_operand(op, i);
         struct gir_view own = *view;
+        tssa_status *status = NULL;
         bool good = true;
         operands[i] = GIR_NONE;
         if (!operand || !ir_fuse_reads(op, i))
             continue;
-        if (!ir_value_constant(operand) &&
-            !mapper_check(m,
-                          gir_view_of_operand(m->body->graph, type->rank, type->dims, operand->type,
-                                              m->part->rank, &own, &good),
-                          good))
+        if (!ir_value_constant(operand))
+            status = gir_view_of_operand(m->body->graph, type->rank, type->dims, operand->type,
+                                         m->part->rank, &own, &good);
+        if (!mapper_check(m, status, good))
             return 0;
         operands[i] = mapper_evaluate(m, operand, own);
     }

@@ -477,6 +477,11 @@ static void no_maps(void **state)
               "%y"),
         GRAPH("%x: f32[R, 9]", "%x",
               "%p: f32[R, 9]) { %a = Concat(%p, %p) {axis = 1} %b = Neg(%a) return(%b)", "%y"),
+        /* Nobody knows which of the two is broadcast. */
+        GRAPH("%x: f32[R, 4], %s: f32[S, 1]", "%x, %s",
+              "%p: f32[R, 4], %q: f32[S, 1]) { %t = access(%p) {rule = [slice(1, 0, 4, 1)]} "
+              "%a = Mul(%t, %q) return(%a)",
+              "%y"),
         /* Columns of other axes; what is computed in each element is a result; a view of what they come to; a triangle of
            a slice. */
         GRAPH("%x: f32[N, 4, 5]", "%x",
