@@ -9,7 +9,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -17,9 +16,7 @@
 #include "api/handles.h"
 #include "common/committed_models.h"
 #include "common/live_bytes.h"
-#include "common/model_run.h"
-#include "common/no_error.h"
-#include "common/xmalloc.h"
+#include "common/model_plan.h"
 #include "runtime/executor.h"
 
 #define RUNS 6 /* sizes are learnt, and the layout takes its time */
@@ -33,55 +30,22 @@ struct figures {
     bool pooled; /* the last run took from the pool */
 };
 
-/* From the second run on, outputs that are tensors are written where those of the first are. */
-static void release_others(struct value *outputs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (outputs[i].kind != TSSA_KIND_TENSOR || outputs[i].tensor.dtype == TSSA_STRING)
-            value_release(&outputs[i]);
-}
-
-static struct figures measure(const struct model_run *model)
-{
-    const struct ir_graph *graph = model->model->graph;
-    struct device_context *device = &model->context->device;
-    const struct value **inputs = xcalloc(model->input_count + 1, sizeof *inputs);
-    struct value *outputs = xcalloc(model->output_count + 1, sizeof *outputs);
-    struct figures figures;
-    struct plan *plan;
-    struct run *run;
-    for (size_t i = 0; i < model->input_count; i++)
-        inputs[i] = model->inputs[i] ? &model->inputs[i]->value : NULL;
-    no_error(plan_create(graph, device, &plan));
-    no_error(run_create(plan, &allocator_default, NULL, false, &run));
-    for (int i = 0; i < RUNS; i++) {
-        release_others(outputs, model->output_count);
-        run->pool.takes = 0;
-        no_error(run_execute(run, inputs, outputs));
-    }
-    figures.held = run->memory.held; /* as tssa_session_memory tells */
-    figures.pooled = run->pool.takes > 0;
-    run_free(run);
-    plan_free(plan);
-    release_others(outputs, model->output_count);
-    figures.live = live_bytes(graph, device, inputs, outputs);
-    for (size_t i = 0; i < model->output_count; i++)
-        value_release(&outputs[i]);
-    free(inputs);
-    free(outputs);
-    return figures;
-}
-
 static struct figures measure_model(const char *path, int level, tssa_target target)
 {
-    const tssa_optimize_options options = {
-        .struct_size = sizeof options, .level = level, .target = target};
-    struct model_run model = {0};
-    no_error(model_run_open(&model, path, 0));
-    no_error(tssa_model_optimize(model.model, &options));
-    no_error(model_run_read_inputs(&model, path));
-    const struct figures figures = measure(&model);
-    model_run_close(&model);
+    struct model_plan p;
+    struct figures figures;
+    model_plan_open(&p, path, level, target);
+    for (int i = 0; i < RUNS;
+         i++) { /* from the second one on, tensors are written where the first one put them */
+        model_plan_release_others(&p);
+        p.run->pool.takes = 0;
+        model_plan_execute(&p);
+    }
+    figures.held = p.run->memory.held; /* as tssa_session_memory tells */
+    figures.pooled = p.run->pool.takes > 0;
+    model_plan_release_others(&p);
+    figures.live = live_bytes(p.model.model->graph, &p.model.context->device, p.inputs, p.outputs);
+    model_plan_close(&p);
     return figures;
 }
 

@@ -9,16 +9,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/handles.h"
 #include "common/committed_models.h"
-#include "common/model_run.h"
-#include "common/no_error.h"
-#include "common/xmalloc.h"
+#include "common/model_plan.h"
 #include "runtime/executor.h"
 
 #define RUNS 8 /* sizes are learnt, outputs are given, and the layout has taken its time */
@@ -46,45 +43,19 @@ static uint64_t expected_takes(const char *path)
     return 0;
 }
 
-/* Sequences cannot be given. */
-static void drop_sequences(struct value *outputs, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (outputs[i].kind != TSSA_KIND_TENSOR)
-            value_release(&outputs[i]);
-}
-
 static void one_model(void **state)
 {
-    const char *path = *state;
-    const tssa_optimize_options options = {.struct_size = sizeof options, .level = 2};
-    struct model_run model = {0};
-    struct plan *plan;
-    struct run *run;
+    struct model_plan p;
     uint64_t takes = 0;
-    no_error(model_run_open(&model, path, 0));
-    no_error(tssa_model_optimize(model.model, &options));
-    no_error(model_run_read_inputs(&model, path));
-    no_error(plan_create(model.model->graph, &model.context->device, &plan));
-    no_error(run_create(plan, &allocator_default, NULL, false, &run));
-    const struct value **inputs = xcalloc(model.input_count, sizeof *inputs);
-    struct value *outputs = xcalloc(model.output_count, sizeof *outputs);
-    for (size_t i = 0; i < model.input_count; i++)
-        inputs[i] = model.inputs[i] ? &model.inputs[i]->value : NULL;
+    model_plan_open(&p, *state, 2, TSSA_TARGET_ONNX);
     for (int r = 0; r < RUNS; r++) {
-        const uint64_t before = run->pool.takes;
-        drop_sequences(outputs, model.output_count);
-        no_error(run_execute(run, inputs, outputs));
-        takes = run->pool.takes - before;
+        const uint64_t before = p.run->pool.takes;
+        model_plan_release_others(&p);
+        model_plan_execute(&p);
+        takes = p.run->pool.takes - before;
     }
-    assert_int_equal(takes, expected_takes(path));
-    for (size_t i = 0; i < model.output_count; i++)
-        value_release(&outputs[i]);
-    free(inputs);
-    free(outputs);
-    run_free(run);
-    plan_free(plan);
-    model_run_close(&model);
+    assert_int_equal(takes, expected_takes(*state));
+    model_plan_close(&p);
 }
 
 int main(void)

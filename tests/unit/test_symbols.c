@@ -9,14 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "api/handles.h"
 #include "common/committed_models.h"
-#include "common/model_run.h"
+#include "common/model_plan.h"
 #include "common/no_error.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
@@ -147,30 +146,11 @@ static void check_block(const struct block_plan *block)
 
 static void run_model(const char *path, int level)
 {
-    struct model_run model = {0};
-    struct plan *plan;
-    struct run *run;
-    const tssa_optimize_options options = {.struct_size = sizeof options, .level = level};
-    no_error(model_run_open(&model, path, 0));
-    no_error(tssa_model_optimize(model.model, &options));
-    no_error(model_run_read_inputs(&model, path));
-    no_error(plan_create(model.model->graph, &model.context->device, &plan));
-    no_error(run_create(plan, &allocator_default, NULL, false, &run));
-    check_block(plan->body);
-    const struct value **inputs = calloc(model.input_count + 1, sizeof *inputs);
-    struct value *outputs = calloc(model.output_count + 1, sizeof *outputs);
-    assert_non_null(inputs);
-    assert_non_null(outputs);
-    for (size_t i = 0; i < model.input_count; i++)
-        inputs[i] = model.inputs[i] ? &model.inputs[i]->value : NULL;
-    no_error(run_execute(run, inputs, outputs));
-    for (size_t i = 0; i < model.output_count; i++)
-        value_release(&outputs[i]);
-    free(inputs);
-    free(outputs);
-    run_free(run);
-    plan_free(plan);
-    model_run_close(&model);
+    struct model_plan p;
+    model_plan_open(&p, path, level, TSSA_TARGET_ONNX);
+    check_block(p.plan->body);
+    model_plan_execute(&p);
+    model_plan_close(&p);
 }
 
 static void one_model(void **state)
