@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "common/rewrite_check.h"
+#include "common/rewrite_text.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -232,16 +233,8 @@ static tssa_status *rewrite_on(const tssa_allocator *allocator)
     static const char *const passes[2][2] = {{"guard_loops", "hoist"}, {"parallelize", "hoist"}};
     char text[2048];
     put_invariant(text, sizeof text, 2, true);
-    for (size_t i = 0; i < 2; i++) {
-        struct ir_graph *graph = NULL;
-        TRY(ir_parse(allocator, text, strlen(text), &graph));
-        tssa_status *status = ir_infer_graph(graph);
-        if (!status)
-            status = pipeline_run_passes(graph, passes[i], 2, NULL);
-        ir_graph_free(graph);
-        TRY(status);
-    }
-    return NULL;
+    TRY(rewrite_text(allocator, text, passes[0], 2, NULL));
+    return rewrite_text(allocator, text, passes[1], 2, NULL);
 }
 
 static void test_out_of_memory(void **state)

@@ -20,6 +20,7 @@
 #include "base/text.h"
 #include "common/random_programs.h"
 #include "common/rewrite_check.h"
+#include "common/rewrite_text.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -618,17 +619,11 @@ static tssa_status *rewrite_program(const tssa_allocator *allocator, struct prog
     const struct pipeline pipeline = {.batching = batching};
     static const char *const names[] = {"forward_assigns", "merge_updates", "scalar_replacement",
                                         "parallelize", "sequence_maps"};
-    struct ir_graph *graph = NULL;
     text_init(&p->text, &allocator_default);
     make_program(p, 3, true);
-    const char *text = text_string(&p->text);
-    tssa_status *status = ir_parse(allocator, text, strlen(text), &graph);
+    tssa_status *status = rewrite_text(allocator, text_string(&p->text), names,
+                                       sizeof names / sizeof *names, &pipeline);
     text_free(&p->text);
-    if (!status)
-        status = ir_infer_graph(graph);
-    if (!status)
-        status = pipeline_run_passes(graph, names, sizeof names / sizeof *names, &pipeline);
-    ir_graph_free(graph);
     return status;
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/text.h"
 #include "common/rewrite_check.h"
+#include "common/rewrite_text.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -160,15 +161,8 @@ static tssa_status *rewrite_on(const tssa_allocator *allocator)
     tssa_status *status = NULL;
     put_program(text[0], sizeof text[0], &body, false, false);
     put_program(text[1], sizeof text[1], &last, true, true);
-    for (int i = 0; i < 2 && !status; i++) {
-        struct ir_graph *graph = NULL;
-        status = ir_parse(allocator, text[i], strlen(text[i]), &graph);
-        if (!status)
-            status = ir_infer_graph(graph);
-        if (!status)
-            status = pipeline_run_passes(graph, names, sizeof names / sizeof *names, NULL);
-        ir_graph_free(graph);
-    }
+    for (int i = 0; i < 2 && !status; i++)
+        status = rewrite_text(allocator, text[i], names, sizeof names / sizeof *names, NULL);
     return status;
 }
 

@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "common/graph_text.h"
 #include "common/rewrite_check.h"
+#include "common/rewrite_text.h"
 #include "common/test_alloc.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
@@ -303,16 +304,7 @@ static void test_again(void **state)
 static tssa_status *rewrite_on(const tssa_allocator *allocator)
 {
     static const char *const names[] = {"parallelize"};
-    const struct pipeline pipeline = {0};
-    struct ir_graph *graph;
-    tssa_status *status = ir_parse(allocator, programs[1], strlen(programs[1]), &graph);
-    if (status)
-        return status;
-    status = ir_infer_graph(graph);
-    if (!status)
-        status = pipeline_run_passes(graph, names, 1, &pipeline);
-    ir_graph_free(graph);
-    return status;
+    return rewrite_text(allocator, programs[1], names, 1, NULL);
 }
 
 static void test_memory(void **state)
