@@ -5,6 +5,7 @@
  * and what it has no kernel for is lowered as in the model. Else it is the model's own graph.
  */
 #include "api/handles.h"
+#include "gir/build.h"
 #include "gir/maps.h"
 #include "ir/clone.h"
 #include "ir/fuse.h"
@@ -57,6 +58,26 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 
 static const char fuse[] = "fuse";
 
+/* Of an op with accesses or assigns; NULL in *why: there is one. */
+static tssa_status *why_no_kernel(const struct ir_op *op, const tssa_allocator *allocator,
+                                  const char **why)
+{
+    struct gir_space space;
+    struct gir_kernel *kernel = NULL;
+    struct gir_parts *parts;
+    const char *of_planes = NULL;
+    if (gir_reads_planes(op))
+        TRY(gir_build(op, allocator, &kernel, &space, &of_planes));
+    allocator_free(allocator, kernel);
+    *why = NULL;
+    if (kernel)
+        return NULL;
+    TRY(gir_build_maps(op, allocator, &parts, why));
+    gir_parts_free(parts);
+    *why = *why && of_planes ? of_planes : *why;
+    return NULL;
+}
+
 /* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses, assigns,
  * Concats, reductions of columns or triangles. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
@@ -66,13 +87,11 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
         next = op->next;
         for (uint32_t i = 0; i < op->n_blocks && !ir_fuse_body(op); i++)
             TRY(refuse_maps(op->blocks[i], pass, any));
+        const char *why;
         if (!ir_fuse_body(op) || !gir_has_maps(op))
             continue;
-        struct gir_parts *parts;
-        const char *why;
-        TRY(gir_build_maps(op, pass->graph->allocator, &parts, &why));
-        gir_parts_free(parts);
-        if (parts)
+        TRY(why_no_kernel(op, pass->graph->allocator, &why));
+        if (!why)
             continue;
         TRY(pass_remark(pass, TSSA_REMARK_MISSED, op, "no kernel is made of it: %s", why));
         ir_fuse_inline(op);
@@ -84,11 +103,12 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
 /* What is tried one after the other: without what the last one may have failed of. */
 static const struct {
     uint32_t without; /* of enum ir_fuses */
-    bool moves_inside;
-} tries[] = {{0, true},
-             {IR_FUSES_CONCATS, true},
-             {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true},
-             {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES, false}};
+    bool moves_inside, planes;
+} tries[] = {
+    {0, true, true},
+    {IR_FUSES_CONCATS, true, false},
+    {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false},
+    {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES, false, false}};
 
 /* Once for all, then for what is left, with less and less. */
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,
@@ -102,6 +122,8 @@ static tssa_status *fuse_again(struct ir_graph *graph, const struct device *devi
         struct ir_fusion less = *pipeline->fusion;
         struct pipeline own = *pipeline;
         less.classes &= ~tries[i].without;
+        if (!tries[i].planes)
+            less.refuses_planes = NULL;
         less.moves_inside &= tries[i].moves_inside;
         own.fusion = &less;
         any = false;

@@ -80,6 +80,7 @@ static bool is_whole(const struct builder *b, uint32_t axes)
     return (axes | row) == axes_from(b, 0);
 }
 
+/* The argument that the value is, as a whole, of the operand or result of this number. */
 static void add_arg(struct builder *b, const struct ir_value *value, uint32_t index, bool is_result)
 {
     const int first = value->type->kind == TYPE_TENSOR ? first_axis(b, value) : -1;
@@ -112,6 +113,24 @@ static uint32_t innermost(const struct builder *b)
     return axis;
 }
 
+/* ---- Planes --------------------------------------------------------------------------------------- */
+
+/* The elements of a row are apart in them. Only what has rows reads planes. */
+static void finish_planes(struct builder *b)
+{
+    for (uint32_t i = 0; i < b->n_args; i++) {
+        if (!b->space->places[i].planes)
+            continue;
+        if (!b->space->row || !b->args[i].moves)
+            refuse(b, "what it permutes is no row");
+        b->args[i].moves = GIR_STRIDED;
+        for (uint32_t k = 0; k < b->n_args; k++)
+            b->args[k].may_lie_on &= ~(UINT64_C(1) << i);
+    }
+}
+
+/* ---- Lying on operands ----------------------------------------------------------------------------- */
+
 /* What moves, and what may lie on what. Every axis of results is one of an operand, or else of length 1. */
 static void finish_args(struct builder *b)
 {
@@ -134,6 +153,7 @@ static void finish_args(struct builder *b)
                 b->space->places[k].axes == b->space->places[i].axes)
                 b->args[i].may_lie_on |= UINT64_C(1) << k;
     }
+    finish_planes(b);
 }
 
 /* ---- Short rows ----------------------------------------------------------------------------------- */
@@ -186,16 +206,47 @@ static uint32_t *step_of(const struct builder *b, const struct ir_value *value)
     return &b->steps[value->id - b->first_value];
 }
 
-static void add_param(struct builder *b, const struct ir_value *param)
+/* Whether anything but accesses needs it. */
+static bool is_read(const struct ir_value *param)
+{
+    for (const struct ir_use *use = param->uses; use; use = use->next)
+        if (!ir_op_is(use->user, IR_OP_access))
+            return true;
+    return false;
+}
+
+static void add_load(struct builder *b, const struct ir_value *value, uint32_t index)
 {
     const uint32_t arg = b->n_args;
-    if (!param->uses)
-        return;
-    add_arg(b, param, param->index, false);
+    add_arg(b, value, index, false);
     if (!b->maker.why)
-        *step_of(b, param) = gir_make(
+        *step_of(b, value) = gir_make(
             &b->maker,
             (struct gir_code){.op = GIR_LOAD, .type = (uint8_t)loaded_as(b, arg), .bits = arg});
+}
+
+static void add_param(struct builder *b, const struct ir_value *param)
+{
+    if (is_read(param))
+        add_load(b, param, param->index);
+}
+
+/* An access of an operand is an operand that lies in planes. */
+static tssa_status *add_planes(struct builder *b, const struct ir_op *op)
+{
+    struct gir_planes *planes = ARENA_NEW(&b->body->graph->arena, struct gir_planes);
+    const uint32_t arg = b->n_args;
+    TRY_ALLOC(planes);
+    const char *why = ir_operand(op, 0)->block ? gir_planes_refuses(op, planes)
+                                               : "an access reads what it computes";
+    if (why) {
+        refuse(b, why);
+        return NULL;
+    }
+    add_load(b, &op->results[0], ir_operand(op, 0)->index);
+    if (!b->maker.why)
+        b->space->places[arg].planes = planes;
+    return NULL;
 }
 
 /* Is the value which axes are reduced, and nothing else? */
@@ -264,13 +315,15 @@ static void add_result(struct builder *b, uint32_t index)
         (struct gir_code){.op = GIR_STORE, .type = (uint8_t)type, .operands = {step}, .bits = arg});
 }
 
-static void add_all(struct builder *b)
+static tssa_status *add_all(struct builder *b)
 {
     for (uint32_t i = 0; i < b->body->n_params; i++)
         add_param(b, b->body->params[i]);
     for (const struct ir_op *op = b->body->first; op && !b->maker.why; op = op->next)
         if (ir_op_is(op, IR_OP_Constant))
             add_constant(b, op);
+        else if (ir_op_is(op, IR_OP_access))
+            TRY(add_planes(b, op));
         else if (!ir_op_is(op, IR_OP_return))
             add_op(b, op);
     for (uint32_t i = 0; i < b->fuse->n_results; i++)
@@ -279,6 +332,7 @@ static void add_all(struct builder *b)
     if (!b->space->row)
         find_short_rows(b);
     finish_args(b);
+    return NULL;
 }
 
 /* ---- Bytes ---------------------------------------------------------------------------------------- */
@@ -338,6 +392,17 @@ static const struct ir_type *find_space(const struct ir_op *fuse)
     return NULL;
 }
 
+/* With planes dims are the same in every run. */
+static bool can_walk(const struct builder *b, const struct gir_kernel *kernel)
+{
+    int64_t dims[TSSA_MAX_RANK], sizes[TSSA_MAX_RANK], steps[TSSA_MAX_RANK][GIR_MAX_ARGS];
+    int n_axes;
+    for (int i = 0; i < b->like->rank; i++)
+        if (!dim_is_const(b->like->dims[i], &dims[i]))
+            return false;
+    return gir_walk_planes(kernel, b->space, dims, &n_axes, sizes, steps);
+}
+
 static tssa_status *build(struct builder *b, const struct gir_rows *rows,
                           const tssa_allocator *allocator, struct gir_kernel **kernel)
 {
@@ -347,7 +412,7 @@ static tssa_status *build(struct builder *b, const struct gir_rows *rows,
     if (rows->like && !gir_align(b->body, rows, b->first_value, b->dropped))
         refuse(b, "how shapes are broadcast is not known");
     else
-        add_all(b);
+        TRY(add_all(b));
     if (b->maker.why)
         return NULL;
     gir_drop_dead(&b->maker, b->maker.codes ? b->steps : NULL);
@@ -355,7 +420,13 @@ static tssa_status *build(struct builder *b, const struct gir_rows *rows,
         refuse(b, "it has more reductions than kernels may have");
         return NULL;
     }
-    return copy_out(b, allocator, kernel);
+    TRY(copy_out(b, allocator, kernel));
+    if (gir_has_planes(*kernel, b->space) && !can_walk(b, *kernel)) {
+        allocator_free(allocator, *kernel);
+        *kernel = NULL;
+        refuse(b, "what it permutes does not fit the rest");
+    }
+    return NULL;
 }
 
 tssa_status *gir_build(const struct ir_op *fuse, const tssa_allocator *allocator,

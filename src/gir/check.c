@@ -246,8 +246,10 @@ tssa_status *gir_check(const void *bytes, size_t size)
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         if (c.args[i].is_result && c.stored[i] != (1u << c.args[i].fields) - 1)
             return ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
-        if (whole && (c.args[i].fields > 1 || c.args[i].moves == GIR_STRIDED))
-            return ERROR(TSSA_MALFORMED, "kernel: in whole rows elements are side by side");
+        if (whole &&
+            (c.args[i].fields > 1 || (c.args[i].moves == GIR_STRIDED && c.args[i].is_result)))
+            return ERROR(TSSA_MALFORMED,
+                         "kernel: in whole rows there are no records, nor strided results");
     }
     return NULL;
 }

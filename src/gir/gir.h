@@ -23,8 +23,9 @@
  * ir/reduction.def for an innermost axis. What it comes to is one value for the row, and so is what is computed of such
  * values, of numbers and of what does not move. Steps behind may compute with it in each element of the same row:
  * the row is walked once more for them (gir_find_passes). Rows of a kernel with reductions, or with a result that does
- * not move, are whole in each call, and elements side by side; elsewhere a row may come in parts, unless the kernel says
- * otherwise.
+ * not move, are whole in each call, and there are no records in them; elsewhere a row may come in parts, unless the kernel
+ * says otherwise. Where operands of whole rows are strided, the same element of many rows lies side by side, most often: a
+ * plane.
  *
  *     whole rows, args 0: f32 moves, 1: f32 result per row
  *     %0 = load 0 : f32
@@ -70,6 +71,7 @@
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
+#define GIR_MAX_PLANES 128 /* elements of a row that are strided, where rows may lie side by side */
 
 enum gir_op {
     GIR_LOAD,     /* bits: gir_bits(); type: the argument's element type, u8 where that is bool */

@@ -59,6 +59,9 @@ struct ir_fusion {
     bool borrows;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
+    /* Why the op, an access that permutes and then reshapes, is not in a kernel with what reads it, an op of its shape;
+     * NULL: it may be. Such accesses are made one first (fuse_planes.c). The function is NULL: none may be. */
+    const char *(*refuses_planes)(void *user, const struct ir_op *op);
     /* May the op, if it is taken, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;

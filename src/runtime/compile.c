@@ -91,9 +91,12 @@ static tssa_status *build(void *context, struct ir_op *op)
         return NULL;
     struct device_fused *fused = ARENA_NEW(&c->graph->arena, struct device_fused);
     TRY_ALLOC(fused);
-    if (gir_has_maps(op))
+    const bool maps = gir_has_maps(op);
+    kernel = NULL;
+    if (!maps || gir_reads_planes(op))
+        TRY(gir_build(op, c->graph->allocator, &kernel, &fused->space, &why));
+    if (!kernel && maps)
         return build_parts(c, op, fused);
-    TRY(gir_build(op, c->graph->allocator, &kernel, &fused->space, &why));
     if (!kernel) {
         refuse(c->report, why);
         return NULL;

@@ -28,6 +28,8 @@ struct writer {
     int n_values, n_row_ops, rank; /* rank: of the rows */
     bool folds_all;                /* reductions drop the row's axis, none keeps it */
     tssa_dtype dtype;              /* of nearly all */
+    int sizes[4]; /* of the rows' axes and of a row, where operands lie in planes; 0: symbols */
+    int cut;      /* the last of the rows' axes is so many times what planes have of it */
 };
 
 static const tssa_dtype dtypes[] = {TSSA_FLOAT,  TSSA_FLOAT,   TSSA_FLOAT,  TSSA_FLOAT,
@@ -42,14 +44,50 @@ static int add_value(struct writer *w, tssa_dtype dtype, enum lie lie)
     return w->n_values++;
 }
 
+/* Axis i of the space; the last one is a row. */
+static void add_dim(const struct writer *w, int i, char *dims, size_t size)
+{
+    const char *comma = *dims ? ", " : "";
+    if (w->sizes[i])
+        snprintf(dims + strlen(dims), size - strlen(dims), "%s%d", comma, w->sizes[i]);
+    else
+        snprintf(dims + strlen(dims), size - strlen(dims), "%s%c", comma,
+                 i == w->rank ? 'H' : 'A' + i);
+}
+
+/* An operand whose rows are read from planes: of [R * cut, C] or [B, R * cut, C], what is there as [cut * C, R]. */
+static void add_planes(struct writer *w)
+{
+    const int value = add_value(w, w->dtype, FULL), row = w->sizes[w->rank],
+              rows = w->sizes[w->rank - 1] / w->cut;
+    const bool batch = w->rank > 1, select = !batch && random_chance(&w->random, 30);
+    char dims[64];
+    snprintf(dims, sizeof dims, "%s%d, %d", select ? "2, " : "", w->cut * row, rows);
+    if (batch)
+        snprintf(dims, sizeof dims, "%d, %d, %d", w->sizes[0], w->cut * row, rows);
+    fuse_text_param(&w->text, 's', 'r', value, w->dtype, dims);
+    text_printf(&w->text.ops, "%%v%d = access(%%s%d) {rule = [%spermute(%s)", value, value,
+                select ? "select(0, 1), " : "", batch ? "0, 2, 1" : "1, 0");
+    if (batch)
+        text_printf(&w->text.ops, ", reshape(%d, -1, %d)", w->sizes[0], row);
+    else if (w->cut > 1 || random_chance(&w->random, 50))
+        text_printf(&w->text.ops, ", reshape(%d, %d)", w->sizes[0], row);
+    text_puts(&w->text.ops, "]}\n");
+}
+
 static void add_param(struct writer *w, enum lie lie)
 {
     char dims[64] = "";
+    if (lie == FULL && w->cut && (w->text.n_params == 0 || random_chance(&w->random, 40))) {
+        add_planes(w);
+        return;
+    }
     for (int i = 0; i < w->rank && lie != ROW; i++)
-        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%c", i ? ", " : "", 'A' + i);
-    if (lie != DROPPED)
-        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s%c", *dims ? ", " : "",
-                 lie == KEPT ? '1' : 'H');
+        add_dim(w, i, dims, sizeof dims);
+    if (lie == KEPT)
+        snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s1", *dims ? ", " : "");
+    else if (lie != DROPPED)
+        add_dim(w, w->rank, dims, sizeof dims);
     const int value = add_value(w, w->dtype, lie);
     fuse_text_param(&w->text, 'v', 'x', value, w->dtype, dims);
 }
@@ -137,7 +175,8 @@ static void add_row_op(struct writer *w)
 static void write_all(struct writer *w)
 {
     const int params = (int)random_int(&w->random, 0, 3), ops = (int)random_int(&w->random, 1, 8);
-    w->rank = (int)random_int(&w->random, 1, 3);
+    if (!w->rank)
+        w->rank = (int)random_int(&w->random, 1, 3);
     w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
     w->folds_all = random_chance(&w->random, 40);
     add_param(w, FULL);
@@ -166,4 +205,18 @@ char *random_rows(uint64_t seed)
     fuse_text_init(&w.text);
     write_all(&w);
     return fuse_text_finish(&w.text, "rows");
+}
+
+char *random_planes(uint64_t seed)
+{
+    struct writer w = {.random = {seed * 2 + 1}};
+    const bool is_short = random_chance(&w.random, 60);
+    fuse_text_init(&w.text);
+    w.rank = (int)random_int(&w.random, 1, 2);
+    w.cut = (int)random_int(&w.random, 1, 3);
+    w.sizes[0] = (int)random_int(&w.random, 1, 3);
+    w.sizes[w.rank - 1] = w.cut * (int)random_int(&w.random, 2, 80);
+    w.sizes[w.rank] = (int)random_int(&w.random, 2, is_short ? 40 : 128);
+    write_all(&w);
+    return fuse_text_finish(&w.text, "planes");
 }

@@ -10,5 +10,7 @@
 
 /* The same text for the same seed, to be freed. Its symbolic dims are A, B, ..., and H, the row's length. */
 char *random_rows(uint64_t seed);
+/* The same, of operands that accesses permute and reshape, and of shapes that are the same in every run. */
+char *random_planes(uint64_t seed);
 
 #endif

@@ -15,6 +15,7 @@
 #include "common/no_error.h"
 #include "common/rewrite_check.h"
 #include "common/test_device.h"
+#include "device/device.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
@@ -248,6 +249,43 @@ static size_t count_kernels_by(const struct ir_fusion *fusion, const char *text)
     return n;
 }
 
+/* Heads of %x, channels first, one row of classes per anchor. */
+#define PLANES(shape, rows, ops)                                                                   \
+    "graph opset(\"\": 18) (%x: f32[1, " shape "]) -> (%y) {\n"                                    \
+    " %p = access(%x) {rule = [select(0, 0)]}\n %t = access(%p) {rule = [permute(1, 2, 0)]}\n"     \
+    " %r = access(%t) {rule = [reshape(" rows ")]}\n " ops " return(%y)\n}\n"
+
+/* The CPU reads rows from planes where rows fill vectors, and what is permuted is not read otherwise. */
+static void planes_are_read_where_they_lie(void **state)
+{
+    (void)state;
+    const struct ir_fusion *fusion = device_find("cpu")->fusion(NULL);
+    struct ir_fusion none = *fusion;
+    none.refuses_planes = NULL;
+    static const char softmax[] =
+        PLANES("162, 20, 20", "800, 81", "%y = Softmax(%r) {axis = -1}\n"),
+                      both[] = PLANES("162, 20, 20", "800, 81",
+                                      "%s = Softmax(%r) {axis = -1}\n %y = Mul(%s, %r)\n");
+    assert_int_equal(count_taken_by(fusion, softmax), 2);
+    assert_int_equal(count_kernels_by(fusion, softmax), 1);
+    assert_int_equal(count_taken_by(&none, softmax),
+                     3); /* the softmax alone; two accesses of the rest */
+    assert_int_equal(count_kernels_by(fusion, both), 1);
+    static const char *const apart[] = {
+        PLANES("162, 3, 3", "18, 81", "%y = Softmax(%r) {axis = -1}\n"),
+        PLANES("258, 20, 20", "800, 129", "%y = Softmax(%r) {axis = -1}\n"),
+        PLANES("162, 20, 20", "800, 81",
+               "%u = Neg(%t)\n %s = Softmax(%r) {axis = -1}\n "
+               "%w = access(%u) {rule = [reshape(800, 81)]}\n "
+               "%y = Sub(%s, %w)\n"),
+        PLANES("162, 20, 20", "800, 81", "%y = Softmax(%r) {axis = 0}\n"),
+        PLANES("162, 20, 20", "800, 81", "%y = Neg(%r)\n"),
+        PLANES("162, 20, 20", "800, 81", "%y = NonZero(%r)\n"),
+    };
+    for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
+        assert_int_equal(count_taken_by(fusion, apart[i]), count_taken_by(&none, apart[i]));
+}
+
 /* What has nothing to do with each other is one launch, but not what needs something between, nor a view. */
 static void kernels_stand_side_by_side(void **state)
 {
@@ -379,6 +417,7 @@ int main(void)
         cmocka_unit_test(isolated),
         cmocka_unit_test(rows_have_the_same_bits),
         cmocka_unit_test(lenders_say_what_they_take),
+        cmocka_unit_test(planes_are_read_where_they_lie),
         cmocka_unit_test(kernels_stand_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -173,6 +173,85 @@ static void texts_of_rows(void **state)
                 "store 1 %3\n");
 }
 
+/* ---- Planes --------------------------------------------------------------------------------------- */
+
+static void planes(void **state)
+{
+    static const char source[] =
+        GRAPH("%x: f32[2, 12, 5, 4], %s: f32[80, 3]", "%x, %s",
+              "%p: f32[2, 12, 5, 4], %q: f32[80, 3]) { "
+              "%t = access(%p) {rule = [select(0, 1), permute(1, 2, 0), reshape(-1, 3)]} "
+              "%a = Softmax(%t) %b = Mul(%a, %q) return(%b)",
+              "%y");
+    int64_t sizes[TSSA_MAX_RANK], steps[TSSA_MAX_RANK][GIR_MAX_ARGS];
+    struct gir_space space;
+    const char *why;
+    int n;
+    (void)state;
+    expect_text(source, "whole rows, args 0: f32 moves, 1: f32 strided, 2: f32 result on 0\n"
+                        "%0 = load 0 : f32\n"
+                        "%1 = load 1 : f32\n"
+                        "%2 = reduce MAX from -inf %1 : f32\n"
+                        "%3 = SUB %1 %2 : f32\n"
+                        "%4 = EXP %3 : f32\n"
+                        "%5 = reduce ADD from 0 %4 : f32\n"
+                        "%6 = 1 : f32\n"
+                        "%7 = DIV %6 %5 : f32\n"
+                        "%8 = MUL %4 %7 : f32\n"
+                        "%9 = MUL %8 %0 : f32\n"
+                        "store 2 %9\n");
+    /* A row; then the 20 cells, whose elements are side by side, before the 4 rows of each. */
+    struct gir_kernel *kernel = build(source, &space, &why);
+    assert_int_equal(space.places[1].planes->offset, 240);
+    assert_int_equal(gir_rows_of_planes(space.places[1].planes), 20);
+    assert_true(gir_walk_planes(kernel, &space, (int64_t[]){80, 3}, &n, sizes, steps));
+    assert_int_equal(n, 3);
+    static const int64_t expected[3][4] = {{3, 4, 80, 4}, {20, 48, 4, 48}, {4, 12, 240, 12}};
+    for (int i = 0; i < n; i++) {
+        assert_int_equal(sizes[i], expected[i][0]);
+        for (int k = 0; k < 3; k++)
+            assert_int_equal(steps[i][k], expected[i][1 + k]);
+    }
+    allocator_free(&allocator_default, kernel);
+}
+
+/* What is no row of planes, or does not fit the rest. */
+static void refused_planes(void **state)
+{
+    static const char *const programs[] = {
+        GRAPH("%x: f32[N, 6, 4]", "%x",
+              "%p: f32[N, 6, 4]) { %t = access(%p) {rule = [permute(0, 2, 1)]} %a = Softmax(%t) "
+              "return(%a)",
+              "%y"),
+        GRAPH("%x: f32[129, 4]", "%x",
+              "%p: f32[129, 4]) { %t = access(%p) {rule = [permute(1, 0)]} %a = Softmax(%t) "
+              "return(%a)",
+              "%y"),
+        /* Rows that are pieces of several axes. */
+        GRAPH("%x: f32[6, 4]", "%x",
+              "%p: f32[6, 4]) { %t = access(%p) {rule = [permute(1, 0), reshape(2, 12)]} "
+              "%a = Softmax(%t) return(%a)",
+              "%y"),
+        GRAPH("%x: f32[6, 4], %s: f32[4, 6]", "%x, %s",
+              "%p: f32[6, 4], %q: f32[4, 6]) { %t = access(%p) {rule = [permute(1, 0), "
+              "reshape(12, 2)]} %u = access(%q) {rule = [permute(1, 0), reshape(12, 2)]} "
+              "%a = Softmax(%t) %b = Mul(%a, %u) return(%b)",
+              "%y"),
+        /* No rows are computed of it. */
+        GRAPH("%x: f32[6, 4]", "%x",
+              "%p: f32[6, 4]) { %t = access(%p) {rule = [permute(1, 0), reshape(8, 3)]} "
+              "%a = Neg(%t) return(%a)",
+              "%y"),
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof programs / sizeof *programs; i++) {
+        struct gir_space space;
+        const char *why;
+        assert_null(build(programs[i], &space, &why));
+        assert_non_null(why);
+    }
+}
+
 /* ---- Accesses and assigns ------------------------------------------------------------------------- */
 
 static struct gir_parts *build_parts(struct ir_graph *graph, const char **why)
@@ -633,9 +712,12 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),    cmocka_unit_test(texts_of_rows), cmocka_unit_test(maps),
-        cmocka_unit_test(pieces),   cmocka_unit_test(columns),       cmocka_unit_test(no_maps),
-        cmocka_unit_test(refusals), cmocka_unit_test(spaces),        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),     cmocka_unit_test(texts_of_rows),
+        cmocka_unit_test(planes),    cmocka_unit_test(refused_planes),
+        cmocka_unit_test(maps),      cmocka_unit_test(pieces),
+        cmocka_unit_test(columns),   cmocka_unit_test(no_maps),
+        cmocka_unit_test(refusals),  cmocka_unit_test(spaces),
+        cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -242,6 +242,11 @@ static bool check_columns(uint64_t seed)
     return check_text(random_columns(seed), seed, make_column_sizes);
 }
 
+static bool check_planes(uint64_t seed)
+{
+    return check_text(random_planes(seed), seed, make_row_sizes);
+}
+
 /* Is there a generator of code? */
 static bool can_compile(void)
 {
@@ -338,6 +343,12 @@ static void regions_with_columns(void **state)
 {
     (void)state;
     check_many(check_columns);
+}
+
+static void regions_with_planes(void **state)
+{
+    (void)state;
+    check_many(check_planes);
 }
 
 /* ---- Functions ------------------------------------------------------------------------------------ */
@@ -472,6 +483,7 @@ int main(void)
                                        cmocka_unit_test(regions_with_maps),
                                        cmocka_unit_test(regions_with_rows),
                                        cmocka_unit_test(regions_with_columns),
+                                       cmocka_unit_test(regions_with_planes),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};

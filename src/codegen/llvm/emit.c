@@ -253,12 +253,32 @@ static LLVMValue address(const struct emitter *e, const struct gir_code *code)
                                   e->args[gir_arg_of(code)], &index, 1, "");
 }
 
+/* Where lanes are rows: an element of all that are there. */
+static LLVMValue emit_load_plane(struct emitter *e, const struct gir_code *code)
+{
+    const uint32_t arg = gir_arg_of(code);
+    LLVMType type = emit_type(e, code->type),
+             types[] = {type, e->llvm->LLVMPointerTypeInContext(e->context, 0)};
+    LLVMValue offset = emit_binary(e, LLVM_MUL, e->element, e->strides[arg]);
+    LLVMValue where = e->llvm->LLVMBuildGEP2(
+        e->builder, e->llvm->LLVMIntTypeInContext(e->context, 8), e->args[arg], &offset, 1, "");
+    LLVMValue args[] = {where, emit_int(e, 32, emit_size(code->type)), e->row_masks[arg],
+                        e->llvm->LLVMConstNull(type)};
+    if (e->row_masks[arg])
+        return emit_intrinsic(e, "llvm.masked.load", types, 2, args, 4);
+    LLVMValue value = e->llvm->LLVMBuildLoad2(e->builder, type, where, "");
+    e->llvm->LLVMSetAlignment(value, emit_size(code->type));
+    return value;
+}
+
 static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
 {
     const struct gir_arg *arg = &gir_args(e->kernel)[gir_arg_of(code)];
     const bool moves = arg->moves != GIR_STAYS, is_vector = moves || e->is_across;
     if (arg->fields > 1)
         return emit_load_field(e, code);
+    if (arg->moves == GIR_STRIDED && e->is_across)
+        return emit_load_plane(e, code);
     if (arg->moves == GIR_STRIDED)
         return emit_load_strided(e, code);
     LLVMType type = is_vector ? emit_type(e, code->type) : emit_element(e, code->type);
@@ -296,7 +316,7 @@ static void emit_store(struct emitter *e, const struct gir_code *code)
         emit_store_field(e, code, value);
         return;
     }
-    if (arg->moves == GIR_STRIDED) {
+    if (arg->moves == GIR_STRIDED && !e->is_across) {
         emit_store_strided(e, code, value);
         return;
     }

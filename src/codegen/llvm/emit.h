@@ -30,10 +30,14 @@ struct emitter {
     LLVMValue strides[GIR_MAX_ARGS]; /* of what is strided, bytes from an element to the next */
     struct emitted_records records[GIR_MAX_ARGS];
     LLVMValue index, mask;
-    bool is_across;      /* lanes are rows: what does not move has an element for each lane, too */
-    LLVMValue length;    /* of a row */
-    LLVMValue functions; /* the tables */
-    LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
+    bool is_across; /* lanes are rows: what does not move has an element for each lane, too */
+    LLVMValue
+        element; /* then, its number in the row; strides[] are from one to the next of what is strided */
+    LLVMValue
+        row_masks[GIR_MAX_ARGS]; /* and the rows that are there of that; NULL: any may be loaded */
+    LLVMValue length;            /* of a row */
+    LLVMValue functions;         /* the tables */
+    LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };
 

@@ -26,6 +26,7 @@ struct rows {
     bool needed[GIR_MAX_CODES]; /* in the pass, and once for each element */
     /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is once for a row. */
     bool has_short;
+    uint64_t most; /* elements of these */
     LLVMValue levels
         [GIR_MAX_REDUCTIONS]; /* of rows whose elements are lanes: what is left over, by levels */
     LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
@@ -37,6 +38,9 @@ struct rows {
 
 #define LONG_LEVELS 7 /* above the first: enough for 2^53 elements */
 #define SHORT_ROW 20  /* elements: a vector of so few is slower than copies and full vectors */
+#define PLANE_ROW                                                                                  \
+    GIR_MAX_PLANES /* elements, where an argument's lie apart: its rows are side by side then */
+#define TILE 16    /* memory for rows as lanes is whole tiles of so many elements */
 
 static inline const struct gir_code *rows_code(const struct rows *r, uint32_t step)
 {
@@ -58,6 +62,17 @@ LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n);
 void rows_emit_once(const struct rows *r);
 /* Those that are stored. */
 void rows_emit_stores(const struct rows *r);
+/* for (index = begin; index < end; index += step), where it may be that there is none. */
+struct row_loop {
+    LLVMValue index, end;
+    LLVMBlock body, out;
+    uint64_t step;
+};
+struct row_loop row_loop_begin(const struct rows *r, LLVMValue begin, LLVMValue end, uint64_t step);
+void row_loop_end(const struct rows *r, const struct row_loop *loop);
+LLVMValue row_element_at(const struct rows *r, LLVMType type, LLVMValue from, LLVMValue index);
+/* Rows [first, first + count), of LANES at most, between the arguments and the stack: operands to it, or results from it. */
+void rows_emit_copies(const struct rows *r, bool results, LLVMValue first, LLVMValue count);
 /* The steps of a vector whose first element is number `index` of what is kept. */
 void rows_emit_steps(const struct rows *r, LLVMValue index);
 /* Finds the pass's reductions, and the steps that are needed for what it makes. */

@@ -3,7 +3,7 @@
  * Runs compiled kernels. Axes that all arguments walk as one are merged; of what is left the innermost is a row's
  * elements, the next one the rows of a call, and each of the others a loop around calls. Which those are is told from
  * the kernel's axes alone: sizes are only read. Where a kernel says which axes are a row (it reduces them), these are, and
- * a call has whole rows.
+ * a call has whole rows. Where operands lie in planes, axes are cut as these are (gir_walk_planes).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -21,6 +21,27 @@ static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
                  text);
 }
 
+/* The dims of the space that an operand has. False: it does not fit what others have told. */
+static bool find_dims(const struct gir_place *place, const struct tensor *tensor, int64_t *dims)
+{
+    const struct gir_planes *planes = place->planes;
+    const int64_t *own = planes ? planes->dims : tensor->dims;
+    if (tensor->rank != (planes ? planes->operand_rank : place->rank))
+        return false;
+    for (int i = 0; planes && i < tensor->rank; i++)
+        if (tensor->dims[i] != planes->operand_dims[i])
+            return false;
+    for (int i = 0; i < place->rank; i++) {
+        const bool has = place->axes >> (place->first + i) & 1;
+        int64_t *dim = &dims[place->first + i];
+        if (has && *dim < 0)
+            *dim = own[i];
+        if (own[i] != (has ? *dim : 1))
+            return false;
+    }
+    return true;
+}
+
 /* Reads the operands' shapes: the dims of the space, which are the results'. */
 static tssa_status *read_operands(struct kernel_args *args, const struct device_fused *fused,
                                   struct walk *walk, int64_t *dims)
@@ -32,17 +53,12 @@ static tssa_status *read_operands(struct kernel_args *args, const struct device_
         const struct gir_place *place = &fused->space.places[k];
         const struct tensor *tensor;
         TRY(kernel_tensor(args, place->index, &tensor));
-        if (tensor->dtype != (tssa_dtype)given[k].dtype || tensor->rank != place->rank)
+        if (tensor->dtype != (tssa_dtype)given[k].dtype || !find_dims(place, tensor, dims))
             return do_not_fit(place->index, tensor);
-        for (int i = 0; i < tensor->rank; i++) {
-            const bool has = place->axes >> (place->first + i) & 1;
-            int64_t *dim = &dims[place->first + i];
-            if (has && *dim < 0)
-                *dim = tensor->dims[i];
-            if (tensor->dims[i] != (has ? *dim : 1))
-                return do_not_fit(place->index, tensor);
-        }
         walk->data[k] = tensor->data;
+        if (place->planes)
+            walk->data[k] +=
+                place->planes->offset * (int64_t)dtype_info((tssa_dtype)given[k].dtype)->size;
     }
     for (int i = 0; i < fused->space.rank; i++)
         dims[i] = dims[i] < 0 ? 1 : dims[i];
@@ -130,7 +146,6 @@ static void find_axes(const struct device_fused *fused, struct walk *walk, const
         }
         last = axis;
     }
-    walk_finish(walk);
 }
 
 /* ---- Walking -------------------------------------------------------------------------------------- */
@@ -152,8 +167,8 @@ static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
                 at[k] += here * walk->steps[axis][k];
         }
         rows = rows < walk->sizes[1] - index ? rows : walk->sizes[1] - index;
-        walk->code->run((void *const *)at, walk->steps[1], rows, walk->sizes[0],
-                        walk->code->functions, scratch);
+        walk->code->run((void *const *)at, walk->given, rows, walk->sizes[0], walk->code->functions,
+                        scratch);
         begin += rows;
     }
 }
@@ -183,7 +198,12 @@ static tssa_status *run_fused(struct kernel_args *args)
         count *= dims[i];
     if (count == 0)
         return NULL;
-    find_axes(fused, &walk, dims);
+    if (!gir_has_planes(fused->kernel, &fused->space))
+        find_axes(fused, &walk, dims);
+    else if (!gir_walk_planes(fused->kernel, &fused->space, dims, &walk.n_axes, walk.sizes,
+                              walk.steps))
+        return ERROR(TSSA_INTERNAL, "an argument of a kernel lies elsewhere");
+    walk_finish(&walk);
     if (whole)
         return run_all_rows(args, &walk, count);
     team_for(args->env->team, count, WALK_GRAIN, walk_run, &walk);

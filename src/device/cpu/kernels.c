@@ -4,8 +4,10 @@
 #include "device/cpu/provider.h"
 #include "device/devices.h"
 #include "device/memory.h"
+#include "gir/build.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
+#include "ir/row.h"
 
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
            compute)                                                                                \
@@ -42,6 +44,26 @@ static bool takes(void *user, const struct ir_op *op)
     return !gir_refuses(op);
 }
 
+/* Rows that are vectors in kernels: what is left of them is computed as if there were all. */
+#define VECTOR_OF_ROWS 32
+
+/* What reduces rows gains where it reads them from planes. A copy in squares and what computes one element of it take as
+ * long as stores across rows do. */
+static const char *refuses_planes(void *user, const struct ir_op *op)
+{
+    struct gir_planes planes;
+    bool any = false;
+    const char *why = gir_planes_refuses(op, &planes);
+    (void)user;
+    for (const struct ir_use *use = op->results[0].uses; use; use = use->next)
+        any |= ir_row_axes(use->user) > 0;
+    if (why || !any)
+        return why ? why : "no rows are computed of what it permutes: a copy takes no longer";
+    const int64_t rows = gir_rows_of_planes(&planes);
+    const int64_t lanes = (rows + VECTOR_OF_ROWS - 1) / VECTOR_OF_ROWS * VECTOR_OF_ROWS;
+    return rows * 10 < lanes * 9 ? "the rows side by side do not fill vectors of them" : NULL;
+}
+
 /* Short rows are vectors in kernels, and exponentials are not stored in between. */
 static bool takes_alone(void *user, const struct ir_op *op)
 {
@@ -59,6 +81,7 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
                                             .moves_inside = true,
                                             .borrows = true,
                                             .takes = takes,
+                                            .refuses_planes = refuses_planes,
                                             .takes_alone = takes_alone};
     (void)context;
     return &fusion;

@@ -101,6 +101,8 @@ tssa_status *fuse_copy_reads(struct fuse_plan *plan);
 /* The plan is all zeros. */
 tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass);
 void fuse_plan_free(struct fuse_plan *plan);
+/* Makes accesses one that kernels read as planes: before that. */
+tssa_status *fuse_join_planes(struct fuse_plan *plan);
 /* Finds the parts of a block, from parts->count on; what is in its ops' blocks is not looked at. */
 tssa_status *fuse_plan_block(struct fuse_plan *plan, const struct ir_block *block);
 /* The part that the op is in; FUSE_NO_PART: none, or it is alone there and no kernel. */
@@ -112,6 +114,9 @@ tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
 bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op);
 /* Why the op, a candidate, is in no part; NULL: it may be in one. */
 const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op);
+
+/* Do all ops that read the value read it where they compute their own elements, or rows? */
+bool fuse_is_read_in_place(const struct ir_value *value);
 
 /* The same of an op that is no candidate. */
 const char *fuse_outside(const struct ir_op *op);

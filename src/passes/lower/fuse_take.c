@@ -189,6 +189,33 @@ static const char *row_refusal(const struct ir_op *op)
     return NULL;
 }
 
+bool fuse_is_read_in_place(const struct ir_value *value)
+{
+    for (const struct ir_use *use = value->uses; use; use = use->next)
+        if (!use->user->info->ew && !has_rows(use->user))
+            return false;
+    return value->uses != NULL;
+}
+
+static bool permutes(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (rule->steps[i].kind == RULE_PERMUTE)
+            return true;
+    return false;
+}
+
+/* Of what no kernel takes otherwise. */
+static const char *refuses_planes(const struct fuse_plan *plan, const struct ir_op *op)
+{
+    const struct ir_fusion *fusion = plan->fusion;
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    if (!fusion->refuses_planes || !rule || !permutes(rule))
+        return "no kernel has code for it";
+    return fuse_is_read_in_place(&op->results[0]) ? fusion->refuses_planes(fusion->user, op)
+                                                  : "what it permutes is moved once more";
+}
+
 const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
 {
     const struct ir_value *result = &op->results[0];
@@ -213,7 +240,7 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
                                          : "the shape of what it reads is not known"
                                    : NULL;
     if (!why && plan->fusion->takes && !plan->fusion->takes(plan->fusion->user, op))
-        why = "no kernel has code for it";
+        why = refuses_planes(plan, op);
     return why;
 }
 
