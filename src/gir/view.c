@@ -245,7 +245,7 @@ static bool find_ones(int n_dims, const struct dim *const *dims, const struct ir
         return false;
     for (int i = 0; i < n_dims; i++) {
         const struct dim *own = i < missing ? NULL : operand->dims[i - missing];
-        axes->one[i] = own != dims[i];
+        axes->one[i] = !own || own != dims[i];
         if (own && !dim_broadcasts(own, dims[i]))
             return false;
     }

@@ -315,6 +315,20 @@ static void maps(void **state)
                  "0 is 0 along 1 \n"
                  "1 is 1 along 1 \n"
                  "2 is 0 along 1 \n");
+    /* What is broadcast to columns that are written is the same in each of them. */
+    expect_parts(GRAPH("%x: f32[N, 2], %s: f32[]", "%x, %s",
+                       "%p: f32[N, 2], %q: f32[]) { %b = Neg(%p) "
+                       "%a = assign(%b, %q) {rule = [slice(1, 1, 2, 1)]} return(%a)",
+                       "%y"),
+                 "args 0: f32 moves by 2, 1: f32, 2: f32 result by 2\n"
+                 "%0 = load 0.0 : f32\n"
+                 "%1 = NEG %0 : f32\n"
+                 "%2 = load 1 : f32\n"
+                 "store 2.0 %1\n"
+                 "store 2.1 %2\n"
+                 "0 is 0 along 1 \n"
+                 "1 is 1 along 0 [unsqueeze(0, 1), select(1, 0)]\n"
+                 "2 is 0 along 1 \n");
     /* What is transposed, or a column of many, is strided; one element per row stays. */
     expect_parts(GRAPH("%x: f32[M, N], %s: f32[N, 50]", "%x, %s",
                        "%p: f32[M, N], %q: f32[N, 50]) { %t = access(%p) {rule = [permute(1, 0)]} "
