@@ -136,6 +136,23 @@ static struct axis_nest nest_of(const struct pairs *p, const struct term *term,
     return nest;
 }
 
+/* Neighbours that are reduced, or kept, are computed together: of a diagonal, which has none, a copy. */
+static tssa_status *make_neighbours(const struct pairs *p, const struct labels *keep,
+                                    const struct labels *sum, struct term *term)
+{
+    struct labels all = *keep;
+    struct term copy;
+    append(&all, sum);
+    for (int i = 0; i < all.n; i++)
+        if (term->strides[all.at[i]] == 1)
+            return NULL;
+    TRY(make_term(p, &all, &copy));
+    copy_term(p, term, &all, copy.strides, copy.buffer->data);
+    buffer_release(term->buffer);
+    *term = copy;
+    return NULL;
+}
+
 /* Sums over the labels that are not kept, if the term has any. */
 static tssa_status *sum_term(const struct pairs *p, const bool *kept, struct term *term)
 {
@@ -148,12 +165,8 @@ static tssa_status *sum_term(const struct pairs *p, const bool *kept, struct ter
     add_labels(p, term, summed, &sum);
     if (sum.n == 0)
         return NULL;
-    struct axis_nest outer = nest_of(p, term, &keep), inner = nest_of(p, term, &sum);
-    /* Results are computed beside each other where they lie beside each other. */
-    if (inner.strides[inner.rank - 1] != 1 && outer.rank && outer.strides[outer.rank - 1] != 1) {
-        outer.sizes[outer.rank] = 1;
-        outer.strides[outer.rank++] = 0;
-    }
+    TRY(make_neighbours(p, &keep, &sum, term));
+    const struct axis_nest outer = nest_of(p, term, &keep), inner = nest_of(p, term, &sum);
     TRY(make_term(p, &keep, &made));
     const struct tensor from = {.dtype = p->dtype, .data = (void *)term->data};
     struct tensor to = {.dtype = p->dtype, .data = made.buffer->data};
