@@ -36,7 +36,7 @@ static tssa_status *look_up(const struct body *body, struct ir_function_op *op)
         return NULL;
     TRY(import_bind(body->import, op->domain, op->name, opset, &info, &version));
     op->is_known = info->id != IR_OP_opaque;
-    op->is_pure = (info->flags & IR_PURE) && info->id != IR_OP_Dropout; /* which may be random */
+    op->is_pure = (info->flags & (IR_PURE | IR_RANDOM)) == IR_PURE;
     return NULL;
 }
 

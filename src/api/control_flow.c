@@ -65,7 +65,7 @@ static void print_carried(const struct ir_value *value, struct text *text)
 
 static tssa_status *count_op(void *count, struct ir_op *op)
 {
-    *(size_t *)count += !ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Constant);
+    *(size_t *)count += ir_op_computes(op);
     return NULL;
 }
 

@@ -113,7 +113,7 @@ tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count)
     for (struct ir_op *op = graph->body->first, *next; op; op = next) {
         bool runnable = true;
         next = op->next;
-        if (!ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Constant))
+        if (ir_op_computes(op))
             TRY(is_runnable(op, &runnable));
         if (runnable)
             continue;

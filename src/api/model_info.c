@@ -144,14 +144,14 @@ struct tally {
 
 bool op_is_supported(const struct ir_op *op)
 {
-    return ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant) ||
+    return !ir_op_computes(op) ||
            (!op->opaque && (control_find(op) || device_find(NULL)->find_kernel(op)));
 }
 
 static tssa_status *count_op(void *context, struct ir_op *op)
 {
     struct op_counter *counter = context;
-    if (ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant))
+    if (!ir_op_computes(op))
         return NULL;
     const char *domain = op->opaque ? op->opaque->domain : op->info->domain;
     const char *name = op->opaque ? op->opaque->name : op->info->name;

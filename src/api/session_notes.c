@@ -23,7 +23,7 @@ static tssa_status *count_fused(void *user, struct ir_op *op)
     const struct ir_block *body = ir_fuse_body(op);
     count->kernels += body != NULL;
     for (const struct ir_op *inner = body ? body->first : NULL; inner; inner = inner->next)
-        count->ops += !ir_op_is(inner, IR_OP_Constant) && !ir_op_is(inner, IR_OP_return);
+        count->ops += ir_op_computes(inner);
     return NULL;
 }
 

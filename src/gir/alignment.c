@@ -77,7 +77,7 @@ bool gir_align(const struct ir_block *body, const struct gir_rows *rows, uint32_
     while (a.changed && !a.wrong) {
         a.changed = false;
         for (const struct ir_op *op = body->first; op; op = op->next)
-            if (!ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Constant) &&
+            if (ir_op_computes(op) &&
                 !ir_op_is(op, IR_OP_access)) /* of operands, which lie as they like */
                 align_op(&a, op);
     }

@@ -66,7 +66,7 @@ bool cost_is_view(const struct ir_op *op)
 
 static bool is_free(const struct ir_op *op)
 {
-    return cost_is_view(op) || ir_op_is(op, IR_OP_Constant) || ir_op_is(op, IR_OP_return);
+    return cost_is_view(op) || !ir_op_computes(op);
 }
 
 /* ---- Live ranges ---------------------------------------------------------------------------------- */

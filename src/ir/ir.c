@@ -246,6 +246,11 @@ bool ir_op_is_pure(const struct ir_op *op)
     return true;
 }
 
+bool ir_op_broadcasts(const struct ir_op *op)
+{
+    return op->info->ew && !ir_op_is(op, IR_OP_PRelu) && !ir_op_is(op, IR_OP_Clip);
+}
+
 const struct ir_function_op *ir_function_unknown(const struct ir_function *function)
 {
     for (size_t i = 0; i < function->n_ops; i++)

@@ -315,6 +315,16 @@ static inline bool ir_op_is(const struct ir_op *op, enum ir_op_id id)
 {
     return op->info->id == id;
 }
+/* Something that a run computes: neither a Constant nor the end of a block. */
+static inline bool ir_op_computes(const struct ir_op *op)
+{
+    return !ir_op_is(op, IR_OP_Constant) && !ir_op_is(op, IR_OP_return);
+}
+/* A branch of an If: once it is come to, it runs once at most. */
+static inline bool ir_block_is_branch(const struct ir_block *block)
+{
+    return block->owner && ir_op_is(block->owner, IR_OP_If);
+}
 /* One of tssa's own ops, which have no versions. */
 static inline bool ir_op_is_own(const struct ir_op *op)
 {
@@ -323,6 +333,8 @@ static inline bool ir_op_is_own(const struct ir_op *op)
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* Nothing can be noticed of the op, nor of what is in its blocks, but its results. */
 bool ir_op_is_pure(const struct ir_op *op);
+/* An element-wise op all of whose operands broadcast to each other: Clip's bounds do not, nor PRelu's slope. */
+bool ir_op_broadcasts(const struct ir_op *op);
 /* Result 0 is operand 0 in another shape: its elements, each once and in their order. */
 static inline bool ir_op_keeps_order(const struct ir_op *op)
 {

@@ -50,9 +50,11 @@ enum ir_op_flags {
     IR_SHAPE = 4,     /* reads its operand's shape only, never its elements */
     IR_UPDATE = 8,    /* result 0 is operand 0 with some elements changed: may be done in place */
     IR_ISOLATED = 16, /* its blocks read nothing but their parameters */
-    IR_MOVES =
-        32,      /* every element of its results is one of operand 0's; the rows of MOVE have it */
-    IR_OVER = 64 /* result 0 may lie where operand 0 lay, if its elements are as many and as long */
+    /* every element of its results is one of operand 0's; the rows of MOVE have it */
+    IR_MOVES = 32,
+    /* result 0 may lie where operand 0 lay, if its elements are as many and as long */
+    IR_OVER = 64,
+    IR_RANDOM = 128 /* may be told to give other results each time */
 };
 
 /*

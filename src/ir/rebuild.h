@@ -34,6 +34,11 @@ bool ir_control_drop_results(struct ir_op *op, const bool *drop);
 /* Takes operands off a fuse op: drop[i] tells of operand i, whose parameter must have no uses. */
 bool ir_fuse_drop_operands(struct ir_op *op, const bool *drop);
 
+/* A Loop or a Scan: its body is given what the iteration before has left. */
+static inline bool ir_op_is_loop(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan);
+}
 /* How many of a Loop's or Scan's first results are carried values (states). */
 uint32_t ir_loop_carried(const struct ir_op *op);
 /* The place of carried value i among operands, parameters of the body, and what the body returns. */

@@ -28,16 +28,11 @@ struct compiler {
 
 /* ---- Sizes ---------------------------------------------------------------------------------------- */
 
-static bool is_step(const struct ir_op *op)
-{
-    return !ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Constant);
-}
-
 static tssa_status *count_op(void *context, struct ir_op *op)
 {
     struct plan *plan = context;
     plan->runs_fused |= ir_op_is(op, IR_OP_fuse) && plan_fused(plan, op);
-    if (is_step(op)) {
+    if (ir_op_computes(op)) {
         plan->n_steps++;
         plan->n_inputs += op->n_operands;
         plan->n_outputs += op->n_results;
@@ -140,7 +135,7 @@ static void record_deaths(struct compiler *c, const struct ir_block *block)
     for (uint32_t i = 0; i < block->n_params && !is_fused(c, block); i++)
         record_death(c, block->params[i], block, NULL);
     for (const struct ir_op *op = block->first; op; op = op->next)
-        for (uint32_t i = 0; is_step(op) && i < op->n_results; i++)
+        for (uint32_t i = 0; ir_op_computes(op) && i < op->n_results; i++)
             if (op->results[i].wanted)
                 record_death(c, &op->results[i], block, op);
 }
@@ -178,7 +173,7 @@ static bool runs_once(const struct ir_op *op, const struct ir_value *value)
 {
     const struct ir_block *home = value->op ? value->op->parent : value->block;
     const struct ir_block *block = op->parent;
-    while (block != home && ir_op_is(block->owner, IR_OP_If))
+    while (block != home && ir_block_is_branch(block))
         block = block->owner->parent;
     return block == home;
 }
@@ -359,7 +354,7 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
         if (!value)
             return ERROR(TSSA_MALFORMED, "output %u of a subgraph has no value", (unsigned)i);
         bool own = value->block == block ||
-                   (value->op && value->op->parent == block && is_step(value->op));
+                   (value->op && value->op->parent == block && ir_op_computes(value->op));
         for (uint32_t j = i + 1; own && j < op->n_operands; j++)
             own = op->operands[j].value != value ||
                   spaces_crosses(c->plan, op, i) != spaces_crosses(c->plan, op, j);
@@ -455,7 +450,7 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
     uint32_t n_steps = 0;
     TRY_ALLOC(compiled);
     for (const struct ir_op *op = block->first; op; op = op->next)
-        n_steps += is_step(op);
+        n_steps += ir_op_computes(op);
     struct step *steps = ARENA_ARRAY(&c->plan->arena, struct step, n_steps);
     TRY_ALLOC(steps);
     compiled->block = block;
@@ -464,7 +459,7 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
     const size_t mark = symbols_enter(&c->symbols);
     TRY(compile_params(c, block, compiled));
     for (const struct ir_op *op = block->first; op; op = op->next) {
-        if (is_step(op))
+        if (ir_op_computes(op))
             TRY(compile_step(c, op, &steps[compiled->n_steps++]));
         else if (ir_op_is(op, IR_OP_Constant))
             TRY(compile_constant(c, op));

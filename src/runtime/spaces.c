@@ -144,7 +144,7 @@ static void know_block(struct finder *f, const struct ir_block *block)
     for (const struct ir_op *op = block->first; op; op = op->next) {
         for (uint32_t b = 0; b < blocks_of(f->plan, op); b++)
             know_block(f, op->blocks[b]);
-        if (ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant))
+        if (!ir_op_computes(op))
             continue;
         if (ir_op_is(op, IR_OP_If))
             know_if(f, op);
@@ -298,8 +298,7 @@ static bool host_runs(const struct finder *f, const struct ir_op *op)
 
 static void place_op(struct finder *f, const struct ir_op *op)
 {
-    if (ir_op_is(op, IR_OP_return) || ir_op_is(op, IR_OP_Constant) || op->opaque ||
-        host_runs(f, op))
+    if (!ir_op_computes(op) || op->opaque || host_runs(f, op))
         return;
     if (!f->device->find_kernel(op)) {
         if (!f->spaces->n_lacked++)

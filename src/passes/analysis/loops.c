@@ -65,7 +65,7 @@ uint32_t loop_size(const struct ir_block *block, uint32_t limit)
 {
     uint32_t size = 0;
     for (const struct ir_op *op = block->first; op && size < limit; op = op->next) {
-        size += !ir_op_is(op, IR_OP_Constant) && !ir_op_is(op, IR_OP_return);
+        size += ir_op_computes(op);
         for (uint32_t i = 0; i < op->n_blocks; i++)
             size += loop_size(op->blocks[i], limit - size);
     }

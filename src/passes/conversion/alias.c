@@ -39,7 +39,7 @@ uint32_t alias_until(const struct aliases *aliases, const struct ir_block *home,
 {
     uint32_t until = aliases->position[user->id];
     for (const struct ir_block *block = user->parent; block != home; block = block->owner->parent)
-        if (!ir_op_is(block->owner, IR_OP_If))
+        if (!ir_block_is_branch(block))
             until = aliases->end[block->owner->id];
     return until;
 }
@@ -169,7 +169,7 @@ static bool is_over(const struct aliases *aliases, const struct ir_value *value,
     const struct ir_value *root = alias_of(aliases, value)->root;
     const struct ir_block *home = alias_block(root);
     for (const struct ir_block *block = op->parent; block != home; block = block->owner->parent)
-        if (!block->owner || !ir_op_is(block->owner, IR_OP_If))
+        if (!ir_block_is_branch(block))
             return false;
     return alias_of(aliases, root)->last_use <= last;
 }
@@ -448,7 +448,7 @@ static tssa_status *pass_op(void *context, struct ir_op *op)
         return NULL;
     if (ir_op_is(op, IR_OP_If))
         ok = pass_if(aliases, op);
-    else if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan))
+    else if (ir_op_is_loop(op))
         ok = pass_loop(aliases, op);
     else if (ir_op_is(op, IR_OP_SequenceMap))
         ok = pass_sequence_map(aliases, op);
@@ -464,7 +464,7 @@ static void check_write(struct aliases *aliases, const struct ir_op *write)
     const struct ir_block *home = alias_block(alias_of(aliases, value)->root);
     alias_set(aliases, value)->written = true;
     for (const struct ir_block *block = write->parent; block != home; block = block->owner->parent)
-        if (!ir_op_is(block->owner, IR_OP_If) && !ir_op_is(block->owner, IR_OP_Loop))
+        if (!alias_hands_out(block))
             refuse(aliases, value, ALIAS_FOREIGN, block->owner);
 }
 

@@ -85,6 +85,11 @@ struct alias_value *alias_set(const struct aliases *aliases, const struct ir_val
 /* Until where `user` reads a value of the block `home`: a loop reads what it reads until its end. */
 uint32_t alias_until(const struct aliases *aliases, const struct ir_block *home,
                      const struct ir_op *user);
+/* Can the block's op hand values out? The body of another op never updates what is outside. */
+static inline bool alias_hands_out(const struct ir_block *block)
+{
+    return block->owner && (ir_op_is(block->owner, IR_OP_If) || ir_op_is(block->owner, IR_OP_Loop));
+}
 /* The block that a value is defined in. */
 struct ir_block *alias_block(const struct ir_value *value);
 /* Will the tree of this value be converted, writes and all? */

@@ -14,6 +14,7 @@
 #include "base/map.h"
 #include "ir/rebuild.h"
 #include "ir/rule.h"
+#include "passes/conversion/alias.h"
 #include "passes/conversion/version_name.h"
 #include "passes/pass.h"
 
@@ -205,12 +206,6 @@ static tssa_status *propagate(struct propagation *propagation, const struct plac
     return update_before(propagation, &op->results[handed.result], value, place->after);
 }
 
-/* Can the block's op hand values out? The body of another op never updates what is outside. */
-static bool is_left(const struct ir_block *block)
-{
-    return block->owner && (ir_op_is(block->owner, IR_OP_If) || ir_op_is(block->owner, IR_OP_Loop));
-}
-
 /* Inner blocks first: what they hand out is an update of this block. */
 static tssa_status *visit_block(struct propagation *propagation, const struct place *place)
 {
@@ -220,7 +215,7 @@ static tssa_status *visit_block(struct propagation *propagation, const struct pl
             struct place inner = {op->blocks[i], op->blocks[i]->first, after};
             TRY(visit_block(propagation, &inner));
         }
-        if (ir_op_is(op, IR_OP_update) && is_left(place->block))
+        if (ir_op_is(op, IR_OP_update) && alias_hands_out(place->block))
             TRY(propagate(propagation, place, op));
     }
     return NULL;

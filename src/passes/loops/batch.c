@@ -120,7 +120,7 @@ bool batch_refuse_operand(struct batch *batch, const struct ir_op *op, uint32_t 
 /* The same in all iterations: computed once. */
 static bool share_op(struct batch *batch, const struct ir_op *op)
 {
-    if (!ir_op_is_pure(op) || ir_op_is(op, IR_OP_Dropout))
+    if (!ir_op_is_pure(op) || (op->info->flags & IR_RANDOM))
         return batch_refuse(batch, op, "it is not pure");
     if (!ir_op_is_total(op) && batch_may_be_empty(batch))
         return batch_refuse(batch, op, "it could fail where the loop makes no iteration");

@@ -211,7 +211,7 @@ static const struct dim *row_elements(const struct estimate *e)
 /* Only a loop that is come to once may ask: in another one, every iteration of that would pay for it. */
 static bool is_in_loop(const struct ir_block *block)
 {
-    while (block->owner && ir_op_is(block->owner, IR_OP_If))
+    while (ir_block_is_branch(block))
         block = block->owner->parent;
     return block->owner != NULL;
 }

@@ -54,12 +54,6 @@ static bool stack_all(struct batch *batch, const struct ir_op *op)
 
 /* ---- Element-wise --------------------------------------------------------------------------------- */
 
-/* Clip's bounds are scalars, and PRelu's slope does not widen what it is applied to. */
-static bool has_main_operand(const struct ir_op *op)
-{
-    return ir_op_is(op, IR_OP_Clip) || ir_op_is(op, IR_OP_PRelu) || ir_op_is(op, IR_OP_CastLike);
-}
-
 /* Of one number every runtime makes what the standard says, of several not all of them do (onnx/hazards.def): what
  * takes the place of one at a time is to be exact. */
 static bool is_one_at_a_time(const struct ir_op *op)
@@ -79,7 +73,7 @@ static bool is_one_at_a_time(const struct ir_op *op)
 static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
 {
     int rank = 0;
-    if (has_main_operand(op) && !only_first(batch, op))
+    if (!ir_op_broadcasts(op) && !only_first(batch, op))
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i) && batch_rank(op, i) > rank)

@@ -400,11 +400,10 @@ static tssa_status *unbroadcast(struct ir_graph *graph, struct ir_op *op, uint32
     return ir_infer_op_lenient(constant);
 }
 
-/* Operators whose operands broadcast to each other, all of them. */
+/* Operators that have come to broadcast their operands to each other. */
 static bool broadcasts(const struct ir_op *op)
 {
-    return op->info->ew && op->n_operands > 1 && !ir_op_is(op, IR_OP_PRelu) &&
-           !ir_op_is(op, IR_OP_Clip) &&
+    return ir_op_broadcasts(op) && op->n_operands > 1 &&
            op->version >= (op->info->max_operands == IR_VARIADIC ? 8 : 7);
 }
 

@@ -41,12 +41,11 @@ static bool is_pure(const struct table *table, const struct ir_op *op)
     return (op->info->flags & IR_PURE) && !table->has_effects[op->id];
 }
 
-/* An op that may go: `return` ends a block, Dropout may be random, and runtimes want a DequantizeLinear for each
- * op that it is fused with. */
+/* An op that may go: `return` ends a block, and runtimes want a DequantizeLinear for each op that it is fused with. */
 static bool is_candidate(const struct table *table, const struct ir_op *op)
 {
     return is_pure(table, op) && op->n_results && !ir_op_is(op, IR_OP_return) &&
-           !ir_op_is(op, IR_OP_Dropout) && !pass_is_pinned(table->pass, op);
+           !(op->info->flags & IR_RANDOM) && !pass_is_pinned(table->pass, op);
 }
 
 /* ---- The table ------------------------------------------------------------------------------------ */

@@ -63,7 +63,7 @@ static bool is_kept(const struct pass_context *pass, const struct ir_op *op)
 static bool is_constant_but(const struct ir_op *op, const struct ir_value *but)
 {
     if (!(op->info->flags & IR_PURE) || op->info->cls == IR_CLASS_INTERNAL || op->n_blocks ||
-        op->n_results == 0 || ir_op_is(op, IR_OP_Dropout))
+        op->n_results == 0 || (op->info->flags & IR_RANDOM))
         return false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *value = op->operands[i].value;

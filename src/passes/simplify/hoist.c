@@ -18,6 +18,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 #include "ir/equal.h"
+#include "ir/rebuild.h"
 #include "ir/total.h"
 #include "passes/pass.h"
 
@@ -82,8 +83,8 @@ static uint64_t hash_op(const struct ir_op *op)
 
 static bool is_shareable(const struct ir_op *op)
 {
-    return !ir_op_is(op, IR_OP_return) && !ir_op_is(op, IR_OP_Dropout) && op->n_blocks == 0 &&
-           (op->info->flags & IR_PURE);
+    return !ir_op_is(op, IR_OP_return) && op->n_blocks == 0 &&
+           (op->info->flags & (IR_PURE | IR_RANDOM)) == IR_PURE;
 }
 
 static bool others_add(struct others *others, struct ir_op *op)
@@ -172,7 +173,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
         hoist_constants(hoist, op);
         return hoist_common(hoist, op);
     }
-    if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan) || ir_op_is(op, IR_OP_SequenceMap))
+    if (ir_op_is_loop(op) || ir_op_is(op, IR_OP_SequenceMap))
         hoist_from_loop(hoist, op);
     return NULL;
 }

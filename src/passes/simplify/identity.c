@@ -9,6 +9,7 @@
  *           Moved out of the body (hoist), the op hands what is said to the value, and goes
  *   breaks  nothing
  */
+#include "ir/rebuild.h"
 #include "passes/pass.h"
 
 enum condition {
@@ -113,9 +114,7 @@ static bool says_shape(const struct ir_op *op, const struct ir_value *from)
     const struct ir_op *owner = op->parent->owner;
     const struct ir_block *home = from->op ? from->op->parent : from->block;
     return said && said->kind == TYPE_TENSOR && from->type->kind == TYPE_TENSOR &&
-           home != op->parent && owner &&
-           (ir_op_is(owner, IR_OP_Scan) || ir_op_is(owner, IR_OP_Loop)) &&
-           says_more(said, from->type);
+           home != op->parent && owner && ir_op_is_loop(owner) && says_more(said, from->type);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)

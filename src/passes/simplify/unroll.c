@@ -19,6 +19,7 @@
  */
 #include "ir/clone.h"
 #include "ir/infer.h"
+#include "ir/rebuild.h"
 #include "ir/rule.h"
 #include "passes/analysis/iteration.h"
 #include "passes/pass.h"
@@ -76,7 +77,7 @@ static bool affordable(struct unroll *unroll, const struct ir_block *body, int64
 static bool is_in_loop(const struct ir_op *op)
 {
     while ((op = op->parent->owner))
-        if (ir_op_is(op, IR_OP_Loop) || ir_op_is(op, IR_OP_Scan))
+        if (ir_op_is_loop(op))
             return true;
     return false;
 }
