@@ -2,6 +2,7 @@
 /* What element-wise rows have besides the columns of every row: parameters, and the expression as a program. */
 #include <string.h>
 
+#include "ir/ew_table.h"
 #include "ir/scalar_postfix.h"
 
 /* ---- How rows are spelled ------------------------------------------------------------------------- */

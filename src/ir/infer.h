@@ -39,7 +39,12 @@ unsigned infer_signs(enum ir_op_id id);
 
 /* ---- For rules ------------------------------------------------------------------------------------ */
 
-#define INFER_RULE(name) tssa_status *infer_##name(struct ir_graph *graph, struct ir_op *op)
+/* Who names a rule declares it: the op table, which ops.c alone reads. */
+#define INFER_RULE_DECLARED(name)                                                                  \
+    tssa_status *infer_##name(struct ir_graph *graph, struct ir_op *op)
+#define INFER_RULE(name)                                                                           \
+    INFER_RULE_DECLARED(name);                                                                     \
+    INFER_RULE_DECLARED(name)
 
 /* The operand's type, or the unknown type when it is absent. */
 const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op,
@@ -88,18 +93,5 @@ tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, i
 /* How many elements ONNX's Slice takes of an axis; NULL bounds and a step of 0 are not known. NULL: unknown. */
 const struct dim *infer_slice_length(struct ir_graph *graph, const struct dim *dim,
                                      const struct dim *start, const struct dim *end, int64_t step);
-
-/* One declaration per row of the op table; repeated ones are harmless. */
-#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
-           kernel)                                                                                 \
-    INFER_RULE(infer);
-#define EW(...)
-#include "ir/ops.def"
-#undef OP
-#undef EW
-INFER_RULE(elementwise_EW_SAME);
-INFER_RULE(elementwise_EW_BOOL);
-INFER_RULE(elementwise_EW_FIRST);
-INFER_RULE(elementwise_EW_WHERE);
 
 #endif

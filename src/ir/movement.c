@@ -5,8 +5,6 @@
 #include "ir/infer.h"
 #include "ir/rule_draft.h"
 
-#define MOVEMENT(name) bool movement_##name(const struct ir_op *op, struct rule_draft *draft)
-
 static bool is_ranked(const struct ir_value *value)
 {
     return value && value->type->kind == TYPE_TENSOR && value->type->rank >= 0;

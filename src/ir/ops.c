@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "ir/ew_table.h"
 #include "ir/infer.h"
 #include "ir/reduction.h"
 #include "ir/rule_draft.h"
@@ -12,6 +13,40 @@
 #define ONNX_ML "ai.onnx.ml"
 #define TSSA "tssa"
 #define V(...) ((const uint8_t[]){__VA_ARGS__, 0})
+
+/* What rows name; repeated declarations are harmless. */
+#define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
+           kernel)                                                                                 \
+    INFER_RULE_DECLARED(infer);
+#define MOVE(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types,      \
+             infer, kernel, rule)                                                                  \
+    INFER_RULE_DECLARED(infer);                                                                    \
+    MOVEMENT_DECLARED(rule);
+#define EW(...)
+#include "ir/ops.def"
+#undef OP
+#undef MOVE
+#undef EW
+INFER_RULE_DECLARED(elementwise_EW_SAME);
+INFER_RULE_DECLARED(elementwise_EW_BOOL);
+INFER_RULE_DECLARED(elementwise_EW_FIRST);
+INFER_RULE_DECLARED(elementwise_EW_WHERE);
+
+/* The ids that were read from the files of the table are its rows, in their order. */
+enum {
+#define OP(id, ...) ROW_##id,
+#define EW(id, ...) ROW_##id,
+#include "ir/ops.def"
+#undef OP
+#undef EW
+    ROW_COUNT
+};
+#define OP(id, ...) _Static_assert((int)ROW_##id == (int)IR_OP_##id, #id);
+#define EW(id, ...) _Static_assert((int)ROW_##id == (int)IR_OP_##id, #id);
+#include "ir/ops.def"
+#undef OP
+#undef EW
+_Static_assert((int)ROW_COUNT == (int)IR_OP_COUNT, "all rows have ids");
 
 static const struct ir_op_info op_table[IR_OP_COUNT] = {
 #define ROW(id_, domain_, name_, versions_, min_in, max_in, min_out, max_out, class_, flags_,      \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The op table: everything that tssa knows about an operator stands in one row of ops.def.
- * See docs/adding-an-operator.md. The table is constant: any thread may read it.
+ * See docs/adding-an-operator.md. The table is constant: any thread may read it. Headers that many include ask
+ * functions, and do not include ops.def: else a change of one row would compile everything again.
  */
 #ifndef TSSA_IR_OPS_H
 #define TSSA_IR_OPS_H
@@ -11,18 +12,10 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
+#include "ir/op_ids.h" /* enum ir_op_id: IR_OP_ and the id of each row, made by cmake/op_ids.cmake */
 
 struct ir_graph;
 struct ir_op;
-
-enum ir_op_id {
-#define OP(id, ...) IR_OP_##id,
-#define EW(id, ...) IR_OP_##id,
-#include "ir/ops.def"
-#undef OP
-#undef EW
-    IR_OP_COUNT
-};
 
 enum ir_op_class {
     IR_CLASS_INTERNAL, /* return, opaque */
@@ -101,18 +94,6 @@ struct ew_info {
     const struct ew_param *params;
     const struct scalar_code *program; /* what an element is; see ir/scalar.h */
 };
-
-/* One for each element-wise row, in ew_table.c. */
-enum ew_index {
-#define OP(...)
-#define EW(id_, ...) EW_INDEX_##id_,
-#include "ir/ops.def"
-#undef OP
-#undef EW
-    EW_COUNT
-};
-
-extern const struct ew_info ew_table[EW_COUNT];
 
 struct reduction_info;
 

@@ -50,15 +50,11 @@ void draft_permute(struct rule_draft *draft, int rank, const int64_t *perm);
  * op gives one step, where that is possible: lowering gives the same op back. */
 bool rule_of_movement(const struct ir_op *op, struct rule_draft *draft);
 
-/* The column. Operand 0 is a tensor of known rank. */
-#define MOVE(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types,      \
-             infer, kernel, rule)                                                                  \
-    bool movement_##rule(const struct ir_op *op, struct rule_draft *draft);
-#define OP(...)
-#define EW(...)
-#include "ir/ops.def"
-#undef MOVE
-#undef OP
-#undef EW
+/* The column of the op table. Operand 0 is a tensor of known rank. */
+#define MOVEMENT_DECLARED(name)                                                                    \
+    bool movement_##name(const struct ir_op *op, struct rule_draft *draft)
+#define MOVEMENT(name)                                                                             \
+    MOVEMENT_DECLARED(name);                                                                       \
+    MOVEMENT_DECLARED(name)
 
 #endif

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "ir/ew_table.h"
 #include "ir/reduction.h"
 #include "ir/scalar.h"
 #include "ir/scalar/f64_exp.h"
