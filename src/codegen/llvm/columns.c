@@ -119,6 +119,7 @@ void rows_emit_columns(struct rows *r, LLVMBlock end)
     e->mask = function_mask(f);
     emit_vector(r);
     e->llvm->LLVMBuildBr(e->builder, end);
+    r->columns = NULL;
 }
 
 void rows_emit_column_memory(struct rows *r)
