@@ -36,15 +36,22 @@ static struct ir_graph *parse(const char *text)
     return graph;
 }
 
-/* NULL: *why says so. */
+/* NULL: *why says so. Planes of the space go with the graph. */
+static struct gir_kernel *build_in(struct ir_graph *graph, struct gir_space *space,
+                                   const char **why)
+{
+    struct gir_kernel *kernel;
+    no_error(gir_build(graph->body->first, &allocator_default, &kernel, space, why));
+    if (kernel)
+        no_error(gir_check(kernel, kernel->size));
+    return kernel;
+}
+
 static struct gir_kernel *build(const char *text, struct gir_space *space, const char **why)
 {
     struct ir_graph *graph = parse(text);
-    struct gir_kernel *kernel;
-    no_error(gir_build(graph->body->first, &allocator_default, &kernel, space, why));
+    struct gir_kernel *kernel = build_in(graph, space, why);
     ir_graph_free(graph);
-    if (kernel)
-        no_error(gir_check(kernel, kernel->size));
     return kernel;
 }
 
@@ -201,7 +208,8 @@ static void planes(void **state)
                         "%9 = MUL %8 %0 : f32\n"
                         "store 2 %9\n");
     /* A row; then the 20 cells, whose elements are side by side, before the 4 rows of each. */
-    struct gir_kernel *kernel = build(source, &space, &why);
+    struct ir_graph *graph = parse(source);
+    struct gir_kernel *kernel = build_in(graph, &space, &why);
     assert_int_equal(space.places[1].planes->offset, 240);
     assert_int_equal(gir_rows_of_planes(space.places[1].planes), 20);
     assert_true(gir_walk_planes(kernel, &space, (int64_t[]){80, 3}, &n, sizes, steps));
@@ -213,6 +221,7 @@ static void planes(void **state)
             assert_int_equal(steps[i][k], expected[i][1 + k]);
     }
     allocator_free(&allocator_default, kernel);
+    ir_graph_free(graph);
 }
 
 /* What is no row of planes, or does not fit the rest. */
