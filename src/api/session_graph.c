@@ -100,36 +100,43 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
     return NULL;
 }
 
-/* What is tried one after the other: without what the last one may have failed of. */
+/* What is tried one after the other. */
 static const struct {
     uint32_t without; /* of enum ir_fuses */
     bool moves_inside, planes;
+    bool always; /* also where there was a kernel of each fuse op before */
 } tries[] = {
-    {0, true, true},
-    {IR_FUSES_CONCATS, true, false},
-    {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false},
-    {IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES, false, false}};
+    {IR_FUSES_GATHERS, true, true, true},
+    {IR_FUSES_GATHERS | IR_FUSES_CONCATS, true, false, false},
+    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false,
+     false},
+    /* Gathers join what is left: others do without each other for their sake. */
+    {IR_FUSES_COLUMNS | IR_FUSES_POSITIONS, true, false, true},
+    {IR_FUSES_GATHERS | IR_FUSES_CONCATS | IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_RULES,
+     false, false, false}};
 
-/* Once for all, then for what is left, with less and less. */
 static tssa_status *fuse_again(struct ir_graph *graph, const struct device *device,
                                const struct pipeline *pipeline)
 {
     const char *const names[] = {fuse};
     const struct pass_context pass = {
         .graph = graph, .pass = pass_find(fuse), .options = pipeline->options};
-    bool any = true;
-    for (size_t i = 0; any && i < sizeof tries / sizeof *tries; i++) {
+    bool any = false;
+    if (!device->compile)
+        return pipeline_run_passes(graph, names, 1, pipeline);
+    for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
         struct ir_fusion less = *pipeline->fusion;
         struct pipeline own = *pipeline;
+        if (!any && !tries[i].always)
+            continue;
         less.classes &= ~tries[i].without;
         if (!tries[i].planes)
             less.refuses_planes = NULL;
         less.moves_inside &= tries[i].moves_inside;
         own.fusion = &less;
-        any = false;
+        any &= tries[i].always;
         TRY(pipeline_run_passes(graph, names, 1, &own));
-        if (device->compile)
-            TRY(refuse_maps(graph->body, &pass, &any));
+        TRY(refuse_maps(graph->body, &pass, &any));
     }
     return NULL;
 }

@@ -15,7 +15,9 @@ typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_
 
 /*
  * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a row the next one
- * begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the elements of a row, if it is strided.
+ * begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the elements of a row, if it is strided;
+ * steps[2 * n_args + k] between the rows that are looked up in it, of which there are steps[3 * n_args + k], and whose
+ * numbers are right.
  * Nothing is read or written but n elements or records (of what does not move, one) in each of `rows` rows. A result may
  * lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where the kernel wants that, and
  * may then have no elements; `scratch` is memory for gir_kept_bytes() for each element of one, and for
@@ -51,7 +53,7 @@ struct codegen {
 /* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot be used here, and
  * the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
-#define CODEGEN_SYMBOL "tssa_plugin_codegen_2"
+#define CODEGEN_SYMBOL "tssa_plugin_codegen_3"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);
 
 #endif

@@ -101,7 +101,8 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                  (arg->moves == GIR_STAYS && !arg->is_result)) &&
                 arg->per_column <= kernel->columns &&
                 (!kernel->columns || !arg->is_result || (arg->per_column && !arg->may_lie_on)) &&
-                memcmp(arg->zero, zero, sizeof zero) == 0 &&
+                memcmp(arg->zero, zero, sizeof zero) == 0 && arg->is_looked_up <= 1 &&
+                (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
                 (!arg->is_result || arg->moves || kernel->whole_rows) &&
                 ((arg->is_result && arg->moves) || !arg->may_lie_on);
     for (uint32_t k = 0; good && k < GIR_MAX_ARGS; k++)
@@ -120,8 +121,12 @@ static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
         return wrong(c, "there is no such argument");
     const struct gir_arg *arg = &c->args[number];
     const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
-    if (arg->is_result != store || code->type != type)
+    if (arg->is_result != store || code->type != type ||
+        arg->is_looked_up != (code->op == GIR_LOOKUP))
         return wrong(c, "it does not suit the argument");
+    if (code->op == GIR_LOOKUP && (c->codes[code->operands[0]].type != TSSA_INT64 ||
+                                   (arg->moves && !c->is_one[code->operands[0]])))
+        return wrong(c, "it looks up what is no number of a row");
     if (!store)
         return c->has_stored ? wrong(c, "something is loaded behind a store") : NULL;
     if (c->stored[number] >> field & 1)
@@ -170,7 +175,7 @@ static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
 /* What a step may name beside its operands. */
 static bool is_well_formed(const struct gir_code *code)
 {
-    const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE ||
+    const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_LOOKUP ||
                           code->op == GIR_CONSTANT || code->op == GIR_REDUCE;
     if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
         return false;
@@ -218,7 +223,8 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = code->op != GIR_LOAD || !gir_varies(c->kernel, &c->args[gir_arg_of(code)]);
+    bool all = (code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
+               !gir_varies(c->kernel, &c->args[gir_arg_of(code)]);
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
     return all || code->op == GIR_REDUCE;
@@ -246,10 +252,10 @@ tssa_status *gir_check(const void *bytes, size_t size)
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         if (c.args[i].is_result && c.stored[i] != (1u << c.args[i].fields) - 1)
             return ERROR(TSSA_MALFORMED, "kernel: a result is not stored");
-        if (whole &&
-            (c.args[i].fields > 1 || (c.args[i].moves == GIR_STRIDED && c.args[i].is_result)))
-            return ERROR(TSSA_MALFORMED,
-                         "kernel: in whole rows there are no records, nor strided results");
+        if (whole && (c.args[i].fields > 1 || c.args[i].is_looked_up ||
+                      (c.args[i].moves == GIR_STRIDED && c.args[i].is_result)))
+            return ERROR(TSSA_MALFORMED, "kernel: in whole rows there are no records, nor strided "
+                                         "results, nor is anything looked up");
     }
     return NULL;
 }

@@ -25,7 +25,8 @@ uint32_t gir_n_operands(const struct gir_code *code)
     };
     if (code->op == GIR_SCALAR)
         return operands[code->scalar];
-    return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE;
+    return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE ||
+           code->op == GIR_LOOKUP;
 }
 
 /* The first pass in which a step's operands are all there. */
@@ -97,7 +98,7 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         when[i] = operands_of(kernel, when, code);
         if (code->op == GIR_REDUCE)
             when[i].varies = false;
-        else if (code->op == GIR_LOAD || code->op == GIR_STORE)
+        else if (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE)
             when[i].varies = gir_varies(kernel, &args[gir_arg_of(code)]);
         if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&
             n <= when[i].pass)

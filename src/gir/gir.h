@@ -52,6 +52,16 @@
  *     %0 = load 0.1 : f32
  *     store 1 %0
  *
+ * An operand that is looked up in has no element for each place, but a number of rows that is told in the call: a step
+ * GIR_LOOKUP computes which one (counted from the end where it is negative), and is told that there is one. Elements of
+ * the row lie as those of other operands: those of one that moves are of one row for all of them, and one that stays has
+ * one element in each row.
+ *
+ *     args                                   0: f32 looked up, 1: i64 moves, 2: f32 result
+ *     %0 = load 1 : i64
+ *     %1 = lookup 0 %0 : f32
+ *     store 2 %1
+ *
  * Values have element types. A value of type bool is a truth value; elements of type bool are loaded and stored as
  * the bytes that they are, values of type u8. Of f16 and bf16 there are conversions, choices, loads and stores.
  *
@@ -66,7 +76,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x33726967 /* "gir3": the number of this layout */
+#define GIR_MAGIC 0x34726967 /* "gir4": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -81,6 +91,7 @@ enum gir_op {
     GIR_STORE,    /* bits as of a load; operand 0; type as of a load */
     GIR_REDUCE, /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
     GIR_LENGTH, /* how many elements are reduced: those of a row, or the rows */
+    GIR_LOOKUP, /* as a load, of row number operand 0, an i64, of an argument that is looked up in */
     GIR_OP_COUNT
 };
 
@@ -107,8 +118,9 @@ struct gir_arg {
     uint8_t moves;     /* gir_moves */
     uint8_t
         fields; /* elements of a record, all of which are stored, of a result; 1: there are no records */
-    uint8_t per_column; /* of a kernel of columns: it does not move from row to row */
-    uint8_t zero[3];
+    uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
+    uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
+    uint8_t zero[2];
     uint64_t may_lie_on; /* of a result: the operands, by bit, whose memory it may take */
 };
 

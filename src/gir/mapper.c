@@ -83,14 +83,21 @@ static tssa_status *find_field(struct ir_graph *graph, const struct ir_type *typ
 
 /* The argument that is this part of an operand or result, which has `fields`; made where there is none. */
 static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_t index,
-                         bool is_result, uint32_t fields, const struct gir_view *view)
+                         bool is_result, uint32_t fields, const struct gir_view *view, int lookup,
+                         uint64_t indices)
 {
-    const struct gir_layout layout = gir_view_layout(value->type, view->rule);
+    struct gir_layout layout = gir_view_layout(value->type, view->rule);
     const int rank = layout.rank - (fields > 1), first = m->part->rank - rank;
-    struct gir_map map = {.index = index, .rank = value->type->rank, .rule = view->rule};
+    struct gir_map map = {.index = index,
+                          .rank = value->type->rank,
+                          .lookup = lookup,
+                          .indices = indices,
+                          .rule = view->rule};
     uint32_t side_by_side = 0;
     if (first < 0)
         return mapper_refuse(m, "how shapes are broadcast is not known");
+    if (lookup >= 0)
+        layout.one[lookup - first] = true;
     for (int i = 0; i < rank; i++) {
         const uint32_t bit = 1u << (first + i);
         if (!layout.one[i] && !(view->ones & bit) && m->part->dims[first + i] != 1)
@@ -101,7 +108,8 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
     for (uint32_t k = 0; k < m->n_args; k++) {
         const struct gir_map *other = &m->part->maps[k];
         if (m->args[k].is_result == is_result && other->index == index && other->axes == map.axes &&
-            m->args[k].fields == fields &&
+            m->args[k].fields == fields && other->lookup == map.lookup &&
+            other->indices == map.indices &&
             (other->rule == map.rule ||
              (other->rule && map.rule && rule_equal(other->rule, map.rule))))
             return k;
@@ -113,22 +121,89 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
     m->part->maps[m->n_args] = map;
     memcpy(&m->apart[m->n_args][first], layout.apart, (size_t)rank * sizeof *layout.apart);
     m->side_by_side[m->n_args] = side_by_side;
-    m->args[m->n_args] = (struct gir_arg){
-        .dtype = (uint8_t)value->type->dtype, .is_result = is_result, .fields = (uint8_t)fields};
+    m->args[m->n_args] = (struct gir_arg){.dtype = (uint8_t)value->type->dtype,
+                                          .is_result = is_result,
+                                          .fields = (uint8_t)fields,
+                                          .is_looked_up = lookup >= 0};
     return m->n_args++;
+}
+
+static const struct ir_value *find_value(const struct mapper *m, uint32_t id)
+{
+    for (uint32_t i = 0; i < m->body->n_params; i++)
+        if (m->body->params[i]->id == id)
+            return m->body->params[i];
+    for (const struct ir_op *op = m->body->first; op; op = op->next)
+        for (uint32_t i = 0; i < op->n_results; i++)
+            if (op->results[i].id == id)
+                return &op->results[i];
+    return NULL;
+}
+
+/* The numbers of rows, which lie along this axis of the part. Who calls the kernel looks at them first, so that they are
+ * there before. */
+static uint32_t load_indices(struct mapper *m, uint32_t id, int axis)
+{
+    struct rule_param params[TSSA_MAX_RANK];
+    const struct ir_value *value = find_value(m, id);
+    const uint32_t n = (uint32_t)(m->part->rank - 1 - axis);
+    struct gir_view view = {0};
+    if (!value || value->type->kind != TYPE_TENSOR || value->type->rank != 1)
+        return mapper_refuse(m, "what it looks up is not told before");
+    for (uint32_t i = 0; i < n; i++)
+        params[i] = rule_constant(1 + i);
+    const struct rule_step step = {RULE_UNSQUEEZE, n, params};
+    if (n) {
+        view.rule = rule_create(m->body->graph, 1, &step);
+        if (!view.rule)
+            return mapper_check(m, status_out_of_memory(), true);
+    }
+    const uint32_t loaded = mapper_evaluate(m, value, view);
+    if (m->maker.why || m->maker.codes[loaded].op != GIR_LOAD)
+        return mapper_refuse(m, "what it looks up is computed in it");
+    return loaded;
+}
+
+static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct gir_view view,
+                        const struct gir_lookup *lookup)
+{
+    view.rule = lookup->rest;
+    const int rank = gir_view_layout(param->type, view.rule).rank,
+              axis = m->part->rank - rank + (int)lookup->axis;
+    if (axis < 0)
+        return mapper_refuse(m, "how shapes are broadcast is not known");
+    if (m->part->column >= 0)
+        return mapper_refuse(m, "what it looks up is reduced");
+    const uint32_t loaded = load_indices(m, lookup->indices, axis);
+    if (m->maker.why)
+        return 0;
+    const uint64_t indices = m->maker.codes[loaded].bits;
+    const uint32_t number = gir_make_as(&m->maker, loaded, TSSA_INT64);
+    const uint32_t arg = find_arg(m, param, param->index, false, 1, &view, axis, indices);
+    return gir_make(&m->maker, (struct gir_code){.op = GIR_LOOKUP,
+                                                 .type = (uint8_t)loaded_as(param->type->dtype),
+                                                 .operands = {number},
+                                                 .bits = gir_bits(arg, 0)});
 }
 
 static uint32_t load(struct mapper *m, const struct ir_value *param, const struct gir_view *view)
 {
     struct gir_view whole = *view;
+    struct gir_lookup lookup;
     uint32_t field = 0, fields = 1;
+    bool good;
     if (param->type->kind != TYPE_TENSOR || param->type->rank < 0)
         return mapper_refuse(m, "the shape of what it reads is not known");
+    tssa_status *status = gir_view_lookup(m->body->graph, view->rule, &lookup, &good);
+    if (!mapper_check(m, status, good))
+        return 0;
+    if (lookup.axis >= 0)
+        return look_up(m, param, *view, &lookup);
     if (!mapper_check(
             m, find_field(m->body->graph, param->type, view->rule, &field, &fields, &whole.rule),
             true))
         return 0;
-    const uint32_t arg = find_arg(m, param, param->index, false, fields, &whole);
+    const uint32_t arg = find_arg(m, param, param->index, false, fields, &whole, -1, 0);
     return gir_make(&m->maker, (struct gir_code){.op = GIR_LOAD,
                                                  .type = (uint8_t)loaded_as(param->type->dtype),
                                                  .bits = gir_bits(arg, field)});
@@ -346,7 +421,7 @@ void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uin
 {
     const struct ir_value *value = ir_operand(ir_block_return(m->body), index);
     const struct gir_view view = {.rule = rule};
-    const uint32_t arg = find_arg(m, value, index, true, fields, &view);
+    const uint32_t arg = find_arg(m, value, index, true, fields, &view, -1, 0);
     const tssa_dtype type = loaded_as(value->type->dtype);
     step = gir_make_as(&m->maker, step, type);
     gir_make(&m->maker, (struct gir_code){.op = GIR_STORE,

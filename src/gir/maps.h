@@ -30,9 +30,11 @@
 
 /* An argument of a part. */
 struct gir_map {
-    uint32_t index; /* of an operand or result of the op; GIR_POSITIONS */
-    int rank;       /* of it as a whole */
-    uint32_t axes;  /* of the space, by bit: those along which it has more than one element */
+    uint32_t index;   /* of an operand or result of the op; GIR_POSITIONS */
+    int rank;         /* of it as a whole */
+    uint32_t axes;    /* of the space, by bit: those along which it has more than one element */
+    int32_t lookup;   /* the axis of the part along which it is looked up in; -1: it is not */
+    uint64_t indices; /* then, where the numbers of rows are loaded: gir_bits() */
     const struct rule *
         rule; /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
 };

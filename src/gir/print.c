@@ -29,6 +29,8 @@ static void print_args(const struct gir_kernel *kernel, struct text *text)
         if (args[i].fields > 1)
             text_printf(text, " by %u", (unsigned)args[i].fields);
         text_puts(text, args[i].per_column ? " per column" : "");
+        if (args[i].is_looked_up)
+            text_puts(text, " looked up");
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))
@@ -80,8 +82,8 @@ bool gir_print(const struct gir_kernel *kernel, struct text *text)
         text_printf(text, "%%%" PRIu32 " = ", i);
         if (code->op == GIR_CONSTANT) {
             print_number(code, text);
-        } else if (code->op == GIR_LOAD) {
-            text_puts(text, "load ");
+        } else if (code->op == GIR_LOAD || code->op == GIR_LOOKUP) {
+            text_puts(text, code->op == GIR_LOAD ? "load " : "lookup ");
             print_place(kernel, code, text);
         } else if (code->op == GIR_REDUCE) {
             print_reduction(code, text);

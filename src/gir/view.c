@@ -10,11 +10,43 @@ static bool is_expand(const struct rule *rule)
     return rule->n_steps == 1 && rule->steps[0].kind == RULE_EXPAND;
 }
 
+/* Is it made of steps that views follow, of which one may look rows up? */
+static bool is_followed(const struct rule *rule)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const struct rule one = {.n_steps = 1, .steps = &rule->steps[i]};
+        const bool gathers = rule->steps[i].kind == RULE_GATHER;
+        n += gathers;
+        if (!gathers && !rule_is_strided(&one))
+            return false;
+    }
+    return n <= 1;
+}
+
+/* Does it look rows up by a list of numbers? */
+static bool looks_up(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    if (!ir_op_is(op, IR_OP_access) || !is_followed(rule))
+        return false;
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        if (rule->steps[i].kind != RULE_GATHER)
+            continue;
+        const struct ir_type *type = rule_param_value(op, &rule->steps[i].params[1])->type;
+        return type->kind == TYPE_TENSOR && type->rank == 1 &&
+               (type->dtype == TSSA_INT64 || type->dtype == TSSA_INT32);
+    }
+    return false;
+}
+
 const char *gir_view_refuses(const struct ir_op *op)
 {
     const struct rule *rule = rule_of(op);
     if (!rule)
         return "it has no rule";
+    if (looks_up(op))
+        return NULL;
     if (rule_is_strided(rule) || (ir_op_is(op, IR_OP_access) && is_expand(rule)))
         return NULL;
     return "what it moves does not lie in steps";
@@ -90,7 +122,11 @@ tssa_status *gir_view_rule(const struct ir_op *op, const struct rule **rule)
         struct rule_param *params = add_copy(&draft, &own->steps[i]);
         if (!params)
             return NULL;
-        for (uint32_t k = 0; k < own->steps[i].n_params; k++)
+        /* The numbers of rows may be computed in the block. */
+        const bool gathers = own->steps[i].kind == RULE_GATHER;
+        if (gathers)
+            params[1] = rule_operand(rule_param_value(op, &params[1])->id);
+        for (uint32_t k = 0; k < own->steps[i].n_params && !gathers; k++)
             if (!translate(op, &params[k]))
                 return NULL;
     }
@@ -165,12 +201,70 @@ tssa_status *gir_view_through(const struct ir_op *access, int rank, struct gir_v
     if (!both && view->rule)
         return NULL;
     view->rule = both ? both : first;
-    if (!rule_is_strided(view->rule))
+    if (!is_followed(view->rule))
         return NULL;
     if (view->rule->n_steps == 0)
         view->rule = NULL;
     *good = true;
     return NULL;
+}
+
+/* ---- Lookups -------------------------------------------------------------------------------------- */
+
+/* Where an axis is behind the step; -1: the step takes part of it. */
+static int64_t behind(const struct rule_step *step, int rank, int64_t axis)
+{
+    const int64_t own = step->n_params ? step->params[0].value : 0;
+    int64_t gone = 0;
+    switch (step->kind) {
+    case RULE_SELECT:
+        return own == axis ? -1 : axis - (own < axis);
+    case RULE_SLICE:
+        return own == axis ? -1 : axis;
+    case RULE_PERMUTE:
+        for (int i = 0; i < rank; i++)
+            if (step->params[i].value == axis)
+                return i;
+        return -1;
+    case RULE_SQUEEZE:
+        for (uint32_t i = 0; i < step->n_params; i++) {
+            if (step->params[i].value == axis)
+                return -1;
+            gone += step->params[i].value < axis;
+        }
+        return axis - gone;
+    case RULE_UNSQUEEZE:
+        for (uint32_t i = 0; i < step->n_params; i++)
+            axis += step->params[i].value <= axis;
+        return axis;
+    default:
+        return -1;
+    }
+}
+
+tssa_status *gir_view_lookup(struct ir_graph *graph, const struct rule *rule,
+                             struct gir_lookup *lookup, bool *good)
+{
+    struct draft draft;
+    bool found = false;
+    draft.n_steps = draft.n_params = 0;
+    *good = true;
+    *lookup = (struct gir_lookup){.axis = -1, .rest = rule};
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++) {
+        const struct rule_step *step = &rule->steps[i];
+        if (step->kind == RULE_GATHER) {
+            lookup->axis = step->params[0].value;
+            lookup->indices = (uint32_t)step->params[1].value;
+            found = true;
+            continue;
+        }
+        if (lookup->axis >= 0)
+            lookup->axis = behind(step, (int)step->n_params, lookup->axis);
+        *good = (lookup->axis >= 0 || !found) && add_copy(&draft, step);
+        if (!*good)
+            return NULL;
+    }
+    return found ? make(graph, &draft, &lookup->rest) : NULL;
 }
 
 /* ---- Broadcasts ----------------------------------------------------------------------------------- */
@@ -216,6 +310,7 @@ static bool follow(struct draft *draft, const struct rule_step *step, struct axe
         params[1] = rule_constant(0);
         return true;
     case RULE_SLICE:
+    case RULE_GATHER:
         return old.one[axis] || add_copy(draft, step) != NULL;
     case RULE_PERMUTE:
         for (int i = 0; i < axes->n; i++)

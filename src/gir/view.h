@@ -33,6 +33,17 @@ tssa_status *gir_view_of_operand(struct ir_graph *graph, int n_dims, const struc
 
 bool gir_view_equal(const struct gir_view *a, const struct gir_view *b);
 
+/* What a rule looks up. */
+struct gir_lookup {
+    int64_t axis;            /* of the region; -1: nothing */
+    uint32_t indices;        /* the id of the value of the block that has the numbers */
+    const struct rule *rest; /* without that: then the axis has all rows */
+};
+
+/* *good is false where the rule takes part of the axis. */
+tssa_status *gir_view_lookup(struct ir_graph *graph, const struct rule *rule,
+                             struct gir_lookup *lookup, bool *good);
+
 /* How the elements of a value lie that a view sees. */
 struct gir_layout {
     int rank;

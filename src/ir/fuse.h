@@ -29,8 +29,8 @@ struct cost_machine;
  * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
  * (unless it moves inside), and views of what rows came to; what is computed row by row (ir/row.h: reductions,
  * softmax, normalizations), where all rows of a kernel are the same; Concat, of what is outside (unless it moves
- * inside), of which each element is one of an operand that its place tells; gathers that are no accesses
- * (GatherND), of which each element is one that indices tell; reductions of another axis than the innermost one
+ * inside), of which each element is one of an operand that its place tells; gathers (accesses whose rule has one, and
+ * others, as GatherND), of which each element is one that indices tell; reductions of another axis than the innermost one
  * (ir_column_axis), where all of a kernel are of the same one; and what depends on where an element is (Trilu).
  */
 enum ir_fuses {

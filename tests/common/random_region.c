@@ -263,6 +263,41 @@ static void add_access(struct writer *w, tssa_dtype dtype)
     text_printf(&w->text.ops, ") {rule = %s[%s]}\n", rule[0] ? "" : "steps", rule);
 }
 
+/* Rows of an operand, by numbers that are an operand, or lie in one, or are computed. */
+static void add_lookup(struct writer *w)
+{
+    const tssa_dtype dtype = w->values[random_int(&w->random, 0, w->n_values - 1)].dtype,
+                     number = random_chance(&w->random, 50) ? TSSA_INT64 : TSSA_INT32;
+    struct shape shape = space_of(w);
+    char before[60] = "", numbers[16];
+    const int axis = shape.rank ? any_axis(w, &shape) : 0;
+    if (shape.rank == 0 || shape.rank == MAX_RANK)
+        return;
+    struct shape list = {.rank = 1, .dims = {shape.dims[axis]}};
+    if (random_chance(&w->random, 40)) {
+        insert_dim(&list, 1, 3);
+        const int raw = add_raw(w, number, &list);
+        text_printf(&w->text.ops, "%%c%d = access(%%r%d) {rule = [select(1, -2)]}\n", w->n_pieces,
+                    raw);
+        snprintf(numbers, sizeof numbers, "%%c%d", w->n_pieces++);
+    } else {
+        snprintf(numbers, sizeof numbers, "%%r%d", add_raw(w, number, &list));
+    }
+    if (random_chance(&w->random, 10)) {
+        text_printf(&w->text.ops, "%%c%d = Neg(%s)\n", w->n_pieces, numbers);
+        snprintf(numbers, sizeof numbers, "%%c%d", w->n_pieces++);
+    }
+    shape.dims[axis] = 6;
+    if (random_chance(&w->random, 30)) {
+        snprintf(before, sizeof before, "select(%d, 1), ", axis);
+        insert_dim(&shape, axis, 2);
+    }
+    const int raw = add_raw(w, dtype, &shape), value = add_value(w, dtype, true);
+    w->values[value].errs = true;
+    text_printf(&w->text.ops, "%%v%d = access(%%r%d, %s) {rule = [%sgather(%d, $0)]}\n", value, raw,
+                numbers, before, axis);
+}
+
 /* A rule of one or two steps that take part of the space. */
 static void write_region(struct writer *w, struct shape *shape, bool *errs, char *rule, size_t size)
 {
@@ -474,6 +509,8 @@ static void write_maps(struct writer *w)
         add_op(w, any_row(w));
         if (w->text.n_params < 10 && random_chance(&w->random, 30))
             add_assign(w);
+        if (w->text.n_params < 10 && random_chance(&w->random, 10))
+            add_lookup(w);
         if (w->text.n_params < 9 && random_chance(&w->random, 20))
             add_concat(w);
     }

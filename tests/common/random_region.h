@@ -10,7 +10,7 @@
 
 /* The same text for the same seed, to be freed. Its symbolic dims are A, B, ...; the last one may be a number. */
 char *random_region(uint64_t seed);
-/* The same with accesses of operands, assigns into what was computed, and Concats, and some axes of the space of one size. */
+/* The same with accesses of operands and lookups in them, assigns into what was computed, and Concats, and some axes of the space of one size. */
 char *random_map_region(uint64_t seed);
 
 #endif

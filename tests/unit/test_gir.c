@@ -546,6 +546,56 @@ static void columns(void **state)
                  "4 is 0 along 2 \n");
 }
 
+static void lookups(void **state)
+{
+    (void)state;
+    /* Rows by their numbers: those of a few columns are looked up column by column, for many numbers at once. */
+    expect_parts(GRAPH("%x: f32[R, 2], %i: i32[N]", "%x, %i",
+                       "%p: f32[R, 2], %n: i32[N]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
+                       "%a = Neg(%g) return(%a)",
+                       "%y"),
+                 "args 0: i32 moves, 1: f32 looked up, 2: f32 looked up, 3: f32 result by 2\n"
+                 "%0 = load 0 : i32\n"
+                 "%1 = convert %0 : i64\n"
+                 "%2 = lookup 1 %1 : f32\n"
+                 "%3 = NEG %2 : f32\n"
+                 "%4 = lookup 2 %1 : f32\n"
+                 "%5 = NEG %4 : f32\n"
+                 "store 3.0 %3\n"
+                 "store 3.1 %5\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 0 [select(1, 0)]\n"
+                 "2 is 0 along 0 [select(1, 1)]\n"
+                 "3 is 0 along 1 \n");
+    expect_parts(GRAPH("%x: f32[R, C], %i: i64[N]", "%x, %i",
+                       "%p: f32[R, C], %n: i64[N]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
+                       "%a = Neg(%g) return(%a)",
+                       "%y"),
+                 "args 0: i64, 1: f32 moves looked up, 2: f32 result\n"
+                 "%0 = load 0 : i64\n"
+                 "%1 = lookup 1 %0 : f32\n"
+                 "%2 = NEG %1 : f32\n"
+                 "store 2 %2\n"
+                 "0 is 1 along 1 [unsqueeze(1)]\n"
+                 "1 is 0 along 2 \n"
+                 "2 is 0 along 3 \n");
+    /* Numbers that lie in an operand, of what is computed there. */
+    expect_parts(GRAPH("%x: f32[R], %i: i64[N, 3]", "%x, %i",
+                       "%p: f32[R], %n: i64[N, 3]) { %s = Sqrt(%p) "
+                       "%c = access(%n) {rule = [select(1, 2)]} "
+                       "%g = access(%s, %c) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
+                       "%y"),
+                 "args 0: i64 moves by 3, 1: f32 looked up, 2: f32 result\n"
+                 "%0 = load 0.2 : i64\n"
+                 "%1 = lookup 1 %0 : f32\n"
+                 "%2 = SQRT %1 : f32\n"
+                 "%3 = NEG %2 : f32\n"
+                 "store 2 %3\n"
+                 "0 is 1 along 1 \n"
+                 "1 is 0 along 0 \n"
+                 "2 is 0 along 1 \n");
+}
+
 static void no_maps(void **state)
 {
     (void)state;
@@ -569,6 +619,15 @@ static void no_maps(void **state)
               "%y"),
         GRAPH("%x: f32[R, C]", "%x",
               "%p: f32[R, C]) { %r = access(%p) {rule = [reshape(-1)]} %a = Neg(%r) return(%a)",
+              "%y"),
+        /* Numbers of rows that it computes, or a part of what they look up. */
+        GRAPH("%x: f32[R], %i: i64[N]", "%x, %i",
+              "%p: f32[R], %n: i64[N]) { %k = Neg(%n) "
+              "%g = access(%p, %k) {rule = [gather(0, $0)]} %a = Neg(%g) return(%a)",
+              "%y"),
+        GRAPH("%x: f32[R], %i: i64[N], %s: f32[2]", "%x, %i, %s",
+              "%p: f32[R], %n: i64[N], %q: f32[2]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
+              "%h = access(%g) {rule = [slice(0, 0, 2, 1)]} %a = Mul(%h, %q) return(%a)",
               "%y"),
         /* Pieces of sizes that a run tells; pieces that meet where nothing is cut; short rows of more than a few. */
         GRAPH("%x: f32[R, C]", "%x",
@@ -735,12 +794,12 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),     cmocka_unit_test(texts_of_rows),
-        cmocka_unit_test(planes),    cmocka_unit_test(refused_planes),
-        cmocka_unit_test(maps),      cmocka_unit_test(pieces),
-        cmocka_unit_test(columns),   cmocka_unit_test(no_maps),
-        cmocka_unit_test(refusals),  cmocka_unit_test(spaces),
-        cmocka_unit_test(any_bytes),
+        cmocka_unit_test(texts),   cmocka_unit_test(texts_of_rows),
+        cmocka_unit_test(planes),  cmocka_unit_test(refused_planes),
+        cmocka_unit_test(maps),    cmocka_unit_test(pieces),
+        cmocka_unit_test(columns), cmocka_unit_test(lookups),
+        cmocka_unit_test(no_maps), cmocka_unit_test(refusals),
+        cmocka_unit_test(spaces),  cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

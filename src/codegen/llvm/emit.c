@@ -294,6 +294,23 @@ static LLVMValue emit_load(struct emitter *e, const struct gir_code *code)
     return is_vector ? value : emit_splat(e, value, code->type);
 }
 
+/* Of the row of this number. */
+static LLVMValue emit_lookup(struct emitter *e, const struct gir_code *code, LLVMValue number)
+{
+    const uint32_t arg = gir_arg_of(code);
+    LLVMValue offsets = emit_lookup_offsets(e, arg, number);
+    if (gir_args(e->kernel)[arg].moves == GIR_STAYS)
+        return emit_load_at(e, code, offsets);
+    LLVMValue base = e->args[arg];
+    if (e->lanes > 1)
+        offsets = e->llvm->LLVMBuildExtractElement(e->builder, offsets, emit_int(e, 32, 0), "");
+    e->args[arg] = e->llvm->LLVMBuildGEP2(e->builder, e->llvm->LLVMIntTypeInContext(e->context, 8),
+                                          base, &offsets, 1, "");
+    LLVMValue value = emit_load(e, code);
+    e->args[arg] = base;
+    return value;
+}
+
 /* Of what does not move, lane 0: the others are the same, unless lanes are rows. */
 static void emit_store_one(struct emitter *e, const struct gir_code *code)
 {
@@ -395,6 +412,8 @@ void emit_step(struct emitter *e, uint32_t i)
         emit_store(e, code);
     else if (code->op == GIR_LOAD)
         value = emit_load(e, code);
+    else if (code->op == GIR_LOOKUP)
+        value = emit_lookup(e, code, operands[0]);
     else if (code->op == GIR_LENGTH)
         value = emit_length(e, code->type);
     else if (code->op == GIR_CONSTANT)

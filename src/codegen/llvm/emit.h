@@ -28,6 +28,8 @@ struct emitter {
     /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
     LLVMValue args[GIR_MAX_ARGS];    /* a pointer to element 0 of the row */
     LLVMValue strides[GIR_MAX_ARGS]; /* of what is strided, bytes from an element to the next */
+    LLVMValue lookup_strides[GIR_MAX_ARGS]; /* of what is looked up in, from a row to the next */
+    LLVMValue lookup_sizes[GIR_MAX_ARGS];   /* and how many there are */
     struct emitted_records records[GIR_MAX_ARGS];
     LLVMValue index, mask;
     bool is_across; /* lanes are rows: what does not move has an element for each lane, too */

@@ -93,8 +93,8 @@ static void find_rows(struct function_parts *p)
     const struct gir_kernel *kernel = p->f.e->kernel;
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
-        bool same = code->op != GIR_STORE &&
-                    (code->op != GIR_LOAD || !gir_args(kernel)[gir_arg_of(code)].moves);
+        bool same = code->op != GIR_STORE && ((code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
+                                              !gir_args(kernel)[gir_arg_of(code)].moves);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             same &= p->in_rows[code->operands[k]];
         p->in_rows[i] = same;
@@ -135,25 +135,34 @@ static void emit_entry(struct function *f, struct rows *rows)
     function_begin(f, some);
 }
 
+/* Entry number `list` of those that the steps have of the argument. */
+static LLVMValue step_of(const struct function *f, uint32_t list, uint32_t arg)
+{
+    const struct emitter *e = f->e;
+    LLVMValue index = function_number(f, (uint64_t)list * e->kernel->n_args + arg);
+    LLVMType word = function_integer(f, 64);
+    LLVMValue at = e->llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
+    return e->llvm->LLVMBuildLoad2(e->builder, word, at, "");
+}
+
 void function_places(const struct function *f)
 {
     struct emitter *e = f->e;
     const struct llvm_api *llvm = e->llvm;
-    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = function_integer(f, 8),
-             word = function_integer(f, 64);
+    LLVMType pointer = llvm->LLVMPointerTypeInContext(e->context, 0), byte = function_integer(f, 8);
     for (uint32_t i = 0; i < e->kernel->n_args; i++) {
+        const struct gir_arg *arg = &gir_args(e->kernel)[i];
         LLVMValue index = function_number(f, i);
         LLVMValue at = llvm->LLVMBuildGEP2(e->builder, pointer, f->params[ARGS], &index, 1, "");
         LLVMValue base = llvm->LLVMBuildLoad2(e->builder, pointer, at, "");
-        at = llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
-        LLVMValue step = llvm->LLVMBuildLoad2(e->builder, word, at, "");
-        LLVMValue offset = emit_binary(e, LLVM_MUL, step, f->r);
+        LLVMValue offset = emit_binary(e, LLVM_MUL, step_of(f, 0, i), f->r);
         e->args[i] = llvm->LLVMBuildGEP2(e->builder, byte, base, &offset, 1, "");
-        if (gir_args(e->kernel)[i].moves != GIR_STRIDED)
+        if (arg->moves == GIR_STRIDED)
+            e->strides[i] = step_of(f, 1, i);
+        if (!arg->is_looked_up)
             continue;
-        index = function_number(f, e->kernel->n_args + i);
-        at = llvm->LLVMBuildGEP2(e->builder, word, f->params[STEPS], &index, 1, "");
-        e->strides[i] = llvm->LLVMBuildLoad2(e->builder, word, at, "");
+        e->lookup_strides[i] = step_of(f, 2, i);
+        e->lookup_sizes[i] = step_of(f, 3, i);
     }
 }
 

@@ -261,6 +261,13 @@ void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue 
 
 /* ---- Strides -------------------------------------------------------------------------------------- */
 
+/* So many bytes behind the argument's first one, for each lane, or the one. */
+static LLVMValue behind(const struct emitter *e, uint32_t arg, LLVMValue offset)
+{
+    return e->llvm->LLVMBuildGEP2(e->builder, e->llvm->LLVMIntTypeInContext(e->context, 8),
+                                  e->args[arg], &offset, 1, "");
+}
+
 /* Where the elements are: a vector of pointers, or one. */
 static LLVMValue strided_at(const struct emitter *e, uint32_t arg)
 {
@@ -272,9 +279,7 @@ static LLVMValue strided_at(const struct emitter *e, uint32_t arg)
         index = emit_binary(e, LLVM_ADD, index, e->llvm->LLVMConstVector(lanes, e->lanes));
         stride = emit_splat(e, stride, TSSA_INT64);
     }
-    LLVMValue offset = emit_binary(e, LLVM_MUL, index, stride);
-    return e->llvm->LLVMBuildGEP2(e->builder, e->llvm->LLVMIntTypeInContext(e->context, 8),
-                                  e->args[arg], &offset, 1, "");
+    return behind(e, arg, emit_binary(e, LLVM_MUL, index, stride));
 }
 
 static LLVMType pointers(const struct emitter *e)
@@ -282,11 +287,10 @@ static LLVMType pointers(const struct emitter *e)
     return e->llvm->LLVMVectorType(e->llvm->LLVMPointerTypeInContext(e->context, 0), e->lanes);
 }
 
-LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code)
+static LLVMValue load_from(struct emitter *e, const struct gir_code *code, LLVMValue where)
 {
     const unsigned size = emit_size(code->type);
     LLVMType type = emit_type(e, code->type);
-    LLVMValue where = strided_at(e, gir_arg_of(code));
     if (e->lanes == 1) {
         LLVMValue value = e->llvm->LLVMBuildLoad2(e->builder, type, where, "");
         e->llvm->LLVMSetAlignment(value, size);
@@ -297,6 +301,30 @@ LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code)
                         e->mask ? e->mask : emit_constant(e, TSSA_BOOL, 1),
                         e->llvm->LLVMConstNull(type)};
     return emit_intrinsic(e, "llvm.masked.gather", types, 2, args, 4);
+}
+
+LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code)
+{
+    return load_from(e, code, strided_at(e, gir_arg_of(code)));
+}
+
+LLVMValue emit_load_at(struct emitter *e, const struct gir_code *code, LLVMValue offsets)
+{
+    return load_from(e, code, behind(e, gir_arg_of(code), offsets));
+}
+
+/* Of lanes that are not there, numbers are 0, and there may be no row: nothing is loaded. */
+LLVMValue emit_lookup_offsets(const struct emitter *e, uint32_t arg, LLVMValue number)
+{
+    LLVMValue stride = e->lookup_strides[arg], size = e->lookup_sizes[arg],
+              zero = emit_constant(e, TSSA_INT64, 0);
+    if (e->lanes > 1) {
+        stride = emit_splat(e, stride, TSSA_INT64);
+        size = emit_splat(e, size, TSSA_INT64);
+    }
+    LLVMValue is_negative = e->llvm->LLVMBuildICmp(e->builder, LLVM_SLT, number, zero, "");
+    LLVMValue from_end = emit_binary(e, LLVM_ADD, number, size);
+    return emit_binary(e, LLVM_MUL, emit_select(e, is_negative, from_end, number), stride);
 }
 
 void emit_store_strided(struct emitter *e, const struct gir_code *code, LLVMValue value)

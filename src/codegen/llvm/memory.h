@@ -11,6 +11,9 @@ LLVMValue emit_load_field(struct emitter *e, const struct gir_code *code);
 void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue value);
 
 LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code);
+/* Bytes behind an argument's first element, at each lane's offset; and where the rows of these numbers are. */
+LLVMValue emit_load_at(struct emitter *e, const struct gir_code *code, LLVMValue offsets);
+LLVMValue emit_lookup_offsets(const struct emitter *e, uint32_t arg, LLVMValue number);
 void emit_store_strided(struct emitter *e, const struct gir_code *code, LLVMValue value);
 
 #endif

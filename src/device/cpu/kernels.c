@@ -73,16 +73,16 @@ static bool takes_alone(void *user, const struct ir_op *op)
 
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
-    static const struct ir_fusion fusion = {.classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES |
-                                                       IR_FUSES_ROWS | IR_FUSES_CONCATS |
-                                                       IR_FUSES_COLUMNS | IR_FUSES_POSITIONS,
-                                            .machine = &cost_cpu,
-                                            .most_operands = 32,
-                                            .moves_inside = true,
-                                            .borrows = true,
-                                            .takes = takes,
-                                            .refuses_planes = refuses_planes,
-                                            .takes_alone = takes_alone};
+    static const struct ir_fusion fusion = {
+        .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_ROWS | IR_FUSES_CONCATS |
+                   IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_GATHERS,
+        .machine = &cost_cpu,
+        .most_operands = 32,
+        .moves_inside = true,
+        .borrows = true,
+        .takes = takes,
+        .refuses_planes = refuses_planes,
+        .takes_alone = takes_alone};
     (void)context;
     return &fusion;
 }

@@ -19,6 +19,7 @@ struct setup {
     int64_t dims[TSSA_MAX_RANK];                /* of the space; -1: not told yet */
     int64_t steps[GIR_MAX_ARGS][TSSA_MAX_RANK]; /* along the space's axes, in bytes */
     char *data[GIR_MAX_ARGS];
+    int64_t row_steps[GIR_MAX_ARGS], n_rows[GIR_MAX_ARGS]; /* of what is looked up in */
     bool is_empty;               /* an argument along an axis that it has not */
     struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
@@ -62,6 +63,11 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
     for (int i = 0; i < rank; i++) {
         int64_t *dim = &s->dims[first + i];
         const bool has = map->axes >> (first + i) & 1;
+        if (arg->is_looked_up && first + i == map->lookup) {
+            s->row_steps[k] = region.strides[i] * size;
+            s->n_rows[k] = region.dims[i];
+            continue;
+        }
         if (has && *dim < 0)
             *dim = region.dims[i];
         if (has ? region.dims[i] != *dim : region.dims[i] > 1)
@@ -83,6 +89,34 @@ static tssa_status *add_operands(struct setup *s)
         TRY(kernel_tensor(s->args, s->part->maps[k].index, &tensor));
         TRY(add_arg(s, k, tensor));
     }
+    return NULL;
+}
+
+/* As a Gather does. */
+static tssa_status *check_lookup(const struct setup *s, uint32_t k)
+{
+    const struct gir_map *map = &s->part->maps[k];
+    const uint32_t from = (uint32_t)map->indices, field = (uint32_t)(map->indices >> 32);
+    const tssa_dtype dtype = gir_args(s->part->kernel)[from].dtype;
+    const char *data = s->data[from] + field * dtype_info(dtype)->size;
+    const bool many = s->part->maps[from].axes >> map->lookup & 1;
+    const int64_t step = s->steps[from][map->lookup], n = many ? s->dims[map->lookup] : 1,
+                  n_rows = s->n_rows[k];
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t row = dtype_load_int64(dtype, data + i * step);
+        if (row < -n_rows || row >= n_rows)
+            return ERROR(TSSA_RUNTIME,
+                         "index %" PRId64 " (number %" PRId64 ") is outside a dim of %" PRId64, row,
+                         i, n_rows);
+    }
+    return NULL;
+}
+
+static tssa_status *check_lookups(const struct setup *s)
+{
+    for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
+        if (gir_args(s->part->kernel)[k].is_looked_up)
+            TRY(check_lookup(s, k));
     return NULL;
 }
 
@@ -253,6 +287,8 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     walk->reduced = s->part->column < 0 ? 0 : s->dims[s->part->column];
     for (uint32_t k = 0; s->part->column >= 0 && k < walk->n_args; k++)
         walk->given[k] = s->steps[k][s->part->column];
+    memcpy(walk->given + 2 * walk->n_args, s->row_steps, walk->n_args * sizeof *walk->given);
+    memcpy(walk->given + 3 * walk->n_args, s->n_rows, walk->n_args * sizeof *walk->given);
     return NULL;
 }
 
@@ -266,6 +302,7 @@ static tssa_status *run_part(struct setup *s, bool made)
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
+    TRY(check_lookups(s));
     if (!made)
         TRY(add_results(s, made));
     const int64_t count = count_elements(s);

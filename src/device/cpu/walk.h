@@ -15,8 +15,9 @@ struct walk {
     int n_axes;
     int64_t sizes[TSSA_MAX_RANK]; /* of axes */
     int64_t steps[TSSA_MAX_RANK]
-                 [GIR_MAX_ARGS];     /* in bytes; of axis 0, from an element to the next one */
-    int64_t given[2 * GIR_MAX_ARGS]; /* to the code: steps of axis 1, then those of axis 0 */
+                 [GIR_MAX_ARGS]; /* in bytes; of axis 0, from an element to the next one */
+    /* To the code: steps of axis 1, those of axis 0, and of what is looked up in, from a row to the next and how many. */
+    int64_t given[4 * GIR_MAX_ARGS];
     int64_t reduced; /* rows of a column, in kernels of such; who has found out gives their steps */
     char *data[GIR_MAX_ARGS];
 };

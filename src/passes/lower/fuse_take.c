@@ -118,8 +118,18 @@ static bool has_rows(const struct ir_op *op)
     return op->info->cls == IR_CLASS_REDUCTION || op->info->cls == IR_CLASS_NORMALIZATION;
 }
 
+static bool gathers(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (rule->steps[i].kind == RULE_GATHER)
+            return true;
+    return false;
+}
+
 static uint32_t class_of(const struct ir_op *op)
 {
+    if (ir_op_is(op, IR_OP_access) && gathers(rule_of(op)))
+        return IR_FUSES_GATHERS;
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign))
         return IR_FUSES_RULES;
     if (ir_op_is(op, IR_OP_Concat))
