@@ -92,7 +92,8 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
                           .rank = value->type->rank,
                           .lookup = lookup,
                           .indices = indices,
-                          .rule = view->rule};
+                          .rule = view->rule,
+                          .op = view->chosen};
     uint32_t side_by_side = 0;
     if (first < 0)
         return mapper_refuse(m, "how shapes are broadcast is not known");

@@ -37,6 +37,8 @@ struct gir_map {
     uint64_t indices; /* then, where the numbers of rows are loaded: gir_bits() */
     const struct rule *
         rule; /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
+    const struct ir_op
+        *op; /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */
 };
 
 /* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's fields, are the last

@@ -201,6 +201,8 @@ tssa_status *gir_view_through(const struct ir_op *access, int rank, struct gir_v
     if (!both && view->rule)
         return NULL;
     view->rule = both ? both : first;
+    if (rule_of(access)->n_operands)
+        view->chosen = view->n_choices++ ? NULL : access;
     if (!is_followed(view->rule))
         return NULL;
     if (view->rule->n_steps == 0)

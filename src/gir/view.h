@@ -13,6 +13,9 @@ struct gir_view {
     const struct rule
         *rule;     /* NULL: the whole value, the last axis of which is the last one of the space */
     uint32_t ones; /* axes of the space, by bit, along which the value has one element */
+    const struct ir_op *
+        chosen; /* the access with a number of its own that only a run tells; NULL: none, or several */
+    uint32_t n_choices; /* such accesses */
 };
 
 /* Why views cannot be made of the rule of an access or an assign; NULL: they can. */

@@ -314,6 +314,40 @@ static void results_lie_on_operands(void **state)
         2);
 }
 
+/* What is wrong with a number is said of who asked by it, not of the kernel alone. */
+static void errors_name_operators(void **state)
+{
+    static const char text[] =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4, N], %k: i64[]) -> (%y) {\n"
+        "  %y = fuse(%x, %k) { body(%p: f32[4, N], %n: i64[]) {\n"
+        "    %r = access(%p, %n) @pick {rule = [select(0, $0)]} %e = Exp(%r) return(%e) } }\n"
+        "  return(%y)\n}\n";
+    (void)state;
+    if (!can_compile())
+        skip();
+    float x[4 * 3] = {0};
+    int64_t number = -5;
+    const struct value values[] = {
+        {.kind = TSSA_KIND_TENSOR,
+         .tensor = {.dtype = TSSA_FLOAT, .rank = 2, .dims = {4, 3}, .data = x}},
+        {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_INT64, .data = &number}}};
+    const struct value *const given[] = {&values[0], &values[1]};
+    struct compile_report report = {0};
+    struct program compiled = {0};
+    struct ir_graph *graph = parse(text);
+    no_error(compile_fused(graph, test_device(), -1, &report));
+    assert_int_equal(report.refused, 0);
+    program_open(&compiled, graph);
+    tssa_status *status = run_execute(compiled.run, given, compiled.outputs);
+    assert_non_null(status);
+    assert_non_null(strstr(tssa_status_message(status),
+                           ": access (node \"pick\"): index -5 is outside a dim of 4"));
+    tssa_status_free(status);
+    number = -4;
+    no_error(run_execute(compiled.run, given, compiled.outputs));
+    program_close(&compiled);
+}
+
 static void check_many(bool (*check)(uint64_t seed))
 {
     if (!can_compile())
@@ -485,6 +519,7 @@ static void every_allocation_fails_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_lie_on_operands),
+                                       cmocka_unit_test(errors_name_operators),
                                        cmocka_unit_test(regions),
                                        cmocka_unit_test(regions_with_maps),
                                        cmocka_unit_test(regions_with_rows),

@@ -34,6 +34,16 @@ static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
                  text);
 }
 
+/* With the name of who asked for what is not there. */
+static tssa_status *blame(tssa_status *status, const struct gir_map *map)
+{
+    char text[256];
+    if (!status || !map->op)
+        return status;
+    ir_op_describe(map->op, text, sizeof text);
+    return status_prefix(status, "%s", text);
+}
+
 /* Which elements of the tensor the argument is. */
 static tssa_status *find_region(const struct setup *s, const struct gir_map *map,
                                 const struct tensor *tensor, struct rule_region *region)
@@ -44,7 +54,7 @@ static tssa_status *find_region(const struct setup *s, const struct gir_map *map
     if (!status && region->table)
         status = ERROR(TSSA_INTERNAL, "a kernel's argument does not lie in steps");
     rule_region_release(region);
-    return status;
+    return blame(status, map);
 }
 
 static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *tensor)
@@ -116,7 +126,7 @@ static tssa_status *check_lookups(const struct setup *s)
 {
     for (uint32_t k = 0; k < s->part->kernel->n_args; k++)
         if (gir_args(s->part->kernel)[k].is_looked_up)
-            TRY(check_lookup(s, k));
+            TRY(blame(check_lookup(s, k), &s->part->maps[k]));
     return NULL;
 }
 
