@@ -348,12 +348,13 @@ static void errors_name_operators(void **state)
     program_close(&compiled);
 }
 
-static void check_many(bool (*check)(uint64_t seed))
+/* TSSA_REGIONS of them, or so many. */
+static void check_many(bool (*check)(uint64_t seed), long usual)
 {
     if (!can_compile())
         skip();
     const char *wanted = getenv("TSSA_REGIONS"), *first = getenv("TSSA_FIRST_REGION");
-    const long n = wanted ? atol(wanted) : 400, begin = first ? atol(first) : 0;
+    const long n = wanted ? atol(wanted) : usual, begin = first ? atol(first) : 0;
     long compiled = 0;
     for (long i = begin; i < begin + n; i++)
         compiled += check((uint64_t)i);
@@ -364,31 +365,31 @@ static void check_many(bool (*check)(uint64_t seed))
 static void regions(void **state)
 {
     (void)state;
-    check_many(check_region);
+    check_many(check_region, 400);
 }
 
 static void regions_with_maps(void **state)
 {
     (void)state;
-    check_many(check_maps);
+    check_many(check_maps, 400);
 }
 
 static void regions_with_rows(void **state)
 {
     (void)state;
-    check_many(check_rows);
+    check_many(check_rows, 400);
 }
 
 static void regions_with_columns(void **state)
 {
     (void)state;
-    check_many(check_columns);
+    check_many(check_columns, 200);
 }
 
 static void regions_with_planes(void **state)
 {
     (void)state;
-    check_many(check_planes);
+    check_many(check_planes, 200);
 }
 
 /* ---- Functions ------------------------------------------------------------------------------------ */
