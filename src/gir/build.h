@@ -39,7 +39,7 @@ bool gir_has_planes(const struct gir_kernel *kernel, const struct gir_space *spa
 /*
  * The axes along which a kernel with planes walks, in results of these dims: how many elements, and bytes from one to the
  * next one of each argument. Axis 0 is a row; axis 1, of its rows, that of which most arguments have the elements side by
- * side. False: arguments' pieces do not fit each other, or there are too many.
+ * side. False: arguments' subaxes do not fit each other, or there are too many.
  */
 bool gir_walk_planes(const struct gir_kernel *kernel, const struct gir_space *space,
                      const int64_t *dims, int *n_axes, int64_t *sizes,

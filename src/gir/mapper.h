@@ -85,7 +85,7 @@ uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gi
 void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
                   uint32_t fields, uint32_t step);
 
-/* ---- pieces.c: Concats ---------------------------------------------------------------------------- */
+/* ---- concat.c: Concats ---------------------------------------------------------------------------- */
 
 /* Why pieces cannot be told from each other; NULL: they can. */
 const char *mapper_concat_refuses(const struct ir_op *op);

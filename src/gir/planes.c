@@ -7,13 +7,13 @@
 
 /* ---- Pieces --------------------------------------------------------------------------------------- */
 
-static bool add_piece(struct gir_planes *p, struct gir_piece piece)
+static bool add_subaxis(struct gir_planes *p, struct gir_subaxis subaxis)
 {
-    if (piece.size == 1)
+    if (subaxis.size == 1)
         return true;
-    if (p->n_pieces == TSSA_MAX_RANK)
+    if (p->n_subaxes == TSSA_MAX_RANK)
         return false;
-    p->pieces[p->n_pieces++] = piece;
+    p->subaxes[p->n_subaxes++] = subaxis;
     return true;
 }
 
@@ -27,34 +27,34 @@ static void begin(struct gir_planes *p, int rank, const int64_t *dims)
     }
     for (int i = 0; i < rank; i++) {
         step /= dims[i];
-        add_piece(p, (struct gir_piece){i, dims[i], step});
+        add_subaxis(p, (struct gir_subaxis){i, dims[i], step});
     }
 }
 
-/* The only piece of an axis; NULL: it has none, or several. */
-static struct gir_piece *piece_of(struct gir_planes *p, int64_t axis)
+/* The only subaxis of an axis; NULL: it has none, or several. */
+static struct gir_subaxis *subaxis_of(struct gir_planes *p, int64_t axis)
 {
-    struct gir_piece *found = NULL;
+    struct gir_subaxis *found = NULL;
     int n = 0;
-    for (int i = 0; i < p->n_pieces; i++)
-        if (p->pieces[i].axis == axis && n++ == 0)
-            found = &p->pieces[i];
+    for (int i = 0; i < p->n_subaxes; i++)
+        if (p->subaxes[i].axis == axis && n++ == 0)
+            found = &p->subaxes[i];
     return n == 1 ? found : NULL;
 }
 
-static void drop_piece(struct gir_planes *p, const struct gir_piece *piece)
+static void drop_subaxis(struct gir_planes *p, const struct gir_subaxis *subaxis)
 {
-    const int at = (int)(piece - p->pieces);
-    p->n_pieces--;
-    memmove(p->pieces + at, p->pieces + at + 1, (size_t)(p->n_pieces - at) * sizeof *p->pieces);
+    const int at = (int)(subaxis - p->subaxes);
+    p->n_subaxes--;
+    memmove(p->subaxes + at, p->subaxes + at + 1, (size_t)(p->n_subaxes - at) * sizeof *p->subaxes);
 }
 
 /* Axes behind it, and from it on, are `by` further on. */
 static void move_axes(struct gir_planes *p, int64_t from, int by)
 {
-    for (int i = 0; i < p->n_pieces; i++)
-        if (p->pieces[i].axis >= from)
-            p->pieces[i].axis += by;
+    for (int i = 0; i < p->n_subaxes; i++)
+        if (p->subaxes[i].axis >= from)
+            p->subaxes[i].axis += by;
 }
 
 /* ---- Steps of rules ------------------------------------------------------------------------------- */
@@ -64,12 +64,12 @@ static bool lay_select(struct gir_planes *p, const struct rule_step *step)
     const int64_t axis = step->params[0].value, size = p->dims[axis];
     const int64_t at =
         step->params[1].value < 0 ? step->params[1].value + size : step->params[1].value;
-    struct gir_piece *piece = piece_of(p, axis);
-    if (at < 0 || at >= size || (size > 1 && !piece))
+    struct gir_subaxis *subaxis = subaxis_of(p, axis);
+    if (at < 0 || at >= size || (size > 1 && !subaxis))
         return false;
-    if (piece) {
-        p->offset += at * piece->step;
-        drop_piece(p, piece);
+    if (subaxis) {
+        p->offset += at * subaxis->step;
+        drop_subaxis(p, subaxis);
     }
     p->rank--;
     memmove(p->dims + axis, p->dims + axis + 1, (size_t)(p->rank - axis) * sizeof *p->dims);
@@ -80,13 +80,13 @@ static bool lay_select(struct gir_planes *p, const struct rule_step *step)
 static bool lay_permute(struct gir_planes *p, const struct rule_step *step)
 {
     const struct gir_planes old = *p;
-    p->n_pieces = 0;
+    p->n_subaxes = 0;
     for (int i = 0; i < p->rank; i++) {
         const int64_t axis = step->params[i].value;
         p->dims[i] = old.dims[axis];
-        for (int k = 0; k < old.n_pieces; k++)
-            if (old.pieces[k].axis == axis)
-                add_piece(p, (struct gir_piece){i, old.pieces[k].size, old.pieces[k].step});
+        for (int k = 0; k < old.n_subaxes; k++)
+            if (old.subaxes[k].axis == axis)
+                add_subaxis(p, (struct gir_subaxis){i, old.subaxes[k].size, old.subaxes[k].step});
     }
     return true;
 }
@@ -143,23 +143,23 @@ static bool find_dims(const struct gir_planes *p, const struct rule_step *step, 
 static bool lay_reshape(struct gir_planes *p, const struct rule_step *step)
 {
     const struct gir_planes old = *p;
-    struct gir_piece left = {0, 1, 0};
+    struct gir_subaxis left = {0, 1, 0};
     int64_t dims[TSSA_MAX_RANK];
     int next = 0;
     if (!find_dims(p, step, dims))
         return false;
-    p->n_pieces = 0;
+    p->n_subaxes = 0;
     p->rank = (int)step->n_params;
     for (int i = 0; i < p->rank; i++) {
         p->dims[i] = dims[i];
         for (int64_t wanted = dims[i]; wanted > 1;) {
             if (left.size == 1)
-                left = old.pieces[next++];
+                left = old.subaxes[next++];
             const int64_t size = left.size < wanted ? left.size : wanted;
             if (left.size % size || wanted % size)
                 return false;
             left.size /= size;
-            if (!add_piece(p, (struct gir_piece){i, size, left.step * left.size}))
+            if (!add_subaxis(p, (struct gir_subaxis){i, size, left.step * left.size}))
                 return false;
             wanted /= size;
         }
@@ -215,9 +215,9 @@ static bool find_sizes(const struct ir_type *type, int64_t *dims)
 int64_t gir_rows_of_planes(const struct gir_planes *planes)
 {
     int64_t rows = 1;
-    for (int i = planes->n_pieces; i-- > 0;)
-        if (planes->pieces[i].axis < planes->rank - 1 && planes->pieces[i].step == rows)
-            rows *= planes->pieces[i].size;
+    for (int i = planes->n_subaxes; i-- > 0;)
+        if (planes->subaxes[i].axis < planes->rank - 1 && planes->subaxes[i].step == rows)
+            rows *= planes->subaxes[i].size;
     return rows;
 }
 
@@ -233,7 +233,7 @@ const char *gir_planes_refuses(const struct ir_op *op, struct gir_planes *planes
         return "the shape of what it permutes is not the same in every run";
     if (!gir_lay_planes(rule, ir_operand(op, 0)->type->rank, dims, planes))
         return "what it moves does not lie in steps";
-    const struct gir_piece *row = piece_of(planes, planes->rank - 1);
+    const struct gir_subaxis *row = subaxis_of(planes, planes->rank - 1);
     if (!row || row->step == 1 || gir_rows_of_planes(planes) < 2)
         return "rows of what it permutes are not side by side";
     return row->size > GIR_MAX_PLANES ? "its rows are too long to be laid side by side" : NULL;

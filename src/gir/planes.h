@@ -5,7 +5,7 @@
  * other:
  *
  *     x: f32[486, 20, 20], access x {rule = [permute(1, 2, 0), reshape(2400, 81)]}: f32[2400, 81]
- *     axis 0: 400 pieces with step 1, in each of these 6 with step 81 * 400; axis 1: 81 with step 400
+ *     axis 0: 400 elements with step 1, which are there 6 times with step 81 * 400; axis 1: 81 with step 400
  *
  * The elements of the last axis are far from each other then. Of shapes that are the same in every run.
  */
@@ -15,20 +15,20 @@
 #include "ir/rule.h"
 
 /* Part of an axis: so many elements, and from one to the next one, in elements of the operand. */
-struct gir_piece {
+struct gir_subaxis {
     int axis;
     int64_t size, step;
 };
 
-/* How the elements of an operand of these dims lie: outermost first; axes of one element have no piece. */
+/* How the elements of an operand of these dims lie: outermost first; axes of one element have no subaxis. */
 struct gir_planes {
     int operand_rank;
     int64_t operand_dims[TSSA_MAX_RANK];
     int rank;
     int64_t dims[TSSA_MAX_RANK];
     int64_t offset; /* of the first one */
-    int n_pieces;
-    struct gir_piece pieces[TSSA_MAX_RANK];
+    int n_subaxes;
+    struct gir_subaxis subaxes[TSSA_MAX_RANK];
 };
 
 /* Of a rule of constants, in an operand of these dims, none of which is 0. False: they do not lie in steps. */

@@ -36,10 +36,10 @@ static int64_t bytes_of(const struct gir_kernel *kernel, uint32_t arg)
     return (int64_t)dtype_info((tssa_dtype)gir_args(kernel)[arg].dtype)->size;
 }
 
-/* The innermost pieces of an argument along an axis, `done` elements of which were walked along: how many elements go on in
+/* The innermost subaxes of an argument along an axis, `done` elements of which were walked along: how many elements go on in
  * the same way, and the step. */
-static int64_t piece_at(const struct walking *w, uint32_t arg, int axis, int64_t done,
-                        int64_t *step)
+static int64_t subaxis_at(const struct walking *w, uint32_t arg, int axis, int64_t done,
+                          int64_t *step)
 {
     const struct gir_place *place = &w->space->places[arg];
     const int64_t size = bytes_of(w->kernel, arg);
@@ -53,35 +53,35 @@ static int64_t piece_at(const struct walking *w, uint32_t arg, int axis, int64_t
         *step = inner * done * size;
         return w->dims[axis] / done;
     }
-    for (int i = place->planes->n_pieces; i-- > 0;) {
-        const struct gir_piece *piece = &place->planes->pieces[i];
-        if (piece->axis != axis - place->first)
+    for (int i = place->planes->n_subaxes; i-- > 0;) {
+        const struct gir_subaxis *subaxis = &place->planes->subaxes[i];
+        if (subaxis->axis != axis - place->first)
             continue;
-        if (done < piece->size) {
-            *step = piece->step * done * size;
-            return piece->size % done ? 0 : piece->size / done;
+        if (done < subaxis->size) {
+            *step = subaxis->step * done * size;
+            return subaxis->size % done ? 0 : subaxis->size / done;
         }
-        if (done % piece->size)
+        if (done % subaxis->size)
             return 0;
-        done /= piece->size;
+        done /= subaxis->size;
     }
     return 0;
 }
 
-/* As many elements of the space's axis as all arguments have in one piece. */
-static bool add_piece(struct walking *w, int axis, int64_t *done)
+/* As many elements of the space's axis as all arguments have in one subaxis. */
+static bool add_subaxis(struct walking *w, int axis, int64_t *done)
 {
     const uint32_t n = w->kernel->n_args;
     int64_t steps[GIR_MAX_ARGS], least = w->dims[axis] / *done;
     const int last = w->n_axes - 1;
     bool goes_on = last >= w->first;
     for (uint32_t k = 0; k < n; k++) {
-        const int64_t size = piece_at(w, k, axis, *done, &steps[k]);
+        const int64_t size = subaxis_at(w, k, axis, *done, &steps[k]);
         least = size < least ? size : least;
         goes_on = goes_on && steps[k] == w->steps[last][k] * w->sizes[last];
     }
     for (uint32_t k = 0; k < n && least > 0; k++)
-        if (piece_at(w, k, axis, *done, &steps[k]) % least)
+        if (subaxis_at(w, k, axis, *done, &steps[k]) % least)
             return false;
     if (least < 1 || (!goes_on && w->n_axes == TSSA_MAX_RANK))
         return false;
@@ -99,7 +99,7 @@ static bool add_axes(struct walking *w, int from, int end)
 {
     for (int axis = end; axis-- > from;)
         for (int64_t done = 1; done < w->dims[axis];)
-            if (!add_piece(w, axis, &done))
+            if (!add_subaxis(w, axis, &done))
                 return false;
     return true;
 }

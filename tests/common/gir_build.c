@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/gir_build.h"
+
+#include <string.h>
+
+#include "common/no_error.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+
+struct ir_graph *gir_parse_graph(const char *text)
+{
+    struct ir_graph *graph;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(ir_verify(graph));
+    return graph;
+}
+
+struct gir_kernel *gir_build_kernel(struct ir_graph *graph, struct gir_space *space,
+                                    const char **why)
+{
+    struct gir_kernel *kernel;
+    no_error(gir_build(graph->body->first, &allocator_default, &kernel, space, why));
+    if (kernel)
+        no_error(gir_check(kernel, kernel->size));
+    return kernel;
+}
+
+struct gir_parts *gir_build_parts(struct ir_graph *graph, const char **why)
+{
+    struct gir_parts *parts;
+    no_error(gir_build_maps(graph->body->first, &allocator_default, &parts, why));
+    for (uint32_t i = 0; parts && i < parts->n; i++)
+        no_error(gir_check(parts->parts[i].kernel, parts->parts[i].kernel->size));
+    return parts;
+}
