@@ -70,6 +70,7 @@ class _ValueInfo(ctypes.Structure):
 
 
 TARGET_ONNX, TARGET_SESSION = 0, 1
+COMPILE_OFF, COMPILE_WAIT = 0, 1
 
 
 class _PassRun(ctypes.Structure):
@@ -106,7 +107,12 @@ class _OptimizeOptions(_Options):
 
 
 class _SessionOptions(_Options):
-    _fields_ = [("struct_size", c_size_t), ("device", c_char_p), ("profile", c_int)]
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("device", c_char_p),
+        ("profile", c_int),
+        ("compile", c_int),
+    ]
 
 
 _WRITE = ctypes.CFUNCTYPE(None, c_void_p, c_void_p, c_size_t)
@@ -321,11 +327,11 @@ class Value(_Handle):
 
 
 class Session(_Handle):
-    def __init__(self, model: Model, profile: bool = False):
+    def __init__(self, model: Model, profile: bool = False, compile: int = COMPILE_OFF):
         lib = model.lib
         super().__init__(lib, "tssa_session_free", model)
         self.context, self.n_outputs = model.context, model.n_outputs
-        options = byref(_SessionOptions(profile=profile))
+        options = byref(_SessionOptions(profile=profile, compile=compile))
         lib.check(lib.c.tssa_session_create(model.pointer, options, byref(self.pointer)))
         self._own()
 

@@ -8,7 +8,9 @@
 
 A model is a folder with model.onnx and a folder of input_K.pb or in_K.npy.  Both engines
 get the same input memory and write into the outputs of their first run; outputs must
-agree.  Each thread count has a process of its own, because OpenMP reads its settings once.
+agree.  tssa has compiled its kernels before it is timed (--compile off: runs without);
+what it takes to create a session leaves that out.  Each thread count has a process of
+its own, because OpenMP reads its settings once.
 
 Columns: microseconds per run.  `min` and `median` are over all runs; `spread` is the
 lowest and highest median of a block; `copy` is the time to copy half of the bytes of
@@ -108,13 +110,20 @@ class Ort:
 
 
 class Tssa:
-    def __init__(self, lib, path: Path, threads: int, inputs: dict[str, np.ndarray]):
-        from tssa_ctypes import Context, Model, Session, Value
+    def __init__(
+        self,
+        lib,
+        path: Path,
+        threads: int,
+        inputs: dict[str, np.ndarray],
+        compile: bool = False,
+    ):
+        from tssa_ctypes import COMPILE_OFF, COMPILE_WAIT, Context, Model, Session, Value
 
         self.context = Context(lib, threads)
         model = Model(self.context, path)
-        model.optimize()
-        self.session = Session(model)
+        model.optimize(2)
+        self.session = Session(model, compile=COMPILE_WAIT if compile else COMPILE_OFF)
         self.inputs = [
             Value(self.context, inputs[name]) if name in inputs else None
             for name in model.input_names()
@@ -235,7 +244,7 @@ def nbytes(value) -> int:
     return 0 if value is None else value.nbytes
 
 
-def measure(lib, folder: Path, threads: int, seconds: float) -> dict:
+def measure(lib, folder: Path, threads: int, seconds: float, compile: bool) -> dict:
     path, data = folder / "model.onnx", data_set_of(folder)
     import onnxruntime
 
@@ -246,7 +255,7 @@ def measure(lib, folder: Path, threads: int, seconds: float) -> dict:
         given = list(zip(names, [value for _, value in given]))
     inputs = {name: np.ascontiguousarray(v).reshape(v.shape) for name, v in given}
 
-    tssa, ort = Tssa(lib, path, threads, inputs), Ort(path, threads, inputs)
+    tssa, ort = Tssa(lib, path, threads, inputs, compile), Ort(path, threads, inputs)
     ours, theirs = tssa.results(), ort.results()
     for k, (a, b) in enumerate(zip(ours, theirs)):
         if found := difference(a, b):
@@ -288,7 +297,7 @@ def child(args: argparse.Namespace) -> int:
     lib = Library(args.library)
     for folder in find_models(args):
         try:
-            row = measure(lib, folder, args.child, args.seconds)
+            row = measure(lib, folder, args.child, args.seconds, args.compile == "wait")
         except (TssaError, ValueError) as error:
             row = {"model": folder.name, "threads": args.child, "error": str(error)}
         except Exception as error:  # ONNX Runtime has many of its own
@@ -359,6 +368,7 @@ def run_children(args: argparse.Namespace) -> list[dict]:
     for threads in args.threads:
         command = [sys.executable, __file__, "--child", str(threads)]
         command += ["--seconds", str(args.seconds), "--library", str(args.library)]
+        command += ["--compile", args.compile]
         command += ["--models", *map(str, args.models), "--", *args.words]
         environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
         rows += rows_of(command, environment, table_row)
@@ -422,7 +432,8 @@ def record(args: argparse.Namespace, about: dict, rows: list[dict]) -> None:
         f"{about['copy_gb_per_s']:.1f} GB/s. Load average while measuring: "
         f"{about['load_average'][0]:.1f} to {about['load_average'][1]:.1f}.",
         "",
-        "Made by `bench/versus_ort.py --record`, which says what the columns are.",
+        f"Made by `bench/versus_ort.py --compile {args.compile} --record`, which says what the "
+        "columns are.",
         "",
         HEAD,
         *map(table_row, rows),
@@ -451,6 +462,7 @@ def arguments(about: str) -> argparse.ArgumentParser:
 def main() -> int:
     parser = arguments(__doc__)
     parser.add_argument("--library", type=Path, default=ROOT / "build/release/libtssa.so")
+    parser.add_argument("--compile", choices=("wait", "off"), default="wait")
     args = parser.parse_args()
     if args.child:
         return child(args)
