@@ -117,13 +117,14 @@ bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first,
     return true;
 }
 
-bool kernel_leads_with_ones(const struct ir_op *op, int64_t count)
+bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis)
 {
     const struct ir_type *type = ir_operand(op, 0)->type;
     int64_t dim;
-    if (type->kind != TYPE_TENSOR || type->rank < 0 || count < 0 || count > type->rank)
+    if (type->kind != TYPE_TENSOR || axis < -type->rank || axis >= type->rank)
         return false;
-    for (int64_t i = 0; i < count; i++)
+    axis += axis < 0 ? type->rank : 0;
+    for (int64_t i = 0; i < axis; i++)
         if (!dim_is_const(type->dims[i], &dim) || dim != 1)
             return false;
     return true;

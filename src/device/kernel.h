@@ -119,8 +119,8 @@ tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t fro
  * all there. Else false, and nothing has happened. */
 bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first, int rank,
                         const int64_t *dims);
-/* Are the first `count` axes of operand 0 of one element each, in every run? */
-bool kernel_leads_with_ones(const struct ir_op *op, int64_t count);
+/* Are the axes of operand 0 before this one, which may be any number, of one element each, in every run? */
+bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis);
 /*
  * Makes output `index` input `from`, to be changed in place: where nobody uses the input after this op,
  * and nobody else its memory. Else false, and nothing has happened. A taken input is gone for everybody

@@ -207,8 +207,9 @@ const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound)
 
 bool infer_find_axis(int64_t axis, int rank, int *result)
 {
-    *result = (int)(axis < 0 ? axis + rank : axis);
-    return axis >= -rank && axis < rank;
+    const bool fits = axis >= -rank && axis < rank; /* of no rank, -1, none does */
+    *result = fits ? (int)(axis < 0 ? axis + rank : axis) : -1;
+    return fits;
 }
 
 tssa_status *infer_axis(const struct ir_op *op, int64_t axis, int rank, int *result)

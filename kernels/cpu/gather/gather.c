@@ -97,15 +97,13 @@ static tssa_status *gather_run(struct kernel_args *args)
 /* One index, of an axis before which there are none of more than one element. */
 static bool gather_is_piece(const struct ir_op *op, uint32_t result)
 {
-    const int64_t axis = ir_attr_int(op, "axis", 0);
     const struct ir_type *indices = ir_operand(op, 1)->type;
     int64_t dim;
     (void)result;
     bool one = indices->kind == TYPE_TENSOR && indices->rank >= 0;
     for (int i = 0; one && i < indices->rank; i++)
         one = dim_is_const(indices->dims[i], &dim) && dim == 1;
-    return one &&
-           kernel_leads_with_ones(op, axis < 0 ? ir_operand(op, 0)->type->rank + axis : axis);
+    return one && kernel_leads_with_ones(op, ir_op_axis(op));
 }
 
 const struct kernel cpu_kernel_gather = {

@@ -193,9 +193,8 @@ static tssa_status *split_run(struct kernel_args *args)
 
 static bool split_is_piece(const struct ir_op *op, uint32_t result)
 {
-    const int64_t axis = ir_attr_int(op, "axis", 0);
     (void)result;
-    return kernel_leads_with_ones(op, axis < 0 ? ir_operand(op, 0)->type->rank + axis : axis);
+    return kernel_leads_with_ones(op, ir_op_axis(op));
 }
 
 const struct kernel cpu_kernel_split = {
