@@ -14,9 +14,9 @@ HEADER = """/* SPDX-License-Identifier: Apache-2.0 */
  *   SCHEMA(operator, version, inputs at least, at most, outputs at least, at most,
  *          attributes, types of inputs, of outputs)
  *
- * Attributes stand between spaces, an integer with what it is where nobody says. A type is a set of
- * bits: element types of tensors, and those of schema.h. The last one of a list is that of all
- * further inputs or outputs. 0: anything.
+ * Attributes stand between spaces, an integer with what it is where nobody says. A type is a
+ * set of bits: element types of tensors, and those of schema.h. The last one of a list is that
+ * of all further inputs or outputs. 0: anything.
  */
 """
 
@@ -64,7 +64,9 @@ def attribute(schema: onnx.defs.OpSchema, name: str) -> str:
 
 
 def row(schema: onnx.defs.OpSchema) -> str:
-    attributes = "".join(f" {attribute(schema, name)}" for name in sorted(schema.attributes)) + " "
+    attributes = (
+        "".join(f" {attribute(schema, name)}" for name in sorted(schema.attributes)) + " "
+    )
     counts = (schema.min_input, schema.max_input, schema.min_output, schema.max_output)
     numbers = ", ".join(str(min(n, VARIADIC)) for n in counts)
     return (
