@@ -8,6 +8,7 @@ cd "$(dirname "$0")/.."
 . scripts/parts.sh
 
 export TSSA_PROGRAMS=${1:-5000}%
+export TSSA_PLUGIN_DIR=$PWD/build/release # for kernels
 tests=$(ctest --preset release -N -L '^random$' | sed -nE 's/^ *Test +#[0-9]+: //p')
 [ -n "$tests" ]
 for test in $tests; do

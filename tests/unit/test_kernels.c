@@ -2,8 +2,10 @@
 /*
  * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types, ranks and
  * broadcasts, and of rows of many lengths, with NaN, infinities, -0, denormals and the ends of integers, one thread and
- * several. Without a generator of code that is skipped, and said.
+ * several. Without a generator of code that is skipped, and said. TSSA_SEED=N runs one of each kind and prints it
+ * (common/random_programs.h).
  */
+/* ctest-labels: random */
 /* ctest-timeout: 600 */
 #include <math.h>
 #include <setjmp.h>
@@ -22,6 +24,7 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_columns.h"
+#include "common/random_programs.h"
 #include "common/random_region.h"
 #include "common/random_rows.h"
 #include "common/test_alloc.h"
@@ -194,6 +197,9 @@ static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, 
     struct program compiled = {0}, interpreted = {0};
     struct compile_report report = {0};
     struct ir_graph *graph = parse(text);
+    uint64_t one;
+    if (programs_seed(&one))
+        print_message("%s", text);
     no_error(compile_fused(graph, test_device(), -1, &report));
     program_open(&compiled, graph);
     program_open(&interpreted, parse(text));
@@ -348,17 +354,17 @@ static void errors_name_operators(void **state)
     program_close(&compiled);
 }
 
-/* TSSA_REGIONS of them, or so many. */
-static void check_many(bool (*check)(uint64_t seed), long usual)
+static void check_many(bool (*check)(uint64_t seed), unsigned long usual)
 {
     if (!can_compile())
         skip();
-    const char *wanted = getenv("TSSA_REGIONS"), *first = getenv("TSSA_FIRST_REGION");
-    const long n = wanted ? atol(wanted) : usual, begin = first ? atol(first) : 0;
-    long compiled = 0;
-    for (long i = begin; i < begin + n; i++)
-        compiled += check((uint64_t)i);
-    print_message("%ld of %ld regions were compiled\n", compiled, n);
+    uint64_t begin = 0;
+    const bool one = programs_seed(&begin);
+    const unsigned long n = one ? 1 : programs_count(usual);
+    unsigned long compiled = 0;
+    for (unsigned long i = 0; i < n; i++)
+        compiled += check(begin + i);
+    print_message("%lu of %lu regions were compiled\n", compiled, n);
     assert_true(n < 20 || compiled > n / 2);
 }
 
