@@ -124,12 +124,7 @@ struct device_context {
 struct device_part {
     const struct gir_kernel *kernel;
     const void *code;
-    int rank;
-    int64_t dims[TSSA_MAX_RANK];
-    int result_rank;
-    int64_t result_dims[TSSA_MAX_RANK];
-    int column; /* as of a gir_part */
-    bool keeps;
+    struct gir_part_space space;
     const struct gir_map *maps; /* per argument of the kernel */
 };
 

@@ -42,12 +42,12 @@ tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reductio
     const struct ir_type *type = ir_operand(reduction, 0)->type;
     const struct rule_param axis = rule_constant(ir_column_axis(reduction));
     const struct rule_step step = {RULE_UNSQUEEZE, 1, &axis};
-    m->part->column = ir_column_axis(reduction);
-    m->part->keeps = ir_attr_int(reduction, "keepdims", 1) != 0;
+    m->part->space.column = ir_column_axis(reduction);
+    m->part->space.keeps = ir_attr_int(reduction, "keepdims", 1) != 0;
     for (int i = 0; i < type->rank; i++)
-        (void)dim_is_const(type->dims[i], &m->part->dims[i]);
+        (void)dim_is_const(type->dims[i], &m->part->space.dims[i]);
     m->root = (struct gir_view){0};
-    if (m->part->keeps)
+    if (m->part->space.keeps)
         return NULL;
     m->root.rule = rule_create(m->body->graph, 1, &step);
     TRY_ALLOC(m->root.rule);
@@ -56,8 +56,8 @@ tssa_status *mapper_begin_columns(struct mapper *m, const struct ir_op *reductio
 
 void mapper_finish_columns(struct mapper *m)
 {
-    const uint32_t axis = 1u << m->part->column;
-    uint32_t told = m->part->dims[m->part->column] >= 0 ? axis : 0, all = 0, n = 0;
+    const uint32_t axis = 1u << m->part->space.column;
+    uint32_t told = m->part->space.dims[m->part->space.column] >= 0 ? axis : 0, all = 0, n = 0;
     for (uint32_t i = 0; i < m->n_args; i++) {
         const struct gir_map *map = &m->part->maps[i];
         m->args[i].per_column = !(map->axes & axis);
@@ -77,7 +77,7 @@ void mapper_finish_columns(struct mapper *m)
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view)
 {
     const struct gir_view whole = {0};
-    if (!gir_view_equal(view, &m->root) || m->part->column != ir_column_axis(op))
+    if (!gir_view_equal(view, &m->root) || m->part->space.column != ir_column_axis(op))
         return mapper_refuse(m, "what it reduces to is needed elsewhere");
     const uint32_t value = mapper_evaluate(m, ir_operand(op, 0), whole);
     return m->maker.why ? 0 : gir_make_row_op(&m->maker, op, &value);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gir/mapper.h"
+#include "ir/infer.h"
 
 /* ---- Boxes ---------------------------------------------------------------------------------------- */
 
@@ -142,7 +143,7 @@ static tssa_status *enter(struct ir_graph *graph, const struct box *box, int axi
 static uint32_t cut(struct mapper *m, const struct ir_type *type, const struct gir_view *view,
                     const struct box *box, int axis, int64_t at)
 {
-    const int own = m->part->rank - type->rank + axis;
+    const int own = m->part->space.rank - type->rank + axis;
     int64_t size;
     if (m->maker.why || !box->is_plain || m->unrolls || m->active || own < 0 ||
         (view->ones >> own & 1) || !dim_is_const(m->like->dims[own], &size))
@@ -164,28 +165,46 @@ static bool is_alike(const struct ir_type *type, const struct ir_type *operand, 
     return true;
 }
 
-static uint32_t piece(struct mapper *m, const struct ir_op *op, uint32_t operand,
+static uint32_t piece(struct mapper *m, const struct ir_op *op, int axis, uint32_t operand,
                       struct gir_view view)
 {
     const struct ir_value *value = ir_operand(op, operand);
-    if (!is_alike(op->results[0].type, value->type, mapper_concat_axis(op)))
+    if (!is_alike(op->results[0].type, value->type, axis))
         return mapper_refuse(m, "how shapes are broadcast is not known");
     return mapper_evaluate(m, value, view);
 }
 
-int mapper_concat_axis(const struct ir_op *op)
+/* NULL, or why its pieces are not known. */
+static const char *find_axis(const struct ir_op *op, int *axis)
 {
-    const int64_t axis = ir_attr_int(op, "axis", 1);
-    return (int)(axis < 0 ? axis + op->results[0].type->rank : axis);
+    const struct ir_type *type = op->results[0].type;
+    int64_t size;
+    if (type->kind != TYPE_TENSOR || !infer_find_axis(ir_op_axis(op), type->rank, axis))
+        return "the shape of what it computes is not known";
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_type *own = ir_operand(op, i)->type;
+        if (own->kind != TYPE_TENSOR || own->rank != type->rank)
+            return "the shape of what it reads is not known";
+        if (!dim_is_const(own->dims[*axis], &size))
+            return "where its pieces lie is told by a run";
+    }
+    return NULL;
+}
+
+const char *mapper_concat_refuses(const struct ir_op *op)
+{
+    int axis;
+    return find_axis(op, &axis);
 }
 
 uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view view)
 {
     const struct ir_type *type = op->results[0].type;
-    const int axis = mapper_concat_axis(op);
     int64_t begin = 0, size = 0;
-    if (mapper_concat_refuses(op))
-        return mapper_refuse(m, mapper_concat_refuses(op));
+    int axis;
+    const char *why = find_axis(op, &axis);
+    if (why)
+        return mapper_refuse(m, why);
     const struct box box = box_of(type, view.rule);
     for (uint32_t i = 0; i < op->n_operands; i++, begin += size) {
         (void)dim_is_const(ir_operand(op, i)->type->dims[axis], &size);
@@ -195,26 +214,10 @@ uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view
             return cut(m, type, &view, &box, axis, begin + size);
         return mapper_check(m, enter(m->body->graph, &box, axis, begin, begin + size, &view.rule),
                             true)
-                   ? piece(m, op, i, view)
+                   ? piece(m, op, axis, i, view)
                    : 0;
     }
     return mapper_refuse(m, "a Concat has no elements");
-}
-
-const char *mapper_concat_refuses(const struct ir_op *op)
-{
-    const struct ir_type *type = op->results[0].type;
-    int64_t size;
-    if (type->kind != TYPE_TENSOR || type->rank < 1)
-        return "the shape of what it computes is not known";
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        const struct ir_type *own = ir_operand(op, i)->type;
-        if (own->kind != TYPE_TENSOR || own->rank != type->rank)
-            return "the shape of what it reads is not known";
-        if (!dim_is_const(own->dims[mapper_concat_axis(op)], &size))
-            return "where its pieces lie is told by a run";
-    }
-    return NULL;
 }
 
 /* ---- Regions -------------------------------------------------------------------------------------- */

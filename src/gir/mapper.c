@@ -87,7 +87,7 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
                          uint64_t indices)
 {
     struct gir_layout layout = gir_view_layout(value->type, view->rule);
-    const int rank = layout.rank - (fields > 1), first = m->part->rank - rank;
+    const int rank = layout.rank - (fields > 1), first = m->part->space.rank - rank;
     struct gir_map map = {.index = index,
                           .rank = value->type->rank,
                           .lookup = lookup,
@@ -101,7 +101,7 @@ static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_
         layout.one[lookup - first] = true;
     for (int i = 0; i < rank; i++) {
         const uint32_t bit = 1u << (first + i);
-        if (!layout.one[i] && !(view->ones & bit) && m->part->dims[first + i] != 1)
+        if (!layout.one[i] && !(view->ones & bit) && m->part->space.dims[first + i] != 1)
             map.axes |= bit;
         if (layout.apart[i] == fields)
             side_by_side |= bit;
@@ -147,7 +147,7 @@ static uint32_t load_indices(struct mapper *m, uint32_t id, int axis)
 {
     struct rule_param params[TSSA_MAX_RANK];
     const struct ir_value *value = find_value(m, id);
-    const uint32_t n = (uint32_t)(m->part->rank - 1 - axis);
+    const uint32_t n = (uint32_t)(m->part->space.rank - 1 - axis);
     struct gir_view view = {0};
     if (!value || value->type->kind != TYPE_TENSOR || value->type->rank != 1)
         return mapper_refuse(m, "what it looks up is not told before");
@@ -170,10 +170,10 @@ static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct g
 {
     view.rule = lookup->rest;
     const int rank = gir_view_layout(param->type, view.rule).rank,
-              axis = m->part->rank - rank + (int)lookup->axis;
+              axis = m->part->space.rank - rank + (int)lookup->axis;
     if (axis < 0)
         return mapper_refuse(m, "how shapes are broadcast is not known");
-    if (m->part->column >= 0)
+    if (m->part->space.column >= 0)
         return mapper_refuse(m, "what it looks up is reduced");
     const uint32_t loaded = load_indices(m, lookup->indices, axis);
     if (m->maker.why)
@@ -239,7 +239,7 @@ static uint32_t element_wise(struct mapper *m, const struct ir_op *op, const str
             continue;
         if (!ir_value_constant(operand))
             status = gir_view_of_operand(m->body->graph, type->rank, type->dims, operand->type,
-                                         m->part->rank, &own, &good);
+                                         m->part->space.rank, &own, &good);
         if (!mapper_check(m, status, good))
             return 0;
         operands[i] = mapper_evaluate(m, operand, own);
@@ -254,7 +254,7 @@ static uint32_t access(struct mapper *m, const struct ir_op *op, struct gir_view
     if (type->kind != TYPE_TENSOR || type->rank < 0 || result->kind != TYPE_TENSOR ||
         result->rank < 0 || gir_view_refuses(op))
         return mapper_refuse(m, "what it moves does not lie in steps");
-    tssa_status *status = gir_view_through(op, m->part->rank, &view, &good);
+    tssa_status *status = gir_view_through(op, m->part->space.rank, &view, &good);
     return mapper_check(m, status, good) ? mapper_evaluate(m, ir_operand(op, 0), view) : 0;
 }
 
@@ -268,8 +268,8 @@ static uint32_t source(struct mapper *m, const struct ir_op *op, int n_dims,
     bool good = true;
     if (ir_value_constant(value))
         return number(m, value);
-    tssa_status *status =
-        gir_view_of_operand(m->body->graph, n_dims, dims, value->type, m->part->rank, &view, &good);
+    tssa_status *status = gir_view_of_operand(m->body->graph, n_dims, dims, value->type,
+                                              m->part->space.rank, &view, &good);
     return mapper_check(m, status, good) ? mapper_evaluate(m, value, view) : 0;
 }
 

@@ -89,7 +89,6 @@ void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uin
 
 /* Why pieces cannot be told from each other; NULL: they can. */
 const char *mapper_concat_refuses(const struct ir_op *op);
-int mapper_concat_axis(const struct ir_op *op);
 /* As mapper_evaluate: of the piece in which all lies that the view sees. Where there are several, the part is cut. */
 uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view view);
 /* The region as a rule; NULL: it is all. Of a column of the last axis, where it is not -1. */

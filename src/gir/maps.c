@@ -10,7 +10,8 @@
 
 #define MOST_OPS 1024 /* of a block: evaluation is recursive */
 
-/* ---- Parts ---------------------------------------------------------------------------------------- */
+/* ---- Parts
+ * ---------------------------------------------------------------------------------------- */
 
 /* Axes that anything has. */
 static uint32_t all_axes(const struct mapper *m)
@@ -32,12 +33,12 @@ static uint32_t innermost(const struct mapper *m)
     return axis;
 }
 
-/* Is a row of the part no more than the columns of its last axis, since there is an argument that lies elsewhere behind
- * them? */
+/* Is a row of the part no more than the columns of its last axis, since there is an argument that
+ * lies elsewhere behind them? */
 static bool has_short_rows(const struct mapper *m, int64_t columns)
 {
     const uint32_t all = all_axes(m);
-    const int last = m->part->rank - 1;
+    const int last = m->part->space.rank - 1;
     int next = last - 1;
     while (next >= 0 && !(all >> next & 1))
         next--;
@@ -52,13 +53,14 @@ static bool has_short_rows(const struct mapper *m, int64_t columns)
     return false;
 }
 
-/* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results. */
+/* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
+ */
 static void finish_args(struct mapper *m)
 {
     const uint32_t inner = innermost(m);
     uint32_t told = 0;
-    for (int i = 0; i < m->part->rank; i++)
-        told |= m->part->dims[i] >= 0 ? 1u << i : 0;
+    for (int i = 0; i < m->part->space.rank; i++)
+        told |= m->part->space.dims[i] >= 0 ? 1u << i : 0;
     for (uint32_t i = 0; i < m->n_args; i++) {
         struct gir_arg *arg = &m->args[i];
         const bool has = m->part->maps[i].axes & inner, close = m->side_by_side[i] & inner;
@@ -86,7 +88,7 @@ static tssa_status *copy_out(struct mapper *m)
                                 .size = (uint32_t)(sizeof *made + args + codes),
                                 .n_args = m->n_args,
                                 .n_codes = m->maker.n,
-                                .columns = m->part->column >= 0};
+                                .columns = m->part->space.column >= 0};
     memcpy(made + 1, m->args, args);
     memcpy((char *)(made + 1) + args, m->maker.codes, codes);
     m->part->kernel = made;
@@ -98,11 +100,12 @@ static tssa_status *copy_out(struct mapper *m)
 static void begin_part(struct mapper *m, int rank)
 {
     m->part = &m->parts->parts[m->parts->n];
-    *m->part = (struct gir_part){.rank = rank, .result_rank = m->like->rank, .column = -1};
+    *m->part =
+        (struct gir_part){.space = {.rank = rank, .result_rank = m->like->rank, .column = -1}};
     for (int i = 0; i < TSSA_MAX_RANK; i++)
-        m->part->dims[i] = m->part->result_dims[i] = -1;
+        m->part->space.dims[i] = m->part->space.result_dims[i] = -1;
     for (int i = 0; i < m->like->rank; i++)
-        (void)dim_is_const(m->like->dims[i], &m->part->result_dims[i]);
+        (void)dim_is_const(m->like->dims[i], &m->part->space.result_dims[i]);
     m->n_args = 0;
     m->maker.n = 0;
     m->seen.count = 0;
@@ -114,8 +117,8 @@ static void begin_region(struct mapper *m, int rank)
 {
     begin_part(m, rank);
     for (int i = 0; i < rank; i++)
-        m->part->dims[i] = m->region.cut >> i & 1 ? m->region.end[i] - m->region.begin[i]
-                                                  : m->part->result_dims[i];
+        m->part->space.dims[i] = m->region.cut >> i & 1 ? m->region.end[i] - m->region.begin[i]
+                                                        : m->part->space.result_dims[i];
 }
 
 /* Marks what needs, in the same place, what the assign computes whose part it is. */
@@ -199,7 +202,8 @@ static int64_t few_columns(const struct mapper *m)
     return n >= 2 && n <= GIR_MAX_FIELDS ? n : 0;
 }
 
-/* A part in which each column of the last axis is computed beside the others; not yet its kernel. */
+/* A part in which each column of the last axis is computed beside the others; not yet its kernel.
+ */
 static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
 {
     uint32_t steps[GIR_MAX_FIELDS][GIR_MAX_ARGS];
@@ -280,8 +284,8 @@ static tssa_status *make_better(struct mapper *m)
     const int last = m->like->rank - 1;
     const int64_t columns = few_columns(m);
     TRY(make_plain(m));
-    if (m->maker.why || has_assigns(m) || last < 0 || m->part->dims[last] < 2 ||
-        m->part->dims[last] > SHORT_ROW || !has_short_rows(m, m->part->dims[last]))
+    if (m->maker.why || has_assigns(m) || last < 0 || m->part->space.dims[last] < 2 ||
+        m->part->space.dims[last] > SHORT_ROW || !has_short_rows(m, m->part->space.dims[last]))
         return NULL;
     if (columns) {
         TRY(make_unrolled(m, columns));
@@ -295,7 +299,8 @@ static tssa_status *make_better(struct mapper *m)
     return NULL;
 }
 
-/* Parts of a region of results: one, or where pieces of a Concat meet in it, those of what lies on either side. */
+/* Parts of a region of results: one, or where pieces of a Concat meet in it, those of what lies on
+ * either side. */
 static tssa_status *make_region(struct mapper *m, struct mapper_region region)
 {
     m->region = region;
@@ -334,7 +339,8 @@ static tssa_status *make_parts(struct mapper *m)
     return NULL;
 }
 
-/* ---- The op --------------------------------------------------------------------------------------- */
+/* ---- The op
+ * --------------------------------------------------------------------------------------- */
 
 /* All results have the same dims. NULL: they have not, or there is none. */
 static const struct ir_type *find_like(const struct ir_op *fuse)
@@ -376,7 +382,8 @@ static void drop_parts(struct gir_parts *parts)
     parts->n = 0;
 }
 
-/* By what is reduced, where anything is. Else all in one by columns, where assigns or Concats make these of sources of their own. */
+/* By what is reduced, where anything is. Else all in one by columns, where assigns or Concats make
+ * these of sources of their own. */
 static tssa_status *choose_parts(struct mapper *m)
 {
     const int64_t columns = few_columns(m);

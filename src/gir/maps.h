@@ -41,17 +41,21 @@ struct gir_map {
         *op; /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */
 };
 
+/* Over what a part goes, and what its results are as wholes. */
+struct gir_part_space {
+    int rank;
+    int64_t dims[TSSA_MAX_RANK]; /* -1: told in the call, by whom has the axis */
+    int column; /* of a kernel of columns: the axis that is reduced; -1: of others */
+    bool keeps; /* results have an axis of one element in its place */
+    int result_rank;
+    int64_t result_dims[TSSA_MAX_RANK]; /* -1: told by the axis; the same in all parts */
+};
+
 /* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's fields, are the last
  * ones of the space. */
 struct gir_part {
     struct gir_kernel *kernel; /* of the allocator's memory */
-    int rank;
-    int64_t dims[TSSA_MAX_RANK]; /* of the space; -1: told in the call, by whom has the axis */
-    int column;      /* of a kernel of columns: the axis that is reduced; -1: of others */
-    bool keeps;      /* results have an axis of one element in its place */
-    int result_rank; /* of results as wholes */
-    int64_t
-        result_dims[TSSA_MAX_RANK]; /* -1: told by the axis of the space; the same in all parts */
+    struct gir_part_space space;
     struct gir_map maps[GIR_MAX_ARGS];
 };
 

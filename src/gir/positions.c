@@ -50,7 +50,7 @@ static bool follow(const struct rule_step *step, struct followed *f)
 uint32_t mapper_position(struct mapper *m, uint32_t axis, tssa_dtype type)
 {
     uint32_t arg = 0;
-    if (m->part->dims[axis] == 1)
+    if (m->part->space.dims[axis] == 1)
         return gir_make_number(&m->maker, type, 0);
     while (arg < m->n_args && (m->part->maps[arg].index != GIR_POSITIONS ||
                                m->part->maps[arg].axes != 1u << axis || m->args[arg].dtype != type))
@@ -78,7 +78,7 @@ static uint32_t position(struct mapper *m, const struct ir_type *type, int axis,
     if (f.at >= 0)
         return gir_make_number(&m->maker, as, (double)f.at);
     const int rank = gir_view_layout(type, view->rule).rank;
-    const int64_t at = m->part->rank - rank + f.axis;
+    const int64_t at = m->part->space.rank - rank + f.axis;
     if (at < 0 || dim_is(type->dims[axis], 1) || (view->ones >> at & 1))
         return gir_make_number(&m->maker, as, 0);
     return mapper_position(m, (uint32_t)at, as);
@@ -114,7 +114,7 @@ static uint32_t diagonal(struct mapper *m, const struct ir_op *op, const struct 
                                               : value);
     }
     tssa_status *status = gir_view_of_operand(m->body->graph, own->rank, own->dims, k->type,
-                                              m->part->rank, &seen, &good);
+                                              m->part->space.rank, &seen, &good);
     if (!mapper_check(m, status, good))
         return 0;
     const uint32_t value = gir_make_as(&m->maker, mapper_evaluate(m, k, seen), *type);

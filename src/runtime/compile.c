@@ -43,12 +43,7 @@ static tssa_status *add_part(struct compiling *c, struct ir_op *op, struct devic
                              struct gir_part *part, struct device_part *made)
 {
     const struct candidate candidate = {op, fused, made, part->kernel};
-    made->rank = part->rank;
-    made->column = part->column;
-    made->keeps = part->keeps;
-    memcpy(made->dims, part->dims, sizeof made->dims);
-    made->result_rank = part->result_rank;
-    memcpy(made->result_dims, part->result_dims, sizeof made->result_dims);
+    made->space = part->space;
     made->maps =
         arena_copy(&c->graph->arena, part->maps, part->kernel->n_args * sizeof *part->maps);
     TRY_ALLOC(made->maps);

@@ -13,14 +13,6 @@
 
 /* ---- Arguments ------------------------------------------------------------------------------------ */
 
-static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
-{
-    char text[160];
-    tensor_describe(tensor, text, sizeof text);
-    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) does not fit the others' shapes", index,
-                 text);
-}
-
 /* The dims of the space that an operand has. False: it does not fit what others have told. */
 static bool find_dims(const struct gir_place *place, const struct tensor *tensor, int64_t *dims)
 {
@@ -54,7 +46,7 @@ static tssa_status *read_operands(struct kernel_args *args, const struct device_
         const struct tensor *tensor;
         TRY(kernel_tensor(args, place->index, &tensor));
         if (tensor->dtype != (tssa_dtype)given[k].dtype || !find_dims(place, tensor, dims))
-            return do_not_fit(place->index, tensor);
+            return walk_does_not_fit(place->index, tensor);
         walk->data[k] = tensor->data;
         if (place->planes)
             walk->data[k] +=

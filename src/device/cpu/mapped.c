@@ -26,14 +26,6 @@ struct setup {
 
 /* ---- Arguments ------------------------------------------------------------------------------------ */
 
-static tssa_status *do_not_fit(uint32_t index, const struct tensor *tensor)
-{
-    char text[160];
-    tensor_describe(tensor, text, sizeof text);
-    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) does not fit the others' shapes", index,
-                 text);
-}
-
 /* With the name of who asked for what is not there. */
 static tssa_status *blame(tssa_status *status, const struct gir_map *map)
 {
@@ -64,11 +56,11 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
     const int64_t size = (int64_t)dtype_info(arg->dtype)->size;
     struct rule_region region = {0};
     if (tensor->dtype != (tssa_dtype)arg->dtype || tensor->rank != map->rank)
-        return do_not_fit(map->index, tensor);
+        return walk_does_not_fit(map->index, tensor);
     TRY(find_region(s, map, tensor, &region));
-    const int rank = region.rank - (arg->fields > 1), first = s->part->rank - rank;
+    const int rank = region.rank - (arg->fields > 1), first = s->part->space.rank - rank;
     if (first < 0 || (arg->fields > 1 && region.dims[rank] != arg->fields))
-        return do_not_fit(map->index, tensor);
+        return walk_does_not_fit(map->index, tensor);
     memset(s->steps[k], 0, sizeof s->steps[k]);
     for (int i = 0; i < rank; i++) {
         int64_t *dim = &s->dims[first + i];
@@ -81,8 +73,8 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
         if (has && *dim < 0)
             *dim = region.dims[i];
         if (has ? region.dims[i] != *dim : region.dims[i] > 1)
-            return do_not_fit(map->index, tensor);
-        s->is_empty |= region.dims[i] == 0 && first + i != s->part->column;
+            return walk_does_not_fit(map->index, tensor);
+        s->is_empty |= region.dims[i] == 0 && first + i != s->part->space.column;
         s->steps[k][first + i] = has ? region.strides[i] * size : 0;
     }
     s->data[k] = (char *)tensor->data + region.offset * size;
@@ -194,12 +186,13 @@ static void release_positions(struct setup *s)
 /* A dim that nobody has told is that of an axis which no argument has. */
 static void find_result_dims(const struct setup *s, int64_t *dims)
 {
-    const int gone = s->part->column < 0 || s->part->keeps ? s->part->rank : s->part->column;
-    for (int i = 0; i < s->part->result_rank; i++) {
+    const int gone = s->part->space.column < 0 || s->part->space.keeps ? s->part->space.rank
+                                                                       : s->part->space.column;
+    for (int i = 0; i < s->part->space.result_rank; i++) {
         const int axis = i + (i >= gone);
-        dims[i] = s->part->result_dims[i];
+        dims[i] = s->part->space.result_dims[i];
         if (dims[i] < 0)
-            dims[i] = axis < s->part->rank && s->dims[axis] >= 0 ? s->dims[axis] : 1;
+            dims[i] = axis < s->part->space.rank && s->dims[axis] >= 0 ? s->dims[axis] : 1;
     }
 }
 
@@ -218,7 +211,8 @@ static tssa_status *add_results(struct setup *s, bool made)
         } else {
             int64_t dims[TSSA_MAX_RANK];
             find_result_dims(s, dims);
-            TRY(kernel_output(s->args, index, arg->dtype, s->part->result_rank, dims, &tensor));
+            TRY(kernel_output(s->args, index, arg->dtype, s->part->space.result_rank, dims,
+                              &tensor));
         }
         if (!tensor)
             return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
@@ -231,9 +225,9 @@ static tssa_status *add_results(struct setup *s, bool made)
 static int64_t count_elements(struct setup *s)
 {
     int64_t count = 1;
-    for (int i = 0; i < s->part->rank; i++) {
+    for (int i = 0; i < s->part->space.rank; i++) {
         s->dims[i] = s->dims[i] < 0 ? 1 : s->dims[i];
-        count *= i == s->part->column ? 1 : s->dims[i];
+        count *= i == s->part->space.column ? 1 : s->dims[i];
     }
     return count;
 }
@@ -289,14 +283,14 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     walk->code = s->part->code;
     walk->n_args = s->part->kernel->n_args;
     walk->n_axes = 0;
-    for (int axis = s->part->rank - 1; axis >= 0; axis--)
-        if (axis != s->part->column && has_axis(s, axis))
+    for (int axis = s->part->space.rank - 1; axis >= 0; axis--)
+        if (axis != s->part->space.column && has_axis(s, axis))
             TRY(add_axis(s, walk, axis));
     memcpy(walk->data, s->data, walk->n_args * sizeof *walk->data);
     walk_finish(walk);
-    walk->reduced = s->part->column < 0 ? 0 : s->dims[s->part->column];
-    for (uint32_t k = 0; s->part->column >= 0 && k < walk->n_args; k++)
-        walk->given[k] = s->steps[k][s->part->column];
+    walk->reduced = s->part->space.column < 0 ? 0 : s->dims[s->part->space.column];
+    for (uint32_t k = 0; s->part->space.column >= 0 && k < walk->n_args; k++)
+        walk->given[k] = s->steps[k][s->part->space.column];
     memcpy(walk->given + 2 * walk->n_args, s->row_steps, walk->n_args * sizeof *walk->given);
     memcpy(walk->given + 3 * walk->n_args, s->n_rows, walk->n_args * sizeof *walk->given);
     return NULL;
@@ -307,7 +301,7 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
 static tssa_status *run_part(struct setup *s, bool made)
 {
     struct walk walk;
-    memcpy(s->dims, s->part->dims, sizeof s->dims);
+    memcpy(s->dims, s->part->space.dims, sizeof s->dims);
     s->is_empty = false;
     if (made)
         TRY(add_results(s, made));
@@ -322,7 +316,7 @@ static tssa_status *run_part(struct setup *s, bool made)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
     TRY(add_positions(s));
     TRY(find_axes(s, &walk));
-    if (s->part->column < 0)
+    if (s->part->space.column < 0)
         team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
     else
         team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,

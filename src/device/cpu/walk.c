@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/cpu/walk.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor)
+{
+    char text[160];
+    tensor_describe(tensor, text, sizeof text);
+    return ERROR(TSSA_RUNTIME, "operand %" PRIu32 " (%s) does not fit the others' shapes", index,
+                 text);
+}
 
 void walk_finish(struct walk *walk)
 {

@@ -22,6 +22,8 @@ struct walk {
     char *data[GIR_MAX_ARGS];
 };
 
+/* The error of an operand of another shape or type than the kernel was made for. */
+tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor);
 /* When the axes are known: there are two at least, of one element where there are none. */
 void walk_finish(struct walk *walk);
 /* For team_for: elements [begin, end) of all. */
