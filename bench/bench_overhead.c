@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the executor itself costs: a chain of element-wise ops on 16 floats, and a loop with such a body.
- * Prints nanoseconds per step: the minimum and the median over the samples. The limit is the kernel
- * alone: 128 bytes in, 64 out, all in the first-level cache, a few nanoseconds.
+ * What the executor itself costs: a chain of element-wise ops on 16 floats, and a loop with such a
+ * body. Prints nanoseconds per step: the minimum and the median over the samples. The limit is the
+ * kernel alone: 128 bytes in, 64 out, all in the first-level cache, a few nanoseconds.
  */
 #include <string.h>
 

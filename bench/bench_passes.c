@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What optimizing costs: level 2 over graphs of 10,000 and 100,000 nodes, as a straight line, as many
- * small loops and branches, and nested deeply. Prints milliseconds of processor time, and the memory at
- * its highest in relation to the graph before. The goals are 100 ms for 10,000 nodes and 2 s for 100,000,
- * and a time that is linear in the size. With an argument, the slowest passes of each are listed as well.
+ * What optimizing costs: level 2 over graphs of 10,000 and 100,000 nodes, as a straight line, as
+ * many small loops and branches, and nested deeply. Prints milliseconds of processor time, and the
+ * memory at its highest in relation to the graph before. The goals are 100 ms for 10,000 nodes and
+ * 2 s for 100,000, and a time that is linear in the size. With an argument, the slowest passes of
+ * each are listed as well.
  */
 #include <malloc.h>
 #include <time.h>
@@ -15,7 +16,7 @@
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
-/* ---- Graphs --------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 static void begin(struct text *text)
 {
@@ -92,7 +93,7 @@ static void write_nest(struct text *text, int nodes)
     text_puts(text, "%out = Neg(%r0)\nreturn(%out)\n}\n");
 }
 
-/* ---- Measuring ------------------------------------------------------------------------------------ */
+/* ---- Measuring ------------------------------------------------------------------------------- */
 
 struct counted {
     size_t used, peak;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it takes to get a model going: load, optimize, session, and the memory that they hold, for each
- * model given (default: the committed SSD). Milliseconds; minimum and median.
+ * What it takes to get a model going: load, optimize, session, and the memory that they hold, for
+ * each model given (default: the committed SSD). Milliseconds; minimum and median.
  */
 #include "bench/measure.h"
 #include "runtime/executor.h"

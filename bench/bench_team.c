@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What it costs to send a parallel loop to the thread team and to wait for it: the body does nothing.
- * Run with OMP_PROC_BIND=true, as the tools do by themselves. Microseconds; minimum and median.
+ * What it costs to send a parallel loop to the thread team and to wait for it: the body does
+ * nothing. Run with OMP_PROC_BIND=true, as the tools do by themselves. Microseconds; minimum and
+ * median.
  */
 #include <unistd.h>
 

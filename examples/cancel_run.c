@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a model for its first output alone, says on standard error what the library has to tell, and ends
- * the run, not the program, when Ctrl-C is pressed or two seconds have passed.
+ * Runs a model for its first output alone, says on standard error what the library has to tell, and
+ * ends the run, not the program, when Ctrl-C is pressed or two seconds have passed.
  *
  *     cc cancel_run.c $(pkg-config --cflags --libs tssa) -o cancel_run && ./cancel_run model.onnx
  */

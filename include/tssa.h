@@ -10,26 +10,29 @@
  *   tssa_value     what goes in and comes out: tensor, sequence, map, or an empty optional
  *
  * Errors: every function that can fail returns a tssa_status *. NULL means success; otherwise the
- * caller owns the status and frees it with tssa_status_free(). Out parameters are written on success
- * only. Nothing in the library prints, exits or aborts.
+ * caller owns the status and frees it with tssa_status_free(). Out parameters are written on
+ * success only. Nothing in the library prints, exits or aborts.
  *
- * Ownership: *_create and *_load give the caller a reference that the matching *_free ends. A session
- * keeps its model's graph alive, a value keeps its storage alive; the order of frees does not matter,
- * except that the context must be freed last.
+ * Ownership: *_create and *_load give the caller a reference that the matching *_free ends. A
+ * session keeps its model's graph alive, a value keeps its storage alive; the order of frees does
+ * not matter, except that the context must be freed last.
  *
- * Threads: functions on different objects may run at the same time. tssa_session_run() may be called on
- * one session from many threads. A context, a finished model and a value are safe to share for reading.
+ * Threads: functions on different objects may run at the same time. tssa_session_run() may be
+ * called on one session from many threads. A context, a finished model and a value are safe to
+ * share for reading.
  *
- * Stack: a thread that calls the library should have TSSA_STACK_SIZE bytes of stack left. Models nest, and
- * those that nest deeper than tssa takes are refused by their depth.
+ * Stack: a thread that calls the library should have TSSA_STACK_SIZE bytes of stack left. Models
+ * nest, and those that nest deeper than tssa takes are refused by their depth.
  *
- * Options: every struct of options begins with struct_size, which the caller sets to its sizeof; all
- * other members may be left zero, their default, and NULL in place of the struct means all defaults:
+ * Options: every struct of options begins with struct_size, which the caller sets to its sizeof;
+ * all other members may be left zero, their default, and NULL in place of the struct means all
+ * defaults:
  *
  *   tssa_session_options options = {.struct_size = sizeof options, .profile = 1};
  *
- * So later versions can add members at the end: what a program compiled with an older header does not
- * have is zero, and what a newer one sets, which this library does not know, is TSSA_INVALID_ARGUMENT.
+ * So later versions can add members at the end: what a program compiled with an older header does
+ * not have is zero, and what a newer one sets, which this library does not know, is
+ * TSSA_INVALID_ARGUMENT.
  */
 #ifndef TSSA_H
 #define TSSA_H
@@ -58,7 +61,7 @@ TSSA_API const char *tssa_version(void);
 /* The highest tensor rank that any value may have. */
 #define TSSA_MAX_RANK 16
 
-/* ---- Errors ------------------------------------------------------------------------------------- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 typedef enum tssa_code {
     TSSA_OK = 0,
@@ -83,7 +86,7 @@ TSSA_API const char *tssa_status_message(const tssa_status *status);
 TSSA_API const char *tssa_status_location(const tssa_status *status);
 TSSA_API void tssa_status_free(tssa_status *status);
 
-/* ---- Element types: the numbers of onnx.TensorProto.DataType ------------------------------------- */
+/* ---- Element types: the numbers of onnx.TensorProto.DataType --------------------------------- */
 
 typedef enum tssa_dtype {
     TSSA_UNDEFINED = 0,
@@ -131,11 +134,11 @@ typedef struct tssa_string {
     size_t size;
 } tssa_string;
 
-/* ---- Context ------------------------------------------------------------------------------------- */
+/* ---- Context --------------------------------------------------------------------------------- */
 
 /*
- * A custom allocator. allocate() returns NULL when it cannot; alignment is a power of two up to 4096.
- * Both functions may be called from any thread that uses the context.
+ * A custom allocator. allocate() returns NULL when it cannot; alignment is a power of two up to
+ * 4096. Both functions may be called from any thread that uses the context.
  */
 typedef struct tssa_allocator {
     void *user;
@@ -157,14 +160,18 @@ typedef struct tssa_context_options {
     int threads;         /* per parallel kernel; 0: one per core; 1: only the caller's own */
     size_t memory_limit; /* bytes that all objects of the context may hold together, mapped
                                         files aside; 0: the machine's memory */
-    /* Called with one line without a newline, which lives as long as the call, by whichever thread is in
-     * a function of the context's objects, several at once maybe; it may not call them. NULL: silence. */
+    /*
+     * Called with one line without a newline, which lives as long as the call, by whichever thread
+     * is in a function of the context's objects, several at once maybe; it may not call them. NULL:
+     * silence.
+     */
     void (*log)(void *user, tssa_log_level level, const char *message);
     void *log_user;
     /*
-     * A folder, made where there is none, in which compiled kernels are kept for later processes (docs/kernels.md);
-     * copied. NULL: nothing is written to disk. One that others may write to is not used, nor is any by a program that
-     * runs with other rights than who started it (setuid): kernels are code.
+     * A folder, made where there is none, in which compiled kernels are kept for later processes
+     * (docs/kernels.md); copied. NULL: nothing is written to disk. One that others may write to is
+     * not used, nor is any by a program that runs with other rights than who started it (setuid):
+     * kernels are code.
      */
     const char *kernel_cache;
 } tssa_context_options;
@@ -179,7 +186,7 @@ TSSA_API size_t tssa_context_memory_used(const tssa_context *context);
 /* Makes the peak what is held now, so that the peak of what follows can be told. */
 TSSA_API void tssa_context_memory_restart_peak(tssa_context *context);
 
-/* ---- Values -------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 typedef enum tssa_kind {
     TSSA_KIND_NONE = 0, /* an empty optional */
@@ -193,8 +200,8 @@ typedef struct tssa_value tssa_value;
 /* A tensor that owns zeroed memory of its own. Row-major, contiguous. */
 TSSA_API tssa_status *tssa_tensor_create(tssa_context *context, tssa_dtype dtype, int rank,
                                          const int64_t *dims, tssa_value **value);
-/* A tensor over the caller's memory, which must be aligned to its element size, hold the whole tensor,
- * and outlive the value. `size` is in bytes and is checked. */
+/* A tensor over the caller's memory, which must be aligned to its element size, hold the whole
+ * tensor, and outlive the value. `size` is in bytes and is checked. */
 TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype, int rank,
                                          const int64_t *dims, void *data, size_t size,
                                          tssa_value **value);
@@ -202,8 +209,8 @@ TSSA_API tssa_status *tssa_tensor_borrow(tssa_context *context, tssa_dtype dtype
 TSSA_API tssa_status *tssa_tensor_create_strings(tssa_context *context, int rank,
                                                  const int64_t *dims, const tssa_string *strings,
                                                  tssa_value **value);
-/* A sequence of `count` values, of which it takes copies of the handles (storage is shared). `dtype` is
- * the element type of its tensors and is what an empty sequence has. */
+/* A sequence of `count` values, of which it takes copies of the handles (storage is shared).
+ * `dtype` is the element type of its tensors and is what an empty sequence has. */
 TSSA_API tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_t count,
                                            tssa_value *const *elements, tssa_value **value);
 /* A map from a 1-D tensor of integer or STRING keys to a value with one entry per key. */
@@ -226,34 +233,36 @@ TSSA_API size_t tssa_value_count(const tssa_value *value);
 TSSA_API tssa_status *tssa_value_element(const tssa_value *value, size_t index,
                                          tssa_value **element);
 
-/* ---- Models -------------------------------------------------------------------------------------- */
+/* ---- Models ---------------------------------------------------------------------------------- */
 
 typedef struct tssa_model tssa_model;
 
-/* What becomes of calls of model-local functions. A call hides the function's body from every pass. */
+/*
+ * What becomes of calls of model-local functions. A call hides the function's body from every pass.
+ */
 typedef enum tssa_functions {
-    TSSA_FUNCTIONS_KNOWN =
-        0, /* the body takes the call's place, unless it holds an operator that tssa
-                                 does not know: such a function is called as before */
-    TSSA_FUNCTIONS_KEEP =
-        1, /* calls stay, and so do definitions that nothing calls. A session cannot
-                                 be made of such a model */
+    TSSA_FUNCTIONS_KNOWN = 0, /* the body takes the call's place, unless it holds an operator that
+                                 tssa does not know: such a function is called as before */
+    TSSA_FUNCTIONS_KEEP = 1,  /* calls stay, and so do definitions that nothing calls. A session
+                                 cannot be made of such a model */
     TSSA_FUNCTIONS_INLINE = 2 /* the body takes every call's place */
 } tssa_functions;
 
 typedef struct tssa_load_options {
     size_t struct_size;
-    /* Read external data through links too. Off, only plain files inside the model's folder that have
-     * one name are read, as the ONNX checker demands. */
+    /* Read external data through links too. Off, only plain files inside the model's folder that
+     * have one name are read, as the ONNX checker demands. */
     int allow_external_links;
     /* Folder of external data for a model read from memory; NULL: such a model may have none. */
     const char *external_data_folder;
     tssa_functions functions;
 } tssa_load_options;
 
-/* The file is mapped, and large weights stay in the mapping, until the model and its sessions are freed.
- * A file named *.tir is text of the IR (docs/ir.md), which may be an imperative program: that has to be
- * optimized (level 1 or 2) before it is run or saved. */
+/*
+ * The file is mapped, and large weights stay in the mapping, until the model and its sessions are
+ * freed. A file named *.tir is text of the IR (docs/ir.md), which may be an imperative program:
+ * that has to be optimized (level 1 or 2) before it is run or saved.
+ */
 TSSA_API tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
                                            const tssa_load_options *options, tssa_model **model);
 /* `data` is borrowed and must outlive the model and its sessions. */
@@ -285,8 +294,9 @@ typedef struct tssa_pass_run {
 /* What an optimized model is for. */
 typedef enum tssa_target {
     TSSA_TARGET_ONNX, /* standard operators alone: any runtime runs it */
-    TSSA_TARGET_SESSION /* what sessions of this library run best: keeps writes that they do in place, and
-                           then cannot be saved as ONNX */
+    /* what sessions of this library run best: keeps writes that they do in place, and then cannot
+     * be saved as ONNX */
+    TSSA_TARGET_SESSION
 } tssa_target;
 
 typedef struct tssa_optimize_options {
@@ -308,9 +318,11 @@ typedef struct tssa_optimize_options {
     void (*pass_done)(void *user, const tssa_pass_run *run); /* after each pass; may be NULL */
     void *pass_done_user;
     tssa_target target;
-    /* Bytes that constants which are computed in advance, and second versions of loops, may add to a file in all;
-     * -1: none; 0: 64 KiB, and for products of tables (fold_lookups) up to a quarter of all constants. Does not
-     * bound TSSA_TARGET_SESSION. */
+    /*
+     * Bytes that constants which are computed in advance, and second versions of loops, may add to
+     * a file in all; -1: none; 0: 64 KiB, and for products of tables (fold_lookups) up to a quarter
+     * of all constants. Does not bound TSSA_TARGET_SESSION.
+     */
     int64_t file_growth;
 } tssa_optimize_options;
 
@@ -336,38 +348,40 @@ typedef struct tssa_stage_info {
 TSSA_API size_t tssa_stage_count(int level);
 TSSA_API tssa_status *tssa_stage(int level, size_t index, tssa_stage_info *info);
 
-/* Checks that the graph is well-formed, and infers its types anew. A model that was loaded is; the error
- * of one that was rewritten is a bug of tssa. */
+/* Checks that the graph is well-formed, and infers its types anew. A model that was loaded is; the
+ * error of one that was rewritten is a bug of tssa. */
 TSSA_API tssa_status *tssa_model_verify(tssa_model *model);
 
 /* Fix the value of a symbolic dim ("N") before sessions are made, as if the model declared it. */
 TSSA_API tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value);
 /*
- * Fix the shape of a tensor input before sessions are made, as if the model declared it. A dim that is a
- * symbol gets its value in all inputs; a number is replaced, in this input alone. -1 leaves a dim as it is.
- * When the error is TSSA_MALFORMED, the model does not work with this shape and can only be freed.
+ * Fix the shape of a tensor input before sessions are made, as if the model declared it. A dim that
+ * is a symbol gets its value in all inputs; a number is replaced, in this input alone. -1 leaves a
+ * dim as it is. When the error is TSSA_MALFORMED, the model does not work with this shape and can
+ * only be freed.
  */
 TSSA_API tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *input, int rank,
                                                  const int64_t *dims);
 
 /*
- * Leave these outputs, in this order, and what they need; the inputs stay. A name that no output has, or that
- * comes twice, is TSSA_INVALID_ARGUMENT, and the model is what it was; after another error it can only be freed.
- * (tssa_run_options.wanted leaves outputs out in one run.)
+ * Leave these outputs, in this order, and what they need; the inputs stay. A name that no output
+ * has, or that comes twice, is TSSA_INVALID_ARGUMENT, and the model is what it was; after another
+ * error it can only be freed. (tssa_run_options.wanted leaves outputs out in one run.)
  */
 TSSA_API tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count,
                                               const char *const *names);
 
 /*
- * Leaves the part that tssa can run, so that it can be tested: operators of the main graph that cannot be
- * run, or hold one that cannot, go; their results become inputs, and what they were given outputs, named
- * "RESULT/operand K". *count is how many operators went. After an error the model can only be freed.
+ * Leaves the part that tssa can run, so that it can be tested: operators of the main graph that
+ * cannot be run, or hold one that cannot, go; their results become inputs, and what they were given
+ * outputs, named "RESULT/operand K". *count is how many operators went. After an error the model
+ * can only be freed.
  */
 TSSA_API tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count);
 
 /*
- * What is legal ONNX, but computed wrongly, refused or unbearably slow by a runtime that people use. What passes
- * make is written in another way; docs/hazards.md has the list.
+ * What is legal ONNX, but computed wrongly, refused or unbearably slow by a runtime that people
+ * use. What passes make is written in another way; docs/hazards.md has the list.
  */
 typedef struct tssa_hazard_info {
     const char *name;
@@ -382,26 +396,30 @@ TSSA_API tssa_status *tssa_hazard(size_t index, tssa_hazard_info *info);
 
 typedef struct tssa_save_options {
     size_t struct_size;
-    /* Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what the
-     * model holds. One that cannot is refused, with the node named; a hazard that it cannot go around is
-     * written as it is, with a warning in the log. */
+    /*
+     * Operator set of ai.onnx, from 7 on. 0: the model's, or the oldest newer one that can say what
+     * the model holds. One that cannot is refused, with the node named; a hazard that it cannot go
+     * around is written as it is, with a warning in the log.
+     */
     int64_t opset;
-    /* Write large tensors into a file of their own beside the model, as is done in any case for a model
-     * of more than 2 GiB. */
+    /* Write large tensors into a file of their own beside the model, as is done in any case for a
+     * model of more than 2 GiB. */
     int save_as_external_data;
     const char *external_data_name; /* of that file; NULL: the model's name and ".data" */
     size_t external_data_threshold; /* tensors of so many bytes go there; 0: 1024 */
-    /* Names of hazards that are written as they are, for runtimes that have no trouble with them. */
+    /*
+     * Names of hazards that are written as they are, for runtimes that have no trouble with them.
+     */
     const char *const *kept_hazards;
     size_t n_kept_hazards;
 } tssa_save_options;
 
 /*
  * Writes the model as ONNX, in standard operators and those of other domains it came with. Inputs,
- * outputs, names, metadata, functions that are called and the rest of the model survive. Files are written beside their targets
- * and renamed when complete, so that `path` may be the file the model was loaded from. What other
- * passes were to lower first, because ONNX has no operator for it, is TSSA_UNSUPPORTED. options may be
- * NULL for the defaults.
+ * outputs, names, metadata, functions that are called and the rest of the model survive. Files are
+ * written beside their targets and renamed when complete, so that `path` may be the file the model
+ * was loaded from. What other passes were to lower first, because ONNX has no operator for it, is
+ * TSSA_UNSUPPORTED. options may be NULL for the defaults.
  */
 TSSA_API tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
                                            const tssa_save_options *options);
@@ -452,8 +470,8 @@ typedef struct tssa_model_info {
 } tssa_model_info;
 
 TSSA_API tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info);
-/* Operator counts, subgraphs included, most frequent first: up to `capacity` rows are written, *count
- * is how many there are. */
+/* Operator counts, subgraphs included, most frequent first: up to `capacity` rows are written,
+ * *count is how many there are. */
 TSSA_API tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows,
                                            size_t capacity, size_t *count);
 
@@ -478,11 +496,12 @@ typedef struct tssa_control_info {
     const char *op;  /* as remarks name it: "Loop (node "boxes")" */
     int depth;       /* how many of its kind are around it; 0 in the main graph */
     size_t op_count; /* in its subgraphs, inner ones included */
-    /* Loop and Scan: how often it runs at most. "100", "N + 1", the value that tells it, "%n"; "" for a
-     * Loop without a trip count, or with one of 2^31 - 1 and more, which says the same. */
+    /* Loop and Scan: how often it runs at most. "100", "N + 1", the value that tells it, "%n"; ""
+     * for a Loop without a trip count, or with one of 2^31 - 1 and more, which says the same. */
     const char *trips;
     int trips_are_constant;
-    /* What decides whether an If takes its first branch, or a Loop goes on: "true", "false", or a value. */
+    /* What decides whether an If takes its first branch, or a Loop goes on: "true", "false", or a
+     * value. */
     const char *condition;
     int condition_is_constant;
     size_t carried;      /* values that one iteration hands to the next */
@@ -500,47 +519,57 @@ TSSA_API tssa_status *tssa_model_print(const tssa_model *model,
                                        void (*write)(void *user, const char *text, size_t size),
                                        void *user);
 
-/* ---- Sessions ------------------------------------------------------------------------------------ */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 typedef struct tssa_session tssa_session;
 
-/* The names of the devices that sessions may run on, by number, the default one first; NULL after the last. */
+/* The names of the devices that sessions may run on, by number, the default one first; NULL after
+ * the last. */
 TSSA_API const char *tssa_device_name(size_t index);
 
-/* When a session compiles kernels for what it fuses (docs/kernels.md). The bits are the same in any case. */
+/* When a session compiles kernels for what it fuses (docs/kernels.md). The bits are the same in any
+ * case. */
 typedef enum tssa_compile {
     TSSA_COMPILE_OFF = 0,  /* never */
     TSSA_COMPILE_WAIT = 1, /* when it is made */
-    /* The session is made without, and a thread of its own compiles; the first run that begins when it is done, and
-     * those after it, have them. */
+    /* The session is made without, and a thread of its own compiles; the first run that begins when
+     * it is done, and those after it, have them. */
     TSSA_COMPILE_BACKGROUND = 2
 } tssa_compile;
 
 typedef struct tssa_session_options {
     size_t struct_size;
-    /* NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data does not
-     * tell them, and hold zeros; see tssa_session_counts. */
+    /* NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data
+     * does not tell them, and hold zeros; see tssa_session_counts. */
     const char *device;
     int profile; /* record a duration and a count per step; see tssa_session_profile */
-    /* Where there is no generator of code, or it cannot do it, operators run one by one, and it is said once. */
+    /* Where there is no generator of code, or it cannot do it, operators run one by one, and it is
+     * said once. */
     tssa_compile compile;
-    /* On a device that computes nothing, sizes that only data tells are this share of their bounds, more than 0 and
-     * at most 1; 0: all of it. */
+    /* On a device that computes nothing, sizes that only data tells are this share of their bounds,
+     * more than 0 and at most 1; 0: all of it. */
     double data_share;
-    /* Which operators this session computes in one kernel, where it does (the device makes such kernels, or `compile`
-     * asks for them), and why others are not in one. Called while the session is made; may be NULL. */
+    /*
+     * Which operators this session computes in one kernel, where it does (the device makes such
+     * kernels, or `compile` asks for them), and why others are not in one. Called while the session
+     * is made; may be NULL.
+     */
     void (*remark)(void *user, const tssa_remark *remark);
     void *remark_user;
-    /* For debugging: runs write over memory of values that nothing reads any more, as far as the session knows, and of
-     * results before they are computed. The results are the same, in more time; others are a bug in tssa. */
+    /*
+     * For debugging: runs write over memory of values that nothing reads any more, as far as the
+     * session knows, and of results before they are computed. The results are the same, in more
+     * time; others are a bug in tssa.
+     */
     int poison;
 } tssa_session_options;
 
-/* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot run. */
+/* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot
+ * run. */
 TSSA_API tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *options,
                                           tssa_session **session);
-/* When no run is under way. What is being compiled for it is given up. In a process that was forked before that was
- * ready, it is not there any more: the session runs without. */
+/* When no run is under way. What is being compiled for it is given up. In a process that was forked
+ * before that was ready, it is not there any more: the session runs without. */
 TSSA_API void tssa_session_free(tssa_session *session);
 
 /* What has been compiled for a session. */
@@ -556,10 +585,10 @@ typedef struct tssa_compile_info {
 TSSA_API tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *info);
 
 /*
- * Runs the model once. inputs[i] belongs to the model's i-th input; NULL takes its default.
- * On entry, outputs[i] is NULL, or a tensor of the right type and shape that the result is written
- * into; its memory overlaps neither an input's nor another output's. On success every NULL entry holds
- * a new value that the caller frees; on failure none does.
+ * Runs the model once. inputs[i] belongs to the model's i-th input; NULL takes its default. On
+ * entry, outputs[i] is NULL, or a tensor of the right type and shape that the result is written
+ * into; its memory overlaps neither an input's nor another output's. On success every NULL entry
+ * holds a new value that the caller frees; on failure none does.
  */
 TSSA_API tssa_status *tssa_session_run(tssa_session *session, size_t input_count,
                                        tssa_value *const *inputs, size_t output_count,
@@ -572,18 +601,19 @@ TSSA_API tssa_status *tssa_cancel_create(tssa_context *context, tssa_cancel **ca
 /* When no run has it any more. */
 TSSA_API void tssa_cancel_free(tssa_cancel *cancel);
 /*
- * Ends the runs that were given it, with TSSA_LIMIT, before their next step; those that begin later end
- * at once, until tssa_cancel_reset(). Both may be called from any thread and from a signal handler.
+ * Ends the runs that were given it, with TSSA_LIMIT, before their next step; those that begin later
+ * end at once, until tssa_cancel_reset(). Both may be called from any thread and from a signal
+ * handler.
  */
 TSSA_API void tssa_cancel_request(tssa_cancel *cancel);
 TSSA_API void tssa_cancel_reset(tssa_cancel *cancel);
 
 typedef struct tssa_run_options {
     size_t struct_size;
-    tssa_cancel
-        *cancel; /* NULL: only tssa_session_stop() ends the run. May belong to several runs */
-    /* The numbers of the model's outputs that are wanted, output_count of them, none twice; NULL: all, in
-     * their order. What only others need is not computed, and so cannot fail. */
+    /* NULL: only tssa_session_stop() ends the run. May belong to several runs */
+    tssa_cancel *cancel;
+    /* The numbers of the model's outputs that are wanted, output_count of them, none twice; NULL:
+     * all, in their order. What only others need is not computed, and so cannot fail. */
     const size_t *wanted;
 } tssa_run_options;
 
@@ -598,26 +628,28 @@ TSSA_API tssa_status *tssa_session_run_with(tssa_session *session, const tssa_ru
  */
 TSSA_API void tssa_session_stop(tssa_session *session);
 
-/* What runs of a session take for the values that they compute, in bytes, besides inputs, constants and
- * outputs that the caller gives the memory of. */
+/* What runs of a session take for the values that they compute, in bytes, besides inputs, constants
+ * and outputs that the caller gives the memory of. */
 typedef struct tssa_memory_use {
     size_t last; /* the most that the run which ended last held at one time */
     size_t peak; /* the most that any run held at one time */
-    size_t
-        live; /* of the run which ended last, the greatest sum of the values that it needed at one
-                    time, which `last` cannot be less than; 0 unless the session was made with `profile` */
+    /* of the run which ended last, the greatest sum of the values that it needed at one time,
+     * which `last` cannot be less than; 0 unless the session was made with `profile` */
+    size_t live;
     size_t kept; /* what is kept now for the next runs, one for each thread that ran the session */
 } tssa_memory_use;
 
 /* May be called while the session runs: of those runs nothing is told before they end. */
 TSSA_API tssa_status *tssa_session_memory(tssa_session *session, tssa_memory_use *use);
 
-/* The profile since the session was made, or since it has kernels that were compiled in the background, as Chrome trace events (a JSON array). */
+/* The profile since the session was made, or since it has kernels that were compiled in the
+ * background, as Chrome trace events (a JSON array). */
 TSSA_API tssa_status *tssa_session_profile(tssa_session *session,
                                            void (*write)(void *user, const char *text, size_t size),
                                            void *user);
 
-/* What an operator of the compiled model took, in all runs together. Strings live as long as the call. */
+/* What an operator of the compiled model took, in all runs together. Strings live as long as the
+ * call. */
 typedef struct tssa_step_profile {
     const char *op;       /* "Add" */
     const char *node;     /* as remarks name it: "Add (node "boxes")" */
@@ -628,18 +660,20 @@ typedef struct tssa_step_profile {
     uint64_t nested_nanoseconds; /* of these, what was spent in operators of its subgraphs */
 } tssa_step_profile;
 
-/* The same profile: calls `visit` for each operator that was run, control flow before what is in it.
- * `visit` must not use the session. */
+/* The same profile: calls `visit` for each operator that was run, control flow before what is in
+ * it. `visit` must not use the session. */
 TSSA_API tssa_status *
 tssa_session_profile_steps(tssa_session *session,
                            void (*visit)(void *user, const tssa_step_profile *step), void *user);
 /* From now on the profile is that of later runs; of those under way when they end. */
 TSSA_API tssa_status *tssa_session_profile_clear(tssa_session *session);
 
-/* What the session has made with the library that computes some operators (oneDNN: convolutions). */
+/*
+ * What the session has made with the library that computes some operators (oneDNN: convolutions).
+ */
 typedef struct tssa_library_info {
-    size_t
-        primitives; /* made so far: code compiled for an operator and a shape, in its first run */
+    /* made so far: code compiled for an operator and a shape, in its first run */
+    size_t primitives;
     uint64_t nanoseconds; /* of those runs, what making them took, packing weights included */
     size_t packed_bytes;  /* weights held in the library's layouts now, besides the model's own */
 } tssa_library_info;

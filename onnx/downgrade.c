@@ -17,7 +17,7 @@ struct downgrade {
     const char *text;
 };
 
-/* ---- Attributes of a draft ------------------------------------------------------------------------ */
+/* ---- Attributes of a draft ------------------------------------------------------------------- */
 
 static void drop_attr(const struct export_draft *draft, const char *name)
 {
@@ -47,7 +47,7 @@ static tssa_status *set_string(const struct export_draft *draft, const char *nam
                     (struct ir_attr){.kind = IR_ATTR_STRING, .s = {literal, strlen(literal)}});
 }
 
-/* ---- Operands of a draft -------------------------------------------------------------------------- */
+/* ---- Operands of a draft --------------------------------------------------------------------- */
 
 /* Absent operands at the end are no operands. */
 static void drop_operand(const struct export_draft *draft, int index)
@@ -81,7 +81,7 @@ static tssa_status *constant_operand(const struct export_draft *draft, int index
                  draft->name, draft->version, attr);
 }
 
-/* ---- Actions: operands that were attributes ------------------------------------------------------- */
+/* ---- Actions: operands that were attributes -------------------------------------------------- */
 
 static tssa_status *downgrade_ints_attribute(struct export_draft *draft,
                                              const struct downgrade *row)
@@ -201,7 +201,7 @@ static tssa_status *downgrade_split_evenly(struct export_draft *draft, const str
     return NULL;
 }
 
-/* ---- Actions: attributes -------------------------------------------------------------------------- */
+/* ---- Actions: attributes --------------------------------------------------------------------- */
 
 static tssa_status *downgrade_drop_int(struct export_draft *draft, const struct downgrade *row)
 {
@@ -283,7 +283,8 @@ static bool is_empty_floats(const struct ir_op *op)
     return tensor && tensor->dtype == TSSA_FLOAT && tensor->rank == 1 && tensor->dims[0] == 0;
 }
 
-/* A FLOAT tensor without elements: one that is defined before the op, or one that the exporter adds. */
+/* A FLOAT tensor without elements: one that is defined before the op, or one that the exporter
+ * adds. */
 static const struct ir_value *empty_floats(const struct export_draft *draft)
 {
     for (const struct ir_op *inside = draft->op; inside; inside = inside->parent->owner)
@@ -294,7 +295,7 @@ static const struct ir_value *empty_floats(const struct export_draft *draft)
     return &draft->export->empty;
 }
 
-/* ---- Actions: Resize ------------------------------------------------------------------------------ */
+/* ---- Actions: Resize ------------------------------------------------------------------------- */
 
 /* To Resize-10 (X, scales), or Upsample before; see upgrade_resize_operands. */
 static tssa_status *downgrade_resize_factors(struct export_draft *draft,
@@ -348,7 +349,7 @@ static tssa_status *downgrade_resize_empty(struct export_draft *draft, const str
     return NULL;
 }
 
-/* ---- Meanings ------------------------------------------------------------------------------------- */
+/* ---- Meanings -------------------------------------------------------------------------------- */
 
 /* Below 13, all axes from this one on were one axis: the same only if nothing but ones follow. */
 static bool same_last_axis(struct export_draft *draft)

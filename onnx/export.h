@@ -28,8 +28,8 @@ struct export_ops {
     size_t hazard; /* for the sake of which */
     const struct ir_op *const *ops;
     size_t count;
-    int64_t
-        unsaid; /* the opset that cannot say one of them, or 0: the op is written as it is there */
+    /* the opset that cannot say one of them, or 0: the op is written as it is there */
+    int64_t unsaid;
 };
 
 struct export
@@ -62,7 +62,7 @@ struct export
     node_attrs node_attrs;
 };
 
-/* ---- hazard.c ------------------------------------------------------------------------------------- */
+/* ---- hazard.c -------------------------------------------------------------------------------- */
 
 /* Finds the ops that are written as others: before anything is asked about values by their ids. */
 tssa_status *export_avoid_hazards(struct export *export);
@@ -72,26 +72,26 @@ bool onnx_hazard_is_slow(size_t index);
 struct export_ops *export_instead(const struct export *export, const struct ir_op *op);
 /* Of the return of a block: must the result be a copy? */
 bool export_copies_result(const struct export *export, const struct ir_op *results, uint32_t index);
-/* What is written of its shape: what the model declares; what is inferred beside that; or nothing, of a result that
- * a hazard is about that is not gone around. */
+/* What is written of its shape: what the model declares; what is inferred beside that; or nothing,
+ * of a result that a hazard is about that is not gone around. */
 enum export_shape { SHAPE_DECLARED, SHAPE_INFERRED, SHAPE_NONE };
 enum export_shape export_result_shape(const struct export *export, const struct ir_op *results,
                                       uint32_t index);
 
-/* ---- export_names.c ------------------------------------------------------------------------------- */
+/* ---- export_names.c -------------------------------------------------------------------------- */
 
 /* Gives every value of the graph the name it is written with. */
 tssa_status *export_assign_names(struct export *export);
 /* A name that nothing has yet. */
 tssa_status *export_fresh_name(struct export *export, const char *like, const char **name);
 
-/* ---- export_order.c ------------------------------------------------------------------------------- */
+/* ---- export_order.c -------------------------------------------------------------------------- */
 
 /* The ops of a block in the order of the file, without those that are not written. */
 tssa_status *export_order(struct export *export, const struct ir_block *block,
                           const struct ir_op *const **ops, size_t *count);
 
-/* ---- export_graph.c ------------------------------------------------------------------------------- */
+/* ---- export_graph.c -------------------------------------------------------------------------- */
 
 /* A GraphProto as field `field`. */
 tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block);
@@ -103,18 +103,19 @@ bool export_is_initializer(const struct export *export, const struct ir_op *op);
 /* A constant that all its users were told as an attribute. */
 bool export_is_dropped(const struct export *export, const struct ir_op *op);
 
-/* ---- export_attribute.c --------------------------------------------------------------------------- */
+/* ---- export_attribute.c ---------------------------------------------------------------------- */
 
 /* One AttributeProto, as field `field`. */
 tssa_status *export_attribute(struct export *export, uint32_t field, const struct ir_attr *attr);
-/* A TensorProto as field `field`. `name` and `notes` may be NULL; `external`: it may go to the external data. */
+/* A TensorProto as field `field`. `name` and `notes` may be NULL; `external`: it may go to the
+ * external data. */
 tssa_status *export_tensor(struct export *export, uint32_t field, const struct tensor *tensor,
                            const char *name, const struct ir_notes *notes, bool external);
 /* A TypeProto; nothing when the type is unknown. */
 tssa_status *export_type(struct export *export, uint32_t field, const struct ir_type *type);
 bool export_type_known(const struct ir_type *type);
 
-/* ---- export_notes.c ------------------------------------------------------------------------------- */
+/* ---- export_notes.c -------------------------------------------------------------------------- */
 
 /* A StringStringEntryProto as field `field`. */
 void export_metadata(struct output *out, uint32_t field, const char *key, const char *value);
@@ -127,19 +128,19 @@ tssa_status *export_collect_notes(struct export *export);
 tssa_status *export_annotations(struct export *export, uint32_t field,
                                 const struct ir_block *block);
 
-/* ---- export_functions.c --------------------------------------------------------------------------- */
+/* ---- export_functions.c ---------------------------------------------------------------------- */
 
 /* Its definition is written, and those of the functions it calls. */
 void export_need_function(struct export *export, const struct ir_function *function);
 /* The same of those that stay whether they are called or not. */
 void export_need_kept_functions(struct export *export);
-/* Definitions stay what they are: TSSA_UNSUPPORTED when they would mean something else, or be refused, in a
- * model of this opset. */
+/* Definitions stay what they are: TSSA_UNSUPPORTED when they would mean something else, or be
+ * refused, in a model of this opset. */
 tssa_status *export_check_functions(const struct export *export, int64_t opset);
 /* The definitions, as fields `field`. */
 void export_put_functions(struct export *export, uint32_t field);
 
-/* ---- export_draft.c ------------------------------------------------------------------------------- */
+/* ---- export_draft.c -------------------------------------------------------------------------- */
 
 /* An op on its way to a node; its operands and attributes are those of the export. */
 struct export_draft {
@@ -150,8 +151,8 @@ struct export_draft {
     uint32_t min_outputs; /* that may not be left out */
 };
 
-/* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx; the
- * error is TSSA_UNSUPPORTED when that cannot say what the op means. */
+/* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx;
+ * the error is TSSA_UNSUPPORTED when that cannot say what the op means. */
 tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
                           struct export_draft *draft);
 /* Is the value, its input or output `index`, of one of the types in `legal`, bits of schema.h? */
@@ -164,12 +165,12 @@ const struct ir_value *export_draft_operand(const struct export_draft *draft, in
 tssa_status *export_refuse(const struct export_draft *draft, const char *why);
 tssa_status *export_unknown_attr(const struct export_draft *draft, const char *attr);
 
-/* ---- downgrade.c ---------------------------------------------------------------------------------- */
+/* ---- downgrade.c ----------------------------------------------------------------------------- */
 
 /* Applies the rows of downgrade.def that are about the draft's version. */
 tssa_status *export_downgrade(struct export_draft *draft);
 
-/* ---- export_opset.c ------------------------------------------------------------------------------- */
+/* ---- export_opset.c -------------------------------------------------------------------------- */
 
 /* The version of ai.onnx that the model imports; 0: it does not. */
 int64_t export_model_opset(const struct ir_graph *graph);

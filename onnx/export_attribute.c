@@ -12,7 +12,7 @@
 #define PAGE 4096
 #define PAGED_FROM ((size_t)1 << 20)
 
-/* ---- Tensors -------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static tssa_status *place_external(struct export_external *external, const struct tensor *tensor,
                                    size_t size, uint64_t *offset)
@@ -78,7 +78,7 @@ tssa_status *export_tensor(struct export *export, uint32_t field, const struct t
     return NULL;
 }
 
-/* ---- Types ---------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 static bool has_fresh(const struct dim *dim)
 {
@@ -90,7 +90,8 @@ static bool has_fresh(const struct dim *dim)
     return false;
 }
 
-/* An expression is written as its text: equal texts are equal dims, which is what a dim_param says. NULL: unknown. */
+/* An expression is written as its text: equal texts are equal dims, which is what a dim_param says.
+ * NULL: unknown. */
 static tssa_status *put_dim(struct export *export, const struct dim *dim)
 {
     struct output *out = &export->out;
@@ -184,7 +185,7 @@ tssa_status *export_type(struct export *export, uint32_t field, const struct ir_
     return NULL;
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static tssa_status *put_float(struct export *export, const struct ir_attr *attr)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An op on its way to a node of some opset: its draft, brought there by downgrade.c, and what the schema says of the
- * outcome. */
+/* An op on its way to a node of some opset: its draft, brought there by downgrade.c, and what the
+ * schema says of the outcome. */
 #include <string.h>
 
 #include "onnx/export.h"
 #include "onnx/schema.h"
 
-/* ---- What is asked of a draft ------------------------------------------------------------------- */
+/* ---- What is asked of a draft ---------------------------------------------------------------- */
 
 struct ir_attr *export_draft_attr(const struct export_draft *draft, const char *name)
 {
@@ -29,7 +29,7 @@ tssa_status *export_unknown_attr(const struct export_draft *draft, const char *a
     return ERROR(TSSA_UNSUPPORTED, "%s-%d has no \"%s\"", draft->name, draft->version, attr);
 }
 
-/* ---- Against the schema --------------------------------------------------------------------------- */
+/* ---- Against the schema ---------------------------------------------------------------------- */
 
 /* 0: unknown. */
 static uint32_t type_bits(const struct ir_type *type)
@@ -113,7 +113,7 @@ static tssa_status *check_schema(struct export_draft *draft)
     return check_results(draft, schema);
 }
 
-/* ---- Axes ----------------------------------------------------------------------------------------- */
+/* ---- Axes ------------------------------------------------------------------------------------ */
 
 /* The rank that an op's axes are counted in; -1: unknown. */
 static int axes_rank(const struct export_draft *draft, size_t n_axes)
@@ -155,7 +155,7 @@ static tssa_status *positive_axes(const struct export_draft *draft)
     return count_from_front(draft, copy, axes->count);
 }
 
-/* ---- Drafts --------------------------------------------------------------------------------------- */
+/* ---- Drafts ---------------------------------------------------------------------------------- */
 
 static tssa_status *fill_draft(struct export_draft *draft)
 {

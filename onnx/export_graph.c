@@ -52,7 +52,7 @@ static const char *name_of(const struct export *export, const struct ir_value *v
     return value ? export->names[value->id] : "";
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static tssa_status *put_noted_info(struct export *export, uint32_t field, const char *name,
                                    const struct ir_type *type, const struct ir_notes *notes)
@@ -79,7 +79,8 @@ static const struct ir_type *type_of(const struct ir_value *value)
     return export_type_known(value->type) || !value->declared ? value->type : value->declared;
 }
 
-/* Of a copy of the value that a block returns: what the model said also where inference knows no rank. */
+/* Of a copy of the value that a block returns: what the model said also where inference knows no
+ * rank. */
 static const struct ir_type *copied_type(const struct ir_value *value)
 {
     const struct ir_type *known = type_of(value), *declared = value->declared;
@@ -87,9 +88,11 @@ static const struct ir_type *copied_type(const struct ir_value *value)
     return unranked && declared && type_compatible(declared, known) ? declared : known;
 }
 
-/* Of a subgraph's values, what the model said goes first unless it cannot be, and if it said nothing, no
- * more than the element type is: a branch that is never taken may hold nonsense, of which inference here
- * and elsewhere need not make the same. */
+/*
+ * Of a subgraph's values, what the model said goes first unless it cannot be, and if it said
+ * nothing, no more than the element type is: a branch that is never taken may hold nonsense, of
+ * which inference here and elsewhere need not make the same.
+ */
 static struct ir_type inner_type(const struct ir_value *value)
 {
     const struct ir_type *declared = value->declared;
@@ -109,8 +112,8 @@ static tssa_status *put_inner_info(struct export *export, uint32_t field, const 
     return put_value_info(export, field, name, &type);
 }
 
-/* The size of an axis as a number, of which runtimes lay out stacks: inference is sure of it, or the model says
- * so of the value. NULL: there is none. */
+/* The size of an axis as a number, of which runtimes lay out stacks: inference is sure of it, or
+ * the model says so of the value. NULL: there is none. */
 static const struct dim *number_of(const struct ir_value *value, int axis)
 {
     const struct ir_type *known = value->type, *said = value->declared;
@@ -140,7 +143,7 @@ static void show_shape(const struct ir_value *value, struct ir_type *type, const
     type->dims = dims;
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------ */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 /* Whether the operator Constant can hold the type. */
 static bool schema_makes(int64_t opset, tssa_dtype dtype)
@@ -207,9 +210,11 @@ static tssa_status *put_other_initializers(struct export *export)
     return export_tensor(export, GRAPH_INITIALIZER, &empty, name, NULL, false);
 }
 
-/* ---- Nodes ---------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
-/* The length of "name" in "name[0]", which is how a list of graphs is kept as blocks; 0: no list. */
+/*
+ * The length of "name" in "name[0]", which is how a list of graphs is kept as blocks; 0: no list.
+ */
 static size_t list_name(const char *name, uint32_t index)
 {
     const char *bracket = strrchr(name, '[');
@@ -330,7 +335,9 @@ static tssa_status *other_name(struct export *export, struct node_names *names, 
     return NULL;
 }
 
-/* The name of a node; NULL: it has none. Constants that a pass made bear that of what they are for. */
+/*
+ * The name of a node; NULL: it has none. Constants that a pass made bear that of what they are for.
+ */
 static tssa_status *node_name(struct export *export, const struct ir_op *op,
                               struct node_names *names, const char **name)
 {
@@ -393,7 +400,7 @@ static tssa_status *put_nodes(struct export *export, const struct ir_block *bloc
     return status;
 }
 
-/* ---- Graphs --------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 static void put_identity(struct output *out, const char *from, const char *to)
 {

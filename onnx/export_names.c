@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names of values in the file. All of a model's are different, those of subgraphs too: nothing shadows. */
+/* Names of values in the file. All of a model's are different, those of subgraphs too: nothing
+ * shadows. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -53,8 +54,11 @@ static tssa_status *keep_name(struct export *export, const struct ir_value *valu
     return claim(export, value, value->name);
 }
 
-/* The graph's inputs have their names from the caller, and so have its outputs. An output whose value has
- * another name gets it, if that is what the block defines and no other output has claimed it. */
+/*
+ * The graph's inputs have their names from the caller, and so have its outputs. An output whose
+ * value has another name gets it, if that is what the block defines and no other output has claimed
+ * it.
+ */
 static tssa_status *name_signature(struct export *export)
 {
     const struct ir_graph *graph = export->graph;

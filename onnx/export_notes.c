@@ -3,7 +3,7 @@
 #include "onnx/export.h"
 #include "onnx/wire.h"
 
-/* ---- Documentation and metadata ------------------------------------------------------------------- */
+/* ---- Documentation and metadata -------------------------------------------------------------- */
 
 void export_metadata(struct output *out, uint32_t field, const char *key, const char *value)
 {
@@ -33,7 +33,7 @@ tssa_status *export_collect_notes(struct export *export)
     return NULL;
 }
 
-/* ---- Quantization --------------------------------------------------------------------------------- */
+/* ---- Quantization ---------------------------------------------------------------------------- */
 
 static const struct ir_value *value_of(const struct export *export, const char *name)
 {

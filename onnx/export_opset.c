@@ -97,7 +97,8 @@ static tssa_status *try_instead(struct attempt *attempt, const struct ir_op *op,
     return try_node(attempt, op);
 }
 
-/* Has the graph's result a name already, and not the output's? Its inputs have, and what is returned twice. */
+/* Has the graph's result a name already, and not the output's? Its inputs have, and what is
+ * returned twice. */
 static bool has_other_name(const struct ir_graph *graph, const struct ir_op *results,
                            uint32_t index)
 {
@@ -109,7 +110,8 @@ static bool has_other_name(const struct ir_graph *graph, const struct ir_op *res
     return other;
 }
 
-/* What is written as a copy must be of a type that Identity has there: sequences it takes from opset 14 on. */
+/* What is written as a copy must be of a type that Identity has there: sequences it takes from
+ * opset 14 on. */
 static tssa_status *try_copy(const struct attempt *attempt, const struct ir_op *results,
                              uint32_t index)
 {
@@ -161,7 +163,9 @@ static tssa_status *try_graph(struct attempt *attempt)
     return export_check_functions(export, attempt->opset);
 }
 
-/* Why the first opset does not do and, if that is because of a function, the last; both are taken. */
+/*
+ * Why the first opset does not do and, if that is because of a function, the last; both are taken.
+ */
 static tssa_status *join_reasons(tssa_status *first, tssa_status *last, bool blocked)
 {
     tssa_status *both = first;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of a graph's nodes in the file: that of the block, but for constants without a name. Passes
- * make those anywhere; each is written before what uses it first, so that the order tells nothing of how
- * the graph came to be.
+ * The order of a graph's nodes in the file: that of the block, but for constants without a name.
+ * Passes make those anywhere; each is written before what uses it first, so that the order tells
+ * nothing of how the graph came to be.
  */
 #include "onnx/export.h"
 

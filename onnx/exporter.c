@@ -28,7 +28,7 @@ enum model_field {
     MODEL_FUNCTION = 25
 };
 
-/* ---- The model around the graph ------------------------------------------------------------------- */
+/* ---- The model around the graph -------------------------------------------------------------- */
 
 static void put_opset(struct output *out, const char *domain, int64_t version)
 {
@@ -72,7 +72,7 @@ static tssa_status *put_model(struct export *export)
     return NULL;
 }
 
-/* ---- The export ----------------------------------------------------------------------------------- */
+/* ---- The export ------------------------------------------------------------------------------ */
 
 /* export_free in every case. */
 static tssa_status *export_init(struct export *export, const struct ir_graph *graph,
@@ -149,7 +149,7 @@ tssa_status *onnx_export(const struct ir_graph *graph, const struct onnx_export_
     return status;
 }
 
-/* ---- Files ---------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static tssa_status *write_file(void *context, const void *data, size_t size)
 {

@@ -2,11 +2,11 @@
 /*
  * Graphs to ONNX models: the inverse of importer.h.
  *
- * Operators are written in the interface that they have at the model's opset, or at another one that is
- * asked for (downgrade.def); what that opset cannot say raises it to the smallest one that can, unless the
- * caller fixed it. Names, signature, metadata and opsets of other domains are the graph's. Opaque ops
- * go out as they came. tssa's own ops are refused: they are lowered before; but a fuse op is written as what it
- * holds.
+ * Operators are written in the interface that they have at the model's opset, or at another one
+ * that is asked for (downgrade.def); what that opset cannot say raises it to the smallest one that
+ * can, unless the caller fixed it. Names, signature, metadata and opsets of other domains are the
+ * graph's. Opaque ops go out as they came. tssa's own ops are refused: they are lowered before; but
+ * a fuse op is written as what it holds.
  *
  * Weights are written from where they are, without a copy. A file is never seen half-written: it is
  * written beside its target, synced and renamed, external data before the model.

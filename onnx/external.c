@@ -41,7 +41,7 @@ void external_free(struct external *external)
     external->descriptor = -1;
 }
 
-/* ---- The reference -------------------------------------------------------------------------------- */
+/* ---- The reference --------------------------------------------------------------------------- */
 
 static tssa_status *parse_number(const char *key, const char *text, uint64_t *number)
 {
@@ -95,7 +95,7 @@ static tssa_status *check_location(const char *location)
     return NULL;
 }
 
-/* ---- Opening -------------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static tssa_status *cannot_open(const char *location, int error)
 {

@@ -2,11 +2,11 @@
 /*
  * Tensor data in files beside the model.
  *
- * A location may only lead to a plain file below the model's folder: relative, without "..", without
- * links on the way (RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS), and with a single name (no hard links).
- * That is the rule of ONNX 1.22.0's checker; see CVE-2022-25882, CVE-2024-27318, CVE-2026-27489 and
- * CVE-2026-34446 for what each part is there for. The file is opened once and everything is asked of the
- * descriptor. Files are mapped; the graph owns the mappings.
+ * A location may only lead to a plain file below the model's folder: relative, without "..",
+ * without links on the way (RESOLVE_BENEATH and RESOLVE_NO_SYMLINKS), and with a single name (no
+ * hard links). That is the rule of ONNX 1.22.0's checker; see CVE-2022-25882, CVE-2024-27318,
+ * CVE-2026-27489 and CVE-2026-34446 for what each part is there for. The file is opened once and
+ * everything is asked of the descriptor. Files are mapped; the graph owns the mappings.
  */
 #ifndef TSSA_ONNX_EXTERNAL_H
 #define TSSA_ONNX_EXTERNAL_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of a model: found by domain, name and overload, checked for cycles, inlined where a call is not
- * to stay (ONNX 1.22.0, docs/IR.md, "Functions"). A function of the model goes before an operator of the same
- * name, because its author wrote it for that purpose.
+ * Functions of a model: found by domain, name and overload, checked for cycles, inlined where a
+ * call is not to stay (ONNX 1.22.0, docs/IR.md, "Functions"). A function of the model goes before
+ * an operator of the same name, because its author wrote it for that purpose.
  */
 #include <string.h>
 
@@ -11,7 +11,7 @@
 /* The checker's limit. */
 #define MAX_FUNCTIONS 10000
 
-/* ---- The index ------------------------------------------------------------------------------------ */
+/* ---- The index ------------------------------------------------------------------------------- */
 
 /* "domain\0name\0overload", appended to `key`. */
 static tssa_status *function_key(const char *domain, const char *name, const char *overload,
@@ -74,7 +74,7 @@ static tssa_status *add_function(struct import *import, uint32_t index, struct t
     return NULL;
 }
 
-/* ---- Cycles --------------------------------------------------------------------------------------- */
+/* ---- Cycles ---------------------------------------------------------------------------------- */
 
 /* Who calls whom: callees of function i are data[first[i]] to data[first[i + 1]]. */
 struct calls {
@@ -206,7 +206,7 @@ tssa_status *functions_init(struct import *import)
     return functions_describe(import, order);
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 static tssa_status *bind_attr(struct frame *frame, struct import *import, const char *name,
                               struct bound_attr bound)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the graph tells of the model's functions, and whose calls stay calls. A call hides its body from
- * every pass, so by default the only ones that stay are those of functions with an operator that tssa does
- * not know: there is least to gain, and compilers and execution providers find such functions by name.
+ * What the graph tells of the model's functions, and whose calls stay calls. A call hides its body
+ * from every pass, so by default the only ones that stay are those of functions with an operator
+ * that tssa does not know: there is least to gain, and compilers and execution providers find such
+ * functions by name.
  */
 #include <string.h>
 
@@ -18,7 +19,7 @@ struct body {
     bool has_files; /* a tensor lies in a file beside the model */
 };
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static tssa_status *intern_into(struct import *import, const char *text, const char **interned)
 {
@@ -76,7 +77,7 @@ static tssa_status *count_operator(struct body *body, const Onnx__NodeProto *nod
     return NULL;
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static void look_at_tensor(struct body *body, const Onnx__TensorProto *tensor)
 {
@@ -120,7 +121,7 @@ static tssa_status *look_at_nodes(struct body *body, Onnx__NodeProto *const *nod
     return NULL;
 }
 
-/* ---- What is told --------------------------------------------------------------------------------- */
+/* ---- What is told ---------------------------------------------------------------------------- */
 
 static tssa_status *keep_operators(const struct body *body, struct ir_function *info)
 {
@@ -137,9 +138,9 @@ static tssa_status *keep_operators(const struct body *body, struct ir_function *
 }
 
 /*
- * A definition is written as it was, and so are those of the functions that it calls. That cannot be where
- * they point to files, which the new model would look for beside itself. And a function in the place of
- * an operator of ai.onnx would take the nodes that passes make, too.
+ * A definition is written as it was, and so are those of the functions that it calls. That cannot
+ * be where they point to files, which the new model would look for beside itself. And a function in
+ * the place of an operator of ai.onnx would take the nodes that passes make, too.
  */
 static bool can_stay(const struct body *body, const struct ir_function *info)
 {

@@ -23,8 +23,8 @@ static tssa_status *collect_initial(const Onnx__GraphProto *graph, struct map *i
     return NULL;
 }
 
-/* The iteration number is a scalar, and runtimes that find it declared as a tensor of one element hand over such
- * a tensor. The condition has the rank that the loop is given. */
+/* The iteration number is a scalar, and runtimes that find it declared as a tensor of one element
+ * hand over such a tensor. The condition has the rank that the loop is given. */
 static bool is_loop_list(const struct scope *scope, const struct ir_type *type)
 {
     const struct ir_block *block = scope->block;
@@ -59,8 +59,11 @@ static tssa_status *import_loop_list(struct scope *scope, const Onnx__ValueInfoP
     return notes_of_value(scope->import, info, &op->results[0]);
 }
 
-/* `is_initial`: an initializer has the input's name. Before IR 4 every initializer had to be an input
- * too, and it is a constant none the less; since then such an input of the model has a default. */
+/*
+ * `is_initial`: an initializer has the input's name. Before IR 4 every initializer had to be an
+ * input too, and it is a constant none the less; since then such an input of the model has a
+ * default.
+ */
 static tssa_status *import_input(struct scope *scope, const Onnx__ValueInfoProto *info,
                                  bool is_initial)
 {

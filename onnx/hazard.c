@@ -65,7 +65,7 @@ enum export_shape export_result_shape(const struct export *export, const struct 
     return shape;
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static void *failed(struct hazard_rewrite *rewrite)
 {
@@ -214,7 +214,8 @@ static tssa_status *rewrite_op(struct hazard_rewrite *rewrite)
     return rewrite->made.count ? keep_rewrite(export, rewrite, last) : NULL;
 }
 
-/* Nodes of the model stay what they are; what passes made of them, too, unless it is to be exact, or is slow. */
+/* Nodes of the model stay what they are; what passes made of them, too, unless it is to be exact,
+ * or is slow. */
 static tssa_status *visit(void *context, struct ir_op *op)
 {
     struct export *export = context;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hazards: what is legal ONNX, and yet goes wrong in a runtime that people use (hazards.def). The exporter asks here
- * what it writes otherwise; the graph that it writes is only read, so what an op is written as are ops of the
- * exporter's own, in its scratch memory, that are in no block.
+ * Hazards: what is legal ONNX, and yet goes wrong in a runtime that people use (hazards.def). The
+ * exporter asks here what it writes otherwise; the graph that it writes is only read, so what an op
+ * is written as are ops of the exporter's own, in its scratch memory, that are in no block.
  *
- * A hazard is a row and a function in hazards/NAME.c. For nodes that are the model's own nothing is done that
- * changes what they compute in any runtime, or how fast: they are in the model as it was, too.
+ * A hazard is a row and a function in hazards/NAME.c. For nodes that are the model's own nothing is
+ * done that changes what they compute in any runtime, or how fast: they are in the model as it was,
+ * too.
  */
 #ifndef TSSA_ONNX_HAZARD_H
 #define TSSA_ONNX_HAZARD_H
@@ -44,7 +45,7 @@ struct hazard {
 #undef HAZARD_FUNCTION_shape
 #undef HAZARD_FUNCTION_copy
 
-/* ---- What an op is written as --------------------------------------------------------------------- */
+/* ---- What an op is written as ---------------------------------------------------------------- */
 
 /* Makers give NULL when memory runs out, and when an operand is such a NULL. */
 struct hazard_rewrite {

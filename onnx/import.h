@@ -11,11 +11,11 @@
 
 struct import;
 
-/* Blocks and function calls may be nested this deep: every level costs stack. A function's body counts
- * from where it is called. */
+/* Blocks and function calls may be nested this deep: every level costs stack. A function's body
+ * counts from where it is called. */
 #define IMPORT_MAX_DEPTH 128
-/* Nodes, operands, results and attributes that inlining may make. Models without functions cannot get
- * there: their files end first. */
+/* Nodes, operands, results and attributes that inlining may make. Models without functions cannot
+ * get there: their files end first. */
 #define IMPORT_MAX_EXPANSION 2000000
 
 /* An imported operator set. */
@@ -91,7 +91,7 @@ struct import {
     VEC(struct ir_annotation) annotations;
 };
 
-/* ---- scope.c -------------------------------------------------------------------------------------- */
+/* ---- scope.c --------------------------------------------------------------------------------- */
 
 tssa_status *scope_init(struct scope *scope, struct import *import, struct scope *parent,
                         struct frame *frame, struct ir_block *block, unsigned depth);
@@ -108,7 +108,7 @@ tssa_status *scope_note(const struct scope *scope, const char *name, const struc
 tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *const *infos,
                                  size_t count);
 
-/* ---- node.c --------------------------------------------------------------------------------------- */
+/* ---- node.c ---------------------------------------------------------------------------------- */
 
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count);
 /* Appends an op to the scope's block, and infers it when types are needed at once. */
@@ -122,22 +122,24 @@ int64_t import_opset(const struct import *import, const struct opset_list *opset
 /* Takes `amount` from the budget of inlining. */
 tssa_status *import_spend(const struct scope *scope, uint64_t amount);
 
-/* ---- graph.c -------------------------------------------------------------------------------------- */
+/* ---- graph.c --------------------------------------------------------------------------------- */
 
 tssa_status *import_main_graph(struct import *import, struct frame *frame);
 /* A subgraph of an op that stands in the scope `outside`; outer names are looked up in `names`. */
 tssa_status *import_block(struct scope *outside, struct scope *names, const Onnx__GraphProto *graph,
                           struct ir_op *op, struct ir_block **block);
 
-/* ---- order.c -------------------------------------------------------------------------------------- */
+/* ---- order.c --------------------------------------------------------------------------------- */
 
-/* An order of the nodes of a scope in which every value is defined before it is used, as close to the given one as
- * a depth-first search gets, without Constants that others override. *order is in the scratch arena. Two
- * definitions of a name and cycles are errors. */
+/*
+ * An order of the nodes of a scope in which every value is defined before it is used, as close to
+ * the given one as a depth-first search gets, without Constants that others override. *order is in
+ * the scratch arena. Two definitions of a name and cycles are errors.
+ */
 tssa_status *import_order(const struct scope *scope, Onnx__NodeProto *const *nodes, size_t count,
                           const uint32_t **order, size_t *n_ordered);
 
-/* ---- attribute.c ---------------------------------------------------------------------------------- */
+/* ---- attribute.c ----------------------------------------------------------------------------- */
 
 /* The attribute that `proto` stands for in this scope; proto NULL: it refers to nothing. */
 struct bound_attr attribute_resolve(struct scope *scope, const Onnx__AttributeProto *proto);
@@ -147,13 +149,13 @@ int attribute_type(const Onnx__AttributeProto *proto);
 tssa_status *attribute_import(struct scope *scope, const Onnx__AttributeProto *proto,
                               struct ir_attr *attr);
 
-/* ---- type_proto.c --------------------------------------------------------------------------------- */
+/* ---- type_proto.c ---------------------------------------------------------------------------- */
 
 /* NULL: unknown. */
 tssa_status *import_type(struct import *import, const Onnx__TypeProto *proto,
                          const struct ir_type **type);
 
-/* ---- initializer.c -------------------------------------------------------------------------------- */
+/* ---- initializer.c --------------------------------------------------------------------------- */
 
 /* The tensors live as long as the graph. */
 tssa_status *import_tensor(struct import *import, const Onnx__TensorProto *proto,
@@ -161,7 +163,7 @@ tssa_status *import_tensor(struct import *import, const Onnx__TensorProto *proto
 tssa_status *import_sparse(struct import *import, const Onnx__SparseTensorProto *proto,
                            const struct tensor **tensor);
 
-/* ---- notes.c -------------------------------------------------------------------------------------- */
+/* ---- notes.c --------------------------------------------------------------------------------- */
 
 /* NULL where there is nothing to note. */
 tssa_status *import_notes(struct import *import, const char *doc,
@@ -176,7 +178,7 @@ tssa_status *notes_of_quantization(struct scope *scope, const Onnx__GraphProto *
 /* Gives the graph what was remembered. */
 tssa_status *notes_finish(struct import *import);
 
-/* ---- function.c ----------------------------------------------------------------------------------- */
+/* ---- function.c ------------------------------------------------------------------------------ */
 
 /* Indexes the model's functions, refuses cycles, and describes them for the graph. */
 tssa_status *functions_init(struct import *import);
@@ -186,13 +188,13 @@ tssa_status *function_find(const struct import *import, const Onnx__NodeProto *n
 tssa_status *function_inline(struct scope *scope, const Onnx__NodeProto *node,
                              const struct function *function);
 
-/* ---- function_list.c ------------------------------------------------------------------------------ */
+/* ---- function_list.c ------------------------------------------------------------------------- */
 
-/* Says in the graph what each function consists of and who calls it, and decides whose calls stay. `order`:
- * indices of the functions, callees before callers. */
+/* Says in the graph what each function consists of and who calls it, and decides whose calls stay.
+ * `order`: indices of the functions, callees before callers. */
 tssa_status *functions_describe(struct import *import, const uint32_t *order);
 
-/* ---- upgrade.c ------------------------------------------------------------------------------------ */
+/* ---- upgrade.c ------------------------------------------------------------------------------- */
 
 /* A node on its way to an op: attributes and operands are those of import->operands, node_attrs. */
 struct draft {
@@ -203,13 +205,13 @@ struct draft {
     size_t n_results; /* the node's outputs; upgrades may leave some out */
 };
 
-/* Where `name` of ai.onnx is replaced by another operator: that one's name, and the version of the old
- * one that `opset` binds to; else NULL. */
+/* Where `name` of ai.onnx is replaced by another operator: that one's name, and the version of the
+ * old one that `opset` binds to; else NULL. */
 const char *upgrade_replaced(const char *name, int64_t opset, int *version);
 /* Brings a draft to the newest interface of its operator. May append ops to the scope's block. */
 tssa_status *upgrade_draft(struct draft *draft);
 
-/* ---- importer.c ----------------------------------------------------------------------------------- */
+/* ---- importer.c ------------------------------------------------------------------------------ */
 
 /* "" for ai.onnx under both of its names. */
 const char *import_domain(const char *domain);

@@ -19,7 +19,7 @@
 /* Upgrades of operator sets below this one need to know types (Clip, Pad and broadcasting). */
 #define EAGER_BELOW 11
 
-/* ---- Around the graph ----------------------------------------------------------------------------- */
+/* ---- Around the graph ------------------------------------------------------------------------ */
 
 const char *import_domain(const char *domain)
 {
@@ -144,7 +144,7 @@ static tssa_status *name_dropped(const struct import *import)
     return NULL;
 }
 
-/* ---- The import ----------------------------------------------------------------------------------- */
+/* ---- The import ------------------------------------------------------------------------------ */
 
 static tssa_status *import_model(struct import *import)
 {
@@ -216,7 +216,7 @@ static void import_free(struct import *import)
     wire_free(&import->file);
 }
 
-/* ---- The outputs as they are declared ------------------------------------------------------------- */
+/* ---- The outputs as they are declared -------------------------------------------------------- */
 
 static tssa_status *type_text(const struct ir_graph *graph, const struct ir_type *type,
                               struct text *text)
@@ -278,7 +278,9 @@ static tssa_status *check_outputs(struct ir_graph *graph)
     return NULL;
 }
 
-/* What an import that succeeded leaves is checked after its own memory is gone: that is the peak. */
+/*
+ * What an import that succeeded leaves is checked after its own memory is gone: that is the peak.
+ */
 static tssa_status *finish(struct ir_graph *graph)
 {
     graph->infer_steps = 0;
@@ -298,8 +300,8 @@ static bool has_calls(const struct ir_graph *graph)
     return false;
 }
 
-/* A function that is called is well-formed, whether its calls stay or not: what is wrong with it is found
- * by inlining it elsewhere. That it cannot be inlined for other reasons matters no more. */
+/* A function that is called is well-formed, whether its calls stay or not: what is wrong with it is
+ * found by inlining it elsewhere. That it cannot be inlined for other reasons matters no more. */
 static tssa_status *check_kept(const struct ir_graph *graph, const void *data, size_t size,
                                const struct onnx_import_options *options, bool mapped)
 {
@@ -348,7 +350,7 @@ tssa_status *onnx_import(const tssa_allocator *allocator, const void *data, size
     return NULL;
 }
 
-/* ---- Files ---------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 /* The mapped file, owned by the graph. */
 struct model_file {

@@ -2,17 +2,18 @@
 /*
  * ONNX models to graphs.
  *
- * The graph that comes out is in the form that ir/ir.h describes: nodes are bound to their opset and
- * brought to the newest interface of their operator (upgrade.def), functions are inlined or, where the
- * options say so, their calls are opaque ops (graph->functions has the definitions), initializers are
- * Constants, names are unique, types are inferred, and the verifier has passed it. Operators that
- * tssa has no row for, and those of opsets newer than it knows, are carried as opaque ops.
+ * The graph that comes out is in the form that ir/ir.h describes: nodes are bound to their opset
+ * and brought to the newest interface of their operator (upgrade.def), functions are inlined or,
+ * where the options say so, their calls are opaque ops (graph->functions has the definitions),
+ * initializers are Constants, names are unique, types are inferred, and the verifier has passed it.
+ * Operators that tssa has no row for, and those of opsets newer than it knows, are carried as
+ * opaque ops.
  *
  * Models of IR 1 to 13 are read (ONNX 1.22.0, docs/IR.md). Any bytes may be given: what is no valid
- * model ends in a status that names the node or tensor: TSSA_MALFORMED, TSSA_UNSUPPORTED (a newer IR, an
- * element type, what an upgrade cannot express), TSSA_LIMIT or TSSA_IO. *graph is written on success
- * only, and the caller frees it (ir_graph_free). Imports have nothing in common: any threads may import
- * at once.
+ * model ends in a status that names the node or tensor: TSSA_MALFORMED, TSSA_UNSUPPORTED (a newer
+ * IR, an element type, what an upgrade cannot express), TSSA_LIMIT or TSSA_IO. *graph is written on
+ * success only, and the caller frees it (ir_graph_free). Imports have nothing in common: any
+ * threads may import at once.
  */
 #ifndef TSSA_ONNX_IMPORTER_H
 #define TSSA_ONNX_IMPORTER_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors of a model: borrowed from its mapped file where they lie there as memory would hold them. */
+/*
+ * Tensors of a model: borrowed from its mapped file where they lie there as memory would hold them.
+ */
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,8 +9,8 @@
 #include "base/dtype.h"
 #include "onnx/import.h"
 
-/* Copies are made in pieces of this size, whose pages are given back one by one: while a large tensor
- * is copied out of a file, it is in memory once. */
+/* Copies are made in pieces of this size, whose pages are given back one by one: while a large
+ * tensor is copied out of a file, it is in memory once. */
 #define COPY_PIECE ((size_t)1 << 20)
 
 /* Where tensors come from. */
@@ -40,7 +42,9 @@ static tssa_status *locate(struct import *import, const Onnx__TensorProto *proto
     return NULL;
 }
 
-/* Forgets the whole pages in [data, data + size) of a mapped file. They are read again when needed. */
+/*
+ * Forgets the whole pages in [data, data + size) of a mapped file. They are read again when needed.
+ */
 static void forget_pages(const char *data, size_t size)
 {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
@@ -134,9 +138,10 @@ tssa_status *import_tensor(struct import *import, const Onnx__TensorProto *proto
     return remember(import, proto, made);
 }
 
-/* ---- Sparse tensors ------------------------------------------------------------------------------- */
+/* ---- Sparse tensors -------------------------------------------------------------------------- */
 
-/* The place in the dense tensor of entry `i`, whose coordinates are one linear index or one per dim. */
+/* The place in the dense tensor of entry `i`, whose coordinates are one linear index or one per
+ * dim. */
 static tssa_status *sparse_place(const struct tensor *dense, const struct tensor *indices, size_t i,
                                  int64_t *place)
 {

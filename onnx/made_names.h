@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names that the exporter makes, and the importer takes for what they are: a value "tssa_7" has no name,
- * and a node "conv_tssa2" is another one called "conv". So a model that is read, rewritten and written
- * again is called the same.
+ * Names that the exporter makes, and the importer takes for what they are: a value "tssa_7" has no
+ * name, and a node "conv_tssa2" is another one called "conv". So a model that is read, rewritten
+ * and written again is called the same.
  */
 #ifndef TSSA_ONNX_MADE_NAMES_H
 #define TSSA_ONNX_MADE_NAMES_H

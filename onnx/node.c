@@ -13,7 +13,7 @@
 /* Nested nodes that an error names, besides the outermost. */
 #define MAX_NAMED_NODES 4
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 tssa_status *import_spend(const struct scope *scope, uint64_t amount)
 {
@@ -94,7 +94,7 @@ tssa_status *import_bind(struct import *import, const char *domain, const char *
     return NULL;
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 /* A subgraph of a node. */
 struct graph_attr {
@@ -191,7 +191,7 @@ static tssa_status *read_attributes(struct draft *draft, struct graph_attrs *gra
     return NULL;
 }
 
-/* ---- Nodes ---------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 static tssa_status *read_operands(struct draft *draft)
 {
@@ -352,8 +352,8 @@ tssa_status *import_append(struct scope *scope, struct ir_op *op)
     tssa_status *status = ir_infer_op(op);
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
         return status;
-    /* Parameters of subgraphs have declared types only, which may be wrong. What really cannot be is
-     * told when the whole graph is inferred. */
+    /* Parameters of subgraphs have declared types only, which may be wrong. What really cannot be
+     * is told when the whole graph is inferred. */
     tssa_status_free(status);
     return NULL;
 }
@@ -422,8 +422,8 @@ static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node
                                               : import_operator(scope, node, function);
 }
 
-/* Says where an error was. Of many nested nodes the innermost and the outermost are named: the message
- * must not be cut off before it says what is wrong. */
+/* Says where an error was. Of many nested nodes the innermost and the outermost are named: the
+ * message must not be cut off before it says what is wrong. */
 static tssa_status *name_node(const struct scope *scope, const Onnx__NodeProto *node,
                               uint32_t index, tssa_status *status)
 {

@@ -35,7 +35,7 @@ tssa_status *import_notes(struct import *import, const char *doc,
     return NULL;
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 tssa_status *notes_of_value(struct import *import, const Onnx__ValueInfoProto *info,
                             const struct ir_value *value)
@@ -48,7 +48,7 @@ tssa_status *notes_of_value(struct import *import, const Onnx__ValueInfoProto *i
     return NULL;
 }
 
-/* ---- Quantization --------------------------------------------------------------------------------- */
+/* ---- Quantization ---------------------------------------------------------------------------- */
 
 static const char *name_of(const struct scope *scope, const char *name)
 {
@@ -91,7 +91,7 @@ tssa_status *notes_of_quantization(struct scope *scope, const Onnx__GraphProto *
     return NULL;
 }
 
-/* ---- The graph's ---------------------------------------------------------------------------------- */
+/* ---- The graph's ----------------------------------------------------------------------------- */
 
 tssa_status *notes_finish(struct import *import)
 {

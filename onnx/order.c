@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of nodes. ONNX demands a topological order; files without one exist. Names that a node's
- * subgraphs take from outside count as its inputs (docs/IR.md, "Names Within a Graph").
+ * The order of nodes. ONNX demands a topological order; files without one exist. Names that a
+ * node's subgraphs take from outside count as its inputs (docs/IR.md, "Names Within a Graph").
  */
 #include <string.h>
 
@@ -41,7 +41,7 @@ static tssa_status *put_name(struct map *map, const char *name, size_t index)
     return NULL;
 }
 
-/* ---- What every node needs ------------------------------------------------------------------------ */
+/* ---- What every node needs ------------------------------------------------------------------- */
 
 static tssa_status *need(struct order *order, size_t user, const char *name,
                          const struct locals *locals)
@@ -109,7 +109,7 @@ static tssa_status *collect_node(struct order *order, size_t user, const Onnx__N
     return NULL;
 }
 
-/* ---- Who defines what ----------------------------------------------------------------------------- */
+/* ---- Who defines what ------------------------------------------------------------------------ */
 
 static bool is_constant(const Onnx__NodeProto *node)
 {
@@ -117,9 +117,11 @@ static bool is_constant(const Onnx__NodeProto *node)
            node->n_output == 1;
 }
 
-/* One definition per name, but for Constants: graph surgery leaves models behind in which a Constant was
- * overridden by a later one of its name, and ONNX Runtime, where Constants are initializers, reads them
- * so. */
+/*
+ * One definition per name, but for Constants: graph surgery leaves models behind in which a
+ * Constant was overridden by a later one of its name, and ONNX Runtime, where Constants are
+ * initializers, reads them so.
+ */
 static tssa_status *define_output(struct order *order, size_t index, const char *name)
 {
     uintptr_t other = (uintptr_t)map_get_str(&order->producers, name);
@@ -151,9 +153,11 @@ static tssa_status *find_needs(struct order *order)
     return NULL;
 }
 
-/* ---- Sorting -------------------------------------------------------------------------------------- */
+/* ---- Sorting --------------------------------------------------------------------------------- */
 
-/* A depth-first search without recursion: `path` are the open nodes, next[i] is how far node i is. */
+/*
+ * A depth-first search without recursion: `path` are the open nodes, next[i] is how far node i is.
+ */
 struct search {
     size_t *next;
     uint32_t *path;

@@ -37,7 +37,7 @@ size_t output_size(const struct output *output)
     return output->bytes.size + output->payload_bytes;
 }
 
-/* ---- Fields --------------------------------------------------------------------------------------- */
+/* ---- Fields ---------------------------------------------------------------------------------- */
 
 struct output_mark output_open(struct output *output, uint32_t field)
 {
@@ -100,7 +100,7 @@ void output_elements(struct output *output, uint32_t field, const struct tensor 
     output_close(output, mark);
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static tssa_status *write_packed(const struct tensor *tensor, const struct output_sink *sink)
 {

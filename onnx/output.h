@@ -2,11 +2,12 @@
 /*
  * Protobuf messages on their way out, whose large payloads stay where they are.
  *
- * The bytes of a message are in one buffer; the elements of large tensors are left out of it and only
- * noted, with the place where they belong. So a model is written with little more memory than it takes
- * without its weights.
+ * The bytes of a message are in one buffer; the elements of large tensors are left out of it and
+ * only noted, with the place where they belong. So a model is written with little more memory than
+ * it takes without its weights.
  *
- * Failure is sticky, as of struct text: memory that ran out is told by output_failed, once, at the end.
+ * Failure is sticky, as of struct text: memory that ran out is told by output_failed, once, at the
+ * end.
  */
 #ifndef TSSA_ONNX_OUTPUT_H
 #define TSSA_ONNX_OUTPUT_H
@@ -50,7 +51,8 @@ void output_close(struct output *output, struct output_mark mark);
 /* NULL and "" are left out. */
 void output_string(struct output *output, uint32_t field, const char *string);
 void output_float(struct output *output, uint32_t field, float value);
-/* raw_data: a field with the elements of a tensor that is not of strings; `size`: see dtype_file_bytes. */
+/* raw_data: a field with the elements of a tensor that is not of strings; `size`: see
+ * dtype_file_bytes. */
 void output_elements(struct output *output, uint32_t field, const struct tensor *tensor,
                      size_t size);
 

@@ -52,8 +52,8 @@ tssa_status *scope_bind(struct scope *scope, const char *name, struct ir_value *
     return NULL;
 }
 
-/* `name`, or "name_1", "name_2", ... when a value of the graph has it already: subgraphs and function
- * bodies may use the same names. */
+/* `name`, or "name_1", "name_2", ... when a value of the graph has it already: subgraphs and
+ * function bodies may use the same names. */
 static tssa_status *unique_name(struct import *import, const char *name, const char **unique)
 {
     struct intern_table *strings = &import->graph->strings;
@@ -75,8 +75,8 @@ static tssa_status *unique_name(struct import *import, const char *name, const c
     return NULL;
 }
 
-/* What value_info says about a name. Hints of ranks above TSSA_MAX_RANK are ignored, not refused: the
- * value itself may never be made. */
+/* What value_info says about a name. Hints of ranks above TSSA_MAX_RANK are ignored, not refused:
+ * the value itself may never be made. */
 static tssa_status *declare(const struct scope *scope, const char *name, struct ir_value *value)
 {
     const Onnx__ValueInfoProto *info = map_get_str(&scope->hints, name);

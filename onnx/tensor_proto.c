@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading TensorProto; the field of each element type is in the table of onnx.proto's TensorProto. */
+/*
+ * Reading TensorProto; the field of each element type is in the table of onnx.proto's TensorProto.
+ */
 #include "onnx/tensor_proto.h"
 
 #include <string.h>
@@ -40,7 +42,7 @@ static uint32_t typed_field(tssa_dtype dtype)
     }
 }
 
-/* ---- Type and dims -------------------------------------------------------------------------------- */
+/* ---- Type and dims --------------------------------------------------------------------------- */
 
 tssa_status *onnx_tensor_header(const Onnx__TensorProto *proto, struct tensor *tensor)
 {
@@ -62,7 +64,7 @@ tssa_status *onnx_tensor_header(const Onnx__TensorProto *proto, struct tensor *t
     return tensor_layout(tensor->dtype, tensor->rank, tensor->dims, &count, &bytes);
 }
 
-/* ---- Finding the data ----------------------------------------------------------------------------- */
+/* ---- Finding the data ------------------------------------------------------------------------ */
 
 /* One field of the message, wherever it is: `entries` of protobuf-c's array, or a span. */
 struct data_field {
@@ -231,7 +233,7 @@ tssa_status *onnx_tensor_locate(const struct wire_file *file, const Onnx__Tensor
     return NULL;
 }
 
-/* ---- Reading the data ----------------------------------------------------------------------------- */
+/* ---- Reading the data ------------------------------------------------------------------------ */
 
 bool onnx_tensor_can_borrow(const struct tensor *tensor, const struct tensor_source *source)
 {

@@ -2,9 +2,9 @@
 /*
  * Tensors, sequences, maps and optionals between ONNX's files and values in memory.
  *
- * Which field of a TensorProto holds the data follows from its element type (ONNX 1.22.0, onnx.proto):
- * raw_data for any type but STRING, else one typed field, in which the small types share int32_data.
- * Sizes are checked against the dims before memory is taken.
+ * Which field of a TensorProto holds the data follows from its element type (ONNX 1.22.0,
+ * onnx.proto): raw_data for any type but STRING, else one typed field, in which the small types
+ * share int32_data. Sizes are checked against the dims before memory is taken.
  */
 #ifndef TSSA_ONNX_TENSOR_PROTO_H
 #define TSSA_ONNX_TENSOR_PROTO_H
@@ -13,7 +13,7 @@
 #include "base/value.h"
 #include "onnx/wire.h"
 
-/* ---- Values in files of their own (test data) ------------------------------------------------------- */
+/* ---- Values in files of their own (test data) ------------------------------------------------ */
 
 /* What a file is expected to hold; it does not say itself whether it is a tensor or a sequence. */
 struct onnx_value_type {
@@ -31,7 +31,7 @@ tssa_status *onnx_read_value(const tssa_allocator *allocator, const void *data, 
 tssa_status *onnx_write_value(const struct value *value, bool is_optional, const char *name,
                               struct text *out);
 
-/* ---- For the importer ------------------------------------------------------------------------------- */
+/* ---- For the importer ------------------------------------------------------------------------ */
 
 /* Where the elements of a tensor are. */
 struct tensor_source {

@@ -20,7 +20,7 @@ static struct ir_graph *graph_of(const struct draft *draft)
     return draft->scope->import->graph;
 }
 
-/* ---- Attributes of a draft ------------------------------------------------------------------------ */
+/* ---- Attributes of a draft ------------------------------------------------------------------- */
 
 static struct ir_attr *find_attr(const struct draft *draft, const char *name)
 {
@@ -71,7 +71,7 @@ static tssa_status *set_string(struct draft *draft, const char *name, const char
     return add_attr(draft, name, attr);
 }
 
-/* ---- Operands of a draft -------------------------------------------------------------------------- */
+/* ---- Operands of a draft --------------------------------------------------------------------- */
 
 static struct ir_value *operand(const struct draft *draft, size_t index)
 {
@@ -149,7 +149,9 @@ static tssa_status *make_binary(struct draft *draft, const char *name, struct ir
     return append_value(draft, op, value);
 }
 
-/* A scalar of the element type that operand 0 has; where that is not known, it is cast at run time. */
+/*
+ * A scalar of the element type that operand 0 has; where that is not known, it is cast at run time.
+ */
 static tssa_status *make_float_like(struct draft *draft, double number, struct ir_value **value)
 {
     tssa_dtype dtype = dtype_of(operand(draft, 0));
@@ -160,7 +162,7 @@ static tssa_status *make_float_like(struct draft *draft, double number, struct i
     return make_binary(draft, "CastLike", plain, operand(draft, 0), value);
 }
 
-/* ---- Actions: attributes that became operands ----------------------------------------------------- */
+/* ---- Actions: attributes that became operands ------------------------------------------------ */
 
 /* An operand that is there already goes before the attribute. */
 static tssa_status *put_operand(struct draft *draft, size_t index, struct ir_value *value)
@@ -281,7 +283,7 @@ static tssa_status *upgrade_tile_repeats(struct draft *draft, const struct upgra
     return set_operand(draft, 1, value);
 }
 
-/* ---- Actions: attributes -------------------------------------------------------------------------- */
+/* ---- Actions: attributes --------------------------------------------------------------------- */
 
 static tssa_status *upgrade_drop(struct draft *draft, const struct upgrade *row)
 {
@@ -352,8 +354,8 @@ static tssa_status *upgrade_respell(struct draft *draft, const struct upgrade *r
     return now ? set_string(draft, row->attr, now) : NULL;
 }
 
-/* Before 14, statistics of the batch were meant where outputs beyond the first were asked for. Of the
- * five outputs there were, the last two are gone. */
+/* Before 14, statistics of the batch were meant where outputs beyond the first were asked for. Of
+ * the five outputs there were, the last two are gone. */
 static tssa_status *upgrade_batch_training(struct draft *draft, const struct upgrade *row)
 {
     const Onnx__NodeProto *node = draft->node;
@@ -371,7 +373,7 @@ static tssa_status *upgrade_batch_training(struct draft *draft, const struct upg
     return add_attr(draft, row->attr, (struct ir_attr){.kind = IR_ATTR_INT, .i = 1});
 }
 
-/* ---- Actions: broadcasting before opset 7 --------------------------------------------------------- */
+/* ---- Actions: broadcasting before opset 7 ---------------------------------------------------- */
 
 /* operand(index), of rank `from`, with `count` axes of size 1 at its end. */
 static tssa_status *append_axes(struct draft *draft, size_t index, int from, int count)
@@ -385,8 +387,8 @@ static tssa_status *append_axes(struct draft *draft, size_t index, int from, int
     return set_operand(draft, index, value);
 }
 
-/* With broadcast=1, B's dims stand below those of A from `axis` on; without axis, below the last ones,
- * as in numpy. */
+/* With broadcast=1, B's dims stand below those of A from `axis` on; without axis, below the last
+ * ones, as in numpy. */
 static tssa_status *upgrade_align_operand(struct draft *draft, const struct upgrade *row)
 {
     bool aligned = int_attr(draft, "broadcast", 0) && find_attr(draft, row->attr);
@@ -422,7 +424,7 @@ static tssa_status *upgrade_channel_slope(struct draft *draft, const struct upgr
     return rank > 2 ? append_axes(draft, 1, 1, rank - 2) : NULL;
 }
 
-/* ---- Actions: Resize ------------------------------------------------------------------------------ */
+/* ---- Actions: Resize ------------------------------------------------------------------------- */
 
 /* Upsample-1 had the factors of the last two of four dims. */
 static tssa_status *upgrade_upsample_scales(struct draft *draft, const struct upgrade *row)
@@ -467,7 +469,7 @@ static tssa_status *upgrade_drop_empty_operand(struct draft *draft, const struct
                                                : NULL;
 }
 
-/* ---- Actions: Constant ---------------------------------------------------------------------------- */
+/* ---- Actions: Constant ----------------------------------------------------------------------- */
 
 static tssa_status *constant_tensor(struct draft *draft, const struct ir_attr *attr,
                                     struct tensor **tensor)
@@ -535,7 +537,7 @@ static tssa_status *upgrade_constant_value(struct draft *draft, const struct upg
     return NULL;
 }
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static const struct upgrade upgrades[] = {
 #define UPGRADE(op_, below_, action_, attr_, number_, text_)                                       \

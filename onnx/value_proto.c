@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whole values in files: TensorProto, SequenceProto, MapProto and OptionalProto (onnx-data.proto). */
+/*
+ * Whole values in files: TensorProto, SequenceProto, MapProto and OptionalProto (onnx-data.proto).
+ */
 #include <string.h>
 
 #include "base/dtype.h"
@@ -21,7 +23,7 @@ struct reader {
     tssa_dtype dtype; /* of empty sequences */
 };
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static tssa_status *read_tensor(struct reader *reader, const Onnx__TensorProto *proto,
                                 struct value *value)
@@ -189,7 +191,7 @@ tssa_status *onnx_read_value(const tssa_allocator *allocator, const void *data, 
     return status;
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static tssa_status *write_elements(const struct tensor *tensor, struct text *out)
 {

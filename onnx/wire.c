@@ -14,8 +14,8 @@ enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32
 /* A length that is written before it is known takes the longest form that protobuf-c reads. */
 #define LENGTH_BYTES 5
 
-/* Known fields that tssa reads nothing from. Only their length is checked. What is no part of a model
- * any more when it has been read and written has a name. */
+/* Known fields that tssa reads nothing from. Only their length is checked. What is no part of a
+ * model any more when it has been read and written has a name. */
 static const struct dropped {
     const ProtobufCMessageDescriptor *message;
     uint8_t field;
@@ -74,7 +74,7 @@ void wire_free(struct wire_file *file)
     vec_free(&file->functions);
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 bool wire_read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
 {
@@ -151,7 +151,7 @@ static tssa_status *read_field(const struct scan *scan, const ProtobufCMessageDe
     return NULL;
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 void wire_put_varint(struct text *out, uint64_t value)
 {
@@ -196,7 +196,7 @@ static void patch_length(struct text *out, size_t position)
     }
 }
 
-/* ---- Checking and copying fields ------------------------------------------------------------------ */
+/* ---- Checking and copying fields ------------------------------------------------------------- */
 
 /* How a single element of the field's type is encoded. */
 static enum wire_type element_wire_type(ProtobufCType type)
@@ -384,7 +384,7 @@ static tssa_status *scan_message(struct scan *scan, const ProtobufCMessageDescri
     return NULL;
 }
 
-/* ---- Unpacking ------------------------------------------------------------------------------------ */
+/* ---- Unpacking ------------------------------------------------------------------------------- */
 
 static void *arena_allocate(void *arena, size_t size)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tssa-bench: measures how fast models run, where the time goes, and how they compare (docs/tools.md).
+ * tssa-bench: measures how fast models run, where the time goes, and how they compare
+ * (docs/tools.md).
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -27,7 +28,7 @@ struct job {
     struct results results;
 };
 
-/* ---- Getting ready ---------------------------------------------------------------------------------- */
+/* ---- Getting ready --------------------------------------------------------------------------- */
 
 static bool is_sweep(const struct job *job)
 {
@@ -97,7 +98,7 @@ static tssa_status *make_lanes(struct job *job)
     return NULL;
 }
 
-/* ---- Measuring -------------------------------------------------------------------------------------- */
+/* ---- Measuring ------------------------------------------------------------------------------- */
 
 static enum exit_code run_failed(const struct subject *subject, tssa_status *status)
 {
@@ -136,8 +137,8 @@ static size_t most_sets(const struct subject *subjects, size_t n)
     return most;
 }
 
-/* Each set once, with all models that are compared. Not every random set suits a model: what one of them refuses
- * is left out of all, as long as others remain. */
+/* Each set once, with all models that are compared. Not every random set suits a model: what one of
+ * them refuses is left out of all, as long as others remain. */
 static enum exit_code try_sets(struct subject *subjects, size_t n)
 {
     size_t most = most_sets(subjects, n), left_out = 0;
@@ -219,7 +220,7 @@ static enum exit_code measure(struct job *job)
     return status ? fail(EXIT_RUN, status) : EXIT_OK;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Telling --------------------------------------------------------------------------------- */
 
 static enum exit_code tell(struct job *job)
 {

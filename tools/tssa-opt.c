@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tssa-opt: optimizes an ONNX model, proves that it still does the same, and writes it as standard ONNX
- * (docs/tools.md). Without an output it only looks.
+ * tssa-opt: optimizes an ONNX model, proves that it still does the same, and writes it as standard
+ * ONNX (docs/tools.md). Without an output it only looks.
  */
 #include <errno.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ static bool is_look(const struct opt_arguments *arguments)
     return !arguments->output && !arguments->verify_only && !arguments->common.quiet;
 }
 
-/* ---- Before ----------------------------------------------------------------------------------------- */
+/* ---- Before ---------------------------------------------------------------------------------- */
 
 /* Nothing is left out of the new file without a word. */
 static enum exit_code note_dropped(const tssa_model *model)
@@ -68,7 +68,7 @@ static enum exit_code open_model(struct rewrite *rewrite)
     return note_dropped(rewrite->model);
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Telling --------------------------------------------------------------------------------- */
 
 static tssa_status *print_report(struct rewrite *rewrite)
 {
@@ -89,7 +89,7 @@ static tssa_status *print_report(struct rewrite *rewrite)
     return NULL;
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static enum exit_code save(const struct rewrite *rewrite)
 {
@@ -113,7 +113,7 @@ static enum exit_code save(const struct rewrite *rewrite)
     return EXIT_OK;
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static enum exit_code run(struct rewrite *rewrite)
 {

@@ -43,7 +43,7 @@ struct job {
     double all_ms;
 };
 
-/* ---- Loading ---------------------------------------------------------------------------------------- */
+/* ---- Loading --------------------------------------------------------------------------------- */
 
 static tssa_status *load(struct job *job)
 {
@@ -116,7 +116,7 @@ static enum exit_code look(struct job *job)
     return status ? fail(EXIT_MODEL, status) : EXIT_OK;
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static void free_outputs(struct job *job)
 {
@@ -266,7 +266,7 @@ static enum exit_code run(struct job *job)
                 status_prefix(status, "cannot run %s", job->arguments.model));
 }
 
-/* ---- Afterwards ------------------------------------------------------------------------------------- */
+/* ---- Afterwards ------------------------------------------------------------------------------ */
 
 static tssa_status *print_outputs(const struct job *job)
 {

@@ -15,8 +15,8 @@ struct body_call {
     size_t size;
 };
 
-/* Makes the call outside of a graph and then in a loop; records the kinds of nodes that it became, whether the
- * result has the same bits, and the time of an iteration. */
+/* Makes the call outside of a graph and then in a loop; records the kinds of nodes that it became,
+ * whether the result has the same bits, and the time of an iteration. */
 tssa_status *body_ask(struct card *card, FILE *out, struct body_call *call);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The first card, ready for work: its primary context (which cuBLASLt and cuDNN use too), one stream, and
- * the kernels.
+ * The first card, ready for work: its primary context (which cuBLASLt and cuDNN use too), one
+ * stream, and the kernels.
  *
  * A probe has a process to itself. What it takes from the driver (memory, graphs, streams) is given
  * back when that ends, in whatever state the probe left it; what it takes with malloc it frees.
@@ -37,8 +37,8 @@ tssa_status *card_download(struct card *card, cuda_address memory, size_t size, 
 /* Compiles a file of kernels and loads it, in place of what was loaded of it. */
 tssa_status *card_load(struct card *card, kernels_file file, image_kind kind);
 
-/* A kernel by name. Its file is compiled and loaded when it is the first: as machine code, or as PTX
- * if the driver does not take that. */
+/* A kernel by name. Its file is compiled and loaded when it is the first: as machine code, or as
+ * PTX if the driver does not take that. */
 tssa_status *card_kernel(struct card *card, kernels_file file, const char *name,
                          cuda_function *kernel);
 

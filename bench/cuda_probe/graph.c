@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Captures are relaxed: a library that loads a kernel at its first launch would spoil a stricter one. */
+/* Captures are relaxed: a library that loads a kernel at its first launch would spoil a stricter
+ * one. */
 
 tssa_status *graph_capture(struct card *card, graph_fill *fill, void *data, struct graph *graph)
 {

@@ -20,9 +20,11 @@ tssa_status *graph_make(struct card *card, graph_fill *fill, void *data, struct 
 /* Launches and waits; a stopwatch_work whose data is the struct graph. */
 tssa_status *graph_run(struct card *card, void *graph);
 
-/* While `stream` captures: a value that kernels of the graph set, zero at each launch, and a node that looks at
- * it. The value must be of the graph that holds the node, a body's of the body. `type`: CUDA_CONDITION_*.
- * The body is written to *body. */
+/*
+ * While `stream` captures: a value that kernels of the graph set, zero at each launch, and a node
+ * that looks at it. The value must be of the graph that holds the node, a body's of the body.
+ * `type`: CUDA_CONDITION_*. The body is written to *body.
+ */
 tssa_status *graph_condition(struct card *card, cuda_stream stream, cuda_condition *condition);
 tssa_status *graph_conditional(struct card *card, cuda_stream stream, unsigned type,
                                cuda_condition condition, graph_fill *fill, void *data,

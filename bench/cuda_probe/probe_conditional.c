@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Conditional nodes: whether their kernels load, and what they cost against a loop that the host drives. */
+/* Conditional nodes: whether their kernels load, and what they cost against a loop that the host
+ * drives. */
 #include <stdlib.h>
 
 #include "bench/cuda_probe/loop.h"
 #include "bench/cuda_probe/probe.h"
 
-/* ---- Loading ----------------------------------------------------------------------------------------- */
+/* ---- Loading --------------------------------------------------------------------------------- */
 
 /* In two probes: what goes wrong with one kind leaves the other alone. */
 static tssa_status *load_and_run(struct card *card, FILE *out, image_kind kind)
@@ -31,7 +32,7 @@ tssa_status *probe_conditional_ptx(struct card *card, FILE *out)
     return load_and_run(card, out, IMAGE_PTX);
 }
 
-/* ---- Costs ------------------------------------------------------------------------------------------- */
+/* ---- Costs ----------------------------------------------------------------------------------- */
 
 struct kernels {
     cuda_function kernel;
@@ -46,7 +47,8 @@ static tssa_status *fill_kernels(struct card *card, cuda_stream stream, void *da
     return NULL;
 }
 
-/* A loop whose condition the host reads: what it launches in an iteration, and the number it then reads. */
+/* A loop whose condition the host reads: what it launches in an iteration, and the number it then
+ * reads. */
 struct driven {
     cuda_function step;
     cuda_address left;
@@ -136,7 +138,7 @@ tssa_status *probe_while_loop(struct card *card, FILE *out)
     return status;
 }
 
-/* ---- A branch in the body ---------------------------------------------------------------------------- */
+/* ---- A branch in the body -------------------------------------------------------------------- */
 
 struct branch {
     cuda_function decide;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Convolutions of cuDNN: what engines cost and lose, in a WHILE's body, and the card as cuDNN sees it. */
+/* Convolutions of cuDNN: what engines cost and lose, in a WHILE's body, and the card as cuDNN sees
+ * it. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -27,7 +28,7 @@ tssa_status *probe_device_json(struct card *card, FILE *out)
     return NULL;
 }
 
-/* ---- A convolution and its operands ------------------------------------------------------------------ */
+/* ---- A convolution and its operands ---------------------------------------------------------- */
 
 struct work {
     struct cudnn *cudnn;
@@ -81,7 +82,7 @@ static tssa_status *fill(struct card *card, cuda_stream stream, void *data)
     return cudnn_run(work->cudnn, &work->plan, work->pack, stream);
 }
 
-/* ---- Time and error ---------------------------------------------------------------------------------- */
+/* ---- Time and error -------------------------------------------------------------------------- */
 
 enum { REPEATS = 20, SAMPLES = 2000, ENGINES_OF_A_KIND = 4 };
 
@@ -185,7 +186,7 @@ tssa_status *probe_cudnn_f32(struct card *card, FILE *out)
     return status;
 }
 
-/* ---- In a WHILE's body ------------------------------------------------------------------------------- */
+/* ---- In a WHILE's body ----------------------------------------------------------------------- */
 
 static tssa_status *capture_first(struct card *card, FILE *out, struct work *work, bool tensor_core)
 {

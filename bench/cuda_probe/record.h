@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a probe found, line by line in a file: it is written by the probe's process and read by the program
- * that started that, which so has what was found before a crash or a time limit.
+ * What a probe found, line by line in a file: it is written by the probe's process and read by the
+ * program that started that, which so has what was found before a crash or a time limit.
  *
  *   figure NAME VALUE LEAST UNIT     separated by tabs; LEAST may be nan
  *   fact   NAME TEXT
@@ -33,8 +33,8 @@ struct record {
     double value, least;     /* value: also the code of an error */
 };
 
-/* The next record of the file, in a line that getline() made and that lives until the next call. False
- * at the end, and at a line that is not whole. */
+/* The next record of the file, in a line that getline() made and that lives until the next call.
+ * False at the end, and at a line that is not whole. */
 struct record_reader {
     FILE *in;
     char *line;

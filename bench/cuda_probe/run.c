@@ -55,8 +55,8 @@ static int ask(const struct probe *probe, FILE *records)
     return end;
 }
 
-/* Waits for the process and kills it at the deadline, or when the user wants to stop; true when it had
- * to be killed. */
+/* Waits for the process and kills it at the deadline, or when the user wants to stop; true when it
+ * had to be killed. */
 static bool wait_until(pid_t process, double deadline, int *state)
 {
     static const struct timespec nap = {.tv_nsec = 5000000};

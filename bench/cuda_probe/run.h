@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A probe in a process of its own, with a time limit: one that crashes, hangs, or leaves the context
- * broken (as a fault on the card does) takes nothing from the others.
+ * A probe in a process of its own, with a time limit: one that crashes, hangs, or leaves the
+ * context broken (as a fault on the card does) takes nothing from the others.
  */
 #ifndef TSSA_CUDA_PROBE_RUN_H
 #define TSSA_CUDA_PROBE_RUN_H
@@ -16,8 +16,8 @@ struct answer {
     bool no_card;  /* the card could not even be opened */
 };
 
-/* Ctrl-C ends the probe that runs, and what was found until then is still reported: call this once, at the
- * start, and ask before each probe. */
+/* Ctrl-C ends the probe that runs, and what was found until then is still reported: call this once,
+ * at the start, and ask before each probe. */
 void run_hold_interrupts(void);
 bool run_interrupted(void);
 

@@ -14,9 +14,9 @@ double stopwatch_now(void); /* seconds */
 typedef tssa_status *stopwatch_work(struct card *card, void *data);
 
 /*
- * Does the work again and again, for a third of a second or 200 times, whichever ends first, but at least
- * three times after a first one that does not count. `pieces`: into how many its time is divided. `work`
- * must itself wait for what it started.
+ * Does the work again and again, for a third of a second or 200 times, whichever ends first, but at
+ * least three times after a first one that does not count. `pieces`: into how many its time is
+ * divided. `work` must itself wait for what it started.
  */
 tssa_status *stopwatch_time(struct card *card, stopwatch_work *work, void *data, double pieces,
                             struct timing *timing);

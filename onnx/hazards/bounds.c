@@ -36,7 +36,7 @@ static bool is_bounded(struct range range)
     return range.low != INT64_MIN && range.high != INT64_MAX;
 }
 
-/* ---- What is known of elements -------------------------------------------------------------------- */
+/* ---- What is known of elements --------------------------------------------------------------- */
 
 static struct range constant_bounds(const struct tensor *tensor)
 {
@@ -64,7 +64,7 @@ static struct range known_bounds(const struct ir_known *known)
     return range;
 }
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static struct range operand_bounds(struct search *search, const struct ir_op *op, uint32_t index)
 {

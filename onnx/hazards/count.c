@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop that counts, or adds up small numbers, is one ReduceSum. ONNX Runtime takes 3.4 ns for each INT64 of a list,
- * and 0.9 ns where a CumSum makes all sums of which the last one is wanted.
+ * A loop that counts, or adds up small numbers, is one ReduceSum. ONNX Runtime takes 3.4 ns for
+ * each INT64 of a list, and 0.9 ns where a CumSum makes all sums of which the last one is wanted.
  */
 #include "onnx/hazard.h"
 #include "onnx/hazards/reduction.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gather copies what each index names as a block of memory, in ONNX Runtime with a call for each. Of a list of
- * numbers that is a number, which GatherElements copies as one: the two are the same on one axis.
+ * Gather copies what each index names as a block of memory, in ONNX Runtime with a call for each.
+ * Of a list of numbers that is a number, which GatherElements copies as one: the two are the same
+ * on one axis.
  */
 #include "onnx/hazard.h"
 

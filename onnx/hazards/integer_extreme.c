@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Of one number every runtime makes what the standard says; of several ONNX Runtime compares the lower halves. So
- * an operator that takes the place of as many as there are iterations chooses by comparisons, which are right.
+ * Of one number every runtime makes what the standard says; of several ONNX Runtime compares the
+ * lower halves. So an operator that takes the place of as many as there are iterations chooses by
+ * comparisons, which are right.
  */
 #include "onnx/hazard.h"
 #include "onnx/hazards/bounds.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ReduceProd that takes the place of multiplications must be exact, and wrap around, as they do. The elements
- * behind the first are multiplied into the first one: ScatterElements does it in their own type.
+ * A ReduceProd that takes the place of multiplications must be exact, and wrap around, as they do.
+ * The elements behind the first are multiplied into the first one: ScatterElements does it in their
+ * own type.
  */
 #include "onnx/hazard.h"
 #include "onnx/hazards/reduction.h"

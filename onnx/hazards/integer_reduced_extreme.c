@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Along the first of two axes ONNX Runtime takes the largest and smallest of whole numbers, whatever the second one
- * is: one of a single element does, and older versions have no ArgMax of INT64.
+ * Along the first of two axes ONNX Runtime takes the largest and smallest of whole numbers,
+ * whatever the second one is: one of a single element does, and older versions have no ArgMax of
+ * INT64.
  */
 #include "onnx/hazard.h"
 #include "onnx/hazards/bounds.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A ReduceSum that takes the place of additions must be exact, and wrap around, as they do. CumSum is and does, and
- * takes no longer: the last of its elements is the sum. There is one: `exact` promises it.
+ * A ReduceSum that takes the place of additions must be exact, and wrap around, as they do. CumSum
+ * is and does, and takes no longer: the last of its elements is the sum. There is one: `exact`
+ * promises it.
  */
 #include "onnx/hazard.h"
 #include "onnx/hazards/reduction.h"

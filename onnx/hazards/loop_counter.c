@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Loop's iteration number is one tensor that is counted up in place: what the body returns as it came is that
- * tensor in every iteration. It is copied before it is returned.
+ * A Loop's iteration number is one tensor that is counted up in place: what the body returns as it
+ * came is that tensor in every iteration. It is copied before it is returned.
  */
 #include "onnx/hazard.h"
 

@@ -15,7 +15,8 @@ struct reduction {
     double exact;     /* no sum up to here is rounded or saturates */
 };
 
-/* Of int32 and int64 alone, over axes that are known; of an exact op (ir.h), whose axes are never empty. */
+/* Of int32 and int64 alone, over axes that are known; of an exact op (ir.h), whose axes are never
+ * empty. */
 bool reduction_read(const struct ir_op *op, struct reduction *reduction);
 /* Writes a ReduceSum, of which there is one element at least, as the last element of a CumSum. */
 void reduction_write_sum(struct hazard_rewrite *rewrite, const struct ir_op *op,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results of a Scan's body are expected where they are to be in the Scan's own results: a parameter that is
- * returned as it came is never put there.
+ * The results of a Scan's body are expected where they are to be in the Scan's own results: a
+ * parameter that is returned as it came is never put there.
  */
 #include "onnx/hazard.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The results of a Scan, and the stacks that a Loop makes, are laid out before there is one of what they consist of:
- * by the shape that is written, or that the runtime infers.
+ * The results of a Scan, and the stacks that a Loop makes, are laid out before there is one of what
+ * they consist of: by the shape that is written, or that the runtime infers.
  */
 #include "ir/rebuild.h"
 #include "onnx/hazard.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Where that takes the place of an If must take the elements that the If would. ONNX Runtime puts what the
- * condition takes of each operand beside zeros, and then takes the first where that is not zero: of a -0.0 in the
- * first it makes 0.0, and of the second it takes all as it is.
+ * A Where that takes the place of an If must take the elements that the If would. ONNX Runtime puts
+ * what the condition takes of each operand beside zeros, and then takes the first where that is not
+ * zero: of a -0.0 in the first it makes 0.0, and of the second it takes all as it is.
  */
 #include "ir/zero_sign.h"
 #include "onnx/hazard.h"

@@ -79,7 +79,7 @@ static int core_count(void)
     return cores > 0 && cores < 1024 ? (int)cores : 1;
 }
 
-/* ---- Telling -------------------------------------------------------------------------------------- */
+/* ---- Telling --------------------------------------------------------------------------------- */
 
 void context_log(struct tssa_context *context, tssa_log_level level, const char *format, ...)
 {
@@ -102,7 +102,7 @@ void context_miss_plugin(struct tssa_context *context, const char *plugin, const
     context_log(context, TSSA_LOG_WARNING, "%s: %s", why, effect);
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static tssa_status *check_options(const tssa_context_options *options)
 {

@@ -11,7 +11,7 @@ struct visitor {
     struct text trips, condition, carries;
 };
 
-/* ---- Texts ---------------------------------------------------------------------------------------- */
+/* ---- Texts ----------------------------------------------------------------------------------- */
 
 static void print_name(const struct ir_value *value, struct text *text)
 {
@@ -26,8 +26,8 @@ static void print_name(const struct ir_value *value, struct text *text)
     }
 }
 
-/* The one element of an integer or bool value: as a number or expression where it is known, else by the
- * value's name. */
+/* The one element of an integer or bool value: as a number or expression where it is known, else by
+ * the value's name. */
 static bool print_scalar(const struct ir_value *value, struct text *text)
 {
     const struct dim *element =
@@ -61,7 +61,7 @@ static void print_carried(const struct ir_value *value, struct text *text)
     type_print(value->type, text);
 }
 
-/* ---- Counting ------------------------------------------------------------------------------------- */
+/* ---- Counting -------------------------------------------------------------------------------- */
 
 static tssa_status *count_op(void *count, struct ir_op *op)
 {
@@ -110,7 +110,7 @@ static tssa_status *count_captured(const struct ir_op *op, size_t *count)
     return status;
 }
 
-/* ---- What each kind of op says of itself ---------------------------------------------------------- */
+/* ---- What each kind of op says of itself ----------------------------------------------------- */
 
 /* Whether a Loop goes on: what its body returns first, looked at through Identities. */
 static const struct ir_value *continuation(const struct ir_block *body)
@@ -121,7 +121,8 @@ static const struct ir_value *continuation(const struct ir_block *body)
     return value;
 }
 
-/* What exporters write where there is no trip count: the largest number that their own integers hold. */
+/* What exporters write where there is no trip count: the largest number that their own integers
+ * hold. */
 static bool is_no_limit(const struct ir_value *trips)
 {
     const struct ir_known *known = trips->known;
@@ -193,7 +194,7 @@ static void describe(const struct ir_op *op, struct visitor *visitor, tssa_contr
     }
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static tssa_status *tell(const struct ir_op *op, int depth, struct visitor *visitor)
 {

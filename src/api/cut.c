@@ -24,7 +24,7 @@ static tssa_status *is_runnable(struct ir_op *op, bool *runnable)
     return NULL;
 }
 
-/* ---- Inputs in place of results --------------------------------------------------------------------- */
+/* ---- Inputs in place of results -------------------------------------------------------------- */
 
 /* What is known of the result, or else the element type of what the op is given. */
 static const struct ir_type *input_type(struct ir_graph *graph, const struct ir_op *op,
@@ -52,7 +52,7 @@ static tssa_status *add_input(struct ir_graph *graph, const struct ir_op *op,
     return NULL;
 }
 
-/* ---- Outputs in place of operands ------------------------------------------------------------------- */
+/* ---- Outputs in place of operands ------------------------------------------------------------ */
 
 static tssa_status *add_output(struct ir_graph *graph, struct ir_value *value, const char *of,
                                uint32_t index)
@@ -71,7 +71,7 @@ static tssa_status *add_output(struct ir_graph *graph, struct ir_value *value, c
     return ir_op_add_operand(end, value) ? NULL : status_out_of_memory();
 }
 
-/* ----------------------------------------------------------------------------------------------------- */
+/* ---------------------------------------------------------------------------------------------- */
 
 static tssa_status *cut(struct ir_graph *graph, struct ir_op *op)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plan of a session, with the run states that its runs take turns with. A session whose kernels are compiled in the
- * background has two, one after the other: the first lives until its last run ends.
+ * A plan of a session, with the run states that its runs take turns with. A session whose kernels
+ * are compiled in the background has two, one after the other: the first lives until its last run
+ * ends.
  */
 #ifndef TSSA_API_GENERATION_H
 #define TSSA_API_GENERATION_H

@@ -10,8 +10,8 @@
 
 struct tssa_context {
     tssa_allocator source; /* the caller's */
-    tssa_allocator
-        allocator; /* counts against the limit, then asks `source`; what everything uses */
+    /* counts against the limit, then asks `source`; what everything uses */
+    tssa_allocator allocator;
     size_t memory_limit;
     atomic_size_t memory_used, memory_peak;
     struct team team;
@@ -44,26 +44,31 @@ struct tssa_model {
     struct tssa_context *context;
     atomic_uint references; /* the caller's and one per session */
     struct ir_graph *graph;
-    /* What the graph was before rules were lowered, for sessions that fuse (session_graph_clone). What is
-     * fixed or left out since is so in both. NULL: it was not optimized for sessions, or since then for something else. */
+    /*
+     * What the graph was before rules were lowered, for sessions that fuse (session_graph_clone).
+     * What is fixed or left out since is so in both. NULL: it was not optimized for sessions, or
+     * since then for something else.
+     */
     struct ir_graph *raised;
 };
 
 void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
-/* Before model->graph becomes something else than model->raised would be. Plans keep what they need. */
+/* Before model->graph becomes something else than model->raised would be. Plans keep what they
+ * need. */
 void model_drop_raised(struct tssa_model *model);
 
 /*
- * What the graph for a session on the device is to be made of; *own NULL: it is the model's own. The model outlives it.
+ * What the graph for a session on the device is to be made of; *own NULL: it is the model's own.
+ * The model outlives it.
  */
 tssa_status *session_graph_clone(const struct tssa_model *model, struct device_context *device,
                                  bool compile, struct ir_graph **own);
 /* Fuses what was copied so. What is fused and what is not goes to options->remark. */
 tssa_status *session_graph_fuse(struct ir_graph *own, struct device_context *device,
                                 const tssa_session_options *options);
-/* Compiles what was fused so, until `stop` (struct device_compiling): then it is nothing to make a plan of. What no
- * kernel was made of goes to options->remark. */
+/* Compiles what was fused so, until `stop` (struct device_compiling): then it is nothing to make a
+ * plan of. What no kernel was made of goes to options->remark. */
 tssa_status *session_graph_compile(struct ir_graph *own, struct device_context *device, int stop,
                                    const tssa_session_options *options,
                                    struct compile_report *report);

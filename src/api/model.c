@@ -11,7 +11,7 @@
 #include "ir/verifier.h"
 #include "onnx/importer.h"
 
-/* ---- Life ----------------------------------------------------------------------------------------- */
+/* ---- Life ------------------------------------------------------------------------------------ */
 
 void model_retain(struct tssa_model *model)
 {
@@ -125,7 +125,7 @@ tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, siz
     return NULL;
 }
 
-/* ---- Changing ------------------------------------------------------------------------------------- */
+/* ---- Changing -------------------------------------------------------------------------------- */
 
 /* *type with the symbol replaced; *found when it is there. */
 static tssa_status *substitute_in(struct ir_graph *graph, const struct dim *from,
@@ -146,8 +146,8 @@ static tssa_status *substitute_in(struct ir_graph *graph, const struct dim *from
     return NULL;
 }
 
-/* In the types of all inputs, and in those that the model declares of its outputs; *found when any input
- * has the symbol. */
+/* In the types of all inputs, and in those that the model declares of its outputs; *found when any
+ * input has the symbol. */
 static tssa_status *substitute(struct ir_graph *graph, const struct dim *from, const struct dim *to,
                                bool *found)
 {

@@ -8,7 +8,7 @@
 #include "ir/printer.h"
 #include "runtime/control.h"
 
-/* ---- Signature ------------------------------------------------------------------------------------ */
+/* ---- Signature ------------------------------------------------------------------------------- */
 
 size_t tssa_model_input_count(const tssa_model *model)
 {
@@ -42,7 +42,8 @@ static tssa_status *describe_value(struct ir_graph *graph, const struct ir_value
                                    const struct ir_type *declared, tssa_value_info *info)
 {
     const struct ir_type *type = value->type;
-    /* To look at, the model's word is better than none; and a wrong word is its signature all the same. */
+    /* To look at, the model's word is better than none; and a wrong word is its signature all the
+     * same. */
     if (declared && (type->kind == TYPE_UNKNOWN || (type->kind == TYPE_TENSOR && type->rank < 0) ||
                      !type_compatible(declared, type)))
         type = declared;
@@ -129,7 +130,7 @@ tssa_status *tssa_model_get_info(const tssa_model *model, tssa_model_info *info)
     return ir_block_walk(graph->body, add_constant, info);
 }
 
-/* ---- Operator counts ------------------------------------------------------------------------------ */
+/* ---- Operator counts ------------------------------------------------------------------------- */
 
 struct op_counter {
     tssa_op_count *rows;

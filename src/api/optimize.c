@@ -16,8 +16,11 @@ static bool somebody_fuses(void)
     return false;
 }
 
-/* What the model is before rules are lowered is kept for sessions alone, and where all passes run: a session runs the
- * last ones itself. What was kept before stays: the rules are gone from what is optimized again. */
+/*
+ * What the model is before rules are lowered is kept for sessions alone, and where all passes run:
+ * a session runs the last ones itself. What was kept before stays: the rules are gone from what is
+ * optimized again.
+ */
 static bool keeps_raised(const tssa_optimize_options *options)
 {
     return options->target == TSSA_TARGET_SESSION && !options->passes && !options->n_skipped &&

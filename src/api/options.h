@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The options structs of tssa.h, which callers may have been compiled with an older or a newer form of. */
+/* The options structs of tssa.h, which callers may have been compiled with an older or a newer form
+ * of. */
 #ifndef TSSA_API_OPTIONS_H
 #define TSSA_API_OPTIONS_H
 
@@ -8,9 +9,10 @@
 #include "base/status.h"
 
 /*
- * Copies the caller's options (NULL: the defaults) to `out`, a struct of `known` bytes that begins with
- * its struct_size. What an older caller does not have is zero. TSSA_INVALID_ARGUMENT when a newer one
- * sets what this library does not know, or when struct_size was forgotten; `type` is for the message.
+ * Copies the caller's options (NULL: the defaults) to `out`, a struct of `known` bytes that begins
+ * with its struct_size. What an older caller does not have is zero. TSSA_INVALID_ARGUMENT when a
+ * newer one sets what this library does not know, or when struct_size was forgotten; `type` is for
+ * the message.
  */
 tssa_status *options_read(const char *type, const void *given, size_t known, void *out);
 

@@ -91,7 +91,8 @@ static bool is_used(const struct ir_op *op)
     return false;
 }
 
-/* Operators that tssa does not know have no effects either, but for what they compute. Users come behind. */
+/* Operators that tssa does not know have no effects either, but for what they compute. Users come
+ * behind. */
 static void remove_unneeded(struct ir_block *body)
 {
     struct ir_op *previous;

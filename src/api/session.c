@@ -159,10 +159,10 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
     return session_create_on(model, device, &options, out);
 }
 
-/* ---- What is compiled in the background ----------------------------------------------------------- */
+/* ---- What is compiled in the background ------------------------------------------------------ */
 
-/* Under the lock, where it is known to be done: from now on runs begin with what it made. What nobody needs any more is
- * returned. */
+/* Under the lock, where it is known to be done: from now on runs begin with what it made. What
+ * nobody needs any more is returned. */
 static struct generation *change(struct tssa_session *session,
                                  const struct background_result *result)
 {
@@ -230,7 +230,7 @@ tssa_status *tssa_session_compiled(tssa_session *session, tssa_compile_info *inf
     return NULL;
 }
 
-/* ---- Run states ----------------------------------------------------------------------------------- */
+/* ---- Run states ------------------------------------------------------------------------------ */
 
 /* A run of the generation has ended; `run`: its state, to be kept, or NULL. */
 static void leave(struct tssa_session *session, struct generation *generation, struct run *run)
@@ -283,7 +283,7 @@ static void give_run(struct tssa_session *session, struct generation *generation
     leave(session, generation, run);
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 /* Arguments as the executor wants them, in the room that the run state has for them. */
 struct call {

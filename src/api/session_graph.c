@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The graph that a session's plan is made from. Where the session's device makes kernels of fused ops, it is a copy of
- * the model's as it was before its rules were lowered (they say what a kernel reads): ops are fused as the device says,
- * and what it has no kernel for is lowered as in the model. Else it is the model's own graph.
+ * The graph that a session's plan is made from. Where the session's device makes kernels of fused
+ * ops, it is a copy of the model's as it was before its rules were lowered (they say what a kernel
+ * reads): ops are fused as the device says, and what it has no kernel for is lowered as in the
+ * model. Else it is the model's own graph.
  */
 #include "api/handles.h"
 #include "gir/build.h"
@@ -12,7 +13,8 @@
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
-/* What the device makes kernels of; NULL: it makes none, or has to compile them and is not asked to. */
+/* What the device makes kernels of; NULL: it makes none, or has to compile them and is not asked
+ * to. */
 static const struct ir_fusion *fusion_of(struct device_context *device, bool compile)
 {
     if (!device->device->fusion || (device->device->compile && !compile))
@@ -78,8 +80,8 @@ static tssa_status *why_no_kernel(const struct ir_op *op, const tssa_allocator *
     return NULL;
 }
 
-/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses, assigns,
- * Concats, reductions of columns or triangles. */
+/* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses,
+ * assigns, Concats, reductions of columns or triangles. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
 {
     struct ir_op *next;

@@ -61,7 +61,7 @@ const char *tssa_device_name(size_t index)
     return device ? device->name : NULL;
 }
 
-/* ---- Profiles ------------------------------------------------------------------------------------- */
+/* ---- Profiles -------------------------------------------------------------------------------- */
 
 static tssa_status *check_profile(const struct tssa_session *session, bool complete,
                                   const char *function)

@@ -120,7 +120,7 @@ void tssa_value_free(tssa_value *value)
     allocator_free(value->allocator, value);
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 tssa_kind tssa_value_kind(const tssa_value *value)
 {

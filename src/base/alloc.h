@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The allocator that everything below a context takes its memory from, and checked size arithmetic. */
+/*
+ * The allocator that everything below a context takes its memory from, and checked size arithmetic.
+ */
 #ifndef TSSA_BASE_ALLOC_H
 #define TSSA_BASE_ALLOC_H
 

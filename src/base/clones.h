@@ -13,12 +13,13 @@
  *         ...
  *     }
  *
- * defines a static function `sum` of these parameters, compiled once per level of isa.h; VECTOR_PROCEDURE
- * is for functions without a result. All variants give the same bits, because the compiler neither fuses
- * nor reorders floating-point operations here. What the body calls must be inlined to become vectors, too.
+ * defines a static function `sum` of these parameters, compiled once per level of isa.h;
+ * VECTOR_PROCEDURE is for functions without a result. All variants give the same bits, because the
+ * compiler neither fuses nor reorders floating-point operations here. What the body calls must be
+ * inlined to become vectors, too.
  *
- * Not target_clones: clang 14 knows none for x86-64-v3, and what those need of the loader sanitizers cannot
- * have.
+ * Not target_clones: clang 14 knows none for x86-64-v3, and what those need of the loader
+ * sanitizers cannot have.
  */
 #if defined(__x86_64__)
 #define VECTOR_V3 __attribute__((target("arch=x86-64-v3")))

@@ -41,7 +41,7 @@ size_t tssa_dtype_size(tssa_dtype dtype)
     return dtype_info(dtype)->size;
 }
 
-/* ---- Conversions that C leaves undefined ---------------------------------------------------------- */
+/* ---- Conversions that C leaves undefined ----------------------------------------------------- */
 
 #define TWO_TO_31 2147483648.0
 #define TWO_TO_63 9223372036854775808.0
@@ -64,8 +64,8 @@ static uint64_t double_to_uint64(double value)
 }
 
 /*
- * A double that rounds to any format of at most 24 mantissa bits as `value` itself would: bits that a
- * double cannot hold are folded into its lowest one, so that they break ties but nothing else.
+ * A double that rounds to any format of at most 24 mantissa bits as `value` itself would: bits that
+ * a double cannot hold are folded into its lowest one, so that they break ties but nothing else.
  */
 static double int64_to_sticky_double(int64_t value)
 {
@@ -77,7 +77,7 @@ static double int64_to_sticky_double(int64_t value)
     return value < 0 ? -(double)magnitude : (double)magnitude;
 }
 
-/* ---- One element, by type ------------------------------------------------------------------------- */
+/* ---- One element, by type -------------------------------------------------------------------- */
 
 struct element_ops {
     double (*load_double)(const void *element);
@@ -236,7 +236,7 @@ void dtype_store_int64(tssa_dtype dtype, void *element, int64_t value)
     ops_of(dtype)->store_int64(element, value);
 }
 
-/* ---- Packing -------------------------------------------------------------------------------------- */
+/* ---- Packing --------------------------------------------------------------------------------- */
 
 void dtype_unpack(tssa_dtype dtype, const uint8_t *packed, size_t count, uint8_t *elements)
 {

@@ -3,8 +3,8 @@
  * Element types: one table (dtype.def), and exact conversion of single elements.
  *
  * In memory every element is a whole number of bytes: the sub-byte types hold one element per byte
- * (INT4 and INT2 sign-extended in an int8, UINT4 and UINT2 in a uint8, FLOAT4E2M1 as its 4-bit code).
- * Packing exists only in files (dtype_pack, dtype_unpack).
+ * (INT4 and INT2 sign-extended in an int8, UINT4 and UINT2 in a uint8, FLOAT4E2M1 as its 4-bit
+ * code). Packing exists only in files (dtype_pack, dtype_unpack).
  */
 #ifndef TSSA_BASE_DTYPE_H
 #define TSSA_BASE_DTYPE_H
@@ -57,8 +57,9 @@ static inline bool dtype_is_integer(tssa_dtype d)
 }
 
 /*
- * Bit patterns of the small float formats to float (exact) and back (round to nearest, ties to even).
- * `saturate` is Cast's attribute: out of range becomes the largest finite value, else infinity or NaN.
+ * Bit patterns of the small float formats to float (exact) and back (round to nearest, ties to
+ * even). `saturate` is Cast's attribute: out of range becomes the largest finite value, else
+ * infinity or NaN.
  */
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
@@ -76,14 +77,17 @@ uint8_t float_to_e8m0(float value, bool saturate, enum round_mode mode);
 /* Truncates; NaN and what an int64 cannot hold give INT64_MIN, as the x86 instruction does. */
 int64_t double_to_int64(double value);
 
-/* One element of a numeric or BOOL type as a double / an int64 (floats truncate, UINT64 wraps).
- * Elements need not be aligned. Of COMPLEX and STRING elements, loads give 0 and stores do nothing. */
+/*
+ * One element of a numeric or BOOL type as a double / an int64 (floats truncate, UINT64 wraps).
+ * Elements need not be aligned. Of COMPLEX and STRING elements, loads give 0 and stores do nothing.
+ */
 double dtype_load_double(tssa_dtype dtype, const void *element);
 int64_t dtype_load_int64(tssa_dtype dtype, const void *element);
 /*
- * Stores with the destination's rounding; float8 and smaller saturate (Cast's default); integers wrap,
- * BOOL is value != 0. A double that is NaN or out of range stores what numpy gives on x86: INT32_MIN in
- * an INT32 (whose low bits go to narrower types), INT64_MIN in an INT64 (whose low bits go to UINT32).
+ * Stores with the destination's rounding; float8 and smaller saturate (Cast's default); integers
+ * wrap, BOOL is value != 0. A double that is NaN or out of range stores what numpy gives on x86:
+ * INT32_MIN in an INT32 (whose low bits go to narrower types), INT64_MIN in an INT64 (whose low
+ * bits go to UINT32).
  */
 void dtype_store_double(tssa_dtype dtype, void *element, double value);
 void dtype_store_int64(tssa_dtype dtype, void *element, int64_t value);

@@ -24,7 +24,7 @@ static tssa_status *io_error(const char *what, const char *path, int error)
     return ERROR(TSSA_IO, "cannot %s %s: %s", what, path, strerror_r(error, text, sizeof text));
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 tssa_status *file_map_descriptor(int descriptor, const char *path, struct file_map *map)
 {
@@ -64,7 +64,7 @@ void file_map_close(struct file_map *map)
     *map = (struct file_map){NULL, 0};
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static void writer_free(struct file_writer *writer)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reading whole files through a mapping, and writing files that are never seen half-written. Errors are
- * TSSA_IO and name the path. Different maps and writers may be used from different threads.
+ * Reading whole files through a mapping, and writing files that are never seen half-written. Errors
+ * are TSSA_IO and name the path. Different maps and writers may be used from different threads.
  */
 #ifndef TSSA_BASE_FILE_H
 #define TSSA_BASE_FILE_H
@@ -18,8 +18,8 @@ struct file_map {
     size_t size;
 };
 
-/* Maps a regular file, links followed. The map shows later changes of the file: a file that somebody
- * truncates faults when read. */
+/* Maps a regular file, links followed. The map shows later changes of the file: a file that
+ * somebody truncates faults when read. */
 tssa_status *file_map_open(const char *path, struct file_map *map);
 /* The same for a descriptor, which stays open; `path` is for messages. */
 tssa_status *file_map_descriptor(int descriptor, const char *path, struct file_map *map);
@@ -27,9 +27,9 @@ void file_map_close(struct file_map *map);
 
 /*
  * Writes into a temporary file in the target's folder that replaces the target when it is complete:
- * readers see the old file or the new one. The target's permissions are kept. A target that is a link
- * stays one; one that is not a regular file (/dev/stdout, a pipe) is written to directly. What a process
- * that was killed left behind is removed by the next that writes the same file.
+ * readers see the old file or the new one. The target's permissions are kept. A target that is a
+ * link stays one; one that is not a regular file (/dev/stdout, a pipe) is written to directly. What
+ * a process that was killed left behind is removed by the next that writes the same file.
  */
 struct file_writer {
     const tssa_allocator *allocator;
@@ -50,7 +50,9 @@ tssa_status *file_writer_commit(struct file_writer *writer);
 /* Drops what was written. A closed writer is accepted. */
 void file_writer_abort(struct file_writer *writer);
 
-/* Removes the temporary files of `path` whose process has ended; nothing is said when that fails. */
+/*
+ * Removes the temporary files of `path` whose process has ended; nothing is said when that fails.
+ */
 void file_remove_stale(const char *path);
 
 tssa_status *file_write(const tssa_allocator *allocator, const char *path, const void *data,

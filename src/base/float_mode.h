@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processor's floating-point modes: rounding to nearest, denormals kept, no traps, whatever the program
- * that calls the library has set. Each thread of a run enters before it computes and leaves afterwards.
+ * The processor's floating-point modes: rounding to nearest, denormals kept, no traps, whatever the
+ * program that calls the library has set. Each thread of a run enters before it computes and leaves
+ * afterwards.
  */
 #ifndef TSSA_BASE_FLOAT_MODE_H
 #define TSSA_BASE_FLOAT_MODE_H

@@ -13,11 +13,11 @@ struct intern_table {
 
 void intern_init(struct intern_table *table, struct arena *arena);
 void intern_free(struct intern_table *table);
-/* A table that knows the same text, which it shares, and holds what it is given from now on in `arena`; `copy` is
- * initialized, and in any case to be freed. False when memory runs out. */
+/* A table that knows the same text, which it shares, and holds what it is given from now on in
+ * `arena`; `copy` is initialized, and in any case to be freed. False when memory runs out. */
 bool intern_copy(struct intern_table *copy, const struct intern_table *table, struct arena *arena);
-/* NUL-terminated text that lives as long as the arena; NULL when memory runs out. Text with embedded
- * NULs must not come here (the loader refuses it). */
+/* NUL-terminated text that lives as long as the arena; NULL when memory runs out. Text with
+ * embedded NULs must not come here (the loader refuses it). */
 const char *intern(struct intern_table *table, const char *text, size_t size);
 const char *intern_str(struct intern_table *table, const char *text);
 /* NULL when the text was never interned. */

@@ -34,7 +34,8 @@ static enum isa machine_level(void)
     return !has_v3() ? ISA_BASE : has_v4() ? ISA_V4 : ISA_V3;
 }
 
-/* What tells the processor's model and its instructions; not the number of the core that answers (leaf 1, ebx). */
+/* What tells the processor's model and its instructions; not the number of the core that answers
+ * (leaf 1, ebx). */
 void isa_describe(char *text, size_t size)
 {
     unsigned vendor[4] = {0}, model[4] = {0}, more[4] = {0}, most[4] = {0}, extended[4] = {0};

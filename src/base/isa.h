@@ -13,12 +13,14 @@ enum isa {
 };
 
 /*
- * The highest level that this machine and the environment allow: TSSA_ISA, when it is "base" or "v3", limits it.
- * Asked once per process. Any thread.
+ * The highest level that this machine and the environment allow: TSSA_ISA, when it is "base" or
+ * "v3", limits it. Asked once per process. Any thread.
  */
 enum isa isa_level(void);
 
-/* Text that differs between processors which differ in model or instructions; cut at `size` bytes. */
+/*
+ * Text that differs between processors which differ in model or instructions; cut at `size` bytes.
+ */
 void isa_describe(char *text, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hash map. Entries lie in insertion order in an array; an open-addressing table of indices finds
- * them. Removing marks the entry, and rebuilding drops the marked ones.
+ * The hash map. Entries lie in insertion order in an array; an open-addressing table of indices
+ * finds them. Removing marks the entry, and rebuilding drops the marked ones.
  */
 #include "base/map.h"
 

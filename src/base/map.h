@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A hash map from byte strings to pointers. Keys are borrowed: they must outlive the map and not change.
- * Insertion order is kept for iteration, so that output is deterministic. Not thread-safe; many threads may
- * read a map that nobody changes.
+ * A hash map from byte strings to pointers. Keys are borrowed: they must outlive the map and not
+ * change. Insertion order is kept for iteration, so that output is deterministic. Not thread-safe;
+ * many threads may read a map that nobody changes.
  */
 #ifndef TSSA_BASE_MAP_H
 #define TSSA_BASE_MAP_H
@@ -32,7 +32,8 @@ struct map {
 
 void map_init(struct map *map, const tssa_allocator *allocator);
 void map_free(struct map *map);
-/* A map of the same entries, in their order; `copy` is initialized. False when memory runs out: it is empty then. */
+/* A map of the same entries, in their order; `copy` is initialized. False when memory runs out: it
+ * is empty then. */
 bool map_copy(struct map *copy, const struct map *map);
 /* NULL when absent. */
 void *map_get(const struct map *map, const void *key, size_t key_size);

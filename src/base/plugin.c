@@ -33,8 +33,8 @@ static int folder_length(const char *path)
 }
 
 /*
- * The file that holds this code. For an executable dladdr says argv[0], which is a bare name when it was
- * found through PATH or when the program has set it; the kernel knows better.
+ * The file that holds this code. For an executable dladdr says argv[0], which is a bare name when
+ * it was found through PATH or when the program has set it; the kernel knows better.
  */
 static const char *own_file(char *buffer, size_t size)
 {

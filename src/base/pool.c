@@ -7,14 +7,16 @@
 #define SMALLEST ((size_t)256)
 #define SMALLEST_LOG2 8
 
-/* A header that fills one cache line: one that lay across two cost a tenth of a small loop's iteration. */
+/* A header that fills one cache line: one that lay across two cost a tenth of a small loop's
+ * iteration. */
 struct pool_block {
     struct buffer buffer; /* first: the pool gets it back as a buffer */
     struct pool_block *next;
 };
 _Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header fits in one line");
 
-/* The class of a size, which is rounded up to the class's; POOL_CLASSES for what is too large to keep. */
+/* The class of a size, which is rounded up to the class's; POOL_CLASSES for what is too large to
+ * keep. */
 static int size_class(size_t *size)
 {
     if (*size <= SMALLEST) {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers for sizes that are known only while a run is under way. Freed buffers are kept by size class
- * and handed out again; pool_trim gives back those that the last run had no use for, class by class, so
- * that runs which are all alike take nothing from the allocator. One pool belongs to one run at a time and
- * is not thread-safe, but a buffer may leave the run (buffer_leave_pool) and then be released anywhere.
+ * Buffers for sizes that are known only while a run is under way. Freed buffers are kept by size
+ * class and handed out again; pool_trim gives back those that the last run had no use for, class by
+ * class, so that runs which are all alike take nothing from the allocator. One pool belongs to one
+ * run at a time and is not thread-safe, but a buffer may leave the run (buffer_leave_pool) and then
+ * be released anywhere.
  *
- * What is no buffer but lives in a run (a loop's small arrays, sequences) comes from the pool as well,
- * through pool.cached, which is an allocator like any other.
+ * What is no buffer but lives in a run (a loop's small arrays, sequences) comes from the pool as
+ * well, through pool.cached, which is an allocator like any other.
  */
 #ifndef TSSA_BASE_POOL_H
 #define TSSA_BASE_POOL_H
@@ -42,7 +43,8 @@ struct buffer *pool_alloc(struct pool *pool, size_t size);
 void pool_take_back(struct pool *pool, struct buffer *buffer);
 /* The buffer's memory goes to the allocator, not to the pool, when it is released. */
 void buffer_leave_pool(struct buffer *buffer);
-/* Gives back the buffers that were not in use at once with the others of their class since the last trim. */
+/* Gives back the buffers that were not in use at once with the others of their class since the last
+ * trim. */
 void pool_trim(struct pool *pool);
 
 #endif

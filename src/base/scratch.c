@@ -3,8 +3,8 @@
 
 /* In the first cache line of what is taken. */
 struct scratch_block {
-    struct buffer
-        buffer; /* of two references, one of them nobody's: who releases it frees nothing */
+    /* of two references, one of them nobody's: who releases it frees nothing */
+    struct buffer buffer;
     struct scratch_block *below;
     size_t end; /* where the next one may begin */
 };
@@ -46,8 +46,8 @@ static struct buffer *take_here(const struct step_scratch *scratch, struct scrat
     return &block->buffer;
 }
 
-/* What the pool's classes add, and outputs that come from it as well, count here: the next run, which finds
- * enough, tells better. */
+/* What the pool's classes add, and outputs that come from it as well, count here: the next run,
+ * which finds enough, tells better. */
 static struct buffer *take_from_pool(struct step_scratch *scratch, struct scratch_use *use,
                                      struct pool *pool, size_t begin, size_t size)
 {

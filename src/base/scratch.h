@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Scratch memory of a step: what it needs on its way, and gives back before it ends. How much that is, only
- * the step's code knows. So it is learnt: what is not there comes from the pool, and is remembered as the most
- * that was needed at one time, for whoever lays out memory between runs.
+ * Scratch memory of a step: what it needs on its way, and gives back before it ends. How much that
+ * is, only the step's code knows. So it is learnt: what is not there comes from the pool, and is
+ * remembered as the most that was needed at one time, for whoever lays out memory between runs.
  *
- * Buffers are stacked in it. One that was released is found free when the next is taken, and all are when
- * the step runs again. Belongs to one run at a time.
+ * Buffers are stacked in it. One that was released is found free when the next is taken, and all
+ * are when the step runs again. Belongs to one run at a time.
  */
 #ifndef TSSA_BASE_SCRATCH_H
 #define TSSA_BASE_SCRATCH_H
@@ -29,8 +29,8 @@ struct scratch_use {
     size_t pool_bytes; /* in use there before */
 };
 
-/* `size` bytes, released with buffer_release before the step ends; NULL when memory runs out. `scratch` may be
- * NULL: from the pool. */
+/* `size` bytes, released with buffer_release before the step ends; NULL when memory runs out.
+ * `scratch` may be NULL: from the pool. */
 struct buffer *scratch_take(struct step_scratch *scratch, struct scratch_use *use,
                             struct pool *pool, size_t size);
 

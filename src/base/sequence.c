@@ -26,7 +26,7 @@ struct sequence {
     int depth;
 };
 
-/* ---- Backing arrays ------------------------------------------------------------------------------- */
+/* ---- Backing arrays -------------------------------------------------------------------------- */
 
 /* Room for `capacity` elements; none yet, and no handle. */
 static struct sequence_array *array_create(const tssa_allocator *allocator, size_t capacity)
@@ -64,9 +64,10 @@ static void array_push(struct sequence_array *array, const struct value *element
     value_copy(&array->elements[array->count++], element);
 }
 
-/* ---- Handles -------------------------------------------------------------------------------------- */
+/* ---- Handles --------------------------------------------------------------------------------- */
 
-/* A handle on the first `length` elements. When memory runs out, an array without handles is destroyed. */
+/* A handle on the first `length` elements. When memory runs out, an array without handles is
+ * destroyed. */
 static tssa_status *handle_create(const tssa_allocator *allocator, struct sequence_array *array,
                                   size_t length, tssa_dtype dtype, int depth, struct value *out)
 {
@@ -130,11 +131,11 @@ const struct value *sequence_element(const struct sequence *sequence, size_t ind
     return &sequence->array->elements[index];
 }
 
-/* ---- Changes -------------------------------------------------------------------------------------- */
+/* ---- Changes --------------------------------------------------------------------------------- */
 
 /*
- * Whether the next element may be written behind `sequence` in its own array. When no other handle on
- * the array is left, elements that only released handles saw are dropped first.
+ * Whether the next element may be written behind `sequence` in its own array. When no other handle
+ * on the array is left, elements that only released handles saw are dropped first.
  */
 static bool may_append_in_place(const struct sequence *sequence)
 {
@@ -147,7 +148,9 @@ static bool may_append_in_place(const struct sequence *sequence)
     return sequence->length == array->count && array->count < array->capacity;
 }
 
-/* A new array with elements [0, position), `element` when not NULL, and [position + skip, length). */
+/*
+ * A new array with elements [0, position), `element` when not NULL, and [position + skip, length).
+ */
 static struct sequence_array *array_splice(const struct sequence *in, size_t position, size_t skip,
                                            const struct value *element, size_t capacity)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The float formats that C has no type for. One encoder serves them all: it takes the exact value as a
- * double, so that a value is rounded once, whatever it came from.
+ * The float formats that C has no type for. One encoder serves them all: it takes the exact value
+ * as a double, so that a value is rounded once, whatever it came from.
  */
 #include <string.h>
 
@@ -74,8 +74,8 @@ static uint64_t encode_magnitude(const struct float_format *format, uint64_t bit
         if (shift > 54)
             return 0;
     }
-    /* Normal mantissas bring the implicit bit along, which counts the exponent up by one; a mantissa
-     * that rounds up to the next power of two carries into the exponent by itself. */
+    /* Normal mantissas bring the implicit bit along, which counts the exponent up by one; a
+     * mantissa that rounds up to the next power of two carries into the exponent by itself. */
     uint64_t base = (uint64_t)(exponent - smallest) << format->mantissa_bits;
     return base + shift_rounded(mantissa, shift);
 }
@@ -195,8 +195,8 @@ uint8_t float_to_small_float(tssa_dtype dtype, float value, bool saturate)
 }
 
 /*
- * As the ONNX reference: the sign is dropped, zero and what rounds to it becomes 2^-127, infinity and
- * NaN become NaN, and "nearest" takes ties up.
+ * As the ONNX reference: the sign is dropped, zero and what rounds to it becomes 2^-127, infinity
+ * and NaN become NaN, and "nearest" takes ties up.
  */
 uint8_t float_to_e8m0(float value, bool saturate, enum round_mode mode)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Temporary files that a killed process left beside a target. Their names tell the process; it holds a lock
- * on the file as long as it lives, which also tells of processes whose numbers mean nothing here (another
- * container's).
+ * Temporary files that a killed process left beside a target. Their names tell the process; it
+ * holds a lock on the file as long as it lives, which also tells of processes whose numbers mean
+ * nothing here (another container's).
  */
 #include <ctype.h>
 #include <dirent.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Errors as values. NULL is success; anything else is owned by whoever holds it and must be returned,
- * or freed with tssa_status_free(). A status carries a code, one line of text and where it arose.
+ * Errors as values. NULL is success; anything else is owned by whoever holds it and must be
+ * returned, or freed with tssa_status_free(). A status carries a code, one line of text and where
+ * it arose.
  *
  * Statuses come from malloc, not from the context's allocator, so that an error can always be told;
  * when even that fails, a shared static out-of-memory status is returned (freeing it does nothing).
@@ -11,8 +12,11 @@
 
 #include "tssa.h"
 
-/* Makes a status. Use the ERROR macro, which adds the location. Control characters that come from a
- * model (names!) are escaped, and the text is cut at 1 KiB on a UTF-8 boundary, so that it stays one line. */
+/*
+ * Makes a status. Use the ERROR macro, which adds the location. Control characters that come from a
+ * model (names!) are escaped, and the text is cut at 1 KiB on a UTF-8 boundary, so that it stays
+ * one line.
+ */
 tssa_status *status_make(tssa_code code, const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5), cold));
 
@@ -22,8 +26,8 @@ tssa_status *status_prefix(tssa_status *status, const char *format, ...)
 
 #define ERROR(code, ...) status_failed_(status_make((code), __FILE__, __LINE__, __VA_ARGS__))
 
-/* Tells the compiler, and the analyzers, that an error is an error: what a failed call left unwritten is
- * not read after TRY. */
+/* Tells the compiler, and the analyzers, that an error is an error: what a failed call left
+ * unwritten is not read after TRY. */
 static inline tssa_status *status_failed_(tssa_status *status)
 {
     if (status == NULL)

@@ -2,14 +2,14 @@
 /*
  * The thread team: parallel loops over index ranges.
  *
- * There is one way to be parallel, OpenMP, because oneDNN's Debian package brings its OpenMP runtime
- * along and two teams that spin slow each other down many times over. OpenMP lives in a plugin that is
- * opened when the first team with more than one thread is made (team_open), never in libtssa itself; a
- * team without the plugin runs serially.
+ * There is one way to be parallel, OpenMP, because oneDNN's Debian package brings its OpenMP
+ * runtime along and two teams that spin slow each other down many times over. OpenMP lives in a
+ * plugin that is opened when the first team with more than one thread is made (team_open), never in
+ * libtssa itself; a team without the plugin runs serially.
  *
- * OpenMP reads its environment when it is opened. On a machine whose threads should stay where they are,
- * set OMP_PROC_BIND=true before that: an unbound second thread may take milliseconds to start. Programs
- * do that in main; a library has no business with the environment.
+ * OpenMP reads its environment when it is opened. On a machine whose threads should stay where they
+ * are, set OMP_PROC_BIND=true before that: an unbound second thread may take milliseconds to start.
+ * Programs do that in main; a library has no business with the environment.
  *
  * Results never depend on the number of threads: a body must compute each index on its own.
  */
@@ -32,13 +32,13 @@ struct team {
 };
 
 /*
- * A team of `threads` threads (at least 1). Opens the OpenMP plugin on first use; where it cannot be
- * opened, the team is serial and everything still works.
+ * A team of `threads` threads (at least 1). Opens the OpenMP plugin on first use; where it cannot
+ * be opened, the team is serial and everything still works.
  */
 void team_open(struct team *team, int threads);
 
-/* Splits [0, count) when count >= 2 * grain, so that each part has at least `grain` indices; otherwise
- * stays on the calling thread. A NULL team is serial. */
+/* Splits [0, count) when count >= 2 * grain, so that each part has at least `grain` indices;
+ * otherwise stays on the calling thread. A NULL team is serial. */
 static inline void team_for(const struct team *team, int64_t count, int64_t grain, team_body body,
                             void *context)
 {

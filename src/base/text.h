@@ -10,8 +10,8 @@
 #include "base/alloc.h"
 
 /*
- * Failure is sticky: once memory runs out, `failed` stays set and further appends do nothing, so that a
- * printer checks once, at its end. Not thread-safe.
+ * Failure is sticky: once memory runs out, `failed` stays set and further appends do nothing, so
+ * that a printer checks once, at its end. Not thread-safe.
  */
 struct text {
     const tssa_allocator *allocator;
@@ -35,8 +35,8 @@ void text_vprintf(struct text *text, const char *format, va_list arguments)
 /* The text, NUL-terminated; valid until the next append. NULL when memory ran out. */
 const char *text_string(struct text *text);
 
-/* The length (1 to 4) of the UTF-8 character that `data` starts with; 0 when it is not one: cut off,
- * overlong, a surrogate, or above U+10FFFF. `size` > 0. */
+/* The length (1 to 4) of the UTF-8 character that `data` starts with; 0 when it is not one: cut
+ * off, overlong, a surrogate, or above U+10FFFF. `size` > 0. */
 size_t utf8_length(const void *data, size_t size);
 bool utf8_valid(const void *data, size_t size);
 /* The longest prefix of at most `limit` bytes that does not end inside a character. */

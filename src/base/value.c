@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Buffers, tensors, and what holds for every kind of value. Sequences and maps have files of their own. */
+/* Buffers, tensors, and what holds for every kind of value. Sequences and maps have files of their
+ * own. */
 #include "base/value.h"
 
 #include <stdio.h>
@@ -8,7 +9,7 @@
 #include "base/container.h"
 #include "base/pool.h"
 
-/* ---- Buffers -------------------------------------------------------------------------------------- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
 bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
                         const struct buffer_space *space, size_t size)
@@ -52,7 +53,7 @@ void buffer_release(struct buffer *buffer)
         buffer_free(buffer);
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 size_t tensor_count(const struct tensor *tensor)
 {
@@ -153,7 +154,7 @@ bool tensor_same_shape(const struct tensor *a, const struct tensor *b)
     return true;
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 void value_copy(struct value *to, const struct value *from)
 {
@@ -219,7 +220,7 @@ void value_describe(const struct value *value, char *text, size_t size)
     }
 }
 
-/* ---- Detaching ------------------------------------------------------------------------------------ */
+/* ---- Detaching ------------------------------------------------------------------------------- */
 
 /* Whether the bytes of every string lie in the tensor's own buffer. */
 static bool strings_inside(const struct tensor *tensor, size_t count)

@@ -2,13 +2,13 @@
 /*
  * What flows through a run: tensors, sequences, maps, empty optionals.
  *
- * A `struct value` is a small handle. Copying one (value_copy) shares storage and counts a reference;
- * value_release ends it. Tensors are row-major and contiguous. A tensor's `owner` is the counted buffer
- * that holds its memory, or NULL when the memory is somebody else's and outlives the handle (the
- * caller's, a mapped file's, the run's slab).
+ * A `struct value` is a small handle. Copying one (value_copy) shares storage and counts a
+ * reference; value_release ends it. Tensors are row-major and contiguous. A tensor's `owner` is the
+ * counted buffer that holds its memory, or NULL when the memory is somebody else's and outlives the
+ * handle (the caller's, a mapped file's, the run's slab).
  *
- * The bytes of STRING elements are not counted: they live in the arena of the run, of the model, or at
- * the end of an owning buffer (value_detach makes such a one).
+ * The bytes of STRING elements are not counted: they live in the arena of the run, of the model, or
+ * at the end of an owning buffer (value_detach makes such a one).
  *
  * Threads: reference counts are atomic, contents are not guarded. A sequence's append shares its
  * backing array (see sequence_append).
@@ -27,7 +27,8 @@
 
 struct pool;
 
-/* Where a buffer's memory lies that is not the host's: a device's, which gives handles. Outlives its buffers. */
+/* Where a buffer's memory lies that is not the host's: a device's, which gives handles. Outlives
+ * its buffers. */
 struct buffer_space {
     void *user;
     void *(*allocate)(void *user, size_t size); /* NULL: there is not so much */
@@ -65,9 +66,10 @@ struct value {
     };
 };
 
-/* ---- Buffers -------------------------------------------------------------------------------------- */
+/* ---- Buffers --------------------------------------------------------------------------------- */
 
-/* In the host's memory: one reference, TENSOR_ALIGNMENT-aligned, not zeroed; NULL when memory runs out. */
+/* In the host's memory: one reference, TENSOR_ALIGNMENT-aligned, not zeroed; NULL when memory runs
+ * out. */
 struct buffer *buffer_create(const tssa_allocator *allocator, size_t size);
 static inline void buffer_retain(struct buffer *buffer)
 {
@@ -80,13 +82,13 @@ bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
                         const struct buffer_space *space, size_t size);
 void buffer_free(struct buffer *buffer);
 
-/* ---- Tensors -------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 /* The number of elements: the product of the dims, which were checked when the tensor was made. */
 size_t tensor_count(const struct tensor *tensor);
 size_t tensor_bytes(const struct tensor *tensor);
-/* Checks type, rank, signs and overflow, and returns the byte count; the first error names the dims.
- * TSSA_LIMIT when the size overflows, else TSSA_INVALID_ARGUMENT. */
+/* Checks type, rank, signs and overflow, and returns the byte count; the first error names the
+ * dims. TSSA_LIMIT when the size overflows, else TSSA_INVALID_ARGUMENT. */
 tssa_status *tensor_layout(tssa_dtype dtype, int rank, const int64_t *dims, size_t *count,
                            size_t *bytes);
 /* A tensor with a buffer of its own, not zeroed (but STRING elements are empty strings). */
@@ -106,7 +108,7 @@ static inline void tensor_strides(int rank, const int64_t *dims, int64_t *stride
     }
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 /* `from` and `to` may not alias; `to`'s old contents are not released. */
 void value_copy(struct value *to, const struct value *from);
@@ -123,7 +125,7 @@ void value_describe(const struct value *value, char *text, size_t size);
 tssa_status *value_detach(const tssa_allocator *allocator, const struct value *from,
                           struct value *to);
 
-/* ---- Sequences ------------------------------------------------------------------------------------ */
+/* ---- Sequences ------------------------------------------------------------------------------- */
 
 /* An empty sequence; `dtype` is that of its tensors, or UNDEFINED to take the first tensor's. */
 tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out);
@@ -132,23 +134,27 @@ tssa_dtype sequence_dtype(const struct sequence *sequence);
 /* Borrowed; index < length. */
 const struct value *sequence_element(const struct sequence *sequence, size_t index);
 /*
- * out = in with `element` inserted before `position` (== length: append). The old sequence stays valid.
- * Appending to the newest sequence of a backing array is O(1) amortised: the array is shared and grows
- * behind the older handles' backs, which never look past their own length. Other positions copy handles.
- * Sequences of a frozen backing array (sequence_freeze) are copied first. A tensor of another element
- * type and a position outside the sequence are TSSA_RUNTIME errors. Results use the allocator of `in`.
+ * out = in with `element` inserted before `position` (== length: append). The old sequence stays
+ * valid. Appending to the newest sequence of a backing array is O(1) amortised: the array is shared
+ * and grows behind the older handles' backs, which never look past their own length. Other
+ * positions copy handles. Sequences of a frozen backing array (sequence_freeze) are copied first. A
+ * tensor of another element type and a position outside the sequence are TSSA_RUNTIME errors.
+ * Results use the allocator of `in`.
  */
 tssa_status *sequence_insert(const struct value *in, size_t position, const struct value *element,
                              struct value *out);
 tssa_status *sequence_erase(const struct value *in, size_t position, struct value *out);
-/* From now on the backing array is never appended to: the sequence may be shared between threads.
- * Nested sequences freeze too; other kinds of values are left alone. value_detach gives frozen ones. */
+/*
+ * From now on the backing array is never appended to: the sequence may be shared between threads.
+ * Nested sequences freeze too; other kinds of values are left alone. value_detach gives frozen
+ * ones.
+ */
 void sequence_freeze(struct value *value);
 
-/* ---- Maps ----------------------------------------------------------------------------------------- */
+/* ---- Maps ------------------------------------------------------------------------------------ */
 
-/* Keys: a 1-D integer or STRING tensor; values: a tensor or sequence with one entry per key. Handles
- * are copied. */
+/* Keys: a 1-D integer or STRING tensor; values: a tensor or sequence with one entry per key.
+ * Handles are copied. */
 tssa_status *value_map_create(const tssa_allocator *allocator, const struct value *keys,
                               const struct value *values, struct value *out);
 const struct value *value_map_keys(const struct value_map *map);

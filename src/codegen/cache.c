@@ -36,7 +36,7 @@ struct head {
     struct codegen_maker maker;
 };
 
-/* ---- The folder ----------------------------------------------------------------------------------- */
+/* ---- The folder ------------------------------------------------------------------------------ */
 
 static bool say(char *message, size_t size, const char *what, const char *path, int error)
 {
@@ -115,7 +115,7 @@ void cache_close(struct cache *cache)
     cache->folder = -1;
 }
 
-/* ---- Entries -------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 static void name_of(const struct cache *cache, const struct gir_kernel *kernel, char *name)
 {
@@ -206,7 +206,7 @@ void *cache_read(const struct cache *cache, const tssa_allocator *allocator,
     return object;
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static int write_all(int file, const void *data, size_t size)
 {
@@ -264,7 +264,7 @@ bool cache_write(const struct cache *cache, const tssa_allocator *allocator,
     return !error || say(message, size, "cannot keep kernels in", "the cache", error);
 }
 
-/* ---- Trimming ------------------------------------------------------------------------------------- */
+/* ---- Trimming -------------------------------------------------------------------------------- */
 
 struct old {
     char name[NAME_SIZE];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled kernels in a folder, a file each. They are code that will be run: the folder and what is in it is believed
- * only where it is this user's and nobody else may write to it, links are not followed, and whoever is privileged has
- * no cache.
+ * Compiled kernels in a folder, a file each. They are code that will be run: the folder and what is
+ * in it is believed only where it is this user's and nobody else may write to it, links are not
+ * followed, and whoever is privileged has no cache.
  *
- * The name of an entry is a hash; what is in it says of which kernel it is, for which processor, of which generator and
- * of which LLVM, and all of that is compared. What was cut or changed is no entry, and is compiled again. Entries are
- * written under another name and renamed, so any number of processes may share a folder. Those that nobody has read
- * for longest go first when there is more than CACHE_MOST_BYTES.
+ * The name of an entry is a hash; what is in it says of which kernel it is, for which processor, of
+ * which generator and of which LLVM, and all of that is compared. What was cut or changed is no
+ * entry, and is compiled again. Entries are written under another name and renamed, so any number
+ * of processes may share a folder. Those that nobody has read for longest go first when there is
+ * more than CACHE_MOST_BYTES.
  */
 #ifndef TSSA_CODEGEN_CACHE_H
 #define TSSA_CODEGEN_CACHE_H
@@ -31,7 +32,8 @@ struct cache {
     struct cache_key key;
 };
 
-/* Makes the folder where there is none. False: it cannot be used, and why is in `message`. Close it in any case. */
+/* Makes the folder where there is none. False: it cannot be used, and why is in `message`. Close it
+ * in any case. */
 bool cache_open(struct cache *cache, const char *path, enum codegen_level level, char *message,
                 size_t size);
 void cache_close(struct cache *cache);
@@ -43,8 +45,8 @@ void *cache_read(const struct cache *cache, const tssa_allocator *allocator,
 bool cache_write(const struct cache *cache, const tssa_allocator *allocator,
                  const struct gir_kernel *kernel, const struct codegen_maker *maker,
                  const void *object, size_t object_size, char *message, size_t size);
-/* Removes the oldest entries until no more than `most` bytes are left, if there are more; and what was left of
- * entries that nobody finished. */
+/* Removes the oldest entries until no more than `most` bytes are left, if there are more; and what
+ * was left of entries that nobody finished. */
 void cache_trim(const struct cache *cache, const tssa_allocator *allocator, uint64_t most);
 
 #endif

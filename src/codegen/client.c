@@ -30,7 +30,7 @@ struct batch {
     struct lane lanes[MOST_LANES];
 };
 
-/* ---- One lane ------------------------------------------------------------------------------------- */
+/* ---- One lane -------------------------------------------------------------------------------- */
 
 /* Its process has ended: what it was asked for is asked of another one, once. */
 static void end(struct lane *lane)
@@ -81,7 +81,7 @@ static void end_late(struct lane *lane)
     end(lane);
 }
 
-/* ---- All lanes ------------------------------------------------------------------------------------ */
+/* ---- All lanes ------------------------------------------------------------------------------- */
 
 /* False: there is nothing left to wait for. */
 static bool occupy(struct batch *b)
@@ -119,7 +119,7 @@ static bool step(struct batch *b, int stop)
     return true;
 }
 
-/* ---- Entry ---------------------------------------------------------------------------------------- */
+/* ---- Entry ----------------------------------------------------------------------------------- */
 
 /* The idle process is one for the first who comes. One that was inherited is nobody's here. */
 static struct codegen_process *take_idle(struct codegen_client *client)

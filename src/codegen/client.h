@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiles kernels in processes of their own (codegen/process), several at once, which end when they have had nothing
- * to do for a second. docs/kernels.md says why it is not a thread.
+ * Compiles kernels in processes of their own (codegen/process), several at once, which end when
+ * they have had nothing to do for a second. docs/kernels.md says why it is not a thread.
  *
- * Threads: any. What is here has no locks, so a process that was forked in the midst of it may use it as well.
+ * Threads: any. What is here has no locks, so a process that was forked in the midst of it may use
+ * it as well.
  */
 #ifndef TSSA_CODEGEN_CLIENT_H
 #define TSSA_CODEGEN_CLIENT_H
@@ -32,8 +33,9 @@ struct codegen_client {
 };
 
 /*
- * Compiles all of them, in `processes` processes at most. `stop`: a descriptor that can be read as soon as that shall
- * end; -1: none. False: it was stopped, and some have neither an object nor a message.
+ * Compiles all of them, in `processes` processes at most. `stop`: a descriptor that can be read as
+ * soon as that shall end; -1: none. False: it was stopped, and some have neither an object nor a
+ * message.
  */
 bool codegen_compile(struct codegen_client *client, const tssa_allocator *allocator,
                      struct codegen_job *jobs, uint32_t n, enum codegen_level level, int processes,

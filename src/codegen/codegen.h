@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Generators of machine code: a kernel (gir/gir.h) becomes an object file in memory, which who asked for it loads
- * (device/cpu/object.h). A generator is a plugin, since what it is made of is large: it is opened when the first kernel
- * is compiled.
+ * Generators of machine code: a kernel (gir/gir.h) becomes an object file in memory, which who
+ * asked for it loads (device/cpu/object.h). A generator is a plugin, since what it is made of is
+ * large: it is opened when the first kernel is compiled.
  */
 #ifndef TSSA_CODEGEN_CODEGEN_H
 #define TSSA_CODEGEN_CODEGEN_H
 
 #include "gir/gir.h"
 
-/* A function of f32 or f64 that is no operation of the machine: out[i] is of a[i] and b[i], for n elements. The arrays
- * are apart. Functions of one operand do not read b. */
+/* A function of f32 or f64 that is no operation of the machine: out[i] is of a[i] and b[i], for n
+ * elements. The arrays are apart. Functions of one operand do not read b. */
 typedef void (*codegen_function)(const void *a, const void *b, void *out, int64_t n);
 
 /*
- * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a row the next one
- * begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the elements of a row, if it is strided;
- * steps[2 * n_args + k] between the rows that are looked up in it, of which there are steps[3 * n_args + k], and whose
- * numbers are right.
- * Nothing is read or written but n elements or records (of what does not move, one) in each of `rows` rows. A result may
- * lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where the kernel wants that, and
- * may then have no elements; `scratch` is memory for gir_kept_bytes() for each element of one, and for
- * CODEGEN_MORE elements more. functions[0] is the table of f32's functions
- * by scalar_id, functions[1] that of f64's.
+ * What the code is: args[k] is where argument k has the first row, steps[k] how many bytes behind a
+ * row the next one begins; of n_args arguments, steps[n_args + k] is how many bytes lie between the
+ * elements of a row, if it is strided; steps[2 * n_args + k] between the rows that are looked up in
+ * it, of which there are steps[3 * n_args + k], and whose numbers are right. Nothing is read or
+ * written but n elements or records (of what does not move, one) in each of `rows` rows. A result
+ * may lie where an operand lies that it may lie on, else it overlaps nothing. Rows are whole where
+ * the kernel wants that, and may then have no elements; `scratch` is memory for gir_kept_bytes()
+ * for each element of one, and for CODEGEN_MORE elements more. functions[0] is the table of f32's
+ * functions by scalar_id, functions[1] that of f64's.
  */
 typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t rows, int64_t n,
                             const codegen_function *const *functions, void *scratch);
@@ -31,7 +31,8 @@ typedef void (*codegen_run)(void *const *args, const int64_t *steps, int64_t row
 /* The name of that function in an object file. */
 #define CODEGEN_ENTRY "tssa_kernel"
 
-/* The instruction set that code is made for: this machine's, or the level of x86-64's ABI of this number. */
+/* The instruction set that code is made for: this machine's, or the level of x86-64's ABI of this
+ * number. */
 enum codegen_level { CODEGEN_V3 = 3, CODEGEN_V4 = 4 };
 
 struct codegen_object {
@@ -42,7 +43,8 @@ struct codegen_object {
 
 /* Any thread. */
 struct codegen {
-    /* Of a kernel that gir_check accepts. False: it cannot be done, and why is in `message`, cut at `size` bytes. */
+    /* Of a kernel that gir_check accepts. False: it cannot be done, and why is in `message`, cut at
+     * `size` bytes. */
     bool (*compile)(const struct gir_kernel *kernel, enum codegen_level level,
                     struct codegen_object *object, char *message, size_t size);
     void (*release)(struct codegen_object *object);
@@ -50,8 +52,8 @@ struct codegen {
     const char *library; /* the file that it has that from */
 };
 
-/* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot be used here, and
- * the message says why. Its number is that of all that is above. */
+/* The plugin, and its symbol: const struct codegen *(char *message, size_t size). NULL: it cannot
+ * be used here, and the message says why. Its number is that of all that is above. */
 #define CODEGEN_PLUGIN "tssa-llvm"
 #define CODEGEN_SYMBOL "tssa_plugin_codegen_3"
 typedef const struct codegen *(*codegen_open)(char *message, size_t size);

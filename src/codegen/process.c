@@ -16,7 +16,8 @@
 
 #include "base/plugin.h"
 
-/* So long a process may take to read a request or to write an answer that it has begun: it does nothing else then. */
+/* So long a process may take to read a request or to write an answer that it has begun: it does
+ * nothing else then. */
 #define MOST_SECONDS 30
 
 struct codegen_process {
@@ -27,9 +28,10 @@ struct codegen_process {
 
 extern char **environ;
 
-/* ---- Starting ------------------------------------------------------------------------------------- */
+/* ---- Starting -------------------------------------------------------------------------------- */
 
-/* A group of its own, so that Ctrl-C is who has started it's alone to deal with; no signal blocked or ignored. */
+/* A group of its own, so that Ctrl-C is who has started it's alone to deal with; no signal blocked
+ * or ignored. */
 static int set_attributes(posix_spawnattr_t *attributes)
 {
     sigset_t all, none;
@@ -121,7 +123,7 @@ struct codegen_process *codegen_process_start(const tssa_allocator *allocator, c
     return NULL;
 }
 
-/* ---- Ending --------------------------------------------------------------------------------------- */
+/* ---- Ending ---------------------------------------------------------------------------------- */
 
 bool codegen_process_is_ours(const struct codegen_process *process)
 {
@@ -153,7 +155,7 @@ void codegen_process_end(struct codegen_process *process, char *message, size_t 
     allocator_free(process->allocator, process);
 }
 
-/* ---- Talking -------------------------------------------------------------------------------------- */
+/* ---- Talking --------------------------------------------------------------------------------- */
 
 bool codegen_process_ask(struct codegen_process *process, const struct gir_kernel *kernel,
                          enum codegen_level level)

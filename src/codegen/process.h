@@ -8,8 +8,8 @@
 /* NULL: it cannot be started, and why is in `message`. */
 struct codegen_process *codegen_process_start(const tssa_allocator *allocator, char *message,
                                               size_t size);
-/* Ends it, whatever it is doing, and says how it ended where it had done so by itself. NULL is accepted; so is what a
- * process has that was forked since: the other one goes on. */
+/* Ends it, whatever it is doing, and says how it ended where it had done so by itself. NULL is
+ * accepted; so is what a process has that was forked since: the other one goes on. */
 void codegen_process_end(struct codegen_process *process, char *message, size_t size);
 /* Has it been started by this process, and not by the one that it was forked from? */
 bool codegen_process_is_ours(const struct codegen_process *process);

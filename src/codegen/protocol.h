@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the library (codegen/client.h) and a process that compiles for it (codegen/process) say to each other, by a
- * socket that is the process's standard input: a request with a kernel behind it, and an answer with bytes behind it,
- * in turns. Both are of one build: neither believes in the other's layout for longer.
+ * What the library (codegen/client.h) and a process that compiles for it (codegen/process) say to
+ * each other, by a socket that is the process's standard input: a request with a kernel behind it,
+ * and an answer with bytes behind it, in turns. Both are of one build: neither believes in the
+ * other's layout for longer.
  */
 #ifndef TSSA_CODEGEN_PROTOCOL_H
 #define TSSA_CODEGEN_PROTOCOL_H

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device is a table of functions, and nobody outside of src/device/NAME knows more of it. A context of a
- * device is what its sessions share: threads, and the library that the device may have, which is opened when
- * a kernel first needs it.
+ * A device is a table of functions, and nobody outside of src/device/NAME knows more of it. A
+ * context of a device is what its sessions share: threads, and the library that the device may
+ * have, which is opened when a kernel first needs it.
  *
- * Work is done in streams: each run has one. What is asked of a stream is done in the order in which it was
- * asked for, but perhaps later: stream_wait waits for all of it, and an event tells another stream how far
- * this one has come. Memory belongs to the stream that it was asked of. Values lie in spaces: the host's, and
- * that of a device that has memory of its own (`is_host` false).
+ * Work is done in streams: each run has one. What is asked of a stream is done in the order in
+ * which it was asked for, but perhaps later: stream_wait waits for all of it, and an event tells
+ * another stream how far this one has come. Memory belongs to the stream that it was asked of.
+ * Values lie in spaces: the host's, and that of a device that has memory of its own (`is_host`
+ * false).
  *
- * Memory is a handle, and bytes in it are a handle and an offset (struct device_place): nobody above a device
- * adds to a handle or looks behind it, since not every device has pointers. The one exception is memory of
- * the host, which is a pointer for everybody.
+ * Memory is a handle, and bytes in it are a handle and an offset (struct device_place): nobody
+ * above a device adds to a handle or looks behind it, since not every device has pointers. The one
+ * exception is memory of the host, which is a pointer for everybody.
  *
- * Errors: TSSA_OUT_OF_MEMORY, TSSA_RUNTIME when the device fails. Work that fails late fails what waits for it.
- * Threads: contexts are shared, what a stream does is called by one thread at a time.
+ * Errors: TSSA_OUT_OF_MEMORY, TSSA_RUNTIME when the device fails. Work that fails late fails what
+ * waits for it. Threads: contexts are shared, what a stream does is called by one thread at a time.
  */
 #ifndef TSSA_DEVICE_DEVICE_H
 #define TSSA_DEVICE_DEVICE_H
@@ -60,25 +61,26 @@ struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
     bool counts_only; /* it computes nothing, its memory holds nothing (device/null) */
-    /* How often a Loop runs that has no trip count, where the device computes when it ends, and computes
-     * nothing; 0: until it ends. */
+    /* How often a Loop runs that has no trip count, where the device computes when it ends, and
+     * computes nothing; 0: until it ends. */
     int64_t endless_trips;
     size_t alignment; /* of what `allocate` gives, and of where results are placed in it */
 
-    /* ---- Kernels --------------------------------------------------------------------------------- */
+    /* ---- Kernels ----------------------------------------------------------------------------- */
 
-    /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none anywhere. */
+    /* NULL: the device lacks it. Control flow, which the executor runs, and opaque ops have none
+     * anywhere. */
     const struct kernel *(*find_kernel)(const struct ir_op *op);
     const struct device_library *library; /* device/library.h; NULL: it has none */
-    /* Finds code for kernels, which lives as long as the context; equal kernels have one. Any thread. The function
-     * NULL: kernels are not compiled here. */
+    /* Finds code for kernels, which lives as long as the context; equal kernels have one. Any
+     * thread. The function NULL: kernels are not compiled here. */
     tssa_status *(*compile)(struct device_context *context, struct device_compiling *compiling);
     void (*close)(struct device_context *context);
-    /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is returned: the device
-     * makes none. find_kernel has the last word on each fuse op. */
+    /* What kernels of fuse ops are made of, for the context's sessions; NULL, or nothing is
+     * returned: the device makes none. find_kernel has the last word on each fuse op. */
     const struct ir_fusion *(*fusion)(struct device_context *context);
 
-    /* ---- Streams --------------------------------------------------------------------------------- */
+    /* ---- Streams ----------------------------------------------------------------------------- */
 
     tssa_status *(*stream_open)(struct device_context *context, struct device_stream **stream);
     /* Waits for it; its memory and its events are gone before. NULL is accepted. */
@@ -90,7 +92,7 @@ struct device {
     tssa_status *(*event_await)(struct device_stream *stream, struct device_event *event);
     void (*event_free)(struct device_stream *recorded, struct device_event *event);
 
-    /* ---- Memory ---------------------------------------------------------------------------------- */
+    /* ---- Memory ------------------------------------------------------------------------------ */
 
     /* Not filled; NULL: there is not so much. Of 0 bytes it is a handle as well. */
     void *(*allocate)(struct device_stream *stream, size_t size);
@@ -108,10 +110,10 @@ struct device {
 /* Shared by all threads and immutable but for what the lock guards. */
 struct device_context {
     const struct device *device;
-    struct device_context
-        *host; /* where what the device lacks runs; NULL: the device is the host */
-    double
-        data_share; /* on one that counts only, sizes that data tells: this share of their bounds */
+    /* where what the device lacks runs; NULL: the device is the host */
+    struct device_context *host;
+    /* on one that counts only, sizes that data tells: this share of their bounds */
+    double data_share;
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
     const char *cache;        /* a folder for compiled kernels; NULL: none are kept on disk */
@@ -137,8 +139,8 @@ struct device_fused {
     const struct device_part *parts;
 };
 
-/* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes: read and
- * written by launches and library calls. */
+/* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes:
+ * read and written by launches and library calls. */
 struct device_counts {
     uint64_t launches, library_calls, bytes;
     uint64_t allocations, copies, copied_bytes; /* copies: between host and device */
@@ -155,7 +157,8 @@ const struct device *device_find(const char *name);
 /* By number, from 0 on, the default one first; NULL after the last. */
 const struct device *device_at(size_t index);
 
-/* What is given outlives the context, which may not be moved. One that is not the host's is told its host. */
+/* What is given outlives the context, which may not be moved. One that is not the host's is told
+ * its host. */
 void device_context_open(struct device_context *context, const struct device *device,
                          const tssa_allocator *allocator, const struct team *team);
 /* When nothing made in it is left. */

@@ -130,7 +130,8 @@ bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis)
     return true;
 }
 
-/* Nobody else's: counted once, or where the plan wants the output, which it does for no other reason. */
+/* Nobody else's: counted once, or where the plan wants the output, which it does for no other
+ * reason. */
 static bool is_own_memory(const struct tensor *tensor, const struct kernel_place *place)
 {
     if (tensor->owner)

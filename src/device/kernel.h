@@ -2,17 +2,17 @@
 /*
  * What a kernel is: how one op is run on concrete values.
  *
- * A kernel is a constant table of functions, which a device finds for an op (device/device.h). It belongs
- * to a step of a plan: `prepare` runs once, when a session is made, and decodes attributes into a state of
- * the step's own; `run` runs many times, from many threads, and must not look up attributes by name or keep
- * pointers; `release` runs once, when the plan goes. What `run` changes in the state (a cache) is behind a
- * lock in it.
+ * A kernel is a constant table of functions, which a device finds for an op (device/device.h). It
+ * belongs to a step of a plan: `prepare` runs once, when a session is made, and decodes attributes
+ * into a state of the step's own; `run` runs many times, from many threads, and must not look up
+ * attributes by name or keep pointers; `release` runs once, when the plan goes. What `run` changes
+ * in the state (a cache) is behind a lock in it.
  *
- * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets its
- * memory with kernel_output, and fills it. It must check everything that inference cannot promise
- * (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs alias outputs only where
- * the kernel shares or takes them; but an output may lie where an input lies if ir/memory.h, or the kernel itself
- * (may_lie_on), says so.
+ * `run` reads args->inputs[i] (NULL when absent), computes the shape of every wanted output, gets
+ * its memory with kernel_output, and fills it. It must check everything that inference cannot
+ * promise (ranks, dtypes, indices, sizes): a model is hostile until shown otherwise. Inputs alias
+ * outputs only where the kernel shares or takes them; but an output may lie where an input lies if
+ * ir/memory.h, or the kernel itself (may_lie_on), says so.
  */
 #ifndef TSSA_DEVICE_KERNEL_H
 #define TSSA_DEVICE_KERNEL_H
@@ -34,8 +34,8 @@ struct kernel_place {
     void *data;
     size_t offset; /* as in struct tensor */
     size_t size;
-    size_t
-        *wanted; /* bytes that were asked for and not there, at most; NULL: nobody plans this one */
+    /* bytes that were asked for and not there, at most; NULL: nobody plans this one */
+    size_t *wanted;
 };
 
 /* What a run knows of sizes, lent to kernels of devices that have memory of their own. */
@@ -47,13 +47,13 @@ struct kernel_sizes {
 /* What a run lends its kernels. */
 struct kernel_env {
     struct pool *pool;
-    struct arena
-        *strings; /* bytes of STRING elements; lives until the run's outputs are detached */
+    /* bytes of STRING elements; lives until the run's outputs are detached */
+    struct arena *strings;
     const struct team *team;
     struct device_stream *stream;     /* where the device's own memory is worked on; else NULL */
     const struct kernel_sizes *sizes; /* the same */
-    bool
-        missed; /* a place or a step's scratch memory was too small; whoever lays them out clears it */
+    /* a place or a step's scratch memory was too small; whoever lays them out clears it */
+    bool missed;
 };
 
 struct kernel_args {
@@ -66,8 +66,8 @@ struct kernel_args {
     const struct kernel_place *places; /* per output; NULL: none planned */
     const bool *last_uses;             /* per input: kernel_take may have it; NULL: none of them */
     const bool *pieces; /* per output: kernel_share_piece may share operand 0; NULL: none of them */
-    /* Per input of a device with memory of its own: it is small and in the host's, an argument of the launch;
-     * NULL: none is, as on the host itself. */
+    /* Per input of a device with memory of its own: it is small and in the host's, an argument of
+     * the launch; NULL: none is, as on the host itself. */
     const bool *on_host;
     struct step_scratch *scratch; /* of the step; NULL: scratch memory comes from the pool */
     struct scratch_use scratch_use;
@@ -92,14 +92,14 @@ struct kernel {
     tssa_status *(*prepare)(const struct ir_op *op, const struct kernel_setup *setup,
                             const void **state);
     tssa_status *(*run)(struct kernel_args *args);
-    /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once after
-     * a `prepare` that succeeded and left a state. */
+    /* Gives back what the state holds outside of the arena; NULL where that is nothing. Called once
+     * after a `prepare` that succeeded and left a state. */
     void (*release)(const void *state);
-    /* May the result lie where the operand lies, of as many elements that are as long, which nobody reads after the
-     * step? NULL: where the op's row says so (ir/memory.h). */
+    /* May the result lie where the operand lies, of as many elements that are as long, which nobody
+     * reads after the step? NULL: where the op's row says so (ir/memory.h). */
     bool (*may_lie_on)(const struct ir_op *op, uint32_t result, uint32_t operand);
-    /* Is the result one stretch of operand 0, element after element, wherever in it that begins? Then a plan may have
-     * it be a name of that memory (kernel_share_piece). NULL: no result is. */
+    /* Is the result one stretch of operand 0, element after element, wherever in it that begins?
+     * Then a plan may have it be a name of that memory (kernel_share_piece). NULL: no result is. */
     bool (*is_piece)(const struct ir_op *op, uint32_t result);
 };
 
@@ -108,27 +108,28 @@ tssa_status *kernel_prepare(const struct kernel *kernel, const struct ir_op *op,
                             const struct kernel_setup *setup, const void **state);
 void kernel_release(const struct kernel *kernel, const void *state);
 
-/* Makes output `index` a tensor of this shape, in its planned place when that is large enough, else from
- * the pool. Not zeroed. *tensor is NULL when the output is not wanted. */
+/* Makes output `index` a tensor of this shape, in its planned place when that is large enough, else
+ * from the pool. Not zeroed. *tensor is NULL when the output is not wanted. */
 tssa_status *kernel_output(struct kernel_args *args, uint32_t index, tssa_dtype dtype, int rank,
                            const int64_t *dims, struct tensor **tensor);
 /* Makes output `index` share input `from`'s storage under new dims (as many elements). */
 tssa_status *kernel_share(struct kernel_args *args, uint32_t index, uint32_t from, int rank,
                           const int64_t *dims);
-/* Makes output `index` the elements of operand 0 from `first` on, under its dims, where the plan wants that: they are
- * all there. Else false, and nothing has happened. */
+/* Makes output `index` the elements of operand 0 from `first` on, under its dims, where the plan
+ * wants that: they are all there. Else false, and nothing has happened. */
 bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first, int rank,
                         const int64_t *dims);
-/* Are the axes of operand 0 before this one, which may be any number, of one element each, in every run? */
+/* Are the axes of operand 0 before this one, which may be any number, of one element each, in every
+ * run? */
 bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis);
 /*
- * Makes output `index` input `from`, to be changed in place: where nobody uses the input after this op,
- * and nobody else its memory. Else false, and nothing has happened. A taken input is gone for everybody
- * but the kernel that took it, which may still read its dims.
+ * Makes output `index` input `from`, to be changed in place: where nobody uses the input after this
+ * op, and nobody else its memory. Else false, and nothing has happened. A taken input is gone for
+ * everybody but the kernel that took it, which may still read its dims.
  */
 bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor);
-/* Scratch memory, released with buffer_release before the kernel ends: it is no memory for outputs. For the
- * calling thread alone, which may lend it to others. */
+/* Scratch memory, released with buffer_release before the kernel ends: it is no memory for outputs.
+ * For the calling thread alone, which may lend it to others. */
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);
 
 /* Input `index` as a tensor: an error when it is absent or no tensor. */

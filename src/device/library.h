@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a device's library (oneDNN, cuBLAS, cuDNN) is for the rest: a problem, which is plain data, is made into a
- * primitive once, and the primitive is run on operands many times. To make one may compile code. A library may
- * decline any problem; the kernel that asked then computes without it, within the rounding of float sums.
+ * What a device's library (oneDNN, cuBLAS, cuDNN) is for the rest: a problem, which is plain data,
+ * is made into a primitive once, and the primitive is run on operands many times. To make one may
+ * compile code. A library may decline any problem; the kernel that asked then computes without it,
+ * within the rounding of float sums.
  *
  * Primitives are immutable, and run by many threads at once. Steps keep theirs by problem
  * (device/library_cache.h).
@@ -21,13 +22,13 @@ struct device_context;
 struct device_stream;
 struct ir_op;
 
-/* ---- Problems ------------------------------------------------------------------------------------- */
+/* ---- Problems -------------------------------------------------------------------------------- */
 
 enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV };
 
 /*
- * c[i][m][n] = a[i][m][k] * b[i][k][n] for i < batch; c is dense, row-major. Steps in elements; one of 0 from
- * batch to batch: the same matrix for all.
+ * c[i][m][n] = a[i][m][k] * b[i][k][n] for i < batch; c is dense, row-major. Steps in elements; one
+ * of 0 from batch to batch: the same matrix for all.
  */
 struct matmul_problem {
     int64_t batch, m, n, k;
@@ -46,7 +47,8 @@ struct conv_problem {
     int64_t biased; /* 0 or 1 */
 };
 
-/* Nothing but int64_t: equal problems have equal bytes, of which library_same_problem compares those in use. */
+/* Nothing but int64_t: equal problems have equal bytes, of which library_same_problem compares
+ * those in use. */
 struct library_problem {
     int64_t kind;    /* enum library_kind */
     int64_t dtype;   /* tssa_dtype of operands and result */
@@ -59,7 +61,7 @@ struct library_problem {
 
 bool library_same_problem(const struct library_problem *a, const struct library_problem *b);
 
-/* ---- Primitives ----------------------------------------------------------------------------------- */
+/* ---- Primitives ------------------------------------------------------------------------------ */
 
 /* Alignment of packed weights and of scratch memory in the host's memory. */
 #define LIBRARY_ALIGNMENT 64
@@ -92,10 +94,11 @@ struct primitive_table {
     void (*release)(struct library_primitive *primitive);
 };
 
-/* ---- Libraries ------------------------------------------------------------------------------------ */
+/* ---- Libraries ------------------------------------------------------------------------------- */
 
 struct device_library {
-    /* The plugin that has it and what is missed without; `is_there` opens it. All NULL: it is always there. */
+    /* The plugin that has it and what is missed without; `is_there` opens it. All NULL: it is
+     * always there. */
     const char *plugin, *missed;
     bool (*is_there)(void);
     dtype_mask types; /* of results; it may decline others' problems all the same */

@@ -14,7 +14,7 @@ void library_cache_open(struct library_cache *cache, const struct kernel_setup *
     pthread_mutex_init(&cache->lock, NULL);
 }
 
-/* ---- What was made -------------------------------------------------------------------------------- */
+/* ---- What was made --------------------------------------------------------------------------- */
 
 static void drop(struct library_cache *cache, struct library_made *made)
 {
@@ -116,7 +116,7 @@ static tssa_status *keep_packed(struct kernel_args *args, struct library_cache *
     return NULL;
 }
 
-/* ---- Finding -------------------------------------------------------------------------------------- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 /* Counts a run of it, if it is the problem's. */
 static bool enter(struct library_made *made, const struct library_problem *problem)
@@ -231,7 +231,7 @@ void library_give(struct library_cache *cache, struct library_made *own, struct 
     pthread_mutex_unlock(&cache->lock);
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static tssa_status *run_made(struct kernel_args *args, const struct library_weights *weights,
                              const struct library_made *made, struct library_call *call, bool *done)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a step keeps of its device's library: primitives, made at the first use of a problem, and weights that
- * are constants, packed once. Thread-safe.
+ * What a step keeps of its device's library: primitives, made at the first use of a problem, and
+ * weights that are constants, packed once. Thread-safe.
  */
 #ifndef TSSA_DEVICE_LIBRARY_CACHE_H
 #define TSSA_DEVICE_LIBRARY_CACHE_H
@@ -19,8 +19,8 @@ struct library_packed {
 };
 
 /*
- * A primitive and the problem that it was made for. Who runs it is counted, and it stays as it is meanwhile; who
- * fills it does so under the lock, and adds LIBRARY_FILLING when nobody runs it.
+ * A primitive and the problem that it was made for. Who runs it is counted, and it stays as it is
+ * meanwhile; who fills it does so under the lock, and adds LIBRARY_FILLING when nobody runs it.
  */
 struct library_made {
     struct library_problem problem;
@@ -37,8 +37,8 @@ struct library_made {
 struct library_cache {
     struct device_context *context;
     struct kernel_tally *tally; /* NULL: nobody asks */
-    bool
-        constant; /* every run has the same weights; on the host alone, whose memory they are packed in */
+    /* every run has the same weights; on the host alone, whose memory they are packed in */
+    bool constant;
     pthread_mutex_t lock;
     uint64_t clock;
     struct library_made *made;             /* LIBRARY_PROBLEMS of them; NULL until the first use */
@@ -60,8 +60,9 @@ struct library_weights {
 };
 
 /*
- * Runs the problem's primitive; the call's scratch memory, and its weights where they are packed, are filled in.
- * `weights` NULL: they are an operand like the others. *done stays false where the library declines.
+ * Runs the problem's primitive; the call's scratch memory, and its weights where they are packed,
+ * are filled in. `weights` NULL: they are an operand like the others. *done stays false where the
+ * library declines.
  */
 tssa_status *library_compute(struct kernel_args *args, struct library_cache *cache,
                              const struct library_problem *problem,
@@ -69,8 +70,8 @@ tssa_status *library_compute(struct kernel_args *args, struct library_cache *cac
                              bool *done);
 
 /*
- * For many calls of one primitive: what was made for the problem, kept, or in *own where all that are kept are
- * in use. primitive NULL: declined. Given back with library_give.
+ * For many calls of one primitive: what was made for the problem, kept, or in *own where all that
+ * are kept are in use. primitive NULL: declined. Given back with library_give.
  */
 tssa_status *library_take(struct kernel_args *args, struct library_cache *cache,
                           const struct library_problem *problem,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An op of library.def as one call of a library, told from its attributes and the shapes of its operands: for
- * devices whose kernels of such ops are no more than that.
+ * An op of library.def as one call of a library, told from its attributes and the shapes of its
+ * operands: for devices whose kernels of such ops are no more than that.
  */
 #ifndef TSSA_DEVICE_LIBRARY_OP_H
 #define TSSA_DEVICE_LIBRARY_OP_H

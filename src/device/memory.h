@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of each device in the table: NAME_allocate to NAME_read_scalar, in the folder's memory.c; and streams for
- * those that have done what is asked of them when the call returns. What they do is said in device.h.
+ * Memory of each device in the table: NAME_allocate to NAME_read_scalar, in the folder's memory.c;
+ * and streams for those that have done what is asked of them when the call returns. What they do is
+ * said in device.h.
  */
 #ifndef TSSA_DEVICE_MEMORY_H
 #define TSSA_DEVICE_MEMORY_H

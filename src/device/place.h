@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* `offset` bytes into what a device's `allocate` gave, or in memory of the host `memory` plus `offset`. */
+/* `offset` bytes into what a device's `allocate` gave, or in memory of the host `memory` plus
+ * `offset`. */
 struct device_place {
     void *memory;
     size_t offset;

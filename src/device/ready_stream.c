@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Streams of devices that have done what is asked of them when the call returns: there is nothing to wait for. */
+/* Streams of devices that have done what is asked of them when the call returns: there is nothing
+ * to wait for. */
 #include "device/memory.h"
 
 tssa_status *device_ready_stream_open(struct device_context *context, struct device_stream **stream)

@@ -31,7 +31,7 @@ static const char *refuse(struct builder *b, const char *why)
     return b->maker.why;
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 /* The axis of the space that is the value's first one. */
 static int first_axis(const struct builder *b, const struct ir_value *value)
@@ -73,7 +73,8 @@ static uint32_t row_axes(const struct builder *b)
     return axes_from(b, b->like->rank - b->space->row);
 }
 
-/* Has a result of these axes an element of its own for each row, or each element where there are no rows? */
+/* Has a result of these axes an element of its own for each row, or each element where there are no
+ * rows? */
 static bool is_whole(const struct builder *b, uint32_t axes)
 {
     const uint32_t row = row_axes(b);
@@ -113,7 +114,7 @@ static uint32_t innermost(const struct builder *b)
     return axis;
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 /* The elements of a row are apart in them. Only what has rows reads planes. */
 static void finish_planes(struct builder *b)
@@ -129,9 +130,10 @@ static void finish_planes(struct builder *b)
     }
 }
 
-/* ---- Lying on operands ----------------------------------------------------------------------------- */
+/* ---- Lying on operands ----------------------------------------------------------------------- */
 
-/* What moves, and what may lie on what. Every axis of results is one of an operand, or else of length 1. */
+/* What moves, and what may lie on what. Every axis of results is one of an operand, or else of
+ * length 1. */
 static void finish_args(struct builder *b)
 {
     const uint32_t row = row_axes(b), inner = b->space->row ? row : innermost(b);
@@ -156,7 +158,7 @@ static void finish_args(struct builder *b)
     finish_planes(b);
 }
 
-/* ---- Short rows ----------------------------------------------------------------------------------- */
+/* ---- Short rows ------------------------------------------------------------------------------ */
 
 #define SHORT_ROW 32 /* elements */
 
@@ -171,8 +173,10 @@ static bool are_one(const struct builder *b, int axis, int other)
     return true;
 }
 
-/* Where something is broadcast along the last axes, or to the others, and these axes have few elements in every run:
- * they are rows, since a generator does best to compute such rows together. */
+/*
+ * Where something is broadcast along the last axes, or to the others, and these axes have few
+ * elements in every run: they are rows, since a generator does best to compute such rows together.
+ */
 static void find_short_rows(struct builder *b)
 {
     const uint32_t all = axes_from(b, 0);
@@ -199,7 +203,7 @@ static tssa_dtype loaded_as(const struct builder *b, uint32_t arg)
     return b->args[arg].dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)b->args[arg].dtype;
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static uint32_t *step_of(const struct builder *b, const struct ir_value *value)
 {
@@ -335,7 +339,7 @@ static tssa_status *add_all(struct builder *b)
     return NULL;
 }
 
-/* ---- Bytes ---------------------------------------------------------------------------------------- */
+/* ---- Bytes ----------------------------------------------------------------------------------- */
 
 void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers)
 {

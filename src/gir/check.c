@@ -10,9 +10,10 @@
 #define TYPES_REDUCED                                                                              \
     (T_F32F64 | DTYPE_BIT(TSSA_INT32) | DTYPE_BIT(TSSA_INT64) | DTYPE_BIT(TSSA_UINT64))
 
-/* ---- Operations ----------------------------------------------------------------------------------- */
+/* ---- Operations ------------------------------------------------------------------------------ */
 
-/* The types of which a scalar operation that is no leaf is computed: of its operands, of SEL's choices. */
+/* The types of which a scalar operation that is no leaf is computed: of its operands, of SEL's
+ * choices. */
 static dtype_mask types_of(enum scalar_id id)
 {
     switch (id) {
@@ -73,7 +74,7 @@ bool gir_computes(enum scalar_id id, tssa_dtype type)
     return dtype_in(types_of(id), type);
 }
 
-/* ---- Kernels -------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 struct checker {
     const struct gir_kernel *kernel;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of columns (gir.h): what they have in common with each other, and not with other parts; see maps.h. */
+/* Kernels of columns (gir.h): what they have in common with each other, and not with other parts;
+ * see maps.h. */
 #include "gir/mapper.h"
 #include "gir/rows.h"
 #include "ir/row.h"

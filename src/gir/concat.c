@@ -5,7 +5,7 @@
 #include "gir/mapper.h"
 #include "ir/infer.h"
 
-/* ---- Boxes ---------------------------------------------------------------------------------------- */
+/* ---- Boxes ----------------------------------------------------------------------------------- */
 
 /* The elements of a value that a view sees lie between these bounds. */
 struct box {
@@ -112,7 +112,7 @@ static struct box box_of(const struct ir_type *type, const struct rule *rule)
     return box;
 }
 
-/* ---- Pieces --------------------------------------------------------------------------------------- */
+/* ---- Pieces ---------------------------------------------------------------------------------- */
 
 /* The same view, of elements [begin, end) of the axis alone, between which the box lies. */
 static tssa_status *enter(struct ir_graph *graph, const struct box *box, int axis, int64_t begin,
@@ -139,7 +139,8 @@ static tssa_status *enter(struct ir_graph *graph, const struct box *box, int axi
     return NULL;
 }
 
-/* The part is made again as two, of which the second begins where the view comes to element `at` of the axis. */
+/* The part is made again as two, of which the second begins where the view comes to element `at` of
+ * the axis. */
 static uint32_t cut(struct mapper *m, const struct ir_type *type, const struct gir_view *view,
                     const struct box *box, int axis, int64_t at)
 {
@@ -220,7 +221,7 @@ uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view
     return mapper_refuse(m, "a Concat has no elements");
 }
 
-/* ---- Regions -------------------------------------------------------------------------------------- */
+/* ---- Regions --------------------------------------------------------------------------------- */
 
 tssa_status *mapper_region_rule(struct mapper *m, const struct mapper_region *region, int column,
                                 const struct rule **rule)

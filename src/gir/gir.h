@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel IR: what a kernel computes, as flat plain data without a pointer into the graph that it was made from. The
- * same bytes are what a generator of code is handed, what equal kernels are told by, what a fuzzer mutates, and,
- * printed, golden text.
+ * Kernel IR: what a kernel computes, as flat plain data without a pointer into the graph that it
+ * was made from. The same bytes are what a generator of code is handed, what equal kernels are told
+ * by, what a fuzzer mutates, and, printed, golden text.
  *
- * A kernel is rows of elements: for each row, and each of n elements in it, a straight line of code in which each
- * step makes one value, once. Arguments are memory: an operand or a result that moves has n elements side by side in
- * a row, one that does not has one element for the whole row. Elements of one that is strided are as far from each
- * other as the call says. In place of elements there may be records of some elements side by side (columns of a short
- * last axis): a load or a store names the field. What rows there are, and where each argument has them, is the
- * caller's: dims are told in the call, so that one kernel serves all shapes.
+ * A kernel is rows of elements: for each row, and each of n elements in it, a straight line of code
+ * in which each step makes one value, once. Arguments are memory: an operand or a result that moves
+ * has n elements side by side in a row, one that does not has one element for the whole row.
+ * Elements of one that is strided are as far from each other as the call says. In place of elements
+ * there may be records of some elements side by side (columns of a short last axis): a load or a
+ * store names the field. What rows there are, and where each argument has them, is the caller's:
+ * dims are told in the call, so that one kernel serves all shapes.
  *
  *     args                                   0: f32 moves, 1: f32, 2: f32 result on 0
  *     %0 = load 0 : f32
@@ -19,13 +20,14 @@
  *     %4 = ADD %2 %3 : f32
  *     store 2 %4
  *
- * A reduction combines what a value is in all elements of a row, from the identity that it names, in the order of
- * ir/reduction.def for an innermost axis. What it comes to is one value for the row, and so is what is computed of such
- * values, of numbers and of what does not move. Steps behind may compute with it in each element of the same row:
- * the row is walked once more for them (gir_find_passes). Rows of a kernel with reductions, or with a result that does
- * not move, are whole in each call, and there are no records in them; elsewhere a row may come in parts, unless the kernel
- * says otherwise. Where operands of whole rows are strided, the same element of many rows lies side by side, most often: a
- * plane.
+ * A reduction combines what a value is in all elements of a row, from the identity that it names,
+ * in the order of ir/reduction.def for an innermost axis. What it comes to is one value for the
+ * row, and so is what is computed of such values, of numbers and of what does not move. Steps
+ * behind may compute with it in each element of the same row: the row is walked once more for them
+ * (gir_find_passes). Rows of a kernel with reductions, or with a result that does not move, are
+ * whole in each call, and there are no records in them; elsewhere a row may come in parts, unless
+ * the kernel says otherwise. Where operands of whole rows are strided, the same element of many
+ * rows lies side by side, most often: a plane.
  *
  *     whole rows, args 0: f32 moves, 1: f32 result per row
  *     %0 = load 0 : f32
@@ -34,10 +36,11 @@
  *     %3 = DIV %1 %2 : f32
  *     store 1 %3
  *
- * A kernel of columns combines across rows: what a value is in the same element of all rows of a call, in the order of
- * ir/reduction.def for an axis that is not the innermost one. What that comes to is one value for the column, and so is
- * what is computed of such values and of what does not move from row to row, which the argument says. All results are
- * per column. Columns may come in parts, and lie as elements do elsewhere; a call has all rows, or none.
+ * A kernel of columns combines across rows: what a value is in the same element of all rows of a
+ * call, in the order of ir/reduction.def for an axis that is not the innermost one. What that comes
+ * to is one value for the column, and so is what is computed of such values and of what does not
+ * move from row to row, which the argument says. All results are per column. Columns may come in
+ * parts, and lie as elements do elsewhere; a call has all rows, or none.
  *
  *     columns, args 0: f32 moves, 1: f32 moves per column, 2: f32 result per column
  *     %0 = load 0 : f32
@@ -52,21 +55,22 @@
  *     %0 = load 0.1 : f32
  *     store 1 %0
  *
- * An operand that is looked up in has no element for each place, but a number of rows that is told in the call: a step
- * GIR_LOOKUP computes which one (counted from the end where it is negative), and is told that there is one. Elements of
- * the row lie as those of other operands: those of one that moves are of one row for all of them, and one that stays has
- * one element in each row.
+ * An operand that is looked up in has no element for each place, but a number of rows that is told
+ * in the call: a step GIR_LOOKUP computes which one (counted from the end where it is negative),
+ * and is told that there is one. Elements of the row lie as those of other operands: those of one
+ * that moves are of one row for all of them, and one that stays has one element in each row.
  *
  *     args                                   0: f32 looked up, 1: i64 moves, 2: f32 result
  *     %0 = load 1 : i64
  *     %1 = lookup 0 %0 : f32
  *     store 2 %1
  *
- * Values have element types. A value of type bool is a truth value; elements of type bool are loaded and stored as
- * the bytes that they are, values of type u8. Of f16 and bf16 there are conversions, choices, loads and stores.
+ * Values have element types. A value of type bool is a truth value; elements of type bool are
+ * loaded and stored as the bytes that they are, values of type u8. Of f16 and bf16 there are
+ * conversions, choices, loads and stores.
  *
- * Meaning: of operations ir/scalar.def's, without exception; of conversions that of kernels/cpu/lib/convert.h.
- * Nothing traps and nothing fails, so a kernel has nothing to report.
+ * Meaning: of operations ir/scalar.def's, without exception; of conversions that of
+ * kernels/cpu/lib/convert.h. Nothing traps and nothing fails, so a kernel has nothing to report.
  *
  * Threads: a description is immutable when it is made.
  */
@@ -81,7 +85,7 @@
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
-#define GIR_MAX_PLANES 128 /* elements of a row that are strided, where rows may lie side by side */
+#define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 
 enum gir_op {
     GIR_LOAD,     /* bits: gir_bits(); type: the argument's element type, u8 where that is bool */
@@ -89,9 +93,11 @@ enum gir_op {
     GIR_CONVERT,  /* of operand 0, to type */
     GIR_SCALAR,   /* scalar: the operation; type: the result's */
     GIR_STORE,    /* bits as of a load; operand 0; type as of a load */
-    GIR_REDUCE, /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
+    /* scalar: ADD, MUL, MIN or MAX, of operand 0 in all elements; bits: the identity's */
+    GIR_REDUCE,
     GIR_LENGTH, /* how many elements are reduced: those of a row, or the rows */
-    GIR_LOOKUP, /* as a load, of row number operand 0, an i64, of an argument that is looked up in */
+    /* as a load, of row number operand 0, an i64, of an argument that is looked up in */
+    GIR_LOOKUP,
     GIR_OP_COUNT
 };
 
@@ -116,8 +122,8 @@ struct gir_arg {
     uint8_t dtype;
     uint8_t is_result; /* written */
     uint8_t moves;     /* gir_moves */
-    uint8_t
-        fields; /* elements of a record, all of which are stored, of a result; 1: there are no records */
+    /* elements of a record, all of which are stored, of a result; 1: there are no records */
+    uint8_t fields;
     uint8_t per_column;   /* of a kernel of columns: it does not move from row to row */
     uint8_t is_looked_up; /* of an operand without records: a step tells where its elements are */
     uint8_t zero[2];
@@ -128,8 +134,8 @@ struct gir_kernel {
     uint32_t magic;
     uint32_t size; /* bytes in all */
     uint32_t n_args, n_codes;
-    uint32_t
-        whole_rows; /* 1: rows are whole in each call; so they are where there are reductions or results per row */
+    /* 1: rows are whole in each call; so they are where there are reductions or results per row */
+    uint32_t whole_rows;
     uint32_t columns; /* 1: reductions are of columns, not of rows */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };
@@ -171,17 +177,19 @@ uint32_t gir_n_operands(const struct gir_code *code);
 
 /* When a step is computed. */
 struct gir_when {
-    bool
-        varies; /* in each element of a row, else once for the row; of columns, in each row, else once for the column */
-    /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one before which it is,
-     * of a reduction the one at whose end it is there. */
+    /* in each element of a row, else once for the row; of columns, in each row, else once for
+     * the column */
+    bool varies;
+    /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one
+     * before which it is, of a reduction the one at whose end it is there. */
     uint16_t pass;
-    /* 1 + the pass that keeps it for those behind, since it takes long; 0: it is computed again where it is needed. */
+    /* 1 + the pass that keeps it for those behind, since it takes long; 0: it is computed again
+     * where it is needed. */
     uint16_t kept_in;
 };
 
-/* Fills when[n_codes], of a kernel that gir_check accepts; returns how many passes there are. Elements of results that
- * may lie on an operand are stored in the last one. */
+/* Fills when[n_codes], of a kernel that gir_check accepts; returns how many passes there are.
+ * Elements of results that may lie on an operand are stored in the last one. */
 uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when);
 /* Marks what is computed in a pass for each element, or was kept: needed[n_codes]. */
 void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *when, uint32_t pass,
@@ -190,12 +198,13 @@ void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *whe
 size_t gir_kept_bytes(const struct gir_kernel *kernel);
 
 /*
- * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what is wrong. What
- * passes may be given to a generator of code.
+ * Is it a kernel? Of any bytes, aligned as a kernel is: TSSA_MALFORMED where it is not, with what
+ * is wrong. What passes may be given to a generator of code.
  */
 tssa_status *gir_check(const void *bytes, size_t size);
 
-/* What steps there are: conversions, and operations of operands of a type (SEL: of what it chooses between). */
+/* What steps there are: conversions, and operations of operands of a type (SEL: of what it chooses
+ * between). */
 bool gir_converts(tssa_dtype from, tssa_dtype to);
 bool gir_computes(enum scalar_id id, tssa_dtype type);
 

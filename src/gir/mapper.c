@@ -24,15 +24,15 @@ bool mapper_check(struct mapper *m, tssa_status *status, bool good)
     return !m->maker.why;
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static tssa_dtype loaded_as(tssa_dtype dtype)
 {
     return dtype == TSSA_BOOL ? TSSA_UINT8 : dtype;
 }
 
-/* Is the view one column of a value that has a few: a field of records? *rest is then the view of the records, whose
- * last axis it does not touch. */
+/* Is the view one column of a value that has a few: a field of records? *rest is then the view of
+ * the records, whose last axis it does not touch. */
 static tssa_status *find_field(struct ir_graph *graph, const struct ir_type *type,
                                const struct rule *rule, uint32_t *field, uint32_t *fields,
                                const struct rule **rest)
@@ -81,7 +81,8 @@ static tssa_status *find_field(struct ir_graph *graph, const struct ir_type *typ
     return NULL;
 }
 
-/* The argument that is this part of an operand or result, which has `fields`; made where there is none. */
+/* The argument that is this part of an operand or result, which has `fields`; made where there is
+ * none. */
 static uint32_t find_arg(struct mapper *m, const struct ir_value *value, uint32_t index,
                          bool is_result, uint32_t fields, const struct gir_view *view, int lookup,
                          uint64_t indices)
@@ -141,8 +142,8 @@ static const struct ir_value *find_value(const struct mapper *m, uint32_t id)
     return NULL;
 }
 
-/* The numbers of rows, which lie along this axis of the part. Who calls the kernel looks at them first, so that they are
- * there before. */
+/* The numbers of rows, which lie along this axis of the part. Who calls the kernel looks at them
+ * first, so that they are there before. */
 static uint32_t load_indices(struct mapper *m, uint32_t id, int axis)
 {
     struct rule_param params[TSSA_MAX_RANK];
@@ -210,7 +211,7 @@ static uint32_t load(struct mapper *m, const struct ir_value *param, const struc
                                                  .bits = gir_bits(arg, field)});
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static uint32_t number(struct mapper *m, const struct ir_value *value)
 {
@@ -258,7 +259,7 @@ static uint32_t access(struct mapper *m, const struct ir_op *op, struct gir_view
     return mapper_check(m, status, good) ? mapper_evaluate(m, ir_operand(op, 0), view) : 0;
 }
 
-/* ---- Assigns -------------------------------------------------------------------------------------- */
+/* ---- Assigns --------------------------------------------------------------------------------- */
 
 /* The source of an assign, of which the view sees the region. */
 static uint32_t source(struct mapper *m, const struct ir_op *op, int n_dims,
@@ -273,8 +274,8 @@ static uint32_t source(struct mapper *m, const struct ir_op *op, int n_dims,
     return mapper_check(m, status, good) ? mapper_evaluate(m, value, view) : 0;
 }
 
-/* Where a column lies in what a step writes along its axis, of `size` columns: its number there, or -1: it is not
- * written. False: a run tells. */
+/* Where a column lies in what a step writes along its axis, of `size` columns: its number there, or
+ * -1: it is not written. False: a run tells. */
 static bool find_column(const struct rule_step *step, int64_t size, int64_t column, int64_t *at)
 {
     for (uint32_t i = 0; i < step->n_params; i++)
@@ -298,7 +299,9 @@ static bool find_column(const struct rule_step *step, int64_t size, int64_t colu
     return true;
 }
 
-/* The rule with another first step, a choice of this column; no first step at all where it is -1. */
+/*
+ * The rule with another first step, a choice of this column; no first step at all where it is -1.
+ */
 static tssa_status *replace_first(struct ir_graph *graph, const struct rule *rule, int64_t column,
                                   const struct rule **out)
 {
@@ -415,7 +418,7 @@ uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct 
     return step;
 }
 
-/* ---- Results -------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
                   uint32_t fields, uint32_t step)

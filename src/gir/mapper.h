@@ -40,7 +40,8 @@ struct mapper {
     struct gir_view root;        /* of results, where nothing is unrolled */
     const struct ir_op *active;  /* the assign whose region it is; NULL: of none */
     struct mapper_region region; /* where it is of none */
-    /* There is no such part, but one of what lies before this element of an axis of results, and one of the rest. */
+    /* There is no such part, but one of what lies before this element of an axis of results, and
+     * one of the rest. */
     bool is_cut;
     int cut_axis;
     int64_t cut_at;
@@ -55,22 +56,24 @@ struct mapper {
 
 /* It is no kernel: the first reason stays. */
 uint32_t mapper_refuse(struct mapper *m, const char *why);
-/* False: it cannot be, for the status, which is the mapper's then, or as it is not `good`; maker.why says why. */
+/* False: it cannot be, for the status, which is the mapper's then, or as it is not `good`;
+ * maker.why says why. */
 bool mapper_check(struct mapper *m, tssa_status *status, bool good);
 
 /* The step that is the value's elements where the view sees them; maker.why: there is none. */
 uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct gir_view view);
 
-/* ---- positions.c ---------------------------------------------------------------------------------- */
+/* ---- positions.c ----------------------------------------------------------------------------- */
 
 /* The step that is the position of an element along an axis of the space, int32 or int64. */
 uint32_t mapper_position(struct mapper *m, uint32_t axis, tssa_dtype type);
 /* What a Trilu computes where the view sees it. */
 uint32_t mapper_triangle(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
-/* ---- columns.c ------------------------------------------------------------------------------------ */
+/* ---- columns.c ------------------------------------------------------------------------------- */
 
-/* The reduction like which all are: of one axis, of equal dims. NULL: there is none (*any tells), or they are not. */
+/* The reduction like which all are: of one axis, of equal dims. NULL: there is none (*any tells),
+ * or they are not. */
 const struct ir_op *mapper_find_reduction(const struct mapper *m, bool *any);
 /* Are results what there is of each column? */
 bool mapper_is_per_column(const struct mapper *m, const struct ir_op *reduction);
@@ -85,11 +88,12 @@ uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gi
 void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
                   uint32_t fields, uint32_t step);
 
-/* ---- concat.c: Concats ---------------------------------------------------------------------------- */
+/* ---- concat.c: Concats ----------------------------------------------------------------------- */
 
 /* Why pieces cannot be told from each other; NULL: they can. */
 const char *mapper_concat_refuses(const struct ir_op *op);
-/* As mapper_evaluate: of the piece in which all lies that the view sees. Where there are several, the part is cut. */
+/* As mapper_evaluate: of the piece in which all lies that the view sees. Where there are several,
+ * the part is cut. */
 uint32_t mapper_concat(struct mapper *m, const struct ir_op *op, struct gir_view view);
 /* The region as a rule; NULL: it is all. Of a column of the last axis, where it is not -1. */
 tssa_status *mapper_region_rule(struct mapper *m, const struct mapper_region *region, int column,

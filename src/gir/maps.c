@@ -10,8 +10,7 @@
 
 #define MOST_OPS 1024 /* of a block: evaluation is recursive */
 
-/* ---- Parts
- * ---------------------------------------------------------------------------------------- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* Axes that anything has. */
 static uint32_t all_axes(const struct mapper *m)
@@ -53,7 +52,8 @@ static bool has_short_rows(const struct mapper *m, int64_t columns)
     return false;
 }
 
-/* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
+/*
+ * What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
  */
 static void finish_args(struct mapper *m)
 {
@@ -202,7 +202,8 @@ static int64_t few_columns(const struct mapper *m)
     return n >= 2 && n <= GIR_MAX_FIELDS ? n : 0;
 }
 
-/* A part in which each column of the last axis is computed beside the others; not yet its kernel.
+/*
+ * A part in which each column of the last axis is computed beside the others; not yet its kernel.
  */
 static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
 {
@@ -339,8 +340,7 @@ static tssa_status *make_parts(struct mapper *m)
     return NULL;
 }
 
-/* ---- The op
- * --------------------------------------------------------------------------------------- */
+/* ---- The op ---------------------------------------------------------------------------------- */
 
 /* All results have the same dims. NULL: they have not, or there is none. */
 static const struct ir_type *find_like(const struct ir_op *fuse)

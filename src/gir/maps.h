@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels of `fuse` ops (ir/fuse.h) that hold accesses and assigns whose elements lie in steps: an access is an
- * argument with strides, and no copy.
+ * Kernels of `fuse` ops (ir/fuse.h) that hold accesses and assigns whose elements lie in steps: an
+ * access is an argument with strides, and no copy.
  *
- * A value is computed where a result needs it: what reads a view of it evaluates it there (gir/view.h). An assign is a
- * choice of source for a slice of the result, made before a loop, not in it, in one of two ways:
+ * A value is computed where a result needs it: what reads a view of it evaluates it there
+ * (gir/view.h). An assign is a choice of source for a slice of the result, made before a loop, not
+ * in it, in one of two ways:
  *
- *   - along a last axis of a few columns (GIR_MAX_FIELDS): the axis is unrolled, and each column of the result has its
- *     own source; arguments with that axis are records of so many fields, or a strided one for each column;
- *   - else there is a part of the op for the whole results without what assigns write, and then one for the region of
- *     each assign in the order in which they are made, with its source.
+ *   - along a last axis of a few columns (GIR_MAX_FIELDS): the axis is unrolled, and each column of
+ *     the result has its own source; arguments with that axis are records of so many fields, or a
+ *     strided one for each column;
+ *   - else there is a part of the op for the whole results without what assigns write, and then one
+ *     for the region of each assign in the order in which they are made, with its source.
  *
- * The axis is unrolled as well where nothing is assigned, but rows would be no longer than these few columns, as they are
- * part of longer rows, or are broadcast: what is a vector then are many rows, and not one.
+ * The axis is unrolled as well where nothing is assigned, but rows would be no longer than these
+ * few columns, as they are part of longer rows, or are broadcast: what is a vector then are many
+ * rows, and not one.
  *
- * Where reductions of one other axis than the innermost one are (ir_column_axis), it is a kernel of columns (gir.h): the
- * space has that axis as well, and what is computed along it is evaluated as a whole.
+ * Where reductions of one other axis than the innermost one are (ir_column_axis), it is a kernel of
+ * columns (gir.h): the space has that axis as well, and what is computed along it is evaluated as a
+ * whole.
  *
- * What cannot be told in advance (an access of what an assign may or may not have written) makes it no kernel.
+ * What cannot be told in advance (an access of what an assign may or may not have written) makes it
+ * no kernel.
  */
 #ifndef TSSA_GIR_MAPS_H
 #define TSSA_GIR_MAPS_H
@@ -35,10 +40,10 @@ struct gir_map {
     uint32_t axes;    /* of the space, by bit: those along which it has more than one element */
     int32_t lookup;   /* the axis of the part along which it is looked up in; -1: it is not */
     uint64_t indices; /* then, where the numbers of rows are loaded: gir_bits() */
-    const struct rule *
-        rule; /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
-    const struct ir_op
-        *op; /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */
+    /* which part of it; NULL: all. Its operands are the op's. It lives as long as the op. */
+    const struct rule *rule;
+    /* of the block, for messages: whose numbers may be wrong; NULL: the fuse op itself */
+    const struct ir_op *op;
 };
 
 /* Over what a part goes, and what its results are as wholes. */
@@ -51,8 +56,8 @@ struct gir_part_space {
     int64_t result_dims[TSSA_MAX_RANK]; /* -1: told by the axis; the same in all parts */
 };
 
-/* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's fields, are the last
- * ones of the space. */
+/* A kernel over a space of its own. The last axes of what a rule leaves, without that of a record's
+ * fields, are the last ones of the space. */
 struct gir_part {
     struct gir_kernel *kernel; /* of the allocator's memory */
     struct gir_part_space space;

@@ -5,7 +5,7 @@
 
 #include "gir/gir.h"
 
-/* ---- Pieces --------------------------------------------------------------------------------------- */
+/* ---- Pieces ---------------------------------------------------------------------------------- */
 
 static bool add_subaxis(struct gir_planes *p, struct gir_subaxis subaxis)
 {
@@ -57,7 +57,7 @@ static void move_axes(struct gir_planes *p, int64_t from, int by)
             p->subaxes[i].axis += by;
 }
 
-/* ---- Steps of rules ------------------------------------------------------------------------------- */
+/* ---- Steps of rules -------------------------------------------------------------------------- */
 
 static bool lay_select(struct gir_planes *p, const struct rule_step *step)
 {
@@ -198,7 +198,7 @@ bool gir_lay_planes(const struct rule *rule, int rank, const int64_t *dims,
     return true;
 }
 
-/* ---- Accesses ------------------------------------------------------------------------------------- */
+/* ---- Accesses -------------------------------------------------------------------------------- */
 
 static bool find_sizes(const struct ir_type *type, int64_t *dims)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What depends on where an element is. A position is an argument like others: the numbers 0, 1, ... along one axis of the
- * space, which who runs the kernel has in memory (gir_map.index GIR_POSITIONS).
+ * What depends on where an element is. A position is an argument like others: the numbers 0, 1, ...
+ * along one axis of the space, which who runs the kernel has in memory (gir_map.index
+ * GIR_POSITIONS).
  */
 #include "gir/mapper.h"
 #include "ir/fuse.h"
 
 #define MOST_NARROW (INT64_C(1) << 30) /* positions below, and sums of two, are int32 */
 
-/* Where an axis of a value is in the region that a rule leaves: the axis, or the one element of it that is there. */
+/* Where an axis of a value is in the region that a rule leaves: the axis, or the one element of it
+ * that is there. */
 struct followed {
     int64_t axis;
     int64_t at; /* -1: all */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops that have rows as steps; see rows.h. The compositions are those of kernels/cpu/normalization, operation by
- * operation, for the same bits.
+ * Ops that have rows as steps; see rows.h. The compositions are those of kernels/cpu/normalization,
+ * operation by operation, for the same bits.
  */
 #include "gir/rows.h"
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a kernel being made: ops that compute each row by itself (ir/row.h), of reductions and element-wise steps. */
+/* Steps of a kernel being made: ops that compute each row by itself (ir/row.h), of reductions and
+ * element-wise steps. */
 #ifndef TSSA_GIR_ROWS_H
 #define TSSA_GIR_ROWS_H
 

@@ -45,7 +45,7 @@ uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype 
     return gir_make(maker, code);
 }
 
-/* ---- Types ---------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type)
 {
@@ -74,7 +74,7 @@ static tssa_dtype dtype_of(const struct ir_op *op, uint32_t operand)
     return ir_operand(op, operand)->type->dtype;
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 /* One evaluation of a row's program. */
 struct evaluation {
@@ -188,10 +188,10 @@ static uint32_t evaluate(struct gir_maker *maker, const struct evaluation *e)
     return stack[0];
 }
 
-/* ---- Reductions ----------------------------------------------------------------------------------- */
+/* ---- Reductions ------------------------------------------------------------------------------ */
 
-/* What combining begins with, of elements of type `dtype`. The bounds of integers are those of their own type, which is
- * what is left where there are none. */
+/* What combining begins with, of elements of type `dtype`. The bounds of integers are those of
+ * their own type, which is what is left where there are none. */
 static uint64_t identity_of(struct gir_maker *maker, const struct evaluation *e, tssa_dtype dtype)
 {
     const enum scalar_id id = e->program->id;
@@ -229,7 +229,7 @@ uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uin
     return evaluate(maker, &e);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static uint32_t make_where(struct gir_maker *maker, const struct ir_op *op,
                            const uint32_t *operands)

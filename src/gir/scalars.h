@@ -16,10 +16,11 @@ struct gir_maker {
 
 /* The number of a step that is the same as this one, which is made where there is none. */
 uint32_t gir_make(struct gir_maker *maker, struct gir_code code);
-/* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a truth value or as
- * bytes. */
+/* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a
+ * truth value or as bytes. */
 uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
-/* What elements are reduced to, in reduction_type() of their type; `shift`: S of a row to which it is given. */
+/* What elements are reduced to, in reduction_type() of their type; `shift`: S of a row to which it
+ * is given. */
 uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
                             uint32_t shift, tssa_dtype *type);
 uint32_t gir_make_number(struct gir_maker *maker, tssa_dtype type, double number);
@@ -32,8 +33,8 @@ uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type);
 /* The ids of the values that a block has: so many from the first one on. */
 void gir_number_values(const struct ir_block *block, uint32_t *first, uint32_t *n);
 
-/* Drops the steps that no result needs; the rest is numbered anew. Loads stand before stores. `numbers`: room for one
- * per step. */
+/* Drops the steps that no result needs; the rest is numbered anew. Loads stand before stores.
+ * `numbers`: room for one per step. */
 void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers);
 
 #endif

@@ -52,7 +52,7 @@ const char *gir_view_refuses(const struct ir_op *op)
     return "what it moves does not lie in steps";
 }
 
-/* ---- Rules ---------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 /* Steps being put together; their params are copied when the rule is made. */
 struct draft {
@@ -151,7 +151,8 @@ static bool is_single(const struct rule_step *step, const struct ir_type *type, 
     return by > 0 && *at >= 0 && *at < last && last - *at <= by;
 }
 
-/* Slices of one element as choices of it, which other steps join with: the first steps, as far as they slice. */
+/* Slices of one element as choices of it, which other steps join with: the first steps, as far as
+ * they slice. */
 static tssa_status *choose(struct ir_graph *graph, const struct ir_type *type,
                            const struct rule **rule)
 {
@@ -211,7 +212,7 @@ tssa_status *gir_view_through(const struct ir_op *access, int rank, struct gir_v
     return NULL;
 }
 
-/* ---- Lookups -------------------------------------------------------------------------------------- */
+/* ---- Lookups --------------------------------------------------------------------------------- */
 
 /* Where an axis is behind the step; -1: the step takes part of it. */
 static int64_t behind(const struct rule_step *step, int rank, int64_t axis)
@@ -269,7 +270,7 @@ tssa_status *gir_view_lookup(struct ir_graph *graph, const struct rule *rule,
     return found ? make(graph, &draft, &lookup->rest) : NULL;
 }
 
-/* ---- Broadcasts ----------------------------------------------------------------------------------- */
+/* ---- Broadcasts ------------------------------------------------------------------------------ */
 
 /* Axes, and which of them have one element where others have more. */
 struct axes {
@@ -400,7 +401,7 @@ bool gir_view_equal(const struct gir_view *a, const struct gir_view *b)
            (a->rule == b->rule || (a->rule && b->rule && rule_equal(a->rule, b->rule)));
 }
 
-/* ---- Layouts -------------------------------------------------------------------------------------- */
+/* ---- Layouts --------------------------------------------------------------------------------- */
 
 static void remove_from(struct gir_layout *layout, int64_t axis)
 {

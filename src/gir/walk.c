@@ -36,8 +36,8 @@ static int64_t bytes_of(const struct gir_kernel *kernel, uint32_t arg)
     return (int64_t)dtype_info((tssa_dtype)gir_args(kernel)[arg].dtype)->size;
 }
 
-/* The innermost subaxes of an argument along an axis, `done` elements of which were walked along: how many elements go on in
- * the same way, and the step. */
+/* The innermost subaxes of an argument along an axis, `done` elements of which were walked along:
+ * how many elements go on in the same way, and the step. */
 static int64_t subaxis_at(const struct walking *w, uint32_t arg, int axis, int64_t done,
                           int64_t *step)
 {

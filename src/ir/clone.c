@@ -5,7 +5,7 @@
 
 #include "ir/infer.h"
 
-/* ---- The map -------------------------------------------------------------------------------------- */
+/* ---- The map --------------------------------------------------------------------------------- */
 
 struct ir_cloned {
     struct ir_value *value;
@@ -65,7 +65,7 @@ struct ir_value *ir_cloner_get(const struct ir_cloner *cloner, const struct ir_v
     return (struct ir_value *)value;
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 /* Attributes are never changed in place but for their slot, so only the slots are copied. */
 static bool copy_attrs(struct ir_graph *graph, struct ir_op *copy, const struct ir_op *op)
@@ -146,7 +146,7 @@ tssa_status *ir_clone_ops(struct ir_cloner *cloner, const struct ir_block *block
     return NULL;
 }
 
-/* ---- Moves ---------------------------------------------------------------------------------------- */
+/* ---- Moves ----------------------------------------------------------------------------------- */
 
 void ir_move_ops(struct ir_block *block, struct ir_op *before)
 {

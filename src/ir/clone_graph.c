@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A whole graph once more: its ops, blocks and values are copied, all that never changes is shared. */
+/*
+ * A whole graph once more: its ops, blocks and values are copied, all that never changes is shared.
+ */
 #include "ir/clone.h"
 
-/* ---- Facts ---------------------------------------------------------------------------------------- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 static void copy_value(struct ir_value *to, const struct ir_value *from)
 {
@@ -41,7 +43,7 @@ static void copy_block(struct ir_block *to, const struct ir_block *from)
         copy_op(copy, op);
 }
 
-/* ---- Graphs --------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 /* In tables of its own the copy finds what the graph has made, and puts what it makes itself. */
 static bool copy_tables(struct ir_graph *copy, const struct ir_graph *graph)

@@ -7,7 +7,7 @@
 
 #define HUGE_SIZE 1e18
 
-/* ---- Sizes ---------------------------------------------------------------------------------------- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 int64_t cost_symbol(const struct dim *symbol, const struct cost_sizes *sizes)
 {
@@ -69,7 +69,7 @@ static bool is_free(const struct ir_op *op)
     return cost_is_view(op) || !ir_op_computes(op);
 }
 
-/* ---- Live ranges ---------------------------------------------------------------------------------- */
+/* ---- Live ranges ----------------------------------------------------------------------------- */
 
 /* Ops are numbered in order, those with blocks before and behind what is in them. */
 struct numbering {
@@ -193,7 +193,7 @@ double cost_peak(const struct cost_ranges *ranges, const struct cost_sizes *size
     return peak;
 }
 
-/* ---- Work ----------------------------------------------------------------------------------------- */
+/* ---- Work ------------------------------------------------------------------------------------ */
 
 /* Operations for an element of the result. */
 static double operations_each(const struct ir_op *op, const struct cost_sizes *sizes)
@@ -270,7 +270,7 @@ double cost_element_work(const struct ir_op *op)
     return folds ? work * (op->n_operands - 1) : work;
 }
 
-/* ---- Machines ------------------------------------------------------------------------------------- */
+/* ---- Machines -------------------------------------------------------------------------------- */
 
 const struct cost_machine cost_cpu = {
     .name = "cpu", .call = 0.2e-6, .byte = 0.1e-9, .operation = 0.05e-9};

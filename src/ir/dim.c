@@ -4,9 +4,9 @@
  *
  *     constant + sum of coefficient * product of atoms
  *
- * where an atom is a symbol, a division, a remainder, a minimum or a maximum of such expressions. The
- * same value built in two ways is then usually the same node. Rebuilding a node from its own terms gives
- * the node itself: substitution and the IR parser rely on it.
+ * where an atom is a symbol, a division, a remainder, a minimum or a maximum of such expressions.
+ * The same value built in two ways is then usually the same node. Rebuilding a node from its own
+ * terms gives the node itself: substitution and the IR parser rely on it.
  */
 #include "ir/dim.h"
 
@@ -36,7 +36,7 @@ bool dim_table_copy(struct dim_table *copy, const struct dim_table *table, struc
     return map_copy(&copy->nodes, &table->nodes);
 }
 
-/* ---- Order ---------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 static int compare_i64(int64_t a, int64_t b)
 {
@@ -72,7 +72,7 @@ int dim_compare(const struct dim *a, const struct dim *b)
     return order ? order : compare_i64(a->value, b->value);
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------- */
 
 void linear_bounds(const struct linear *sum, int64_t *low, int64_t *high)
 {
@@ -82,7 +82,7 @@ void linear_bounds(const struct linear *sum, int64_t *low, int64_t *high)
     *high = range.high;
 }
 
-/* ---- Nodes ---------------------------------------------------------------------------------------- */
+/* ---- Nodes ----------------------------------------------------------------------------------- */
 
 /* What makes two nodes equal; hashed as bytes, so it has no padding. */
 struct node_key {
@@ -109,8 +109,8 @@ static const struct dim *insert(struct dim_table *table, const struct dim *value
     return dim;
 }
 
-/* Symbols have keys of text: 'N' and the name, or 'F' and the name of a fresh one. The bounds are those
- * of a new one. */
+/* Symbols have keys of text: 'N' and the name, or 'F' and the name of a fresh one. The bounds are
+ * those of a new one. */
 static const struct dim *symbol(struct dim_table *table, const char *key, int64_t number,
                                 int64_t low, int64_t high)
 {
@@ -226,7 +226,7 @@ const struct dim *dim_const(struct dim_table *table, int64_t value)
     return dim_node(table, DIM_CONST, value, 0, NULL, NULL);
 }
 
-/* ---- Sums ----------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 void linear_of(const struct dim *dim, struct linear *sum)
 {
@@ -316,7 +316,7 @@ const struct dim *dim_sub(struct dim_table *table, const struct dim *a, const st
     return add_scaled(table, a, b, -1);
 }
 
-/* ---- Products ------------------------------------------------------------------------------------- */
+/* ---- Products -------------------------------------------------------------------------------- */
 
 uint32_t dim_factors(const struct dim *const *term, const struct dim *const **factors)
 {
@@ -378,7 +378,7 @@ const struct dim *dim_mul(struct dim_table *table, const struct dim *a, const st
     return linear_build(table, &sum);
 }
 
-/* ---- Minimum and maximum -------------------------------------------------------------------------- */
+/* ---- Minimum and maximum --------------------------------------------------------------------- */
 
 /* Proves a <= b in every run; false when it cannot tell. */
 static bool at_most(const struct dim *a, const struct dim *b, int steps)

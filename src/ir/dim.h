@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbolic dims: integer expressions over symbols, hash-consed in one table per graph, so that equal
- * expressions are the same pointer. Sums and products are kept in one canonical polynomial form
- * (N + N is 2*N, (N+1)*2 is 2*N + 2, N*M is M*N), so == decides most equalities that hold.
+ * Symbolic dims: integer expressions over symbols, hash-consed in one table per graph, so that
+ * equal expressions are the same pointer. Sums and products are kept in one canonical polynomial
+ * form (N + N is 2*N, (N+1)*2 is 2*N + 2, N*M is M*N), so == decides most equalities that hold.
  *
- * A symbol is a dim_param of the model (one global scope, "N") or fresh, for a size that only a run can
- * tell. Symbols are sizes, so they count as non-negative; expressions can be negative (a difference, a
- * shape operand of Reshape). Arithmetic that would overflow int64, or an expression that grows beyond
- * DIM_MAX_TERMS, DIM_MAX_DEPTH or DIM_MAX_SIZE, gives a fresh symbol with the hint "any", never a wrong
- * number; symbols with that hint may be negative too.
+ * A symbol is a dim_param of the model (one global scope, "N") or fresh, for a size that only a run
+ * can tell. Symbols are sizes, so they count as non-negative; expressions can be negative (a
+ * difference, a shape operand of Reshape). Arithmetic that would overflow int64, or an expression
+ * that grows beyond DIM_MAX_TERMS, DIM_MAX_DEPTH or DIM_MAX_SIZE, gives a fresh symbol with the
+ * hint "any", never a wrong number; symbols with that hint may be negative too.
  *
  * Divisors count as non-zero: N*M / N is M.
  *
- * Every maker returns NULL only when memory runs out, and takes such a NULL as an operand, so that a
- * caller checks once. Not thread-safe.
+ * Every maker returns NULL only when memory runs out, and takes such a NULL as an operand, so that
+ * a caller checks once. Not thread-safe.
  */
 #ifndef TSSA_IR_DIM_H
 #define TSSA_IR_DIM_H
@@ -43,9 +43,9 @@ enum dim_kind {
 #define DIM_MAX_SIZE 512 /* nodes, shared ones counted every time */
 
 /*
- * No axis is longer than this, and no loop runs more often, in any run that is reckoned with where integers
- * could wrap: a dim fits in an int32, and the product of two in an int64 (ir/wrap.h). Nowhere else are dims
- * bounded.
+ * No axis is longer than this, and no loop runs more often, in any run that is reckoned with where
+ * integers could wrap: a dim fits in an int32, and the product of two in an int64 (ir/wrap.h).
+ * Nowhere else are dims bounded.
  */
 #define DIM_SIZE_LIMIT INT32_MAX
 
@@ -70,16 +70,17 @@ struct dim_table {
 
 void dim_table_init(struct dim_table *table, struct arena *arena);
 void dim_table_free(struct dim_table *table);
-/* A table of the same dims, which it shares; what is made in it is its own, and lives in `arena`. `copy` is initialized,
- * and in any case to be freed. False when memory runs out. */
+/* A table of the same dims, which it shares; what is made in it is its own, and lives in `arena`.
+ * `copy` is initialized, and in any case to be freed. False when memory runs out. */
 bool dim_table_copy(struct dim_table *copy, const struct dim_table *table, struct arena *arena);
 
 const struct dim *dim_const(struct dim_table *table, int64_t value);
 const struct dim *dim_symbol(struct dim_table *table, const char *name);
-/* A new symbol; `hint` becomes part of its printed name ("nonzero" -> "nonzero#3"), which no model's
- * dim_param can equal because '#' is quoted there. */
+/* A new symbol; `hint` becomes part of its printed name ("nonzero" -> "nonzero#3"), which no
+ * model's dim_param can equal because '#' is quoted there. */
 const struct dim *dim_fresh(struct dim_table *table, const char *hint);
-/* The same, when bounds are known that hold in every run (a count of elements is at most their number). */
+/* The same, when bounds are known that hold in every run (a count of elements is at most their
+ * number). */
 const struct dim *dim_fresh_between(struct dim_table *table, const char *hint, int64_t low,
                                     int64_t high);
 /* The fresh symbol of a given number, for the IR parser: made when it is not there yet. */
@@ -96,12 +97,14 @@ const struct dim *dim_max(struct dim_table *table, const struct dim *a, const st
 const struct dim *dim_substitute(struct dim_table *table, const struct dim *dim,
                                  const struct dim *symbol, const struct dim *by);
 
-/* value = *at_zero + *factor * symbol in every run, and neither of the two depends on the symbol; false:
- * it is not of this form, or memory ran out. */
+/* value = *at_zero + *factor * symbol in every run, and neither of the two depends on the symbol;
+ * false: it is not of this form, or memory ran out. */
 bool dim_affine(struct dim_table *table, const struct dim *value, const struct dim *symbol,
                 const struct dim **factor, const struct dim **at_zero);
 
-/* The canonical order of terms: by structure and names, so that it survives printing and parsing. */
+/*
+ * The canonical order of terms: by structure and names, so that it survives printing and parsing.
+ */
 int dim_compare(const struct dim *a, const struct dim *b);
 
 static inline bool dim_is_fresh(const struct dim *dim)
@@ -130,15 +133,18 @@ static inline bool dim_at_least(const struct dim *dim, int64_t value)
     return dim && dim->low >= value;
 }
 
-/* Is `dim` the same number as `to` in every run, or 1? It is, too, where it is min(1, to), the length of the first row
- * of `to` rows: 0 of 0 rows, else 1. */
+/* Is `dim` the same number as `to` in every run, or 1? It is, too, where it is min(1, to), the
+ * length of the first row of `to` rows: 0 of 0 rows, else 1. */
 bool dim_broadcasts(const struct dim *dim, const struct dim *to);
 
-/* The value under `lookup` (false for a symbol it does not know); false on overflow, division by 0. */
+/*
+ * The value under `lookup` (false for a symbol it does not know); false on overflow, division by 0.
+ */
 typedef bool (*dim_lookup)(void *context, const struct dim *symbol, int64_t *value);
 bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *value);
 
-/* "2*N + 1", "ceildiv(N, 3)", "min(N, 1000)"; and back. Symbols that are not identifiers are quoted. */
+/* "2*N + 1", "ceildiv(N, 3)", "min(N, 1000)"; and back. Symbols that are not identifiers are
+ * quoted. */
 void dim_print(const struct dim *dim, struct text *text);
 
 #endif

@@ -58,7 +58,9 @@ static bool unnest(struct linear *rest, int64_t *c)
     return true;
 }
 
-/* floor(sum / c) for c > 0. The one form of a quotient by a constant; ceil(x / c) is (x + c-1) / c. */
+/*
+ * floor(sum / c) for c > 0. The one form of a quotient by a constant; ceil(x / c) is (x + c-1) / c.
+ */
 static const struct dim *div_linear(struct dim_table *table, struct linear *rest, int64_t c)
 {
     struct linear total = {.constant = 0}, quotient;
@@ -114,7 +116,9 @@ static bool divide_monomial(const struct dim *term, int64_t coefficient, const s
     return j == nb;
 }
 
-/* Takes out of `sum` what the monomial `by` divides; false when memory runs out or *limit is set. */
+/*
+ * Takes out of `sum` what the monomial `by` divides; false when memory runs out or *limit is set.
+ */
 static bool split_monomials(struct dim_table *table, struct linear *sum, const struct linear *by,
                             struct linear *quotient, bool *limit)
 {
@@ -161,8 +165,8 @@ static bool is_multiple(const struct linear *a, const struct linear *b, int64_t 
 }
 
 /*
- * What a division by something that is not a constant leaves: *quotient is what divides exactly, *rest
- * the remaining numerator. false when memory runs out.
+ * What a division by something that is not a constant leaves: *quotient is what divides exactly,
+ * *rest the remaining numerator. false when memory runs out.
  */
 static bool divide_symbolic(struct dim_table *table, const struct dim *a, const struct dim *b,
                             const struct dim **quotient, const struct dim **rest)

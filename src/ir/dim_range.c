@@ -9,7 +9,7 @@ struct range range_of(const struct dim *dim, enum range_kind kind)
                                 : (struct range){dim->least, dim->most};
 }
 
-/* ---- Arithmetic ----------------------------------------------------------------------------------- */
+/* ---- Arithmetic ------------------------------------------------------------------------------ */
 
 static int64_t saturating_add(int64_t a, int64_t b)
 {
@@ -78,7 +78,7 @@ static int64_t ceil_quotient(int64_t a, int64_t b)
     return q + ((a % b != 0) && ((a < 0) == (b < 0)));
 }
 
-/* ---- Per kind of dim ------------------------------------------------------------------------------ */
+/* ---- Per kind of dim ------------------------------------------------------------------------- */
 
 static struct range of_product(const struct dim *dim, enum range_kind kind)
 {

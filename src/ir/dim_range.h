@@ -2,8 +2,9 @@
 /*
  * Intervals of dims. INT64_MIN and INT64_MAX also stand for the infinities, so saturating is sound.
  *
- * There are two kinds. What holds always counts on nothing but that sizes are not negative. What holds on
- * machines counts on DIM_SIZE_LIMIT as well: it is asked only where integers could wrap (ir/wrap.h).
+ * There are two kinds. What holds always counts on nothing but that sizes are not negative. What
+ * holds on machines counts on DIM_SIZE_LIMIT as well: it is asked only where integers could wrap
+ * (ir/wrap.h).
  */
 #ifndef TSSA_IR_DIM_RANGE_H
 #define TSSA_IR_DIM_RANGE_H
@@ -27,7 +28,8 @@ int64_t range_floor_quotient(int64_t a, int64_t b);
 /* What that leaves: not negative where b > 0. */
 int64_t range_floor_remainder(int64_t a, int64_t b);
 
-/* Sets the bounds of a new dim from its terms'; of a symbol, whose maker knows low and high, the rest. */
+/* Sets the bounds of a new dim from its terms'; of a symbol, whose maker knows low and high, the
+ * rest. */
 void dim_set_bounds(struct dim *dim);
 
 #endif

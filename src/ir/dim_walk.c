@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading dims: evaluation, substitution, printing. Depth and size are bounded when dims are made, so
- * these recurse. */
+/* Reading dims: evaluation, substitution, printing. Depth and size are bounded when dims are made,
+ * so these recurse. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "ir/dim.h"
 #include "ir/quote.h"
 
-/* ---- Evaluation ----------------------------------------------------------------------------------- */
+/* ---- Evaluation ------------------------------------------------------------------------------ */
 
 static bool divide(enum dim_kind kind, int64_t a, int64_t b, int64_t *value)
 {
@@ -65,7 +65,7 @@ bool dim_eval(const struct dim *dim, dim_lookup lookup, void *context, int64_t *
     return true;
 }
 
-/* ---- Substitution --------------------------------------------------------------------------------- */
+/* ---- Substitution ---------------------------------------------------------------------------- */
 
 typedef const struct dim *(*dim_maker)(struct dim_table *, const struct dim *, const struct dim *);
 
@@ -104,7 +104,7 @@ bool dim_affine(struct dim_table *table, const struct dim *value, const struct d
     return *factor && value == dim_add(table, *at_zero, dim_mul(table, *factor, symbol));
 }
 
-/* ---- Printing ------------------------------------------------------------------------------------- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
 static const char *const function_names[] = {[DIM_FLOORDIV] = "floordiv",
                                              [DIM_CEILDIV] = "ceildiv",
@@ -125,7 +125,9 @@ static void print_symbol(const struct dim *dim, struct text *text)
         ir_print_name(text, dim->name);
 }
 
-/* " + 3", " - 3", or "3", "-3" at the beginning; the magnitude is left out when it is 1 and `hide`. */
+/*
+ * " + 3", " - 3", or "3", "-3" at the beginning; the magnitude is left out when it is 1 and `hide`.
+ */
 static void print_signed(struct text *text, bool first, int64_t value, bool hide)
 {
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;

@@ -7,7 +7,8 @@
 /* Ops asked per question: every exporter's grid takes fewer, and a pass stays linear. */
 #define BUDGET 128
 
-/* Of ops that are neither element-wise nor movements, and of movements whose types say more than their rule. */
+/* Of ops that are neither element-wise nor movements, and of movements whose types say more than
+ * their rule. */
 static const struct row {
     element_read_fn *read;
     bool moves; /* the element is one of an operand, as it is */

@@ -4,7 +4,7 @@
 #include "ir/infer.h"
 #include "ir/wrap.h"
 
-/* ---- Elementwise ops ------------------------------------------------------------------------------ */
+/* ---- Elementwise ops ------------------------------------------------------------------------- */
 
 bool element_place(struct reader *reader, const struct ir_value *value, uint32_t index,
                    const struct element *at, struct element *inner)
@@ -57,7 +57,7 @@ bool element_read_cast(struct reader *reader, const struct ir_value *value,
            (widens(from, to) || element_fits(reader, to, out));
 }
 
-/* ---- Generators ----------------------------------------------------------------------------------- */
+/* ---- Generators ------------------------------------------------------------------------------ */
 
 /* The element of an operand that has one. */
 bool element_read_single(struct reader *reader, const struct ir_value *value, uint32_t index,

@@ -4,7 +4,7 @@
 #include "ir/infer.h"
 #include "ir/wrap.h"
 
-/* ---- Expressions ---------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 bool element_set(struct reader *reader, int64_t number, struct element *out)
 {
@@ -137,7 +137,7 @@ const struct dim *element_as_dim(const struct element *a)
     return a->scalar ? NULL : a->offset;
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------- */
 
 /* Is the scalar the counter of a Loop, and how often does the loop run at most (NULL: no limit)? */
 static bool is_counter(const struct ir_value *scalar, const struct dim **trips)
@@ -238,7 +238,7 @@ bool element_is_index(struct reader *reader, const struct element *element)
     return least && least->low >= 0;
 }
 
-/* ---- Wrapping ------------------------------------------------------------------------------------- */
+/* ---- Wrapping -------------------------------------------------------------------------------- */
 
 /* Between which numbers `by` times 0, 1, ..., count - 1 is. */
 static struct range walk_bounds(struct reader *reader, const struct dim *by,
@@ -282,8 +282,8 @@ static bool fits_between(struct reader *reader, tssa_dtype dtype, const struct e
 }
 
 /*
- * Does no element wrap in arithmetic of this type? Of an INT64 with a scalar that may be any number this is
- * asked as of an index (wrap_never_as_index): only indices are read here.
+ * Does no element wrap in arithmetic of this type? Of an INT64 with a scalar that may be any number
+ * this is asked as of an index (wrap_never_as_index): only indices are read here.
  */
 bool element_fits(struct reader *reader, tssa_dtype dtype, const struct element *element)
 {

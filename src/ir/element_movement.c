@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of what is moved: each is one of an operand, at another place. Here: where the types say which, and of
- * several operands or results. What rules say is in element_rule.c. */
+/* Elements of what is moved: each is one of an operand, at another place. Here: where the types say
+ * which, and of several operands or results. What rules say is in element_rule.c. */
 #include <string.h>
 
 #include "ir/element_reader.h"
 #include "ir/infer.h"
 
-/* ---- Pieces --------------------------------------------------------------------------------------- */
+/* ---- Pieces ---------------------------------------------------------------------------------- */
 
 /* The piece in which a constant place lies; pieces before it have constant sizes. */
 bool element_read_concat(struct reader *reader, const struct ir_value *value,
@@ -75,7 +75,7 @@ bool element_read_tile(struct reader *reader, const struct ir_value *value,
     return element_read_value(reader, ir_operand(value->op, 0), inner, out);
 }
 
-/* ---- Reshape and the like ------------------------------------------------------------------------- */
+/* ---- Reshape and the like -------------------------------------------------------------------- */
 
 /* The axes that are not of size one. */
 static int long_axes(const struct ir_type *type, int *axes)
@@ -87,7 +87,8 @@ static int long_axes(const struct ir_type *type, int *axes)
     return n;
 }
 
-/* Axes of the result that join to axis `dim` of the operand: how many from `axes[from]` on; 0: none. */
+/* Axes of the result that join to axis `dim` of the operand: how many from `axes[from]` on; 0:
+ * none. */
 static int joined(struct reader *reader, const struct ir_type *type, const int *axes, int from,
                   int n, const struct dim *dim)
 {
@@ -118,8 +119,8 @@ static bool join_places(struct reader *reader, const struct ir_type *type, const
 }
 
 /*
- * Axes of size one come and go; an axis of the operand may be divided into several of the result. The
- * other way round a place would have to be divided, unless it is a number.
+ * Axes of size one come and go; an axis of the operand may be divided into several of the result.
+ * The other way round a place would have to be divided, unless it is a number.
  */
 bool element_read_reshape(struct reader *reader, const struct ir_value *value,
                           const struct element *at, struct element *out)

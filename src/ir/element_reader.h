@@ -35,7 +35,8 @@ bool element_read_table(struct reader *reader, const struct tensor *table, const
 bool element_read_single(struct reader *reader, const struct ir_value *value, uint32_t index,
                          struct element *out);
 
-/* Where an element of the value comes from in operand `index` of its op, which is broadcast; and that element. */
+/* Where an element of the value comes from in operand `index` of its op, which is broadcast; and
+ * that element. */
 bool element_place(struct reader *reader, const struct ir_value *value, uint32_t index,
                    const struct element *at, struct element *inner);
 bool element_read_operand(struct reader *reader, const struct ir_value *value, uint32_t index,
@@ -48,7 +49,7 @@ element_read_fn element_read_scalar, element_read_same, element_read_cast, eleme
 /* Of an op that only rearranges its first operand, by the `rule` column of the op table. */
 element_read_fn element_read_movement;
 
-/* ---- Expressions ---------------------------------------------------------------------------------- */
+/* ---- Expressions ----------------------------------------------------------------------------- */
 
 /* Notes that memory ran out when `dim` is NULL. */
 bool element_made(struct reader *reader, const struct dim *dim);

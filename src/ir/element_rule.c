@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Elements of accesses, and of ops that stand for one: the place goes back through the steps of the rule. */
+/* Elements of accesses, and of ops that stand for one: the place goes back through the steps of the
+ * rule. */
 #include <string.h>
 
 #include "ir/element_reader.h"
@@ -42,7 +43,7 @@ static bool remove_place(struct place *place, int64_t axis, int count)
     return true;
 }
 
-/* ---- Params --------------------------------------------------------------------------------------- */
+/* ---- Params ---------------------------------------------------------------------------------- */
 
 static struct ir_value *param_value(const struct path *path, const struct rule_param *param)
 {
@@ -74,7 +75,9 @@ static bool read_param(const struct path *path, const struct rule_param *param, 
     return rank >= 0 && read_index(path, value, at, out) && element_is_index(path->reader, out);
 }
 
-/* How long the axis is that step i is applied to; NULL where steps before it may have changed that. */
+/*
+ * How long the axis is that step i is applied to; NULL where steps before it may have changed that.
+ */
 static const struct dim *axis_dim(const struct path *path, uint32_t i)
 {
     int64_t axis = path->steps[i].params[0].value;
@@ -84,7 +87,7 @@ static const struct dim *axis_dim(const struct path *path, uint32_t i)
     return axis < infer_rank(path->op, 0) ? infer_dim(path->op, 0, (int)axis) : NULL;
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* Where a slice that is not empty begins, of an axis that is `dim` long (NULL: not known). */
 static bool slice_start(struct reader *reader, int64_t start, int64_t step, const struct dim *dim,
@@ -195,7 +198,7 @@ static bool read_path(const struct path *path, const struct ir_value *value,
            element_read_value(path->reader, ir_operand(path->op, 0), place.at, out);
 }
 
-/* ---- Accesses ------------------------------------------------------------------------------------- */
+/* ---- Accesses -------------------------------------------------------------------------------- */
 
 /* A rule of one step whose shapes are those of operand and result. */
 static element_read_fn *reader_of_shape(const struct rule *rule)
@@ -226,10 +229,10 @@ bool element_read_access(struct reader *reader, const struct ir_value *value,
     return read_path(&path, value, at, out);
 }
 
-/* ---- Movements ------------------------------------------------------------------------------------ */
+/* ---- Movements ------------------------------------------------------------------------------- */
 
-/* What an op of ONNX stands for at most: a step for each axis. A whole draft is too large for every level of a
- * question. */
+/* What an op of ONNX stands for at most: a step for each axis. A whole draft is too large for every
+ * level of a question. */
 struct movement {
     struct rule_step steps[TSSA_MAX_RANK];
     struct rule_param params[4 * TSSA_MAX_RANK];

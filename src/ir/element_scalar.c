@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Elements of what element-wise ops compute: the row's program (ir/scalar.h) on elements. It is run from its last code
- * back, so that only what decides the element is read: of a selection, the condition and one side.
+ * Elements of what element-wise ops compute: the row's program (ir/scalar.h) on elements. It is run
+ * from its last code back, so that only what decides the element is read: of a selection, the
+ * condition and one side.
  */
 #include "ir/element_reader.h"
 #include "ir/scalar.h"
@@ -15,7 +16,8 @@ struct program {
     double params[EW_MAX_PARAMS];
 };
 
-/* Folds are programs of two operands at a time, and operands of several types are computed in others. */
+/* Folds are programs of two operands at a time, and operands of several types are computed in
+ * others. */
 static bool open_program(struct reader *reader, const struct ir_value *value,
                          const struct element *at, struct program *program)
 {
@@ -52,7 +54,7 @@ static void find_operands(const struct program *program, int end, int *ends)
 
 static bool evaluate(const struct program *program, int end, struct element *out);
 
-/* ---- Truth values --------------------------------------------------------------------------------- */
+/* ---- Truth values ---------------------------------------------------------------------------- */
 
 /* 1, 0, or -1 when it cannot be told. */
 static int decide(const struct program *program, int end);
@@ -151,7 +153,7 @@ static int decide(const struct program *program, int end)
     }
 }
 
-/* ---- Elements ------------------------------------------------------------------------------------- */
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 static bool whole(struct reader *reader, double number, struct element *out)
 {

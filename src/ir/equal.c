@@ -6,7 +6,7 @@
 #include "base/hash.h"
 #include "ir/rule.h"
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static bool strings_equal(const tssa_string *a, const tssa_string *b, size_t count)
 {
@@ -96,7 +96,7 @@ bool ir_attrs_equal(const struct ir_op *a, const struct ir_op *b)
     return true;
 }
 
-/* ---- Hashes --------------------------------------------------------------------------------------- */
+/* ---- Hashes ---------------------------------------------------------------------------------- */
 
 #define HASHED_BYTES 4096 /* of each end of a tensor */
 
@@ -166,7 +166,7 @@ uint64_t ir_op_hash(const struct ir_op *op)
     return hash;
 }
 
-/* ---- Ops and blocks ------------------------------------------------------------------------------- */
+/* ---- Ops and blocks -------------------------------------------------------------------------- */
 
 static bool heads_equal(const struct ir_op *a, const struct ir_op *b)
 {

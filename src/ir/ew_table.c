@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What element-wise rows have besides the columns of every row: parameters, and the expression as a program. */
+/* What element-wise rows have besides the columns of every row: parameters, and the expression as a
+ * program. */
 #include <string.h>
 
 #include "ir/ew_table.h"
 #include "ir/scalar_postfix.h"
 
-/* ---- How rows are spelled ------------------------------------------------------------------------- */
+/* ---- How rows are spelled -------------------------------------------------------------------- */
 
 #define FLOAT(name_, value_)                                                                       \
     {                                                                                              \
@@ -26,7 +27,7 @@
 /* The leading entry is there because C has no empty list; the rest of the array ends the list. */
 #define PARAMS(...) ((const struct ew_param[EW_MAX_PARAMS + 2]){{.name = NULL}, __VA_ARGS__} + 1)
 
-/* ---- The rows ------------------------------------------------------------------------------------- */
+/* ---- The rows -------------------------------------------------------------------------------- */
 
 const struct ew_info ew_table[EW_COUNT] = {
 #define OP(...)
@@ -53,7 +54,7 @@ const struct scalar_info *scalar_info(enum scalar_id id)
     return &infos[id];
 }
 
-/* ---- Parameters ----------------------------------------------------------------------------------- */
+/* ---- Parameters ------------------------------------------------------------------------------ */
 
 static tssa_status *choice(const struct ir_op *op, const struct ew_param *param, double *value)
 {

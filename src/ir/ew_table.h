@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the element-wise rows of the op table have besides: in a file of its own, since it takes programs to write. */
+/* What the element-wise rows of the op table have besides: in a file of its own, since it takes
+ * programs to write. */
 #ifndef TSSA_IR_EW_TABLE_H
 #define TSSA_IR_EW_TABLE_H
 

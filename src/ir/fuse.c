@@ -59,7 +59,7 @@ struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result)
     return value;
 }
 
-/* ---- Inlining ------------------------------------------------------------------------------------- */
+/* ---- Inlining -------------------------------------------------------------------------------- */
 
 void ir_fuse_inline(struct ir_op *op)
 {
@@ -101,7 +101,7 @@ void ir_fuse_inline_all(struct ir_graph *graph, bool *changed)
     *changed |= inline_block(graph->body);
 }
 
-/* ---- Copies without ------------------------------------------------------------------------------- */
+/* ---- Copies without -------------------------------------------------------------------------- */
 
 tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph **copy,
                              const struct ir_graph **unfused)

@@ -10,9 +10,10 @@
  *       }
  *     }
  *
- * Its one block, `body`, is run once: parameter i is operand i, result i is what it returns as i. The block captures
- * nothing, and holds pure ops without blocks of their own; it may hold constants. What a kernel is made of is
- * therefore all there, in the op. Who has no kernel for it runs the block as if its ops stood in the op's place.
+ * Its one block, `body`, is run once: parameter i is operand i, result i is what it returns as i.
+ * The block captures nothing, and holds pure ops without blocks of their own; it may hold
+ * constants. What a kernel is made of is therefore all there, in the op. Who has no kernel for it
+ * runs the block as if its ops stood in the op's place.
  *
  * It is a session's: a file has none (ir_fuse_unfused).
  */
@@ -26,12 +27,14 @@
 struct cost_machine;
 
 /*
- * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is outside of the kernel
- * (unless it moves inside), and views of what rows came to; what is computed row by row (ir/row.h: reductions,
- * softmax, normalizations), where all rows of a kernel are the same; Concat, of what is outside (unless it moves
- * inside), of which each element is one of an operand that its place tells; gathers (accesses whose rule has one, and
- * others, as GatherND), of which each element is one that indices tell; reductions of another axis than the innermost one
- * (ir_column_axis), where all of a kernel are of the same one; and what depends on where an element is (Trilu).
+ * Classes of ops that kernels are made of: element-wise ones; accesses and assigns, of what is
+ * outside of the kernel (unless it moves inside), and views of what rows came to; what is computed
+ * row by row (ir/row.h: reductions, softmax, normalizations), where all rows of a kernel are the
+ * same; Concat, of what is outside (unless it moves inside), of which each element is one of an
+ * operand that its place tells; gathers (accesses whose rule has one, and others, as GatherND), of
+ * which each element is one that indices tell; reductions of another axis than the innermost one
+ * (ir_column_axis), where all of a kernel are of the same one; and what depends on where an element
+ * is (Trilu).
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -49,18 +52,23 @@ struct ir_fusion {
     uint32_t classes;                   /* enum ir_fuses */
     const struct cost_machine *machine; /* that they run on: ir/cost.h */
     uint32_t most_operands;             /* of a kernel */
-    /* What an access, a Concat or a gather reads, the indices of these, and what an assign writes, may be computed in the
-     * kernel that alone needs it: elements are computed where they are read. */
+    /*
+     * What an access, a Concat or a gather reads, the indices of these, and what an assign writes,
+     * may be computed in the kernel that alone needs it: elements are computed where they are read.
+     */
     bool moves_inside;
-    /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes? One launch then does
-     * what several would. */
+    /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes?
+     * One launch then does what several would. */
     bool side_by_side;
     /* What the graph is given is the caller's memory: an assign into it is a copy first. */
     bool borrows;
     /* May the op, of these classes, be in a kernel? NULL: any. */
     bool (*takes)(void *user, const struct ir_op *op);
-    /* Why the op, an access that permutes and then reshapes, is not in a kernel with what reads it, an op of its shape;
-     * NULL: it may be. Such accesses are made one first (fuse_planes.c). The function is NULL: none may be. */
+    /*
+     * Why the op, an access that permutes and then reshapes, is not in a kernel with what reads it,
+     * an op of its shape; NULL: it may be. Such accesses are made one first (fuse_planes.c). The
+     * function is NULL: none may be.
+     */
     const char *(*refuses_planes)(void *user, const struct ir_op *op);
     /* May the op, if it is taken, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
@@ -69,21 +77,26 @@ struct ir_fusion {
 
 /* Is more read of the operand than its type? */
 bool ir_fuse_reads(const struct ir_op *op, uint32_t operand);
-/* Does the op need the operand's elements at other places than where it computes its own? The number of a rule, what is
- * read by one, what is written by one; what a Concat puts one behind the other; what a gather reads, and its indices. */
+/*
+ * Does the op need the operand's elements at other places than where it computes its own? The
+ * number of a rule, what is read by one, what is written by one; what a Concat puts one behind the
+ * other; what a gather reads, and its indices.
+ */
 bool ir_fuse_moves(const struct ir_op *op, uint32_t operand);
-/* The same, and could they be computed where they are needed? Not a number of a rule, which is one for all elements. */
+/* The same, and could they be computed where they are needed? Not a number of a rule, which is one
+ * for all elements. */
 bool ir_fuse_moves_elements(const struct ir_op *op, uint32_t operand);
 
 /* The op's block; NULL: it is no fuse op, or has not got one (the verifier has not seen it). */
 struct ir_block *ir_fuse_body(const struct ir_op *op);
-/* The operand that a parameter of a fuse op's block stands for; NULL: the value is no such parameter. */
+/* The operand that a parameter of a fuse op's block stands for; NULL: the value is no such
+ * parameter. */
 struct ir_value *ir_fuse_operand(const struct ir_value *value);
 
 /*
- * The value of the block that the result is, computed there for this result: no other result of the op that anybody
- * wants and that comes before returns it, and it is neither a parameter nor a constant. NULL: the result is another
- * name of something, or nobody wants it.
+ * The value of the block that the result is, computed there for this result: no other result of the
+ * op that anybody wants and that comes before returns it, and it is neither a parameter nor a
+ * constant. NULL: the result is another name of something, or nobody wants it.
  */
 struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
 
@@ -93,8 +106,8 @@ void ir_fuse_inline(struct ir_op *op);
 void ir_fuse_inline_all(struct ir_graph *graph, bool *changed);
 
 /*
- * A graph without fuse ops, for readers that know none: *unfused is `graph` itself where it has none, and *copy NULL;
- * else *copy, which must not outlive the graph, and goes with ir_graph_free.
+ * A graph without fuse ops, for readers that know none: *unfused is `graph` itself where it has
+ * none, and *copy NULL; else *copy, which must not outlive the graph, and goes with ir_graph_free.
  */
 tssa_status *ir_fuse_unfused(const struct ir_graph *graph, struct ir_graph **copy,
                              const struct ir_graph **unfused);

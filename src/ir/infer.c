@@ -11,7 +11,7 @@ static struct ir_graph *graph_of(const struct ir_op *op)
     return op->parent->graph;
 }
 
-/* ---- Driver --------------------------------------------------------------------------------------- */
+/* ---- Driver ---------------------------------------------------------------------------------- */
 
 uint64_t ir_infer_stamp(const struct ir_op *op)
 {
@@ -44,7 +44,9 @@ static void forget(struct ir_graph *graph, struct ir_value *value)
     value->known = NULL;
 }
 
-/* Nothing is known of the op's results and of what is in its blocks, where inference came halfway. */
+/*
+ * Nothing is known of the op's results and of what is in its blocks, where inference came halfway.
+ */
 static void forget_op(struct ir_graph *graph, struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_results; i++)
@@ -95,7 +97,7 @@ tssa_status *ir_infer_graph(struct ir_graph *graph)
     return ir_infer_block(graph->body, true);
 }
 
-/* ---- Reading operands ----------------------------------------------------------------------------- */
+/* ---- Reading operands ------------------------------------------------------------------------ */
 
 const struct ir_type *infer_operand_type(const struct ir_graph *graph, const struct ir_op *op,
                                          uint32_t index)
@@ -144,7 +146,7 @@ bool infer_const_ints(const struct ir_op *op, uint32_t index, int64_t *values, s
     return true;
 }
 
-/* ---- Setting results ------------------------------------------------------------------------------ */
+/* ---- Setting results ------------------------------------------------------------------------- */
 
 tssa_status *infer_set(struct ir_op *op, uint32_t index, const struct ir_type *type)
 {
@@ -203,7 +205,7 @@ const struct dim *infer_fresh_below(struct ir_op *op, const struct dim *bound)
     return dim_fresh_between(&graph_of(op)->dims, op->info->name, 0, high);
 }
 
-/* ---- Axes and broadcasting ------------------------------------------------------------------------ */
+/* ---- Axes and broadcasting ------------------------------------------------------------------- */
 
 bool infer_find_axis(int64_t axis, int rank, int *result)
 {
@@ -279,7 +281,7 @@ tssa_status *infer_broadcast(struct ir_op *op, uint32_t first, uint32_t count, i
     return NULL;
 }
 
-/* ---- Rules of internal.def ------------------------------------------------------------------------ */
+/* ---- Rules of internal.def ------------------------------------------------------------------- */
 
 /* No results, or results whose types nobody can tell. */
 INFER_RULE(none)
@@ -290,8 +292,8 @@ INFER_RULE(none)
 }
 
 /*
- * Opaque ops: what the model declares, and their blocks with what is declared there. Nowhere else is a
- * declaration believed: exporters leave stale value_info behind, and passes build on types.
+ * Opaque ops: what the model declares, and their blocks with what is declared there. Nowhere else
+ * is a declaration believed: exporters leave stale value_info behind, and passes build on types.
  */
 INFER_RULE(declared)
 {

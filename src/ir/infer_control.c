@@ -4,7 +4,7 @@
 #include "ir/infer_block.h"
 #include "ir/total.h"
 
-/* ---- Dims that may not leave their block ---------------------------------------------------------- */
+/* ---- Dims that may not leave their block ----------------------------------------------------- */
 
 /* Fresh dims are numbered in order of creation, so whatever a block made for itself has an id at or
  * above the first one that was free when its inference began. */
@@ -55,8 +55,8 @@ const struct ir_type *infer_outside(struct ir_graph *graph, const struct ir_type
     return type_tensor(&graph->types, type->dtype, type->rank, dims);
 }
 
-/* An element of a sequence, which is seen from inside of a loop over the elements or from outside: dims
- * that are no numbers are those of one element, and another one's may differ. */
+/* An element of a sequence, which is seen from inside of a loop over the elements or from outside:
+ * dims that are no numbers are those of one element, and another one's may differ. */
 static const struct ir_type *one_element(struct ir_graph *graph, const struct ir_type *type)
 {
     if (type->kind != TYPE_TENSOR || type->rank <= 0)
@@ -108,12 +108,12 @@ bool infer_is_truth(const struct ir_value *condition, bool value)
            dim_is_const(condition->known->elements[0], &element) && (element != 0) == value;
 }
 
-/* ---- Loop-carried values -------------------------------------------------------------------------- */
+/* ---- Loop-carried values --------------------------------------------------------------------- */
 
 /*
- * The type of a carried value's parameter, from what it was assumed to be, what enters the loop and what
- * an iteration returns. A dim that changes becomes one fresh symbol and stays that symbol in the
- * following rounds, so that the iteration ends.
+ * The type of a carried value's parameter, from what it was assumed to be, what enters the loop and
+ * what an iteration returns. A dim that changes becomes one fresh symbol and stays that symbol in
+ * the following rounds, so that the iteration ends.
  */
 static const struct ir_type *generalize(struct ir_graph *graph, const struct ir_type *assumed,
                                         const struct ir_type *initial,
@@ -174,7 +174,9 @@ static tssa_status *check_carried(const struct ir_type *assumed, const struct ir
                  dtype_info(assumed->dtype)->ir_name, dtype_info(returned->dtype)->ir_name);
 }
 
-/* Infers the loop's body until the types of params[first ...] agree with returns[first_return ...]. */
+/*
+ * Infers the loop's body until the types of params[first ...] agree with returns[first_return ...].
+ */
 static tssa_status *infer_carried(struct ir_graph *graph, const struct ir_op *op,
                                   struct ir_block *block, uint32_t first, uint32_t count,
                                   uint32_t first_return)
@@ -207,7 +209,7 @@ static tssa_status *infer_carried(struct ir_graph *graph, const struct ir_op *op
     }
 }
 
-/* ---- Loop ----------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* The number of iterations where it does not depend on what the body computes, else a fresh dim. */
 static const struct dim *trip_count(struct ir_graph *graph, const struct ir_op *op,
@@ -262,7 +264,8 @@ static tssa_status *set_param_known(struct ir_graph *graph, struct ir_value *par
     return NULL;
 }
 
-/* The iteration's number: a symbol of the body, below the trip count. And the condition, which holds. */
+/* The iteration's number: a symbol of the body, below the trip count. And the condition, which
+ * holds. */
 static tssa_status *set_counter(struct ir_graph *graph, const struct ir_op *op,
                                 const struct ir_block *body)
 {
@@ -318,7 +321,7 @@ INFER_RULE(loop)
     return NULL;
 }
 
-/* ---- Scan ----------------------------------------------------------------------------------------- */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 /* Scan as its versions agree on it. */
 struct scan {
@@ -364,7 +367,9 @@ static const struct ir_type *drop_axis(struct ir_graph *graph, const struct ir_t
     return type_tensor(&graph->types, type->dtype, rank, dims);
 }
 
-/* The parameter's type from that of its operand; *steps where the operand tells how many there are. */
+/*
+ * The parameter's type from that of its operand; *steps where the operand tells how many there are.
+ */
 static tssa_status *set_scan_param(struct ir_graph *graph, const struct ir_op *op,
                                    const struct scan *scan, uint32_t index,
                                    const struct dim **steps)
@@ -418,7 +423,7 @@ INFER_RULE(scan)
     return NULL;
 }
 
-/* ---- SequenceMap ---------------------------------------------------------------------------------- */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 INFER_RULE(sequence_map)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inference for element-wise rows: one element type, and the broadcast shape. What is known of elements:
- * scalar_known.c.
+ * Inference for element-wise rows: one element type, and the broadcast shape. What is known of
+ * elements: scalar_known.c.
  */
 #include <inttypes.h>
 
 #include "ir/infer.h"
 #include "ir/scalar.h"
 
-/* ---- Element types -------------------------------------------------------------------------------- */
+/* ---- Element types --------------------------------------------------------------------------- */
 
 static const char *dtype_text(tssa_dtype dtype)
 {
@@ -43,7 +43,7 @@ static tssa_status *set_broadcast(struct ir_op *op, tssa_dtype dtype)
     return infer_set_tensor(op, 0, dtype, rank, dims);
 }
 
-/* ---- Rules of elementwise.def --------------------------------------------------------------------- */
+/* ---- Rules of elementwise.def ---------------------------------------------------------------- */
 
 INFER_RULE(elementwise_EW_SAME)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference through fuse: everything that is known of the operands is known in the block, and the other way. */
+/* Inference through fuse: everything that is known of the operands is known in the block, and the
+ * other way. */
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/infer_block.h"
 
-/* The block runs once whenever the op does, so that a dim which it makes is one number outside as well. */
+/* The block runs once whenever the op does, so that a dim which it makes is one number outside as
+ * well. */
 INFER_RULE(fuse)
 {
     struct ir_block *body;

@@ -10,7 +10,7 @@ static tssa_status *set_like_data(struct ir_op *op)
     return infer_set(op, 0, type);
 }
 
-/* ---- Gather --------------------------------------------------------------------------------------- */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 /* The chosen elements of a known list. */
 static tssa_status *gather_known(struct ir_op *op)
@@ -115,7 +115,7 @@ INFER_RULE(array_feature_extractor)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
 
-/* ---- Scatter -------------------------------------------------------------------------------------- */
+/* ---- Scatter --------------------------------------------------------------------------------- */
 
 /* The integers of operand 1; a constant's also where its rank, [n, 1], is not tracked. */
 static bool scatter_indices(const struct ir_op *op, int64_t *indices, size_t *count)

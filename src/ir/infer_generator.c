@@ -5,7 +5,7 @@
 #include "ir/infer.h"
 #include "ir/wrap.h"
 
-/* ---- ConstantOfShape ------------------------------------------------------------------------------ */
+/* ---- ConstantOfShape ------------------------------------------------------------------------- */
 
 /* A list filled with one integer. */
 static tssa_status *constant_elements(struct ir_graph *graph, struct ir_op *op,
@@ -49,7 +49,7 @@ INFER_RULE(constant_of_shape)
     return rank <= 1 ? constant_elements(graph, op, value, rank == 1 ? dims[0] : NULL) : NULL;
 }
 
-/* ---- EyeLike, OneHot ------------------------------------------------------------------------------ */
+/* ---- EyeLike, OneHot ------------------------------------------------------------------------- */
 
 INFER_RULE(eye_like)
 {
@@ -89,7 +89,7 @@ INFER_RULE(one_hot)
     return infer_set_tensor(op, 0, infer_dtype(op, 2), rank + 1, dims);
 }
 
-/* ---- Range ---------------------------------------------------------------------------------------- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 static const struct dim *known_scalar(const struct ir_op *op, uint32_t index)
 {

@@ -3,9 +3,10 @@
 #include "ir/infer.h"
 #include "ir/infer_block.h"
 
-/* ---- What the condition says ---------------------------------------------------------------------- */
+/* ---- What the condition says ----------------------------------------------------------------- */
 
-/* What the condition of an If says about a dim in one of its branches: the symbol is the value there. */
+/* What the condition of an If says about a dim in one of its branches: the symbol is the value
+ * there. */
 struct pin {
     const struct dim *symbol, *value; /* NULL: nothing */
 };
@@ -110,7 +111,8 @@ static const struct dim *common_dim(struct ir_graph *graph, const struct join *j
     return NULL;
 }
 
-/* A dim that is `a` in one branch and `b` in the other; pairs that occur again get the same symbol again. */
+/* A dim that is `a` in one branch and `b` in the other; pairs that occur again get the same symbol
+ * again. */
 static const struct dim *join_dim(struct ir_graph *graph, struct join *join, const struct dim *a,
                                   const struct dim *b)
 {
@@ -152,7 +154,8 @@ static const struct ir_block *taken_branch(const struct ir_op *op, const struct 
     return infer_is_truth(condition, true) ? yes : infer_is_truth(condition, false) ? no : NULL;
 }
 
-/* What the branch that is taken returns is known outside of it as well, but for what it made itself. */
+/* What the branch that is taken returns is known outside of it as well, but for what it made
+ * itself. */
 static tssa_status *set_taken_known(struct ir_op *op, uint32_t index, const struct ir_block *taken,
                                     uint32_t first_local)
 {
@@ -167,8 +170,8 @@ static tssa_status *set_taken_known(struct ir_op *op, uint32_t index, const stru
     return infer_set_known(op, index, known->count, elements);
 }
 
-/* A branch that is never taken says nothing: squeeze(dim) is written as an If whose branches have different
- * ranks. */
+/* A branch that is never taken says nothing: squeeze(dim) is written as an If whose branches have
+ * different ranks. */
 INFER_RULE(if)
 {
     struct ir_block *then_block, *else_block;

@@ -4,7 +4,7 @@
 
 #include "ir/infer_movement.h"
 
-/* ---- Common --------------------------------------------------------------------------------------- */
+/* ---- Common ---------------------------------------------------------------------------------- */
 
 int infer_dims(const struct ir_op *op, uint32_t index, const struct dim **dims)
 {
@@ -58,7 +58,7 @@ const struct dim *infer_not_negative(struct ir_graph *graph, const struct dim *d
     return dim && dim->low >= 0 ? dim : dim_max(&graph->dims, dim, dim_const(&graph->dims, 0));
 }
 
-/* ---- Shape and Size ------------------------------------------------------------------------------- */
+/* ---- Shape and Size -------------------------------------------------------------------------- */
 
 static int shape_clamp(int64_t axis, int rank)
 {
@@ -95,7 +95,7 @@ INFER_RULE(size)
     return infer_set_known(op, 0, 1, &count);
 }
 
-/* ---- Transpose, DepthToSpace, SpaceToDepth -------------------------------------------------------- */
+/* ---- Transpose, DepthToSpace, SpaceToDepth --------------------------------------------------- */
 
 INFER_RULE(transpose)
 {
@@ -162,7 +162,7 @@ INFER_RULE(space_to_depth)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), 4, dims);
 }
 
-/* ---- Concat --------------------------------------------------------------------------------------- */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 /* A [0] beside operands of another rank adds nothing (see the kernel). */
 static bool is_legacy_empty(const struct ir_op *op, uint32_t index)
@@ -236,7 +236,7 @@ INFER_RULE(concat)
     return rank == 1 ? concat_known(op) : NULL;
 }
 
-/* ---- Split ---------------------------------------------------------------------------------------- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
 /* Part `index` of `parts` equal ones, of which the last may be smaller. */
 static const struct dim *even_part(struct ir_graph *graph, const struct dim *dim, uint32_t index,
@@ -299,7 +299,7 @@ INFER_RULE(split)
     return NULL;
 }
 
-/* ---- Expand and Tile ------------------------------------------------------------------------------ */
+/* ---- Expand and Tile ------------------------------------------------------------------------- */
 
 /* A list of `length` times the one known element of operand 0. */
 static tssa_status *repeat_known(struct ir_op *op, const struct dim *length)
@@ -367,7 +367,7 @@ INFER_RULE(tile)
     return rank == 1 ? repeat_known(op, dims[0]) : NULL;
 }
 
-/* ---- Pad and CenterCropPad ------------------------------------------------------------------------ */
+/* ---- Pad and CenterCropPad ------------------------------------------------------------------- */
 
 INFER_RULE(pad)
 {
@@ -422,7 +422,7 @@ INFER_RULE(center_crop_pad)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
 
-/* ---- The rest ------------------------------------------------------------------------------------- */
+/* ---- The rest -------------------------------------------------------------------------------- */
 
 INFER_RULE(reverse_sequence)
 {

@@ -9,7 +9,8 @@
 int infer_dims(const struct ir_op *op, uint32_t index, const struct dim **dims);
 /* How many elements operand `index`, a list of integers, has: -1 when unknown. */
 int64_t infer_list_length(const struct ir_op *op, uint32_t index);
-/* Result 0 has operand 0's dtype, and `rank` dims of which nothing is known (-1: not even the rank). */
+/* Result 0 has operand 0's dtype, and `rank` dims of which nothing is known (-1: not even the
+ * rank). */
 tssa_status *infer_set_fresh(struct ir_op *op, int64_t rank);
 tssa_status *infer_set_same(struct ir_op *op);
 /* A result of rank 0 or 1 whose elements are operand 0's, in order. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference of reductions (Reduce*: axes as operand 1), ArgMax and ArgMin, and scans along an axis. */
+/*
+ * Inference of reductions (Reduce*: axes as operand 1), ArgMax and ArgMin, and scans along an axis.
+ */
 #include "ir/infer.h"
 
 /* Results of the type of operand 0, shape included. */

@@ -72,8 +72,9 @@ static int equal_dim(const struct ir_op *op, int x_rank, const bool *cancelled,
 }
 
 /*
- * The dim that is -1: what the other dims leave of the operand's elements. Copied dims cancel out first,
- * as in the kernel, because they may be 0; then equal ones, because dims do not divide by H + 1.
+ * The dim that is -1: what the other dims leave of the operand's elements. Copied dims cancel out
+ * first, as in the kernel, because they may be 0; then equal ones, because dims do not divide by H
+ * + 1.
  */
 static tssa_status *reshape_rest(struct ir_graph *graph, const struct ir_op *op, int x_rank,
                                  struct target *target)

@@ -25,7 +25,8 @@ static tssa_status *find_axes(const struct ir_op *op, int rank, struct axes *axe
     return NULL;
 }
 
-/* floor(in * scale), computed in float as the kernel does; exact for the scales that are named here. */
+/* floor(in * scale), computed in float as the kernel does; exact for the scales that are named
+ * here. */
 static const struct dim *scaled(struct ir_op *op, const struct dim *in, float scale)
 {
     struct dim_table *dims = &op->parent->graph->dims;

@@ -292,7 +292,7 @@ tssa_status *rule_prefix_shape(struct ir_op *op, const struct rule *rule, int ba
     return NULL;
 }
 
-/* ---- Rules of mutation.def ------------------------------------------------------------------------ */
+/* ---- Rules of mutation.def ------------------------------------------------------------------- */
 
 static tssa_status *region_of(struct ir_op *op, int *rank, const struct dim **dims)
 {

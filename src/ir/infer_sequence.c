@@ -3,7 +3,8 @@
  * Inference of the rows of sequence.def.
  *
  * A symbolic dim in the type of a sequence's elements says little: it may stand for a size that was
- * another one whenever an element was inserted. So only ranks and constant dims are taken out again.
+ * another one whenever an element was inserted. So only ranks and constant dims are taken out
+ * again.
  */
 #include "ir/infer.h"
 
@@ -183,7 +184,7 @@ INFER_RULE(concat_from_sequence)
     return infer_set_tensor(op, 0, dtype, rank, dims);
 }
 
-/* ---- Optionals ------------------------------------------------------------------------------------ */
+/* ---- Optionals ------------------------------------------------------------------------------- */
 
 INFER_RULE(optional)
 {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- Sliding windows ------------------------------------------------------------------------------ */
+/* ---- Sliding windows ------------------------------------------------------------------------- */
 
 static int64_t entry(const struct ir_op *op, const char *name, size_t i, size_t wanted,
                      int64_t fallback)
@@ -58,7 +58,7 @@ const struct dim *infer_window_dim(struct ir_graph *graph, struct ir_op *op, con
     return starts ? dim_min(dims, count, starts) : NULL;
 }
 
-/* ---- Rules ---------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 /* MaxPool, AveragePool, LpPool: batches and channels stay; the second result is of indices. */
 INFER_RULE(pool)

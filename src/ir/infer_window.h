@@ -6,8 +6,9 @@
 #include "ir/infer.h"
 
 /*
- * The output size along spatial axis i of `rank`, from attributes strides, dilations, pads, auto_pad and
- * ceil_mode; `kernel` is the window's size. A fresh dim where it cannot be told. NULL: out of memory.
+ * The output size along spatial axis i of `rank`, from attributes strides, dilations, pads,
+ * auto_pad and ceil_mode; `kernel` is the window's size. A fresh dim where it cannot be told. NULL:
+ * out of memory.
  */
 const struct dim *infer_window_dim(struct ir_graph *graph, struct ir_op *op, const struct dim *in,
                                    int rank, int i, int64_t kernel);

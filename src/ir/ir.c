@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-/* ---- Graphs --------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 struct ir_graph *ir_graph_create(const tssa_allocator *allocator)
 {
@@ -45,7 +45,7 @@ void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource)
     graph->resources = resource;
 }
 
-/* ---- Blocks and values ---------------------------------------------------------------------------- */
+/* ---- Blocks and values ----------------------------------------------------------------------- */
 
 static void value_init(struct ir_graph *graph, struct ir_value *value, uint32_t index)
 {
@@ -129,7 +129,7 @@ void ir_value_replace(struct ir_value *from, struct ir_value *to)
                           to);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 struct ir_op *ir_op_create(struct ir_graph *graph, const struct ir_op_info *info,
                            uint32_t n_operands, uint32_t n_results)
@@ -302,7 +302,7 @@ void ir_op_describe(const struct ir_op *op, char *text, size_t size)
     snprintf(text, size, "%.*s (node \"%.*s\")", type_size, type, name_size, name);
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 const struct ir_attr *ir_attr(const struct ir_op *op, const char *name)
 {
@@ -374,7 +374,7 @@ const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name)
     return attr ? attr->tensor : NULL;
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------ */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *tensor)
 {

@@ -2,15 +2,16 @@
 /*
  * The IR: one SSA graph with nested blocks.
  *
- * A graph owns an arena in which everything else lives. A block has parameters and a list of ops, the
- * last of which is `return`: its operands are the block's results. An op has operands (any may be absent:
- * ONNX's "" inputs), results (any may be unused; an absent one has no uses and type unknown, and
- * `wanted` is false), attributes and, for Loop, If, Scan and SequenceMap, blocks. A value used in an
- * inner block may be defined in an outer one. There are no phi nodes.
+ * A graph owns an arena in which everything else lives. A block has parameters and a list of ops,
+ * the last of which is `return`: its operands are the block's results. An op has operands (any may
+ * be absent: ONNX's "" inputs), results (any may be unused; an absent one has no uses and type
+ * unknown, and `wanted` is false), attributes and, for Loop, If, Scan and SequenceMap, blocks. A
+ * value used in an inner block may be defined in an outer one. There are no phi nodes.
  *
- * Operators keep their ONNX names and operand order, in the form of the newest opset that tssa knows:
- * the importer turns older interfaces (axes as an attribute, say) into the new one. `version` is the
- * since-version the node was bound to, for the operators whose meaning changed (Softmax before 13).
+ * Operators keep their ONNX names and operand order, in the form of the newest opset that tssa
+ * knows: the importer turns older interfaces (axes as an attribute, say) into the new one.
+ * `version` is the since-version the node was bound to, for the operators whose meaning changed
+ * (Softmax before 13).
  *
  * Not thread-safe while it is being changed; readable from many threads afterwards.
  * All makers return NULL only when memory runs out.
@@ -38,7 +39,9 @@ struct ir_use {
     struct ir_use *next, *prev;
 };
 
-/* What is known of the elements of a small integer or bool tensor (rank 0 or 1): shape arithmetic. */
+/*
+ * What is known of the elements of a small integer or bool tensor (rank 0 or 1): shape arithmetic.
+ */
 struct ir_known {
     size_t count;
     const struct dim *const *elements; /* NULL where unknown */
@@ -164,17 +167,19 @@ enum ir_origin {
 };
 
 struct ir_op {
-    const struct ir_op_info
-        *info; /* the op table's row; that of `opaque` for unknown operators, and of
-                                      `call` for functions without effects */
+    /* the op table's row; that of `opaque` for unknown operators, and of `call` for functions
+     * without effects */
+    const struct ir_op_info *info;
     const struct ir_opaque *opaque;
     uint32_t id;
     int version; /* since-version it was bound to; 0 for tssa's own ops */
     enum ir_origin origin;
-    bool
-        exact; /* Stands for what every runtime computes exactly (a branch, additions in a row), so that
-                   whoever reads the file must too, though its operator may not: onnx/hazards.def. Of a
-                   reduction: and there is always something to reduce. */
+    /*
+     * Stands for what every runtime computes exactly (a branch, additions in a row), so that
+     * whoever reads the file must too, though its operator may not: onnx/hazards.def. Of a
+     * reduction: and there is always something to reduce.
+     */
+    bool exact;
     const struct ir_notes *notes; /* may be NULL */
     const char *name;             /* the ONNX node's name, for messages; may be NULL */
     uint32_t n_operands, n_results, n_attrs, n_blocks;
@@ -185,11 +190,11 @@ struct ir_op {
     const char **block_names; /* "body", "then_branch", ... */
     struct ir_block *parent;
     struct ir_op *prev, *next;
-    /* Of a Loop: it goes over blocks of iterations; is best left as it is (or an If between two versions of one);
-     * all its iterations may be computed at once, as whoever made it has seen. */
+    /* Of a Loop: it goes over blocks of iterations; is best left as it is (or an If between two
+     * versions of one); all its iterations may be computed at once, as whoever made it has seen. */
     bool in_blocks, kept, fits;
-    const void *
-        kernel; /* of a fuse op in a session's graph: what the device compiled for it; a copy has none */
+    /* of a fuse op in a session's graph: what the device compiled for it; a copy has none */
+    const void *kernel;
     uint64_t inferred_from; /* ir_infer_stamp when it was last inferred; 0: never */
 };
 
@@ -208,7 +213,9 @@ struct ir_opset {
     int64_t version;
 };
 
-/* Something that tensors of the graph point into and that ends with the graph: a mapped file, say. */
+/*
+ * Something that tensors of the graph point into and that ends with the graph: a mapped file, say.
+ */
 struct ir_resource {
     struct ir_resource *next;
     void (*release)(struct ir_resource *resource); /* does not free the resource itself */
@@ -236,8 +243,8 @@ struct ir_graph {
     bool has_mutation;     /* there may be views, writes or updates; false: there are none */
     uint64_t infer_steps;  /* ops inferred so far: the budget of loops (infer_control.c) */
     uint32_t infer_doubts; /* blocks around what is inferred that may never run */
-    int64_t
-        folded_growth; /* bytes that folded constants have added (fold_constants.c), and versions of loops */
+    /* bytes that folded constants have added (fold_constants.c), and versions of loops */
+    int64_t folded_growth;
     uint64_t folded_work;          /* bytes that folding has read and written */
     struct ir_resource *resources; /* newest first; released by ir_graph_free */
 
@@ -254,7 +261,7 @@ struct ir_graph {
     const char *dropped;  /* what the file held and the graph does not, with commas; may be NULL */
 };
 
-/* ---- Making --------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 struct ir_graph *ir_graph_create(const tssa_allocator *allocator);
 void ir_graph_free(struct ir_graph *graph);
@@ -282,8 +289,11 @@ bool ir_op_set_attr(struct ir_graph *graph, struct ir_op *op, const struct ir_at
 
 /* What the model declares of a value that is this one in every run: kept where it says more. */
 void ir_value_declare(struct ir_value *value, const struct ir_type *declared);
-/* All uses of `from` become uses of `to`, an equal value: of that, what the model declares of `from` is true, too,
- * where both are in one block (a branch that is never taken may hold nonsense). */
+/*
+ * All uses of `from` become uses of `to`, an equal value: of that, what the model declares of
+ * `from` is true, too, where both are in one block (a branch that is never taken may hold
+ * nonsense).
+ */
 void ir_value_replace(struct ir_value *from, struct ir_value *to);
 
 /* A Constant op holding `tensor` (not copied), not yet in a block. */
@@ -291,7 +301,7 @@ struct ir_op *ir_constant_create(struct ir_graph *graph, const struct tensor *te
 struct ir_op *ir_constant_ints(struct ir_graph *graph, int rank, size_t count,
                                const int64_t *values);
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static inline struct ir_value *ir_operand(const struct ir_op *op, uint32_t index)
 {
@@ -333,7 +343,8 @@ static inline bool ir_op_is_own(const struct ir_op *op)
 struct ir_block *ir_op_block(const struct ir_op *op, const char *name);
 /* Nothing can be noticed of the op, nor of what is in its blocks, but its results. */
 bool ir_op_is_pure(const struct ir_op *op);
-/* An element-wise op all of whose operands broadcast to each other: Clip's bounds do not, nor PRelu's slope. */
+/* An element-wise op all of whose operands broadcast to each other: Clip's bounds do not, nor
+ * PRelu's slope. */
 bool ir_op_broadcasts(const struct ir_op *op);
 /* Result 0 is operand 0 in another shape: its elements, each once and in their order. */
 static inline bool ir_op_keeps_order(const struct ir_op *op)
@@ -351,7 +362,8 @@ const struct tensor *ir_value_constant(const struct ir_value *value);
 
 const struct ir_attr *ir_attr(const struct ir_op *op, const char *name); /* NULL when absent */
 int64_t ir_attr_int(const struct ir_op *op, const char *name, int64_t fallback);
-/* The attribute "axis", or what it is where the op does not say: that is in the op table. 0 of an op without one. */
+/* The attribute "axis", or what it is where the op does not say: that is in the op table. 0 of an
+ * op without one. */
 int64_t ir_op_axis(const struct ir_op *op);
 float ir_attr_float(const struct ir_op *op, const char *name, float fallback);
 /* NUL-terminated (the loader guarantees it). */
@@ -360,8 +372,8 @@ const int64_t *ir_attr_ints(const struct ir_op *op, const char *name,
                             size_t *count); /* NULL: absent */
 const struct tensor *ir_attr_tensor(const struct ir_op *op, const char *name);
 
-/* "Add (node "conv1/add")" or, unnamed, "Add (node 17)": how messages name an op. Long names are cut,
- * between characters, to fit: `size` is 128 at least. */
+/* "Add (node "conv1/add")" or, unnamed, "Add (node 17)": how messages name an op. Long names are
+ * cut, between characters, to fit: `size` is 128 at least. */
 void ir_op_describe(const struct ir_op *op, char *text, size_t size);
 
 /* Is there such an op in the block, or in a block in it? */

@@ -55,7 +55,7 @@ static void skip_space(struct lexer *lexer)
     }
 }
 
-/* ---- Strings -------------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 static int hex_digit(char c)
 {
@@ -110,7 +110,7 @@ static tssa_status *lex_string(struct lexer *lexer, struct token *token)
     return NULL;
 }
 
-/* ---- The other tokens ------------------------------------------------------------------------------ */
+/* ---- The other tokens ------------------------------------------------------------------------ */
 
 static void lex_digits(struct lexer *lexer, struct token *token)
 {

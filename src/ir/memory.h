@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the op table says of the memory of results: where a result may lie that an operand lies. It is the meaning of
- * three flags of a row (IR_ALIAS, IR_UPDATE, IR_OVER) and of every element-wise row, for whoever plans memory; kernels
- * of any device keep it.
+ * What the op table says of the memory of results: where a result may lie that an operand lies. It
+ * is the meaning of three flags of a row (IR_ALIAS, IR_UPDATE, IR_OVER) and of every element-wise
+ * row, for whoever plans memory; kernels of any device keep it.
  */
 #ifndef TSSA_IR_MEMORY_H
 #define TSSA_IR_MEMORY_H
@@ -11,15 +11,16 @@
 
 enum ir_memory {
     IR_MEMORY_OWN, /* nowhere an operand lies */
-    IR_MEMORY_SHARED, /* where the operand lies, unchanged: another name of it, be that read later or not */
+    /* where the operand lies, unchanged: another name of it, be that read later or not */
+    IR_MEMORY_SHARED,
     IR_MEMORY_UPDATED, /* the operand itself, changed in place, where nobody reads that any more */
-    /* Where an operand lay that nobody reads any more, if its elements are as many and as long: what an element
-     * depends on is read before it is written over. */
+    /* Where an operand lay that nobody reads any more, if its elements are as many and as long:
+     * what an element depends on is read before it is written over. */
     IR_MEMORY_OVER
 };
 
-/* Result `result`, with regard to operand `operand`. An element of a row depends on those in its place, but where more
- * than two operands are folded, one after the other. */
+/* Result `result`, with regard to operand `operand`. An element of a row depends on those in its
+ * place, but where more than two operands are folded, one after the other. */
 static inline enum ir_memory ir_result_memory(const struct ir_op *op, uint32_t result,
                                               uint32_t operand)
 {

@@ -15,7 +15,7 @@ static const struct ir_type *base_type(const struct ir_op *op)
     return ir_operand(op, 0)->type;
 }
 
-/* ---- Gather, Compress ----------------------------------------------------------------------------- */
+/* ---- Gather, Compress ------------------------------------------------------------------------ */
 
 static bool has_one_element(const struct ir_value *value)
 {
@@ -95,7 +95,7 @@ MOVEMENT(compress)
     return true;
 }
 
-/* ---- Slice ---------------------------------------------------------------------------------------- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 struct slice {
     size_t count;
@@ -134,7 +134,8 @@ static bool read_slice(const struct ir_op *op, struct slice *slice)
     return true;
 }
 
-/* Bound i of operand `index`: a known number, or the operand if it has one element; what it was, where that will do. */
+/* Bound i of operand `index`: a known number, or the operand if it has one element; what it was,
+ * where that will do. */
 static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, bool needed,
                         int64_t *number, struct ir_value **value)
 {
@@ -153,7 +154,8 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* Bounds in the one way to write them: from the front, the end next to the last element that is taken. */
+/* Bounds in the one way to write them: from the front, the end next to the last element that is
+ * taken. */
 static void plain_bounds(int64_t size, int64_t step, int64_t *start, int64_t *end)
 {
     bool up = step > 0;
@@ -214,7 +216,7 @@ MOVEMENT(slice)
     return true;
 }
 
-/* ---- Axes ----------------------------------------------------------------------------------------- */
+/* ---- Axes ------------------------------------------------------------------------------------ */
 
 MOVEMENT(transpose)
 {
@@ -281,7 +283,7 @@ MOVEMENT(unsqueeze)
     return rank >= 0 && step_of_axes(op, RULE_UNSQUEEZE, rank, draft);
 }
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 /* A reshape to the result's dims: numbers, but for one that is the rest. */
 MOVEMENT(result_shape)
@@ -312,8 +314,8 @@ static const struct dim *count_elements(struct dim_table *dims, const struct ir_
     return count;
 }
 
-/* The one dim that is not a number must be what is left in every run: the model says so with -1, or the
- * numbers of elements do. Else a shape that does not fit would no longer be refused. */
+/* The one dim that is not a number must be what is left in every run: the model says so with -1, or
+ * the numbers of elements do. Else a shape that does not fit would no longer be refused. */
 MOVEMENT(reshape)
 {
     struct dim_table *dims = &op->parent->graph->dims;

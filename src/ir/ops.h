@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The op table: everything that tssa knows about an operator stands in one row of ops.def.
- * See docs/adding-an-operator.md. The table is constant: any thread may read it. Headers that many include ask
- * functions, and do not include ops.def: else a change of one row would compile everything again.
+ * The op table: everything that tssa knows about an operator stands in one row of ops.def. See
+ * docs/adding-an-operator.md. The table is constant: any thread may read it. Headers that many
+ * include ask functions, and do not include ops.def: else a change of one row would compile
+ * everything again.
  */
 #ifndef TSSA_IR_OPS_H
 #define TSSA_IR_OPS_H
@@ -12,7 +13,7 @@
 
 #include "base/dtype.h"
 #include "base/status.h"
-#include "ir/op_ids.h" /* enum ir_op_id: IR_OP_ and the id of each row, made by cmake/op_ids.cmake */
+#include "ir/op_ids.h" /* made by cmake/op_ids.cmake: enum ir_op_id, IR_OP_ and the id of each row */
 
 struct ir_graph;
 struct ir_op;
@@ -21,7 +22,8 @@ enum ir_op_class {
     IR_CLASS_INTERNAL, /* return, opaque */
     IR_CLASS_ELEMENTWISE,
     IR_CLASS_REDUCTION, /* reductions and scans along an axis */
-    IR_CLASS_MOVEMENT, /* results are elements of the operands, rearranged: views, concat, pad, ... */
+    /* results are elements of the operands, rearranged: views, concat, pad, ... */
+    IR_CLASS_MOVEMENT,
     IR_CLASS_GENERATOR, /* no tensor operand but shapes: Range, EyeLike, Constant, ... */
     IR_CLASS_GATHER,
     IR_CLASS_SCATTER,
@@ -51,8 +53,8 @@ enum ir_op_flags {
 };
 
 /*
- * In the flags of a row: the operator has an attribute "axis", which is this where nobody says what it is, and was
- * another one before some version of it. ir_op_axis (ir/ir.h) asks.
+ * In the flags of a row: the operator has an attribute "axis", which is this where nobody says what
+ * it is, and was another one before some version of it. ir_op_axis (ir/ir.h) asks.
  */
 #define IR_AXIS(axis) (((uint32_t)(axis) + IR_AXIS_BIAS) << 8)
 #define IR_AXIS_BEFORE(version, axis)                                                              \
@@ -121,8 +123,8 @@ struct ir_op_info {
 const struct ir_op_info *ir_op_info(enum ir_op_id id);
 /* NULL when tssa has no row for it. */
 const struct ir_op_info *ir_op_lookup(const char *domain, const char *name);
-/* What the attribute "axis" is where nobody says, in a version of the operator; 0 is the newest. False, and 0: there is
- * no such attribute, or its absence means something else. */
+/* What the attribute "axis" is where nobody says, in a version of the operator; 0 is the newest.
+ * False, and 0: there is no such attribute, or its absence means something else. */
 bool ir_op_default_axis(const struct ir_op_info *info, int version, int *axis);
 /* The since-version that an import of `opset` binds to; 0 when the operator did not exist yet. */
 int ir_op_bind(const struct ir_op_info *info, int64_t opset);

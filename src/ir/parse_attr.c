@@ -6,7 +6,7 @@
 #include "ir/parse.h"
 #include "ir/rule.h"
 
-/* ---- Numbers -------------------------------------------------------------------------------------- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 /* [-] (a number | inf | nan), correctly rounded to float, or to double for dtype DOUBLE. */
 static tssa_status *parse_number(struct parser *parser, tssa_dtype dtype, double *value)
@@ -47,7 +47,7 @@ static tssa_status *parse_integer(struct parser *parser, tssa_dtype dtype, int64
     return parse_advance(parser);
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static tssa_status *parse_complex(struct parser *parser, tssa_dtype dtype, void *element)
 {
@@ -163,7 +163,7 @@ tssa_status *parse_tensor(struct parser *parser, struct tensor *tensor)
     return tensor->rank > 0 ? parse_expect(parser, ']') : NULL;
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 /* The plural of an attribute kind. */
 static enum ir_attr_kind plural(enum ir_attr_kind kind)
@@ -266,7 +266,7 @@ static tssa_status *parse_list(struct parser *parser, struct ir_attr *attr)
     return parse_expect(parser, ']');
 }
 
-/* ---- Rules ---------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 /* [-] integer, or $ and the number of an operand. */
 static tssa_status *parse_param(struct parser *parser, struct rule_param *param)

@@ -6,7 +6,7 @@
 
 #define MAX_ATTRS 4096
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 tssa_status *parse_ref(struct parser *parser, struct value_ref *ref)
 {
@@ -63,7 +63,7 @@ static void set_type(struct ir_value *value, const struct ir_type *type)
     value->declared = type;
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 /* The names before `=`, pushed to parser->refs. */
 static tssa_status *parse_results(struct parser *parser)
@@ -128,7 +128,8 @@ static int64_t imported_opset(const struct ir_graph *graph, const char *domain)
     return domain[0] ? IR_NEWEST_ML_OPSET : IR_NEWEST_OPSET;
 }
 
-/* The row for [domain.]Name, or the name alone of tssa's own ops; `opaque` has a spelling of its own. */
+/* The row for [domain.]Name, or the name alone of tssa's own ops; `opaque` has a spelling of its
+ * own. */
 static const struct ir_op_info *find_info(const char *spelled, size_t size)
 {
     char domain[64] = "", name[64];
@@ -305,7 +306,7 @@ static tssa_status *parse_op(struct parser *parser, struct ir_block *block)
     return NULL;
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 tssa_status *parse_params(struct parser *parser, struct ir_block *block, bool defaults)
 {

@@ -4,7 +4,7 @@
 
 #include "ir/parse.h"
 
-/* ---- Dims ----------------------------------------------------------------------------------------- */
+/* ---- Dims ------------------------------------------------------------------------------------ */
 
 typedef const struct dim *(*dim_maker)(struct dim_table *, const struct dim *, const struct dim *);
 
@@ -88,7 +88,9 @@ static tssa_status *parse_factor(struct parser *parser, const struct dim **dim)
     return parse_expect(parser, ')');
 }
 
-/* Factors with * between them; `negative` is the sign in front, which belongs to a leading number. */
+/*
+ * Factors with * between them; `negative` is the sign in front, which belongs to a leading number.
+ */
 static tssa_status *parse_term(struct parser *parser, bool negative, const struct dim **dim)
 {
     struct dim_table *dims = &parser->graph->dims;
@@ -131,7 +133,7 @@ tssa_status *parse_dim(struct parser *parser, const struct dim **dim)
     return NULL;
 }
 
-/* ---- Types ---------------------------------------------------------------------------------------- */
+/* ---- Types ----------------------------------------------------------------------------------- */
 
 tssa_dtype parse_peek_dtype(const struct parser *parser)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the text form: recursive descent over docs/ir.md, with bounded nesting. Here: the graph and its header. */
+/* Reading the text form: recursive descent over docs/ir.md, with bounded nesting. Here: the graph
+ * and its header. */
 #include "ir/parser.h"
 
 #include <string.h>

@@ -12,12 +12,14 @@
 struct printer {
     struct text *text;
     bool full;
-    /* Values without a name are numbered in the order of the text: by value id, 0 where not seen. */
+    /*
+     * Values without a name are numbered in the order of the text: by value id, 0 where not seen.
+     */
     uint32_t *numbers;
     uint32_t n_values, next_number;
 };
 
-/* ---- Names ---------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 static bool is_shown(const struct ir_value *value)
 {
@@ -91,7 +93,7 @@ static void print_string(const struct printer *printer, const char *string)
     ir_print_quoted(printer->text, string, strlen(string));
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static const char *const list_names[] = {[IR_ATTR_FLOATS] = "floats",
                                          [IR_ATTR_INTS] = "ints",
@@ -179,7 +181,7 @@ static void print_attrs(const struct printer *printer, const struct ir_op *op)
     text_putc(printer->text, '}');
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 /* `Add@14`, `ai.onnx.ml.Scaler@1`, `return`, `access`, `opaque("com.acme", "Magic", 1)` */
 static void print_op_name(const struct printer *printer, const struct ir_op *op)
@@ -321,7 +323,7 @@ void ir_print_op_line(const struct ir_op *op, struct text *text)
     printer_free(&printer);
 }
 
-/* ---- Graphs --------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 static void print_opsets(const struct printer *printer, const struct ir_graph *graph)
 {

@@ -9,7 +9,8 @@
 
 /* [A-Za-z_][A-Za-z0-9_]* */
 bool ir_is_identifier(const char *text);
-/* "..." with \" \\ \n \r \t, and \xHH for other control characters and for bytes that are not UTF-8. */
+/* "..." with \" \\ \n \r \t, and \xHH for other control characters and for bytes that are not
+ * UTF-8. */
 void ir_print_quoted(struct text *text, const void *data, size_t size);
 /* An identifier as it is, anything else quoted. */
 void ir_print_name(struct text *text, const char *name);

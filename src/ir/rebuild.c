@@ -8,7 +8,7 @@ static struct ir_graph *graph_of(const struct ir_op *op)
     return op->parent->graph;
 }
 
-/* ---- Ops and blocks ------------------------------------------------------------------------------- */
+/* ---- Ops and blocks -------------------------------------------------------------------------- */
 
 bool ir_op_set_operands(struct ir_op *op, uint32_t n, struct ir_value *const *values)
 {
@@ -94,7 +94,7 @@ bool ir_block_set_params(struct ir_block *block, uint32_t n, const uint32_t *fro
     return true;
 }
 
-/* ---- Control flow --------------------------------------------------------------------------------- */
+/* ---- Control flow ---------------------------------------------------------------------------- */
 
 static uint32_t scan_states(const struct ir_op *op)
 {

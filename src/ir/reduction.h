@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of ir/reduction.def as data: what a code generator or a kernel needs to know of a reduction. Its expressions
- * are programs (ir/scalar.h); the order in which elements are combined is in reduction.def. The table is constant: any
- * thread may read it.
+ * The rows of ir/reduction.def as data: what a code generator or a kernel needs to know of a
+ * reduction. Its expressions are programs (ir/scalar.h); the order in which elements are combined
+ * is in reduction.def. The table is constant: any thread may read it.
  */
 #ifndef TSSA_IR_REDUCTION_H
 #define TSSA_IR_REDUCTION_H

@@ -6,7 +6,7 @@
 
 #include "ir/region_walk.h"
 
-/* ---- On the way -------------------------------------------------------------------------------------- */
+/* ---- On the way ------------------------------------------------------------------------------ */
 
 const struct dim *walk_constant(const struct region_walk *walk, int64_t value)
 {
@@ -131,7 +131,7 @@ static const step_fn steps[RULE_KIND_COUNT] = {
 #undef RULE
 };
 
-/* ---- Making --------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static tssa_status *begin(struct region_walk *walk, const struct ir_type *base)
 {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a rule means, symbolically: which elements of the base it holds, and where in the region they are.
- * All reasoning about aliasing, overlap and parallel writes asks here, never an op's name.
+ * What a rule means, symbolically: which elements of the base it holds, and where in the region
+ * they are. All reasoning about aliasing, overlap and parallel writes asks here, never an op's
+ * name.
  *
- * Of every axis of the base a region knows the coordinates that it touches, as an arithmetic progression
- * of dims (region_axis); where strides describe the region, it knows (shape, strides, offset) as well.
- * An SSA scalar is a dim like any other: the same value is the same symbol, and sums, differences and
- * products of scalars are those of their symbols (region_scalar), so that i + 1 is affine in i.
+ * Of every axis of the base a region knows the coordinates that it touches, as an arithmetic
+ * progression of dims (region_axis); where strides describe the region, it knows (shape, strides,
+ * offset) as well. An SSA scalar is a dim like any other: the same value is the same symbol, and
+ * sums, differences and products of scalars are those of their symbols (region_scalar), so that i +
+ * 1 is affine in i.
  *
  * Answers hold in every run in which the ops with these rules run without an error, and are never
  * guesses: what is not proven is REGION_UNKNOWN. Not thread-safe: dims are made.
@@ -18,9 +20,11 @@
 
 enum region_answer { REGION_UNKNOWN, REGION_NO, REGION_YES };
 
-/* ---- Scalars -------------------------------------------------------------------------------------- */
+/* ---- Scalars --------------------------------------------------------------------------------- */
 
-/* Which dim stands for which value of a graph. Values may be added to the graph while it is in use. */
+/*
+ * Which dim stands for which value of a graph. Values may be added to the graph while it is in use.
+ */
 struct region_space {
     struct ir_graph *graph;
     const struct dim **scalars; /* by value id; NULL: not asked for yet */
@@ -31,26 +35,30 @@ struct region_space {
 void region_space_init(struct region_space *space, struct ir_graph *graph);
 void region_space_free(struct region_space *space);
 /*
- * The only element of a value: its known element, a polynomial of other values' elements, or a symbol of
- * its own. The counter of a Loop is not negative. NULL only when memory runs out.
+ * The only element of a value: its known element, a polynomial of other values' elements, or a
+ * symbol of its own. The counter of a Loop is not negative. NULL only when memory runs out.
  */
 const struct dim *region_scalar(struct region_space *space, const struct ir_value *value);
 
-/* dim = *factor * symbol + *rest, where `rest` does not hold the symbol; false when it is not so. */
+/*
+ * dim = *factor * symbol + *rest, where `rest` does not hold the symbol; false when it is not so.
+ */
 bool region_affine(struct region_space *space, const struct dim *dim, const struct dim *symbol,
                    int64_t *factor, const struct dim **rest);
 /* Is the dim proven to be the same number in every iteration of the op whose block this is? */
 bool region_invariant(const struct region_space *space, const struct dim *dim,
                       const struct ir_block *block);
 
-/* ---- Regions -------------------------------------------------------------------------------------- */
+/* ---- Regions --------------------------------------------------------------------------------- */
 
-/* The coordinates of a base axis that are touched: some of start, start + step, ... (count of them). */
+/* The coordinates of a base axis that are touched: some of start, start + step, ... (count of
+ * them). */
 struct region_axis {
     bool exact; /* all of the coordinates, not only some */
     const struct dim *start, *count;
     int64_t step; /* not 0 */
-    int result; /* the region's axis that walks along it; -1: none does, or it is not a plain walk */
+    /* the region's axis that walks along it; -1: none does, or it is not a plain walk */
+    int result;
 };
 
 struct region {
@@ -72,7 +80,8 @@ struct region {
 tssa_status *region_make(struct region_space *space, const struct ir_type *base,
                          const struct rule *rule, struct ir_value *const *params,
                          struct region *region);
-/* That of a view, access or assign; its params are put into `params`, which has room for IR_VARIADIC. */
+/* That of a view, access or assign; its params are put into `params`, which has room for
+ * IR_VARIADIC. */
 tssa_status *region_of(struct region_space *space, const struct ir_op *op, struct ir_value **params,
                        struct region *region);
 
@@ -95,20 +104,20 @@ enum region_answer region_is_whole(struct region_space *space, const struct regi
 bool region_is_empty(const struct region *region);
 
 /*
- * Region a of one iteration and b of another one of a loop with this counter and body, whichever two:
- * have they no element in common? With a == b: do iterations write different elements? The base must be
- * the same value, or of the same shape, in all iterations.
+ * Region a of one iteration and b of another one of a loop with this counter and body, whichever
+ * two: have they no element in common? With a == b: do iterations write different elements? The
+ * base must be the same value, or of the same shape, in all iterations.
  */
 bool region_disjoint_across(struct region_space *space, const struct region *a,
                             const struct region *b, const struct dim *counter,
                             const struct ir_block *body);
 
-/* ---- Rules of rules ------------------------------------------------------------------------------- */
+/* ---- Rules of rules -------------------------------------------------------------------------- */
 
 /*
- * The rule that applies `first`, then `second`, simplified for a base of this type (NULL: unknown). The
- * operands of `second` are counted after the n_first operands of `first`; some may not be used any more.
- * NULL in *out: too many steps.
+ * The rule that applies `first`, then `second`, simplified for a base of this type (NULL: unknown).
+ * The operands of `second` are counted after the n_first operands of `first`; some may not be used
+ * any more. NULL in *out: too many steps.
  */
 tssa_status *rule_compose(struct ir_graph *graph, const struct ir_type *base,
                           const struct rule *first, const struct rule *second, uint32_t n_first,
@@ -116,13 +125,13 @@ tssa_status *rule_compose(struct ir_graph *graph, const struct ir_type *base,
 /* The same rule with fewer steps, if there is one. */
 tssa_status *rule_simplify(struct ir_graph *graph, const struct ir_type *base,
                            const struct rule *rule, const struct rule **out);
-/* access(access(x, ...), ...) as one access of x, in no block yet; NULL in *out as with rule_compose. `first`
- * and `second` are accesses (or views). */
+/* access(access(x, ...), ...) as one access of x, in no block yet; NULL in *out as with
+ * rule_compose. `first` and `second` are accesses (or views). */
 tssa_status *rule_access_chain(struct ir_graph *graph, const struct ir_op *first,
                                const struct ir_op *second, struct ir_op **out);
 /*
- * The rule that puts the region's elements back: access(access(x, rule), inverse) is x. *out is NULL
- * when the rule does not hold every element once, or it cannot be told. Takes no operands.
+ * The rule that puts the region's elements back: access(access(x, rule), inverse) is x. *out is
+ * NULL when the rule does not hold every element once, or it cannot be told. Takes no operands.
  */
 tssa_status *rule_invert(struct ir_graph *graph, const struct ir_type *base,
                          const struct rule *rule, const struct rule **out);

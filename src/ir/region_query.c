@@ -4,7 +4,7 @@
 
 #include "ir/region.h"
 
-/* ---- Dims ----------------------------------------------------------------------------------------- */
+/* ---- Dims ------------------------------------------------------------------------------------ */
 
 static struct dim_table *table_of(const struct region_space *space)
 {
@@ -56,7 +56,7 @@ bool region_affine(struct region_space *space, const struct dim *dim, const stru
     return dim_add(table, dim_mul(table, slope, symbol), *rest) == dim;
 }
 
-/* ---- Invariance ----------------------------------------------------------------------------------- */
+/* ---- Invariance ------------------------------------------------------------------------------ */
 
 static bool is_inside(const struct ir_value *value, const struct ir_block *block)
 {
@@ -87,7 +87,9 @@ static bool is_operand_dim(const struct ir_op *op, const struct dim *symbol)
     return false;
 }
 
-/* May a symbol be another number in each iteration? A name of the model's is one number in a run. */
+/*
+ * May a symbol be another number in each iteration? A name of the model's is one number in a run.
+ */
 static bool varies(const void *context, const struct dim *symbol)
 {
     const struct invariance *query = context;
@@ -107,7 +109,7 @@ bool region_invariant(const struct region_space *space, const struct dim *dim,
     return dim && !holds_symbol(dim, varies, &query);
 }
 
-/* ---- Progressions --------------------------------------------------------------------------------- */
+/* ---- Progressions ---------------------------------------------------------------------------- */
 
 /* The lowest and the highest coordinate of an axis that is not empty. */
 static const struct dim *extent(struct region_space *space, const struct region_axis *axis)
@@ -205,7 +207,7 @@ static bool axis_covers(struct region_space *space, const struct region *a, cons
            proven_le(space, highest(space, y), highest(space, x));
 }
 
-/* ---- Regions -------------------------------------------------------------------------------------- */
+/* ---- Regions --------------------------------------------------------------------------------- */
 
 bool region_is_empty(const struct region *region)
 {
@@ -458,9 +460,11 @@ enum region_answer region_is_whole(struct region_space *space, const struct regi
     return REGION_UNKNOWN;
 }
 
-/* ---- Iterations ----------------------------------------------------------------------------------- */
+/* ---- Iterations ------------------------------------------------------------------------------ */
 
-/* a.start = factor * i + r, b.start = factor * j + s: is the way to the next iteration long enough? */
+/*
+ * a.start = factor * i + r, b.start = factor * j + s: is the way to the next iteration long enough?
+ */
 static bool axes_disjoint_across(struct region_space *space, const struct region_axis *a,
                                  const struct region_axis *b, const struct dim *counter,
                                  const struct ir_block *body)
@@ -478,7 +482,9 @@ static bool axes_disjoint_across(struct region_space *space, const struct region
         !region_invariant(space, way_a, body) || !region_invariant(space, way_b, body) ||
         holds_symbol(way_a, is_this, counter) || holds_symbol(way_b, is_this, counter))
         return false;
-    /* |factor| > (rest_a - rest_b) + way_a and > (rest_b - rest_a) + way_b, whichever comes first */
+    /*
+     * |factor| > (rest_a - rest_b) + way_a and > (rest_b - rest_a) + way_b, whichever comes first
+     */
     const struct dim *by = dim_const(table, factor < 0 ? -factor : factor);
     const struct dim *apart = dim_sub(table, rest_a, rest_b);
     return proven_lt(space, dim_add(table, apart, way_a), by) &&

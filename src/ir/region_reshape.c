@@ -9,7 +9,8 @@ struct group {
     int n_dims;
 };
 
-/* The stride of the innermost axis of more than one element, when the others follow from it; else NULL. */
+/* The stride of the innermost axis of more than one element, when the others follow from it; else
+ * NULL. */
 static const struct dim *contiguous_stride(struct region_walk *walk, int from, int to)
 {
     const struct dim *stride = NULL, *expected = NULL;
@@ -49,7 +50,9 @@ static void regroup(struct region_walk *walk, const struct group *group)
     walk->region->mapped = false;
 }
 
-/* Goes over the equal dims at the front of [*from, to) and of dims, and over ones: how many dims. */
+/*
+ * Goes over the equal dims at the front of [*from, to) and of dims, and over ones: how many dims.
+ */
 static int match_front(struct region_walk *walk, int *from, int *to, const struct dim **dims, int n)
 {
     int i = 0;

@@ -56,7 +56,8 @@ static bool is_transparent(const struct ir_op *op)
 static const struct dim *scalar(struct region_space *space, const struct ir_value *value,
                                 int depth);
 
-/* What arithmetic on scalars comes to, by the row's program; *dim is NULL where that cannot be told. */
+/* What arithmetic on scalars comes to, by the row's program; *dim is NULL where that cannot be
+ * told. */
 static bool combine(struct region_space *space, const struct ir_op *op, int depth,
                     const struct dim **dim)
 {

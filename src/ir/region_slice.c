@@ -2,7 +2,9 @@
 /* Slices of regions. */
 #include "ir/region_walk.h"
 
-/* A slice of one axis: where it begins, how many it takes at most, and whether it takes them all. */
+/*
+ * A slice of one axis: where it begins, how many it takes at most, and whether it takes them all.
+ */
 struct cut {
     const struct dim *start, *count; /* start NULL: not known */
     int64_t step;

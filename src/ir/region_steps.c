@@ -26,7 +26,7 @@ tssa_status *region_step_select(struct region_walk *walk, const struct rule_step
     return NULL;
 }
 
-/* ---- Steps that rearrange ------------------------------------------------------------------------- */
+/* ---- Steps that rearrange -------------------------------------------------------------------- */
 
 tssa_status *region_step_permute(struct region_walk *walk, const struct rule_step *step)
 {
@@ -170,7 +170,7 @@ tssa_status *region_step_diagonal(struct region_walk *walk, const struct rule_st
     return NULL;
 }
 
-/* ---- Index tensors -------------------------------------------------------------------------------- */
+/* ---- Index tensors --------------------------------------------------------------------------- */
 
 /* Any of the coordinates, in any order. */
 static void forget(struct region_walk *walk, const struct region_walk_axis *axis)

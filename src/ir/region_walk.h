@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk over a rule's steps that makes a region: what its steps share. Each step takes the region from what
- * it is before it to what it is after it, or gives up: then nothing is known of the region.
+ * The walk over a rule's steps that makes a region: what its steps share. Each step takes the
+ * region from what it is before it to what it is after it, or gives up: then nothing is known of
+ * the region.
  */
 #ifndef TSSA_IR_REGION_WALK_H
 #define TSSA_IR_REGION_WALK_H

@@ -29,7 +29,7 @@ bool rule_kind_find(const char *name, size_t size, enum rule_kind *kind)
     return false;
 }
 
-/* ---- Making --------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static bool copy_step(struct ir_graph *graph, const struct rule_step *from, struct rule_step *to)
 {
@@ -111,7 +111,7 @@ struct ir_op *rule_assign_create(struct ir_graph *graph, struct ir_value *base,
     return create(graph, IR_OP_assign, base, source, rule, n_params, params);
 }
 
-/* ---- Text ----------------------------------------------------------------------------------------- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static void print_step(const struct rule_step *step, struct text *text)
 {
@@ -132,7 +132,7 @@ void rule_print(const struct rule *rule, struct text *text)
     text_putc(text, ']');
 }
 
-/* ---- Checking ------------------------------------------------------------------------------------- */
+/* ---- Checking -------------------------------------------------------------------------------- */
 
 /* Is param i of this kind an axis? */
 static bool is_axis(enum rule_kind kind, uint32_t i)
@@ -192,7 +192,7 @@ const char *rule_problem(const struct rule *rule)
     return NULL;
 }
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 const struct rule *rule_of(const struct ir_op *op)
 {

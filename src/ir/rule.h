@@ -2,23 +2,24 @@
 /*
  * Rules: which elements of a tensor a view, an access or an assign means, as data.
  *
- * A rule [.] is a list of steps, applied to the base from left to right; what comes out is the region.
- * An empty rule is the whole tensor. A step's params are constants, or operands of the op that carries
- * the rule, counted from its first param operand ($0, $1, ...): integer tensors of one element, or the
- * index tensor of a gather, or the BOOL tensor of a mask. Axes are constants and not negative. What the
- * kinds and their params mean stands in rule.def.
+ * A rule [.] is a list of steps, applied to the base from left to right; what comes out is the
+ * region. An empty rule is the whole tensor. A step's params are constants, or operands of the op
+ * that carries the rule, counted from its first param operand ($0, $1, ...): integer tensors of one
+ * element, or the index tensor of a gather, or the BOOL tensor of a mask. Axes are constants and
+ * not negative. What the kinds and their params mean stands in rule.def.
  *
- *   view v = x[rule]        view(x, params...)       v shares x's storage     imperative programs only
- *   write v, s              write(v, s)              v's storage now holds s  imperative programs only
+ *   view v = x[rule]        view(x, params...)       v shares x's storage: imperative programs
+ *   write v, s              write(v, s)              v's storage now holds s: likewise
  *   access v = x[rule]      access(x, params...)     a read
  *   assign y = x[rule := s] assign(x, s, params...)  x, with s in the region
  *   update y, x             update(y, x)             from here on x is y: during conversion only
  *
- * `s` has the region's shape or broadcasts to it. Where a region holds an element of the base more than
- * once (an expand, a gather with duplicates), the last in row-major order is what a write leaves.
+ * `s` has the region's shape or broadcasts to it. Where a region holds an element of the base more
+ * than once (an expand, a gather with duplicates), the last in row-major order is what a write
+ * leaves.
  *
- * Rules live in the graph's arena and never change. In text: {rule = [select(0, $0), slice(1, 0, 4, 2)]},
- * the whole tensor is {rule = steps[]}.
+ * Rules live in the graph's arena and never change. In text: {rule = [select(0, $0), slice(1, 0, 4,
+ * 2)]}, the whole tensor is {rule = steps[]}.
  */
 #ifndef TSSA_IR_RULE_H
 #define TSSA_IR_RULE_H
@@ -81,12 +82,13 @@ bool rule_keeps_order(const struct rule *rule);
 bool rule_is_strided(const struct rule *rule);
 /* "[select(0, $0)]" */
 void rule_print(const struct rule *rule, struct text *text);
-/* One line why the steps are no rule (counts, constants where they must be, negative axes), else NULL. */
+/* One line why the steps are no rule (counts, constants where they must be, negative axes), else
+ * NULL. */
 const char *rule_problem(const struct rule *rule);
 
 /*
- * Can no run fail in the step, applied to a tensor of these dims, of its own account? `value`: the operand that its
- * second param is, or NULL. false in doubt, and of reshapes and masks.
+ * Can no run fail in the step, applied to a tensor of these dims, of its own account? `value`: the
+ * operand that its second param is, or NULL. false in doubt, and of reshapes and masks.
  */
 bool rule_step_is_total(const struct rule_step *step, int rank, const struct dim *const *dims,
                         const struct ir_value *value);
@@ -109,9 +111,9 @@ struct ir_op *rule_assign_create(struct ir_graph *graph, struct ir_value *base,
                                  uint32_t n_params, struct ir_value *const *params);
 
 /*
- * The shape of the region of `op`'s rule in a base of this shape: *rank is -1 when it cannot be told,
- * dims must have room for TSSA_MAX_RANK. An error when no run can succeed. Fresh dims for what only a
- * run can tell.
+ * The shape of the region of `op`'s rule in a base of this shape: *rank is -1 when it cannot be
+ * told, dims must have room for TSSA_MAX_RANK. An error when no run can succeed. Fresh dims for
+ * what only a run can tell.
  */
 tssa_status *rule_region_shape(struct ir_op *op, int base_rank, const struct dim *const *base,
                                int *rank, const struct dim **dims);

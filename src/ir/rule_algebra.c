@@ -2,7 +2,7 @@
 /* Rules of rules: composed, simplified, inverted. */
 #include "ir/rule_steps.h"
 
-/* ---- Building ------------------------------------------------------------------------------------- */
+/* ---- Building -------------------------------------------------------------------------------- */
 
 static void pop(struct rule_steps *steps)
 {
@@ -17,7 +17,8 @@ static void append(struct rule_steps *steps, const struct rule_step *step)
         steps->now.rank = -1;
 }
 
-/* Slices of other axes do not matter to a slice: a slice of the same axis behind them is moved last. */
+/* Slices of other axes do not matter to a slice: a slice of the same axis behind them is moved
+ * last. */
 static void bring_slice(struct rule_steps *steps, const struct rule_step *step)
 {
     size_t i = steps->n;
@@ -156,7 +157,7 @@ tssa_status *rule_simplify(struct ir_graph *graph, const struct ir_type *base,
     return rule_compose(graph, base, &whole, rule, 0, out);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 /* Only the operands that the rule uses, each value once; `rule` is numbered anew. */
 static tssa_status *compact(struct ir_graph *graph, const struct rule *rule,
@@ -210,7 +211,7 @@ tssa_status *rule_access_chain(struct ir_graph *graph, const struct ir_op *first
     return NULL;
 }
 
-/* ---- Inverses ------------------------------------------------------------------------------------- */
+/* ---- Inverses -------------------------------------------------------------------------------- */
 
 static bool reverses_all(const struct rule_step *step, const struct rule_shape *shape)
 {

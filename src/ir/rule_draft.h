@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rules that are being put together, and those that operators stand for: an op that only rearranges its first operand
- * is an access of it. Which, says the `rule` column of the op table; the functions are in movement.c.
+ * Rules that are being put together, and those that operators stand for: an op that only rearranges
+ * its first operand is an access of it. Which, says the `rule` column of the op table; the
+ * functions are in movement.c.
  *
  *     struct rule_draft draft = {0};
  *     if (rule_of_movement(op, &draft))
@@ -13,9 +14,9 @@
 #include "ir/rule.h"
 
 /*
- * A rule that is being put together. Where its elements come from (RULE_ORIGINS) does not depend on where a slice
- * ends, and whether it can fail (RULE_AXES) on neither bound: what cannot be said of them is as if it were the axis's
- * beginning or end.
+ * A rule that is being put together. Where its elements come from (RULE_ORIGINS) does not depend on
+ * where a slice ends, and whether it can fail (RULE_AXES) on neither bound: what cannot be said of
+ * them is as if it were the axis's beginning or end.
  */
 struct rule_draft {
     uint32_t n_steps, n_params, n_operands;
@@ -46,8 +47,8 @@ void draft_rule(struct rule_draft *draft, const struct ir_op *op);
 /* A permutation; none when it changes nothing. */
 void draft_permute(struct rule_draft *draft, int rank, const int64_t *perm);
 
-/* The steps that the op stands for; false: it moves elements in another way, or at all, or to where is not known. One
- * op gives one step, where that is possible: lowering gives the same op back. */
+/* The steps that the op stands for; false: it moves elements in another way, or at all, or to where
+ * is not known. One op gives one step, where that is possible: lowering gives the same op back. */
 bool rule_of_movement(const struct ir_op *op, struct rule_draft *draft);
 
 /* The column of the op table. Operand 0 is a tensor of known rank. */

@@ -125,7 +125,7 @@ bool rule_shape_after(struct rule_steps *steps, const struct rule_step *step)
     }
 }
 
-/* ---- Steps that do nothing ------------------------------------------------------------------------ */
+/* ---- Steps that do nothing ------------------------------------------------------------------- */
 
 static bool is_ordered(const struct rule_step *step)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the files of the algebra of rules: lists of steps that grow at the end and are merged there
- * (rule_algebra.c), the shapes that steps meet (rule_shape.c), and which two steps are one (rule_merge.c).
+ * Between the files of the algebra of rules: lists of steps that grow at the end and are merged
+ * there (rule_algebra.c), the shapes that steps meet (rule_shape.c), and which two steps are one
+ * (rule_merge.c).
  */
 #ifndef TSSA_IR_RULE_STEPS_H
 #define TSSA_IR_RULE_STEPS_H

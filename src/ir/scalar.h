@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Element-wise rows as data: what an element of the result is, as a program of scalar operations in postfix
- * order. Each code takes its operands from a stack and leaves one result there; the last one left is the
- * element. All that a code means is in ir/scalar.def.
+ * Element-wise rows as data: what an element of the result is, as a program of scalar operations in
+ * postfix order. Each code takes its operands from a stack and leaves one result there; the last
+ * one left is the element. All that a code means is in ir/scalar.def.
  *
  *     Relu, MAX(X, K(0)):    X  K(0)  MAX  END
  *
  *     for (const struct scalar_code *code = info->ew->program; code->id != SCALAR_END; code++)
  *         ...
  *
- * Variadic rows are folds: the program computes from X, what the operands before come to, and Y, the next one.
+ * Variadic rows are folds: the program computes from X, what the operands before come to, and Y,
+ * the next one.
  */
 #ifndef TSSA_IR_SCALAR_H
 #define TSSA_IR_SCALAR_H
@@ -48,13 +49,14 @@ const struct scalar_info *scalar_info(enum scalar_id id);
 /* The parameters of an element-wise op's program, from its attributes. */
 tssa_status *scalar_params(const struct ir_op *op, double params[EW_MAX_PARAMS]);
 /*
- * Sets what is known of the elements of an element-wise op's result: of INT64, INT32 and BOOL, where the arithmetic
- * leaves the type in no run (ir/wrap.h).
+ * Sets what is known of the elements of an element-wise op's result: of INT64, INT32 and BOOL,
+ * where the arithmetic leaves the type in no run (ir/wrap.h).
  */
 tssa_status *infer_scalar_known(struct ir_op *op);
 /*
- * What an INT64 op of one element and of two operands or three computes from these, NULL where one is absent; *out is
- * NULL where it cannot be told. It is told as of an index: what is none that any op would take may wrap around.
+ * What an INT64 op of one element and of two operands or three computes from these, NULL where one
+ * is absent; *out is NULL where it cannot be told. It is told as of an index: what is none that any
+ * op would take may wrap around.
  */
 tssa_status *scalar_index(const struct ir_op *op, const struct dim *const operands[3],
                           const struct dim **out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Integer elements that are computed symbolically, because exporters write shape arithmetic with them: a row's
- * program (ir/scalar.h), run on what is known of its operands' elements. An element of which nothing is known
- * is NULL, and most of what is computed from it is too.
+ * Integer elements that are computed symbolically, because exporters write shape arithmetic with
+ * them: a row's program (ir/scalar.h), run on what is known of its operands' elements. An element
+ * of which nothing is known is NULL, and most of what is computed from it is too.
  */
 #include "ir/infer.h"
 #include "ir/scalar.h"
@@ -42,7 +42,7 @@ static const struct dim *unless_wrapped(struct run *run, const struct dim *dim)
                : NULL;
 }
 
-/* ---- What the operations say of dims -------------------------------------------------------------- */
+/* ---- What the operations say of dims --------------------------------------------------------- */
 
 typedef const struct dim *(*known_fn)(struct run *run, const struct dim *const *in);
 
@@ -175,7 +175,7 @@ KNOWN(abs)
     return in[0] && in[0]->kind == DIM_CONST ? known_neg(run, in) : NULL;
 }
 
-/* ---- Comparisons and truth values ----------------------------------------------------------------- */
+/* ---- Comparisons and truth values ------------------------------------------------------------ */
 
 /* What a - b can be. */
 enum { ORDER_LESS = 1, ORDER_EQUAL = 2, ORDER_GREATER = 4 };
@@ -250,7 +250,8 @@ static const known_fn known[SCALAR_COUNT_OF_IDS] = {
     [SCALAR_AND] = known_and,         [SCALAR_OR] = known_or,      [SCALAR_NOT] = known_not,
 };
 
-/* Of numbers that have wrapped around, sums and products are what they would be, wrapped around; nothing else is. */
+/* Of numbers that have wrapped around, sums and products are what they would be, wrapped around;
+ * nothing else is. */
 static bool wraps_with(uint8_t id)
 {
     return id == SCALAR_ADD || id == SCALAR_SUB || id == SCALAR_MUL || id == SCALAR_NEG;
@@ -277,7 +278,7 @@ static bool are_exact(const struct run *run, const struct dim *const *in)
     return true;
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 static const struct dim *evaluate(struct run *run, const struct ir_op *op,
                                   const struct dim *const *operands)
@@ -344,7 +345,8 @@ static const struct dim *element(struct run *run, const struct ir_op *op, size_t
     return in[0];
 }
 
-/* Operands of several types, and integers with parameters that are none, are computed in other types. */
+/* Operands of several types, and integers with parameters that are none, are computed in other
+ * types. */
 static bool has_one_type(const struct ir_op *op)
 {
     const struct ew_info *ew = op->info->ew;

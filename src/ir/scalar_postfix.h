@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The operations of ir/scalar.def as macros that spell an expression of a table's row as a program: the operands' codes,
- * then the operation's. For the source files that make such tables; they read no other meaning of these names.
+ * The operations of ir/scalar.def as macros that spell an expression of a table's row as a program:
+ * the operands' codes, then the operation's. For the source files that make such tables; they read
+ * no other meaning of these names.
  */
 #ifndef TSSA_IR_SCALAR_POSTFIX_H
 #define TSSA_IR_SCALAR_POSTFIX_H

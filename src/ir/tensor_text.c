@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "ir/quote.h"
 
-/* ---- Numbers -------------------------------------------------------------------------------------- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 /* The locale's decimal point, whatever its bytes, becomes a dot. */
 static void print_number(struct text *text, const char *number, bool point)
@@ -67,7 +67,7 @@ void ir_print_double(struct text *text, double value)
     print_number(text, number, false);
 }
 
-/* ---- Elements ------------------------------------------------------------------------------------- */
+/* ---- Elements -------------------------------------------------------------------------------- */
 
 static void print_complex(struct text *text, tssa_dtype dtype, const char *element)
 {

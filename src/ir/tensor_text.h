@@ -9,8 +9,8 @@
 /* Constants with more elements are printed as a hash unless all of them are asked for. */
 #define IR_PRINT_MAX 64
 
-/* The shortest decimal that reads back as the same number; "inf", "-inf", "nan" (whatever its payload).
- * Independent of the locale. With `point`, a whole number gets ".0". */
+/* The shortest decimal that reads back as the same number; "inf", "-inf", "nan" (whatever its
+ * payload). Independent of the locale. With `point`, a whole number gets ".0". */
 void ir_print_float(struct text *text, float value, bool point);
 void ir_print_double(struct text *text, double value);
 

@@ -8,7 +8,7 @@
 
 typedef bool (*total_fn)(const struct ir_op *op);
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static bool is_tensor(const struct ir_op *op, uint32_t index)
 {
@@ -21,8 +21,8 @@ static bool is_ranked(const struct ir_op *op, uint32_t index)
     return is_tensor(op, index) && ir_operand(op, index)->type->rank >= 0;
 }
 
-/* The trailing dims of two shapes, without the last `skip`, broadcast in every run. Shapes that broadcast
- * two by two broadcast all together. */
+/* The trailing dims of two shapes, without the last `skip`, broadcast in every run. Shapes that
+ * broadcast two by two broadcast all together. */
 static bool dims_broadcast(const struct ir_type *a, const struct ir_type *b, int skip)
 {
     for (int i = skip + 1; i <= a->rank && i <= b->rank; i++) {
@@ -41,7 +41,7 @@ static bool is_constant(const struct ir_op *op, uint32_t index)
     return infer_const_ints(op, index, values, &count);
 }
 
-/* ---- Per operator --------------------------------------------------------------------------------- */
+/* ---- Per operator ---------------------------------------------------------------------------- */
 
 static bool always(const struct ir_op *op)
 {
@@ -196,7 +196,7 @@ static const total_fn rules[IR_OP_COUNT] = {
     [IR_OP_Range] = is_range_total,   [IR_OP_SequenceConstruct] = is_construct_total,
 };
 
-/* ---- Element-wise ops ----------------------------------------------------------------------------- */
+/* ---- Element-wise ops ------------------------------------------------------------------------ */
 
 /* Does the program divide by operand 1? */
 static bool divides(const struct scalar_code *program)
@@ -279,7 +279,7 @@ bool ir_op_is_total(const struct ir_op *op)
     return rules[op->info->id] && rules[op->info->id](op);
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 static bool is_true(const struct ir_value *value)
 {
@@ -294,7 +294,9 @@ static bool is_at_least_one(const struct ir_value *value)
     return known && known->count == 1 && known->elements[0] && known->elements[0]->low >= 1;
 }
 
-/* The largest of numbers one of which is at least one: how often a loop runs that asks at its end. */
+/*
+ * The largest of numbers one of which is at least one: how often a loop runs that asks at its end.
+ */
 static bool is_positive(const struct ir_value *trips)
 {
     const struct ir_op *op = trips->op;

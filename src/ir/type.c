@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hash-consed types. What a value can be is bounded by the loader and the IR parser (nesting), so the
- * functions over element types recurse. */
+/* Hash-consed types. What a value can be is bounded by the loader and the IR parser (nesting), so
+ * the functions over element types recurse. */
 #include "ir/type.h"
 
 #include <string.h>

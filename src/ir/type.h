@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Types of values, hash-consed per graph: equal types are the same pointer.
- * What is not known is said: dtype UNDEFINED, rank -1; a dim is never NULL (an unknown one is a fresh
- * symbol). The table owns its types, and they live as long as its arena. Not thread-safe.
+ * Types of values, hash-consed per graph: equal types are the same pointer. What is not known is
+ * said: dtype UNDEFINED, rank -1; a dim is never NULL (an unknown one is a fresh symbol). The table
+ * owns its types, and they live as long as its arena. Not thread-safe.
  */
 #ifndef TSSA_IR_TYPE_H
 #define TSSA_IR_TYPE_H
@@ -55,8 +55,8 @@ const struct ir_type *type_sequence(struct type_table *table, const struct ir_ty
 const struct ir_type *type_optional(struct type_table *table, const struct ir_type *element);
 const struct ir_type *type_map(struct type_table *table, tssa_dtype key,
                                const struct ir_type *value);
-/* A sparse tensor type has `element`, the tensor that it stands for; a custom type has a name. Both may
- * be NULL: nothing else is known. */
+/* A sparse tensor type has `element`, the tensor that it stands for; a custom type has a name. Both
+ * may be NULL: nothing else is known. */
 const struct ir_type *type_opaque(struct type_table *table, const struct ir_type *element,
                                   const char *name);
 
@@ -70,7 +70,8 @@ const struct ir_type *type_refine(struct type_table *table, const struct ir_type
 /* false when no value can be of both types (dtype, rank or constant dims contradict). */
 bool type_compatible(const struct ir_type *a, const struct ir_type *b);
 
-/* "f32[N, 4]", "i64[]", "f32[*]" (unknown rank), "seq(f32[*])", "optional(...)", "map(i64, ...)", "?". */
+/* "f32[N, 4]", "i64[]", "f32[*]" (unknown rank), "seq(f32[*])", "optional(...)", "map(i64, ...)",
+ * "?". */
 void type_print(const struct ir_type *type, struct text *text);
 
 #endif

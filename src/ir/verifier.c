@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The verifier. A first walk checks that the lists and owners are sound, so that everything after it,
- * printing the offending op included, may follow the graph's pointers.
+ * The verifier. A first walk checks that the lists and owners are sound, so that everything after
+ * it, printing the offending op included, may follow the graph's pointers.
  */
 #include "ir/verifier.h"
 
@@ -21,7 +21,7 @@ struct verifier {
     struct map names;
 };
 
-/* ---- Messages ------------------------------------------------------------------------------------- */
+/* ---- Messages -------------------------------------------------------------------------------- */
 
 static tssa_status *fail(tssa_code code, const struct ir_op *op, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
@@ -55,7 +55,7 @@ static tssa_status *broken(const struct ir_op *op, const char *what)
     return ERROR(TSSA_INTERNAL, "%s: %s", where, what);
 }
 
-/* ---- Structure ------------------------------------------------------------------------------------ */
+/* ---- Structure ------------------------------------------------------------------------------- */
 
 static tssa_status *register_value(struct verifier *v, const struct ir_value *value)
 {
@@ -122,7 +122,7 @@ static tssa_status *check_structure(struct verifier *v, const struct ir_block *b
     return NULL;
 }
 
-/* ---- Uses ----------------------------------------------------------------------------------------- */
+/* ---- Uses ------------------------------------------------------------------------------------ */
 
 /* Every use in a value's list is an operand slot of an op in the graph that holds the value. */
 static tssa_status *check_uses(const struct verifier *v)
@@ -171,7 +171,7 @@ static tssa_status *check_operands(const struct verifier *v, const struct ir_op 
     return NULL;
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static tssa_status *check_count(const struct ir_op *op, const char *what, uint32_t n, unsigned min,
                                 unsigned max)
@@ -233,7 +233,7 @@ static tssa_status *check_dtype(const struct ir_op *op)
                 dtype_info(value->type->dtype)->ir_name);
 }
 
-/* ---- Control flow --------------------------------------------------------------------------------- */
+/* ---- Control flow ---------------------------------------------------------------------------- */
 
 /* A block by name with the given numbers of parameters and results. */
 static tssa_status *check_block(const struct ir_op *op, const char *name, uint64_t n_params,
@@ -274,8 +274,8 @@ static uint32_t find_misfit(const struct ir_op *op, const struct ir_block *block
     return op->n_results;
 }
 
-/* A branch that is never taken, for inference knew the condition, may return other shapes; of other element types it
- * may be where that is still known. */
+/* A branch that is never taken, for inference knew the condition, may return other shapes; of other
+ * element types it may be where that is still known. */
 static tssa_status *check_if(const struct ir_op *op)
 {
     static const char *const names[] = {"then_branch", "else_branch"};
@@ -387,7 +387,7 @@ static tssa_status *check_control(const struct ir_op *op)
     }
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static tssa_status *check_op(const struct verifier *v, const struct ir_op *op)
 {

@@ -4,7 +4,7 @@
 #include "base/dtype.h"
 #include "ir/dim_range.h"
 
-/* ---- Elements of one tensor ----------------------------------------------------------------------- */
+/* ---- Elements of one tensor ------------------------------------------------------------------ */
 
 #define MAX_TYPES 4096 /* that are looked through for a product, the newest first */
 
@@ -22,7 +22,9 @@ static bool is_sum_with(const struct dim *dim, const struct dim *factor)
     return found;
 }
 
-/* Takes the factor out of an axis that nothing was taken from yet; an axis may be a product itself. */
+/*
+ * Takes the factor out of an axis that nothing was taken from yet; an axis may be a product itself.
+ */
 static bool take(const struct dim *dim, const struct dim *factor, uint64_t *taken)
 {
     bool product = dim->kind == DIM_PRODUCT;
@@ -60,7 +62,7 @@ static bool counts_elements(const struct ir_graph *graph, const struct dim *prod
     return false;
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------- */
 
 /* Products of two sizes need no tensor. */
 static struct range range_of_term(const struct ir_graph *graph, const struct dim *term)

@@ -54,7 +54,7 @@ static bool pad_never(struct search *search, const struct ir_op *op)
            (!ir_operand(op, 2) || never(search, ir_operand(op, 2)));
 }
 
-/* ---- Programs of scalar operations ------------------------------------------------------------------ */
+/* ---- Programs of scalar operations ----------------------------------------------------------- */
 
 /* What is known of a number: the higher one tells more. NaNs have no sign here. */
 enum sign {
@@ -167,8 +167,8 @@ static enum sign program_sign(struct program *p, const struct scalar_code *progr
     return stack[0];
 }
 
-/* Narrow floats are rounded after the program: what is negative and small becomes -0.0, but no sum of two elements is that
- * small. */
+/* Narrow floats are rounded after the program: what is negative and small becomes -0.0, but no sum
+ * of two elements is that small. */
 static bool may_round_to_zero(const struct ir_op *op)
 {
     const struct scalar_code *program = op->info->ew->program, *code = program;
@@ -208,7 +208,7 @@ static bool reduction_never(struct search *search, const struct ir_op *op)
     return program_sign(&p, reduction->after) != ANY;
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static bool op_never(struct search *search, const struct ir_op *op)
 {

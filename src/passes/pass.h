@@ -2,17 +2,17 @@
 /*
  * Passes: one file, one public function, one row of passes.def each.
  *
- * Contract. A pass is given a graph that ir_verify accepts and whose values have the types and known
- * elements of ir_infer_graph; it leaves one behind, and says at the top of its file
+ * Contract. A pass is given a graph that ir_verify accepts and whose values have the types and
+ * known elements of ir_infer_graph; it leaves one behind, and says at the top of its file
  *
  *   needs   what must hold before, beyond that
  *   keeps   what it leaves untouched; results' bits always, unless it says so
  *   breaks  what must be run or inferred again afterwards
  *
- * A pass gives every value that it makes a type (ir_infer_op_lenient), sets pass->changed when it changed
- * anything, takes time linear in the size of the graph, and leaves a graph that it does not understand
- * as it is. An error means that memory ran out or that tssa has a bug: a model is never refused by a
- * pass. What it did for the user, and what it could not do, it says in remarks.
+ * A pass gives every value that it makes a type (ir_infer_op_lenient), sets pass->changed when it
+ * changed anything, takes time linear in the size of the graph, and leaves a graph that it does not
+ * understand as it is. An error means that memory ran out or that tssa has a bug: a model is never
+ * refused by a pass. What it did for the user, and what it could not do, it says in remarks.
  */
 #ifndef TSSA_PASSES_PASS_H
 #define TSSA_PASSES_PASS_H
@@ -35,7 +35,8 @@ struct pass {
 typedef tssa_status *(*pass_evaluate_fn)(void *user, struct ir_graph *graph, const struct ir_op *op,
                                          struct tensor **results);
 
-/* How loops are computed at once (batch_cost.h). Zeros: as it costs, with the usual budget. For tests. */
+/* How loops are computed at once (batch_cost.h). Zeros: as it costs, with the usual budget. For
+ * tests. */
 struct pass_batching {
     int64_t budget;      /* bytes of temporaries that there may be */
     int64_t block;       /* always in blocks of so many iterations, */
@@ -60,18 +61,20 @@ struct pass_context {
 
 /* Puts a new op before another one, under its node's name, and infers it. NULL: memory ran out. */
 tssa_status *pass_insert(struct ir_op *op, struct ir_op *before);
-/* Puts a new op in the place of one that is removed: its first result has the other's uses and name. NULL as
- * above. */
+/* Puts a new op in the place of one that is removed: its first result has the other's uses and
+ * name. NULL as above. */
 tssa_status *pass_replace(struct pass_context *pass, struct ir_op *op, struct ir_op *by);
 
-/* What the passes make is run by a session of this library alone, and need not suit other runtimes. */
+/*
+ * What the passes make is run by a session of this library alone, and need not suit other runtimes.
+ */
 bool pass_is_for_session(const struct pass_context *pass);
-/* An op that a file keeps as it is, where it is: other runtimes fuse it with its neighbours (pinned.c). It is not
- * evaluated, merged, or moved without them. */
+/* An op that a file keeps as it is, where it is: other runtimes fuse it with its neighbours
+ * (pinned.c). It is not evaluated, merged, or moved without them. */
 bool pass_is_pinned(const struct pass_context *pass, const struct ir_op *op);
 
-/* Constants that passes compute, and second versions of loops, may make a file so many bytes larger in all
- * (ir_graph.folded_growth): what the options say, or else PASS_FILE_GROWTH. */
+/* Constants that passes compute, and second versions of loops, may make a file so many bytes larger
+ * in all (ir_graph.folded_growth): what the options say, or else PASS_FILE_GROWTH. */
 #define PASS_FILE_GROWTH ((int64_t)64 << 10)
 static inline int64_t pass_file_growth(const struct pass_context *pass)
 {

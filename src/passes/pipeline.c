@@ -16,7 +16,9 @@ static const struct pass passes[] = {
 #undef PASS
 };
 
-/* Passes that run in a row, and again while one of them changes something, `rounds` times at most. */
+/*
+ * Passes that run in a row, and again while one of them changes something, `rounds` times at most.
+ */
 struct stage {
     int rounds;
     const char *const *names; /* ends with NULL */
@@ -45,7 +47,9 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
         "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
         "hoist", "sequences", "unroll", "narrow_selection", "dead_code"
 
-/* What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps. */
+/*
+ * What raises ops to what a loop does: regions that it reads and writes, rows that it stacks, maps.
+ */
 #define RAISE                                                                                      \
     "recover", "sink_permutes", "forward_assigns", "merge_updates", "split_columns",               \
         "scalar_replacement", "scan_outputs", "stack_concats", "stack_sequences", "sequence_maps", \
@@ -57,7 +61,9 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 static const struct stage level_2[] = {
     STAGE(1, CONVERT),
     STAGE(8, CLEAN),
-    /* Products of one body are packed here: side by side, they are several once the loop is gone. */
+    /*
+     * Products of one body are packed here: side by side, they are several once the loop is gone.
+     */
     STAGE(4, RAISE, "pack_matmuls", CLEAN),
     /* How each loop is run is decided where nothing else is left to be raised. */
     STAGE(4,
@@ -72,8 +78,8 @@ static const struct stage level_2[] = {
           "fold_lookups",
           CLEAN),
     STAGE(1, "explain_loops"),
-    /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are lent. Sessions that
-     * fuse for themselves go on behind it (pipeline_finish). */
+    /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are
+     * lent. Sessions that fuse for themselves go on behind it (pipeline_finish). */
     STAGE(1, FUSE),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
@@ -154,7 +160,7 @@ static tssa_status *dump(const struct ir_graph *graph, const struct pass *pass,
     return string ? NULL : status_out_of_memory();
 }
 
-/* ---- Telling what a pass did ---------------------------------------------------------------------- */
+/* ---- Telling what a pass did ----------------------------------------------------------------- */
 
 static tssa_status *count_op(void *count, struct ir_op *op)
 {
@@ -188,8 +194,8 @@ struct runner {
     const struct ir_fusion *fusion;
     bool imperative; /* no pass makes a graph so: looked at until it is not */
     size_t ops;      /* for pass_done */
-    /* How often the graph has changed, and when each pass found nothing to do, counting from 1: it has
-     * nothing to do until the graph changes again. */
+    /* How often the graph has changed, and when each pass found nothing to do, counting from 1: it
+     * has nothing to do until the graph changes again. */
     uint32_t changes, idle[sizeof passes / sizeof *passes];
 };
 
@@ -229,7 +235,8 @@ static bool is_skipped(const struct pass *pass, const tssa_optimize_options *opt
     return false;
 }
 
-/* The others count on values that never change: what conversion had to leave imperative, they leave. */
+/* The others count on values that never change: what conversion had to leave imperative, they
+ * leave. */
 static bool is_conversion(const struct pass *pass)
 {
     static const char *const names[] = {CONVERT};

@@ -14,8 +14,8 @@ struct pipeline {
     void *evaluate_user;
     struct pass_batching batching;
     const struct ir_fusion *fusion; /* NULL: levels fuse nothing; by name, `fuse` takes any op */
-    /* Where *raised is NULL, a level that lowers rules puts a copy of the graph there (ir_clone_graph) as it is before,
-     * and fused by nobody: pipeline_finish. NULL: nobody asks. */
+    /* Where *raised is NULL, a level that lowers rules puts a copy of the graph there
+     * (ir_clone_graph) as it is before, and fused by nobody: pipeline_finish. NULL: nobody asks. */
     struct ir_graph **raised;
 };
 
@@ -26,9 +26,9 @@ struct pipeline {
  */
 tssa_status *pipeline_run(struct ir_graph *graph, int level, const struct pipeline *pipeline);
 /*
- * What is left of the level when its passes have been run over a graph, *pipeline.raised, and what may become kernels is
- * fused or not: rules are lowered and so on, so that nothing is there in the end that no kernel takes. Options and
- * evaluation as before.
+ * What is left of the level when its passes have been run over a graph, *pipeline.raised, and what
+ * may become kernels is fused or not: rules are lowered and so on, so that nothing is there in the
+ * end that no kernel takes. Options and evaluation as before.
  */
 tssa_status *pipeline_finish(struct ir_graph *graph, const struct pipeline *pipeline);
 /* Runs passes by name, in order. */

@@ -28,7 +28,7 @@ static void refuse(struct compile_report *report, const char *why)
         snprintf(report->why, sizeof report->why, "%s", why);
 }
 
-/* ---- Kernels -------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* The kernel goes with the candidate, and at once where there is no room for it. */
 static tssa_status *add(struct compiling *c, const struct candidate *candidate)
@@ -100,7 +100,7 @@ static tssa_status *build(void *context, struct ir_op *op)
     return add(c, &candidate);
 }
 
-/* ---- Code ----------------------------------------------------------------------------------------- */
+/* ---- Code ------------------------------------------------------------------------------------ */
 
 static tssa_status *take_one(const struct compiling *c, const struct candidate *candidate,
                              const struct device_kernel *made)

@@ -15,9 +15,10 @@ struct compile_report {
 };
 
 /*
- * Asks the device, whose `compile` is there, for code for every fuse op of the graph. An op that has got it
- * (ir_op.kernel) is run by it in every plan made from the graph; the others are as they were. The context outlives the
- * graph. `stop` as in struct device_compiling. Errors: out of memory.
+ * Asks the device, whose `compile` is there, for code for every fuse op of the graph. An op that
+ * has got it (ir_op.kernel) is run by it in every plan made from the graph; the others are as they
+ * were. The context outlives the graph. `stop` as in struct device_compiling. Errors: out of
+ * memory.
  */
 tssa_status *compile_fused(struct ir_graph *graph, struct device_context *context, int stop,
                            struct compile_report *report);

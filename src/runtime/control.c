@@ -141,7 +141,7 @@ void control_empty_element(const struct run *run, const struct ir_value *source,
     }
 }
 
-/* ---- If ------------------------------------------------------------------------------------------- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 tssa_status *control_run_if(struct run *run, const struct step *step)
 {
@@ -157,7 +157,7 @@ tssa_status *control_run_if(struct run *run, const struct step *step)
     return NULL;
 }
 
-/* ---- SequenceMap ---------------------------------------------------------------------------------- */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 /* Binds iteration i: elements of the sequences, tensors as they are. */
 static tssa_status *bind_elements(struct run *run, const struct step *step,

@@ -13,9 +13,11 @@ tssa_status *control_prepare(const struct ir_op *op, struct arena *arena, const 
 /* The op's i-th block in the order that the functions below rely on (then, else). */
 struct ir_block *control_block(const struct ir_op *op, uint32_t index);
 
-/* How values pass through an op that repeats its block. Operand k is parameter k, from `operand` on; the
- * first n_carried of these are carried: return returned + k of an iteration is the parameter of the next
- * and, in the end, result k. What else is returned is copied or read. */
+/*
+ * How values pass through an op that repeats its block. Operand k is parameter k, from `operand`
+ * on; the first n_carried of these are carried: return returned + k of an iteration is the
+ * parameter of the next and, in the end, result k. What else is returned is copied or read.
+ */
 struct control_passing {
     uint32_t operand, returned, n_carried;
 };
@@ -24,7 +26,7 @@ bool control_passes(const struct step *step, struct control_passing *passing);
 /* Does a Loop stack its result `index`, one element of it in every iteration? */
 bool control_stacks(const struct step *step, uint32_t index);
 
-/* ---- Shared by the files of control flow ---------------------------------------------------------- */
+/* ---- Shared by the files of control flow ----------------------------------------------------- */
 
 /* Moves a value into result `index` of the step, or releases it when it is not wanted. */
 void control_set_result(struct run *run, const struct step *step, uint32_t index,
@@ -33,9 +35,11 @@ void control_set_result(struct run *run, const struct step *step, uint32_t index
 tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, struct value *out);
 tssa_status *control_read_bool(const struct value *value, const char *what, bool *result);
 tssa_status *control_read_int(const struct value *value, const char *what, int64_t *result);
-/* dtype and dims of a scan output's element when no iteration ran: of `source`, the value that would have
- * been one, as inferred, and where that is not known as declared. Dims that neither determines are 0, as is
- * an unknown rank. */
+/*
+ * dtype and dims of a scan output's element when no iteration ran: of `source`, the value that
+ * would have been one, as inferred, and where that is not known as declared. Dims that neither
+ * determines are 0, as is an unknown rank.
+ */
 void control_empty_element(const struct run *run, const struct ir_value *source,
                            struct tensor *element);
 

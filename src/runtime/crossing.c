@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* ---- A run's part of the device ------------------------------------------------------------------- */
+/* ---- A run's part of the device -------------------------------------------------------------- */
 
 static void *allocate(void *user, size_t size)
 {
@@ -72,7 +72,7 @@ void crossing_end(struct run *run)
     pool_trim(&run->device_pool);
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static struct device_place place_of(const struct tensor *tensor)
 {
@@ -140,7 +140,7 @@ tssa_status *crossing_leave(struct run *run, const struct plan_crossing *crossin
     return copy_all(run, &crossing->returned);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 tssa_status *crossing_run_kernel(struct run *run, const struct step *step)
 {

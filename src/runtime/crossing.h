@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run does because its plan has two spaces (spaces.h): a stream and a pool of the device's, copies into
- * mirrors, steps of the device. Where there is one space, the functions that are called once per run do nothing,
- * and nothing is called per step.
+ * What a run does because its plan has two spaces (spaces.h): a stream and a pool of the device's,
+ * copies into mirrors, steps of the device. Where there is one space, the functions that are called
+ * once per run do nothing, and nothing is called per step.
  */
 #ifndef TSSA_RUNTIME_CROSSING_H
 #define TSSA_RUNTIME_CROSSING_H
 
 #include "runtime/executor.h"
 
-/* ---- While a plan of two spaces is made: crossing_plan.c ------------------------------------------- */
+/* ---- While a plan of two spaces is made: crossing_plan.c ------------------------------------- */
 
 /* Does the value that this slot is of have a mirror? Of none where there is one space. */
 bool crossing_mirrored(const struct plan *plan, uint32_t slot);
@@ -22,7 +22,7 @@ tssa_status *crossing_plan_constant(struct plan *plan, const struct plan_constan
 /* What these hold outside of the plan's arena. */
 void crossing_plan_free(struct plan *plan);
 
-/* ---- While it runs --------------------------------------------------------------------------------- */
+/* ---- While it runs --------------------------------------------------------------------------- */
 
 tssa_status *crossing_open(struct run *run);
 void crossing_close(struct run *run); /* after crossing_open, failed or not called yet as well */

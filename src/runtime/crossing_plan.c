@@ -7,7 +7,7 @@ bool crossing_mirrored(const struct plan *plan, uint32_t slot)
     return plan->spaces.mirrored && plan->spaces.mirrored[slot];
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static struct plan_copy copy_of(const struct plan *plan, const struct ir_value *value)
 {
@@ -17,7 +17,9 @@ static struct plan_copy copy_of(const struct plan *plan, const struct ir_value *
                               .space = away ? SPACE_HOST : SPACE_DEVICE};
 }
 
-/* Of the operands that the op, a step or a return, wants in the other space; constants are there. */
+/*
+ * Of the operands that the op, a step or a return, wants in the other space; constants are there.
+ */
 static tssa_status *copies_for(const struct plan *plan, struct arena *arena, const struct ir_op *op,
                                struct plan_copies *copies)
 {
@@ -112,7 +114,7 @@ tssa_status *crossing_plan_block(struct plan *plan, struct block_plan *block)
     return NULL;
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------ */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 static tssa_status *open_stream(struct plan *plan)
 {

@@ -5,7 +5,7 @@
 
 #include "base/float_mode.h"
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void *limited_allocate(void *user, size_t size, size_t alignment)
 {
@@ -40,7 +40,7 @@ void evaluator_free(struct evaluator *evaluator)
     device_context_close(&evaluator->device);
 }
 
-/* ---- Results -------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static bool copy_strings(struct arena *arena, tssa_string *strings, size_t count)
 {
@@ -115,7 +115,7 @@ static tssa_status *keep_results(struct ir_graph *graph, const struct ir_op *op,
     return NULL;
 }
 
-/* ---- The call ------------------------------------------------------------------------------------- */
+/* ---- The call -------------------------------------------------------------------------------- */
 
 /* What a kernel is called with; everything in the scratch arena. */
 struct call {
@@ -164,8 +164,8 @@ static tssa_status *run_kernel(struct evaluator *evaluator, const struct ir_op *
     return status;
 }
 
-/* An op that fails here may never run in the model, so its error is nobody's concern; but when memory
- * really ran out, that is told. */
+/* An op that fails here may never run in the model, so its error is nobody's concern; but when
+ * memory really ran out, that is told. */
 static tssa_status *forgive(const struct evaluator *evaluator, tssa_status *status)
 {
     if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY && !evaluator->refused)

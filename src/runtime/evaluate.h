@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs single ops on constants with the kernels that a run uses, for constant folding: the results are
- * those of a run to the bit.
+ * Runs single ops on constants with the kernels that a run uses, for constant folding: the results
+ * are those of a run to the bit.
  *
  *     struct evaluator evaluator;
  *     evaluator_init(&evaluator, graph->allocator);

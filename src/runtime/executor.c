@@ -14,7 +14,7 @@ uint64_t executor_now(void)
     return clock_monotonic();
 }
 
-/* ---- Run state ------------------------------------------------------------------------------------ */
+/* ---- Run state ------------------------------------------------------------------------------- */
 
 static void *array(const tssa_allocator *allocator, size_t count, size_t size)
 {
@@ -75,7 +75,8 @@ tssa_status *run_create(const struct plan *plan, const tssa_allocator *allocator
     return NULL;
 }
 
-/* After a failed run: whatever is still in a slot from `first` on, the constants (borrowed) included or not. */
+/* After a failed run: whatever is still in a slot from `first` on, the constants (borrowed)
+ * included or not. */
 static void release_slots(struct run *run, uint32_t first)
 {
     for (uint32_t i = first; run->slots && i < run->plan->n_slots; i++)
@@ -116,7 +117,7 @@ size_t run_kept(const struct run *run)
     return slab_size(&run->slab) + run->pool.free_bytes + run->device_pool.free_bytes;
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 tssa_status *executor_run_kernel(struct run *run, const struct step *step)
 {
@@ -265,7 +266,7 @@ void executor_take(struct run *run, const struct block_plan *block, uint32_t ind
         value_copy(value, &run->slots[from->slot]);
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
 static const char *name_of(const struct ir_value *value)
 {
@@ -332,8 +333,8 @@ static tssa_status *check_kind(const struct ir_value *param, const struct ir_typ
                  name_of(param), names[kind], names[kinds[type->kind]]);
 }
 
-/* What inference takes for granted of the elements of a sequence: element type, rank, and dims that are
- * numbers. */
+/* What inference takes for granted of the elements of a sequence: element type, rank, and dims that
+ * are numbers. */
 static tssa_status *check_element(const struct ir_value *param, const struct ir_type *type,
                                   const struct value *value)
 {
@@ -409,7 +410,7 @@ static tssa_status *bind_inputs(struct run *run, const struct value *const *inpu
     return NULL;
 }
 
-/* ---- Outputs -------------------------------------------------------------------------------------- */
+/* ---- Outputs --------------------------------------------------------------------------------- */
 
 static void offer_outputs(struct run *run, const struct value *outputs)
 {

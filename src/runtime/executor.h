@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The executor: runs a plan. A `struct run` is the mutable state of one run at a time (the frame, the
- * slab, the pool); sessions keep finished ones for reuse. It belongs to one thread while it runs.
+ * The executor: runs a plan. A `struct run` is the mutable state of one run at a time (the frame,
+ * the slab, the pool); sessions keep finished ones for reuse. It belongs to one thread while it
+ * runs.
  */
 #ifndef TSSA_RUNTIME_EXECUTOR_H
 #define TSSA_RUNTIME_EXECUTOR_H
@@ -43,7 +44,9 @@ struct run {
     uint64_t poisoned;            /* bytes written over, by poison.h */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
     const atomic_bool *stop, *cancel;
-    /* Room for the arguments of run_execute, as the plan has inputs and outputs, for who calls it. */
+    /*
+     * Room for the arguments of run_execute, as the plan has inputs and outputs, for who calls it.
+     */
     const struct value **argument_inputs;
     struct value *argument_outputs;
     bool *argument_wanted;
@@ -59,15 +62,17 @@ void run_free(struct run *run);
 size_t run_kept(const struct run *run);
 
 /*
- * Runs the graph's body. inputs[i] may be NULL where the graph has a default. outputs[i] has kind NONE,
- * or is a tensor of the caller's to write into. On success every output that was NONE owns its bytes.
+ * Runs the graph's body. inputs[i] may be NULL where the graph has a default. outputs[i] has kind
+ * NONE, or is a tensor of the caller's to write into. On success every output that was NONE owns
+ * its bytes.
  */
 tssa_status *run_execute(struct run *run, const struct value *const *inputs, struct value *outputs);
-/* Computes the outputs that are wanted, and nothing that only others need; those are NONE. NULL: all. */
+/* Computes the outputs that are wanted, and nothing that only others need; those are NONE. NULL:
+ * all. */
 tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
                               struct value *outputs, const bool *wanted);
 
-/* ---- For control flow ----------------------------------------------------------------------------- */
+/* ---- For control flow ------------------------------------------------------------------------ */
 
 /* Executes the steps of a block whose parameters are bound. */
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where results lie in the slab: see placement.h. They are laid out in the order in which they are computed,
- * each in the smallest room that is free then. When there is time, and that leaves more than a little unused,
- * those of the step that needs most are placed first instead, and then the largest, each in the smallest gap
- * that is free all its life; and some more orders are tried.
+ * Where results lie in the slab: see placement.h. They are laid out in the order in which they are
+ * computed, each in the smallest room that is free then. When there is time, and that leaves more
+ * than a little unused, those of the step that needs most are placed first instead, and then the
+ * largest, each in the smallest gap that is free all its life; and some more orders are tried.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "runtime/placement.h"
 
-/* ---- Sizes ---------------------------------------------------------------------------------------- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 static size_t type_size(const struct plan *plan, const int64_t *symbols, const struct ir_type *type)
 {
@@ -53,10 +53,10 @@ static size_t room_of(const struct plan *plan, const struct layout *layout, uint
     return layout->sizes[i] * (plan->placed[i].turns ? 2 : 1);
 }
 
-/* ---- In the order of execution -------------------------------------------------------------------- */
+/* ---- In the order of execution --------------------------------------------------------------- */
 
-/* A stretch of the slab: in use until step `last`, or free (last == FREE). Neighbours are kept in order
- * of address, so that free stretches merge. */
+/* A stretch of the slab: in use until step `last`, or free (last == FREE). Neighbours are kept in
+ * order of address, so that free stretches merge. */
 #define FREE UINT32_MAX
 struct stretch {
     size_t offset, size;
@@ -136,9 +136,10 @@ static tssa_status *place_in_order(const struct plan *plan, const struct layout 
     return status;
 }
 
-/* ---- What is needed most first -------------------------------------------------------------------- */
+/* ---- What is needed most first --------------------------------------------------------------- */
 
-/* Everything is compared with everything: a large plan gets fewer tries, one with more is left as it is. */
+/* Everything is compared with everything: a large plan gets fewer tries, one with more is left as
+ * it is. */
 #define MOST_COMPARED 4096
 #define MOST_TRIES 16
 
@@ -163,7 +164,8 @@ static int by_need(const void *a, const void *b)
     return x->entry < y->entry ? -1 : x->entry > y->entry;
 }
 
-/* The smallest gap between those of `placed`, by ascending offset, that are in use when the piece is. */
+/* The smallest gap between those of `placed`, by ascending offset, that are in use when the piece
+ * is. */
 static size_t find_gap(const struct piece *placed, size_t count, const struct piece *piece)
 {
     size_t end = 0, best = SIZE_MAX, best_size = SIZE_MAX;
@@ -271,7 +273,7 @@ static tssa_status *place_by_need(const struct plan *plan, const struct layout *
     return NULL;
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 /* The end of the last one. */
 static size_t end_of(const struct plan *plan, const struct layout *layout)

@@ -32,7 +32,7 @@ static void extend(struct lifetime *life, uint32_t last)
         life->last = last;
 }
 
-/* ---- What a value is passed on as ----------------------------------------------------------------- */
+/* ---- What a value is passed on as ------------------------------------------------------------ */
 
 static void go_into_next_iteration(struct lifetime *own, const struct step *loop, uint32_t until)
 {
@@ -62,8 +62,8 @@ static void share(struct lifetime *own, const struct ir_block *home, const struc
         go_into_next_iteration(own, other->loop, other->carried_until);
 }
 
-/* The same for the result of control flow. Memory that is to be changed in place is left to the pool, where
- * counting shows who owns it. */
+/* The same for the result of control flow. Memory that is to be changed in place is left to the
+ * pool, where counting shows who owns it. */
 static void pass_on(const struct lifetimes *l, struct lifetime *own, const struct ir_block *home,
                     const struct ir_value *result)
 {
@@ -162,7 +162,8 @@ static bool is_taken(const struct lifetimes *l, const struct ir_use *use)
            l->plan->last_uses[l->steps[l->step_of_op[user->id]]->first_input];
 }
 
-/* Results that are pieces of the value's memory, once it is known how long that is in use without them. */
+/* Results that are pieces of the value's memory, once it is known how long that is in use without
+ * them. */
 static void take_pieces(struct lifetimes *l, const struct ir_value *value,
                         const struct ir_block *home, struct lifetime *own)
 {
@@ -206,7 +207,7 @@ static void find_lifetime(struct lifetimes *l, const struct ir_value *value,
     take_pieces(l, value, home, own);
 }
 
-/* ---- Parameters of loops -------------------------------------------------------------------------- */
+/* ---- Parameters of loops --------------------------------------------------------------------- */
 
 /* The step of the body that the op is, or is nested in; of a fuse op that is run, the one in it. */
 static uint32_t step_in_body(const struct lifetimes *l, const struct ir_op *op,
@@ -275,7 +276,7 @@ static void find_loop_scalars(struct lifetimes *l, const struct step *loop)
         find_lifetime(l, body->params[i], body, 0);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 static void index_steps(struct lifetimes *l, const struct block_plan *block)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How long the memory of a value is in use: from the step that computes it to the last step that may read
- * it, under whatever name; to the end of the run where it is a graph output. Names share memory where an op passes it on: views (IR_ALIAS, pieces.h), what a branch
- * returns and the If's result, what a loop is given, carries and returns. Who keeps a handle for a time
- * that the plan does not know (a sequence) lets it escape.
+ * How long the memory of a value is in use: from the step that computes it to the last step that
+ * may read it, under whatever name; to the end of the run where it is a graph output. Names share
+ * memory where an op passes it on: views (IR_ALIAS, pieces.h), what a branch returns and the If's
+ * result, what a loop is given, carries and returns. Who keeps a handle for a time that the plan
+ * does not know (a sequence) lets it escape.
  *
- * What an iteration leaves for the next is still there while that runs, so its memory has two places that
- * take turns, unless nobody reads it any more when the next one is computed. It is in use as long as the
- * loop. What would live through two iterations escapes.
+ * What an iteration leaves for the next is still there while that runs, so its memory has two
+ * places that take turns, unless nobody reads it any more when the next one is computed. It is in
+ * use as long as the loop. What would live through two iterations escapes.
  */
 #ifndef TSSA_RUNTIME_LIFETIME_H
 #define TSSA_RUNTIME_LIFETIME_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loop (ai.onnx 1 to 25). Operands: trip count (optional), condition (optional), carried values. Body:
- * (iteration, condition, carried...) -> (condition, carried..., scan outputs...).
+ * Loop (ai.onnx 1 to 25). Operands: trip count (optional), condition (optional), carried values.
+ * Body: (iteration, condition, carried...) -> (condition, carried..., scan outputs...).
  */
 #include <string.h>
 

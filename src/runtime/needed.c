@@ -2,7 +2,8 @@
 /* Which steps a part of a plan's outputs needs. */
 #include "runtime/plan.h"
 
-/* Slots that the step reads, in its blocks too: what is made in there is marked as well, to no harm. */
+/* Slots that the step reads, in its blocks too: what is made in there is marked as well, to no
+ * harm. */
 static void mark_reads(const struct plan *plan, const struct step *step, bool *slots)
 {
     for (uint32_t i = 0; i < step->n_inputs; i++) {

@@ -14,11 +14,12 @@ static const struct step *step_of(const struct lifetimes *l, const struct ir_op 
     return step && step->op == op ? step : NULL;
 }
 
-/* ---- Who reads it --------------------------------------------------------------------------------- */
+/* ---- Who reads it ---------------------------------------------------------------------------- */
 
 static bool is_read(const struct lifetimes *l, const struct ir_value *value, int *uses);
 
-/* A condition or a trip count is read when the step begins; a fuse op reads what its kernel or its block does. */
+/* A condition or a trip count is read when the step begins; a fuse op reads what its kernel or its
+ * block does. */
 static bool is_read_by_control(const struct lifetimes *l, const struct ir_use *use, int *uses)
 {
     const struct ir_op *user = use->user;
@@ -56,7 +57,7 @@ static bool may_be_piece(const struct lifetimes *l, const struct step *step, uin
            is_read(l, result, &uses);
 }
 
-/* ---- The operand's memory ------------------------------------------------------------------------- */
+/* ---- The operand's memory -------------------------------------------------------------------- */
 
 /* A constant, an input of the graph, or a name of one. */
 static bool is_outside(const struct lifetimes *l, const struct ir_value *value, int depth)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which results are names of a piece of their operand's memory, where the kernel can have it so (is_piece in
- * device/kernel.h): Slice, Split and Gather then copy nothing. Where the piece begins, the kernel finds when it runs.
+ * Which results are names of a piece of their operand's memory, where the kernel can have it so
+ * (is_piece in device/kernel.h): Slice, Split and Gather then copy nothing. Where the piece begins,
+ * the kernel finds when it runs.
  *
  * They are where that costs no memory:
  * - of what is in use for longer anyway, so that nobody waits for the piece;
  * - of what the run does not hold: constants, and what the caller gave;
  * - of all that there is, in one result, or in several that are needed equally long.
- * Else a copy lets the operand go. And only kernels may read a piece: what is returned, carried, put into a sequence or
- * changed in place is memory of its own.
+ * Else a copy lets the operand go. And only kernels may read a piece: what is returned, carried,
+ * put into a sequence or changed in place is memory of its own.
  */
 #ifndef TSSA_RUNTIME_PIECES_H
 #define TSSA_RUNTIME_PIECES_H

@@ -13,7 +13,7 @@
 #include "runtime/lifetime.h"
 #include "runtime/reuse.h"
 
-/* ---- Symbols -------------------------------------------------------------------------------------- */
+/* ---- Symbols --------------------------------------------------------------------------------- */
 
 int plan_symbol(const struct plan *plan, const struct dim *symbol)
 {
@@ -43,7 +43,7 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
     return dim_eval(dim, lookup, &binding, value);
 }
 
-/* ---- Who is placed -------------------------------------------------------------------------------- */
+/* ---- Who is placed --------------------------------------------------------------------------- */
 
 struct analysis {
     struct plan *plan;
@@ -151,7 +151,8 @@ static tssa_status *place_results(struct analysis *a)
     return NULL;
 }
 
-/* By `first`, and in the steps' order where that is equal: a counting sort of what was found in reverse. */
+/* By `first`, and in the steps' order where that is equal: a counting sort of what was found in
+ * reverse. */
 static struct plan_placed *sort_placed(struct analysis *a, struct arena *scratch)
 {
     const struct plan_placed *found = a->placed.data;
@@ -222,7 +223,7 @@ static tssa_status *keep_turns(struct plan *plan)
     return NULL;
 }
 
-/* ---- Results that may be written where the caller wants them -------------------------------------- */
+/* ---- Results that may be written where the caller wants them --------------------------------- */
 
 static bool keeps_handles(const struct analysis *a, const struct ir_use *use)
 {
@@ -239,8 +240,8 @@ static bool keeps_handles(const struct analysis *a, const struct ir_use *use)
            user->info->cls == IR_CLASS_SEQUENCE;
 }
 
-/* May return i of a block be computed in memory that the caller may reuse? It must not live on elsewhere,
- * be it as another result of an If. */
+/* May return i of a block be computed in memory that the caller may reuse? It must not live on
+ * elsewhere, be it as another result of an If. */
 static bool goes_out(const struct analysis *a, const struct block_plan *block, uint32_t i,
                      const struct ir_value *value)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory plan. Results are placed at offsets of one slab per run, such that results whose lifetimes
- * overlap never share bytes. Everything else (values of unknown rank, strings, graph outputs, values that
- * enter a sequence) comes from the pool.
+ * The memory plan. Results are placed at offsets of one slab per run, such that results whose
+ * lifetimes overlap never share bytes. Everything else (values of unknown rank, strings, graph
+ * outputs, values that enter a sequence) comes from the pool.
  */
 #ifndef TSSA_RUNTIME_PLACEMENT_H
 #define TSSA_RUNTIME_PLACEMENT_H
@@ -26,8 +26,9 @@ struct layout {
 };
 
 /*
- * The layout for one binding of plan->symbols (less than 0: not bound), and the size of the slab. Entries
- * without elements, those whose size overflows, and those whose size is not known lie nowhere.
+ * The layout for one binding of plan->symbols (less than 0: not bound), and the size of the slab.
+ * Entries without elements, those whose size overflows, and those whose size is not known lie
+ * nowhere.
  */
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const struct layout *layout, size_t *slab_size);

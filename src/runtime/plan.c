@@ -26,7 +26,7 @@ struct compiler {
     uint32_t *position;   /* per op id: place in its block */
 };
 
-/* ---- Sizes ---------------------------------------------------------------------------------------- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 static tssa_status *count_op(void *context, struct ir_op *op)
 {
@@ -77,7 +77,8 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     return NULL;
 }
 
-/* Is it the block of a fuse op that is run? Its parameters are the operands, and what it binds stays bound. */
+/* Is it the block of a fuse op that is run? Its parameters are the operands, and what it binds
+ * stays bound. */
 static bool is_fused(const struct compiler *c, const struct ir_block *block)
 {
     return block->owner && plan_fused(c->plan, block->owner);
@@ -88,7 +89,7 @@ static uint32_t slot_of(const struct compiler *c, const struct ir_value *value)
     return plan_value(c->plan, value)->id;
 }
 
-/* ---- Lifetimes ------------------------------------------------------------------------------------ */
+/* ---- Lifetimes ------------------------------------------------------------------------------- */
 
 /* The op of `block` in which `op` is nested, or `op` itself. */
 static const struct ir_op *ancestor_in(const struct ir_op *op, const struct ir_block *block)
@@ -98,7 +99,8 @@ static const struct ir_op *ancestor_in(const struct ir_op *op, const struct ir_b
     return op;
 }
 
-/* Does the value live on where it is returned? Not from a fuse op that is run, to where nobody wants it. */
+/* Does the value live on where it is returned? Not from a fuse op that is run, to where nobody
+ * wants it. */
 static bool is_taken_out(const struct compiler *c, const struct ir_use *use)
 {
     const struct ir_op *owner = use->user->parent->owner;
@@ -156,7 +158,7 @@ static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, stru
     return NULL;
 }
 
-/* ---- Last uses ------------------------------------------------------------------------------------ */
+/* ---- Last uses ------------------------------------------------------------------------------- */
 
 /* A value with more is not looked at: each of its users would look at all. */
 #define MOST_USES 64
@@ -168,7 +170,8 @@ static bool wants_to_take(const struct ir_op *op, uint32_t operand)
            (operand >= 2 && ir_op_is(op, IR_OP_Loop));
 }
 
-/* Do all blocks around `op`, up to the value's own, run once at most for each time that the value is made? */
+/* Do all blocks around `op`, up to the value's own, run once at most for each time that the value
+ * is made? */
 static bool runs_once(const struct ir_op *op, const struct ir_value *value)
 {
     const struct ir_block *home = value->op ? value->op->parent : value->block;
@@ -208,7 +211,7 @@ static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32
     return wants_to_take(op, operand) && is_last(c, op, operand);
 }
 
-/* ---- What cannot be run ---------------------------------------------------------------------------- */
+/* ---- What cannot be run ---------------------------------------------------------------------- */
 
 static tssa_status *compile_block(struct compiler *c, const struct ir_block *block,
                                   struct block_plan **out);
@@ -273,7 +276,7 @@ static uint32_t operand_slot(const struct compiler *c, const struct ir_op *op, u
     return spaces_crosses(c->plan, op, index) ? plan_mirror(c->plan, value) : slot_of(c, value);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 /* Which results' sizes are known before they are computed, and which symbols they tell. */
 static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, struct step *step)
@@ -471,7 +474,7 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
     return c->plan->n_spaces > 1 ? crossing_plan_block(c->plan, compiled) : NULL;
 }
 
-/* ---- Entry ---------------------------------------------------------------------------------------- */
+/* ---- Entry ----------------------------------------------------------------------------------- */
 
 static tssa_status *compile(struct compiler *c, struct plan *plan, const struct ir_graph *graph)
 {

@@ -3,18 +3,20 @@
  * The plan: a graph compiled for running, once per session. Immutable and shared by all runs.
  *
  * Every value of the graph has a slot, its id: blocks do not recurse, so one flat frame serves the
- * whole graph, and a captured value is simply read from its slot. A block is an array of steps; a step
- * is one kernel call, or one control-flow op with the plans of its blocks. A fuse op that no kernel takes is a step
- * with a block, of which the values have the slots of those outside: a parameter that of its operand, a result that
- * of what is returned as it (plan_value). Nothing is handed over.
+ * whole graph, and a captured value is simply read from its slot. A block is an array of steps; a
+ * step is one kernel call, or one control-flow op with the plans of its blocks. A fuse op that no
+ * kernel takes is a step with a block, of which the values have the slots of those outside: a
+ * parameter that of its operand, a result that of what is returned as it (plan_value). Nothing is
+ * handed over.
  *
- * A value that is used in two spaces (spaces.h) has a second slot, its mirror, behind those of all values.
- * It is filled by a copy before the first step that needs it, and emptied where the value's slot is, and
- * before the block that makes the value runs again.
+ * A value that is used in two spaces (spaces.h) has a second slot, its mirror, behind those of all
+ * values. It is filled by a copy before the first step that needs it, and emptied where the value's
+ * slot is, and before the block that makes the value runs again.
  *
- * A step releases the slots whose last use it is. What a block returns is moved out of its slot where
- * the return is the last use, and shared otherwise. A step that updates a tensor whose last use it is
- * takes it out of its slot, and so does a Loop with what it carries: then the memory is its own.
+ * A step releases the slots whose last use it is. What a block returns is moved out of its slot
+ * where the return is the last use, and shared otherwise. A step that updates a tensor whose last
+ * use it is takes it out of its slot, and so does a Loop with what it carries: then the memory is
+ * its own.
  */
 #ifndef TSSA_RUNTIME_PLAN_H
 #define TSSA_RUNTIME_PLAN_H
@@ -65,8 +67,8 @@ struct plan_crossing {
 
 struct step {
     step_run run;
-    step_run
-        compute; /* the same, before copies and before the symbols that the results tell are bound */
+    /* the same, before copies and before the symbols that the results tell are bound */
+    step_run compute;
     const struct ir_op *op;
     const struct kernel *kernel; /* NULL for control flow */
     const void *state;           /* the kernel's or the control flow's own */
@@ -81,8 +83,8 @@ struct step {
     const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
     uint32_t n_turns;
     struct plan_copies before, after; /* after: for the symbols that the results tell */
-    bool lends
-        [2]; /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
+    /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
+    bool lends[2];
     const bool *on_host; /* of a device's kernel, as in struct kernel_args */
 };
 
@@ -108,23 +110,24 @@ struct plan_constant {
     const struct tensor *tensor;
 };
 
-/* A result of which symbols tell the size, to be placed in the run's slab; or a step's scratch memory, of
- * which earlier runs do. */
+/* A result of which symbols tell the size, to be placed in the run's slab; or a step's scratch
+ * memory, of which earlier runs do. */
 struct plan_placed {
     uint32_t output;  /* index into plan->outputs; SLOT_NONE: scratch memory */
     uint32_t scratch; /* the step whose scratch memory it is */
-    /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of the run. */
+    /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of
+     * the run. */
     uint32_t first, last;
-    /* It may be that of graph output `exit`, and has its place where the caller gives memory for that. Else
-     * it comes from the pool, and leaves the run as it is. */
+    /* It may be that of graph output `exit`, and has its place where the caller gives memory for
+     * that. Else it comes from the pool, and leaves the run as it is. */
     bool leaves;
     uint32_t exit;
     const struct ir_type *type; /* NULL: scratch memory */
     enum space space;
-    uint32_t
-        back; /* its memory is that of the entry so many before, whose place it takes; 0: its own */
-    const struct step
-        *turns; /* the loop in whose iterations two places take turns; NULL: one place */
+    /* its memory is that of the entry so many before, whose place it takes; 0: its own */
+    uint32_t back;
+    /* the loop in whose iterations two places take turns; NULL: one place */
+    const struct step *turns;
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */
@@ -185,13 +188,13 @@ struct plan {
     struct kernel_tally tally; /* the one thing that changes while the plan runs */
 };
 
-/* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph and device
- * outlive the plan, whose memory is the device's allocator's. */
+/* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph
+ * and device outlive the plan, whose memory is the device's allocator's. */
 tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
                          struct plan **plan);
 void plan_free(struct plan *plan);
 
-/* ---- Fuse ops that no kernel takes: fused.c -------------------------------------------------------- */
+/* ---- Fuse ops that no kernel takes: fused.c -------------------------------------------------- */
 
 /* The block that is run of a fuse op; NULL: it has a kernel, or is no fuse op. */
 struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op);
@@ -200,7 +203,7 @@ const struct ir_value *plan_value(const struct plan *plan, const struct ir_value
 /* The block that holds the op, or the fuse op that it is in. */
 const struct ir_block *plan_home(const struct plan *plan, const struct ir_op *op);
 
-/* ---- Questions ------------------------------------------------------------------------------------- */
+/* ---- Questions ------------------------------------------------------------------------------- */
 
 /* Which steps of the body the wanted outputs need: needed[i] for step i. */
 tssa_status *plan_needed(const struct plan *plan, const bool *wanted, const tssa_allocator *scratch,
@@ -225,8 +228,8 @@ static inline enum space plan_space(const struct plan *plan, const struct ir_val
 
 /* Index of a symbol in plan->symbols, or -1. */
 int plan_symbol(const struct plan *plan, const struct dim *symbol);
-/* A dim's value under one binding of the first `count` of plan->symbols (less than 0: not bound); false when
- * these do not determine it. */
+/* A dim's value under one binding of the first `count` of plan->symbols (less than 0: not bound);
+ * false when these do not determine it. */
 bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
               const struct dim *dim, int64_t *value);
 

@@ -11,7 +11,8 @@ static void fill(struct run *run, void *memory, size_t size)
     run->poisoned += size;
 }
 
-/* A result's place where it is about to be computed, unless something lies there that it is computed from. */
+/* A result's place where it is about to be computed, unless something lies there that it is
+ * computed from. */
 static void poison_before(struct run *run, const struct step *step)
 {
     const struct plan *plan = run->plan;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See profile.h. Times are laid end to end inside their parent, since a step's iterations are summed. */
+/* See profile.h. Times are laid end to end inside their parent, since a step's iterations are
+ * summed. */
 #include "runtime/profile.h"
 
 #include <jansson.h>
@@ -18,7 +19,7 @@ void profile_add(const struct plan *plan, struct step_profile *total, struct ste
         memset(run, 0, plan->n_steps * sizeof *run);
 }
 
-/* ---- Walking ---------------------------------------------------------------------------------------- */
+/* ---- Walking --------------------------------------------------------------------------------- */
 
 struct walk {
     const struct step_profile *profile;
@@ -67,7 +68,7 @@ tssa_status *profile_visit(const struct plan *plan, const struct step_profile *p
     return walk_block(&walk, plan->body, NULL, 0);
 }
 
-/* ---- Chrome trace events ---------------------------------------------------------------------------- */
+/* ---- Chrome trace events --------------------------------------------------------------------- */
 
 static tssa_status *add_event(void *user, const struct profile_entry *entry)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the steps of a session's runs took. One walk over them, profile_visit, serves every reader; one is
- * here: Chrome trace events (chrome://tracing, Perfetto), one complete event ("ph": "X") per step. The
- * steps of a loop body appear once, inside their loop's event, with their total time and count.
+ * What the steps of a session's runs took. One walk over them, profile_visit, serves every reader;
+ * one is here: Chrome trace events (chrome://tracing, Perfetto), one complete event ("ph": "X") per
+ * step. The steps of a loop body appear once, inside their loop's event, with their total time and
+ * count.
  */
 #ifndef TSSA_RUNTIME_PROFILE_H
 #define TSSA_RUNTIME_PROFILE_H

@@ -8,8 +8,8 @@ struct finder {
     const struct lifetimes *lifetimes;
     const struct plan *plan;
     const struct ir_value **next; /* per value id */
-    uint32_t *
-        joined; /* per value id: the If, plus 1, of which an earlier branch returns the same memory */
+    /* per value id: the If, plus 1, of which an earlier branch returns the same memory */
+    uint32_t *joined;
 };
 
 static const struct lifetime *lifetime_of(const struct finder *f, const struct ir_value *value)
@@ -47,7 +47,7 @@ static bool is_whole(const struct finder *f, const struct ir_value *value)
     return true;
 }
 
-/* ---- On an operand -------------------------------------------------------------------------------- */
+/* ---- On an operand --------------------------------------------------------------------------- */
 
 /* As many elements, as long. */
 static bool fits(const struct ir_type *a, const struct ir_type *b)
@@ -59,8 +59,8 @@ static bool fits(const struct ir_type *a, const struct ir_type *b)
     return same;
 }
 
-/* May the result lie where the operand lies, which nobody reads after the step? An op that updates takes it, where
- * that was planned. */
+/* May the result lie where the operand lies, which nobody reads after the step? An op that updates
+ * takes it, where that was planned. */
 static bool may_lie_on(const struct finder *f, const struct step *step, uint32_t result,
                        uint32_t operand)
 {
@@ -102,7 +102,8 @@ static bool ends_at(const struct finder *f, const struct ir_value *memory, const
            !life->loop && life->last == step->index;
 }
 
-/* The memory of the operand, if the result may lie there; else NULL. What rules most out is asked first. */
+/* The memory of the operand, if the result may lie there; else NULL. What rules most out is asked
+ * first. */
 static const struct ir_value *place_on(const struct finder *f, const struct step *step,
                                        uint32_t result, uint32_t operand)
 {
@@ -134,10 +135,10 @@ static void find_operand(struct finder *f, const struct step *step, uint32_t res
     }
 }
 
-/* ---- In the other branch -------------------------------------------------------------------------- */
+/* ---- In the other branch --------------------------------------------------------------------- */
 
-/* What the branch returns as a result of its If: of an If in it, what the later branch returns. NULL: no memory that is
- * made there. */
+/* What the branch returns as a result of its If: of an If in it, what the later branch returns.
+ * NULL: no memory that is made there. */
 static const struct ir_value *returned(const struct finder *f, const struct step *step,
                                        uint32_t branch, uint32_t result)
 {
@@ -148,7 +149,8 @@ static const struct ir_value *returned(const struct finder *f, const struct step
     return ir_op_is(value->op, IR_OP_If) ? returned(f, step_of(f, value), 1, value->index) : value;
 }
 
-/* In a loop, what goes on into the next iteration is not read any more when either branch begins, or has two places. */
+/* In a loop, what goes on into the next iteration is not read any more when either branch begins,
+ * or has two places. */
 static bool may_join(const struct finder *f, const struct step *step, const struct ir_value *first,
                      const struct ir_value *second)
 {
@@ -173,7 +175,7 @@ static void find_sibling(struct finder *f, const struct step *step, uint32_t res
     f->joined[second->id] = step->index + 1;
 }
 
-/* ---- Where a loop begins -------------------------------------------------------------------------- */
+/* ---- Where a loop begins --------------------------------------------------------------------- */
 
 static bool is_given_to(const struct finder *f, const struct ir_value *name,
                         const struct step *loop, uint32_t operand);
@@ -206,7 +208,8 @@ static bool is_given_to(const struct finder *f, const struct ir_value *name,
     return true;
 }
 
-/* What a loop is given and what it carries on in its place: the first is not read any more when the second is made. */
+/* What a loop is given and what it carries on in its place: the first is not read any more when the
+ * second is made. */
 static void find_initial(struct finder *f, const struct step *loop, uint32_t operand,
                          uint32_t returned)
 {
@@ -239,7 +242,7 @@ static void find_around_blocks(struct finder *f, const struct step *step)
         find_initial(f, step, passing.operand + k, passing.returned + k);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch,
                         const struct ir_value ***next)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Scan. From version 9: operands are the states, then the scanned inputs; axes and directions are
- * attributes. Version 8 has a first operand sequence_lens (optional), a batch axis 0 everywhere, and
- * scans axis 1; it runs as one scan per batch item whose results are stacked again, padded with zeros.
+ * attributes. Version 8 has a first operand sequence_lens (optional), a batch axis 0 everywhere,
+ * and scans axis 1; it runs as one scan per batch item whose results are stacked again, padded with
+ * zeros.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -30,7 +31,7 @@ struct scan {
     int64_t steps;
 };
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static const int64_t *decode_list(const struct ir_op *op, struct arena *arena, const char *name,
                                   uint32_t n)
@@ -75,7 +76,7 @@ bool control_scan_passes(const struct step *step, struct control_passing *passin
     return !attrs->batched;
 }
 
-/* ---- One scan ------------------------------------------------------------------------------------- */
+/* ---- One scan -------------------------------------------------------------------------------- */
 
 static tssa_status *scan_open(struct scan *scan)
 {
@@ -179,7 +180,7 @@ static tssa_status *finish_stacks(struct scan *scan, struct value *results)
     return NULL;
 }
 
-/* ---- Version 9 and later -------------------------------------------------------------------------- */
+/* ---- Version 9 and later --------------------------------------------------------------------- */
 
 static tssa_status *run_unbatched(struct scan *scan)
 {
@@ -203,7 +204,7 @@ static tssa_status *run_unbatched(struct scan *scan)
     return status;
 }
 
-/* ---- Version 8 ------------------------------------------------------------------------------------ */
+/* ---- Version 8 ------------------------------------------------------------------------------- */
 
 /* Extends a [steps, ...] tensor with zeros to `length` steps. */
 static tssa_status *pad_steps(struct run *run, struct value *value, int64_t length)

@@ -89,7 +89,7 @@ size_t slab_live(const struct slab *slab, uint32_t step)
     return slab->parts[SPACE_HOST].layout.live[step] + (there ? there[step] : 0);
 }
 
-/* ---- What the layout is for ----------------------------------------------------------------------- */
+/* ---- What the layout is for ------------------------------------------------------------------ */
 
 static void forget_wanted(struct run *run)
 {
@@ -162,7 +162,7 @@ static void fit_scratch(struct run *run)
     slab->fitted = true;
 }
 
-/* ---- The layout ----------------------------------------------------------------------------------- */
+/* ---- The layout ------------------------------------------------------------------------------ */
 
 /* A place of the host is a pointer, one of a device a handle and an offset. */
 static struct kernel_place place_at(const struct slab_part *part, size_t offset, size_t size)
@@ -198,7 +198,9 @@ static void set_places(struct run *run)
     }
 }
 
-/* The old memory and what the pool keeps go first: what the one held the other holds from now on. */
+/*
+ * The old memory and what the pool keeps go first: what the one held the other holds from now on.
+ */
 static tssa_status *resize(struct run *run, struct slab_part *part, size_t size)
 {
     struct device_stream *stream = run->streams[part->layout.space];

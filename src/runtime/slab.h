@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slab of a run: one piece of memory per space in which the plan places results (placement.h). It is laid out
- * between runs, never while one is under way, so that addresses stay the same from run to run, and for as
- * long as nothing says that the layout is wrong:
+ * The slab of a run: one piece of memory per space in which the plan places results (placement.h).
+ * It is laid out between runs, never while one is under way, so that addresses stay the same from
+ * run to run, and for as long as nothing says that the layout is wrong:
  *
  * - The inputs' symbols are those of the run that begins.
- * - What a run tells only on its way (the number of boxes that are left) counts with the most that runs
- *   told before. A result that turns out larger takes its memory from the pool, this once.
+ * - What a run tells only on its way (the number of boxes that are left) counts with the most that
+ *   runs told before. A result that turns out larger takes its memory from the pool, this once.
  * - So does the scratch memory that steps needed (base/scratch.h).
  * - When several runs need the same layout, time is taken for one that needs less memory.
- * - Now and then the layout is compared with what was really needed, and shrinks to that when it is more
- *   than twice as much.
+ * - Now and then the layout is compared with what was really needed, and shrinks to that when it is
+ *   more than twice as much.
  *
  * Belongs to one run state.
  */

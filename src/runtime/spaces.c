@@ -57,7 +57,7 @@ static uint32_t blocks_of(const struct plan *plan, const struct ir_op *op)
     return ir_op_is(op, IR_OP_fuse) && !plan_fused(plan, op) ? 0 : op->n_blocks;
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* What a Loop carries: operand 2 + k is parameter 2 + k, return 1 + k and result k. */
 static uint32_t carried_of(const struct ir_op *loop)
@@ -78,7 +78,7 @@ static bool is_loop(const struct ir_op *op)
            op->blocks[0]->n_params >= carried_of(op) + 2 && op->n_results >= carried_of(op);
 }
 
-/* ---- What the host can compute -------------------------------------------------------------------- */
+/* ---- What the host can compute --------------------------------------------------------------- */
 
 static void refuse(struct finder *f, const struct ir_value *value)
 {
@@ -175,7 +175,7 @@ static void suppose_block(struct finder *f, const struct ir_block *block)
     }
 }
 
-/* ---- What the host must know ---------------------------------------------------------------------- */
+/* ---- What the host must know ----------------------------------------------------------------- */
 
 static bool mark(struct finder *f, const struct ir_value *value)
 {
@@ -271,7 +271,7 @@ static tssa_status *find_needed(struct finder *f)
     return good ? NULL : status_out_of_memory();
 }
 
-/* ---- Where values lie ----------------------------------------------------------------------------- */
+/* ---- Where values lie ------------------------------------------------------------------------ */
 
 static void put(struct finder *f, const struct ir_value *value, bool on_device)
 {
@@ -366,7 +366,7 @@ static void place_block(struct finder *f, const struct ir_block *block)
     }
 }
 
-/* ---- Who needs a mirror --------------------------------------------------------------------------- */
+/* ---- Who needs a mirror ---------------------------------------------------------------------- */
 
 /* Where a block's return must lie. */
 static enum space space_of_return(const struct plan *plan, const struct ir_op *op, uint32_t index)
@@ -433,7 +433,7 @@ static void mirror_in_block(struct finder *f, const struct ir_block *block)
     }
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 static tssa_status *find(struct finder *f)
 {

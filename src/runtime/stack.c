@@ -55,7 +55,8 @@ static tssa_status *stack_grow(struct stack *stack, size_t count)
     return status;
 }
 
-/* In the place of the result, which is as large as runs need it: less than the most that there may be. */
+/* In the place of the result, which is as large as runs need it: less than the most that there may
+ * be. */
 static bool stack_in_place(struct stack *stack)
 {
     if (!stack->place.data || stack->element_bytes > stack->place.size)
@@ -116,7 +117,9 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
     return NULL;
 }
 
-/* Element blocks of `inner` bytes, [count][outer] -> [outer][count]; optionally from last to first. */
+/*
+ * Element blocks of `inner` bytes, [count][outer] -> [outer][count]; optionally from last to first.
+ */
 static void move_axis(char *to, const char *from, size_t count, size_t outer, size_t inner,
                       bool reverse)
 {

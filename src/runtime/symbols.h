@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which symbol is bound where. A symbol is bound at one place of its scope, the first in the order of
- * execution: when the value is made (a graph input, a step's result, a block's parameter) that has it as
- * an axis, or, for the value of an integer, as an element. It is bound in the steps behind that place, to
- * the end of the block that holds it. From there on a run knows the size of everything whose dims have no
- * other symbols, before a kernel computes it.
+ * Which symbol is bound where. A symbol is bound at one place of its scope, the first in the order
+ * of execution: when the value is made (a graph input, a step's result, a block's parameter) that
+ * has it as an axis, or, for the value of an integer, as an element. It is bound in the steps
+ * behind that place, to the end of the block that holds it. From there on a run knows the size of
+ * everything whose dims have no other symbols, before a kernel computes it.
  *
  * Used while a plan is compiled, in the order of execution. Errors: out of memory alone.
  */
@@ -36,7 +36,8 @@ tssa_status *symbols_take(struct symbol_scope *scope, const struct plan_bindings
 /* Around a block: what was bound inside is no more. */
 size_t symbols_enter(const struct symbol_scope *scope);
 void symbols_leave(struct symbol_scope *scope, size_t mark);
-/* Do the symbols that are bound here tell the value's size? Never for strings, whose bytes have none. */
+/* Do the symbols that are bound here tell the value's size? Never for strings, whose bytes have
+ * none. */
 bool symbols_size(const struct symbol_scope *scope, const struct ir_value *value);
 /* Fills plan->symbols. */
 tssa_status *symbols_finish(struct symbol_scope *scope);

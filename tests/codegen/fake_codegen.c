@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A plugin in the place of tssa-llvm.so, which does what TSSA_FAKE says: it aborts, never ends, says no, or gives
- * nonsense; "slow" and "once" (the first process that is asked aborts, FILE tells) give what the real one gives, which
- * is TSSA_REAL.
+ * A plugin in the place of tssa-llvm.so, which does what TSSA_FAKE says: it aborts, never ends,
+ * says no, or gives nonsense; "slow" and "once" (the first process that is asked aborts, FILE
+ * tells) give what the real one gives, which is TSSA_REAL.
  */
 #include <dlfcn.h>
 #include <fcntl.h>

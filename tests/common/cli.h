@@ -14,8 +14,8 @@ extern const struct process_limits cli_limits;
 
 /* Ends well, and `part` is in what it printed. */
 void cli_expect_good(struct process_result result, const char *part);
-/* Ends with `status` and exactly one line on standard error, which begins with the tool's name and holds
- * `part`. */
+/* Ends with `status` and exactly one line on standard error, which begins with the tool's name and
+ * holds `part`. */
 void cli_expect_refused(struct process_result result, const char *name, int status,
                         const char *part);
 /* Beginnings of a model, and none of it, are refused with status 3. `folder`: a place for them. */

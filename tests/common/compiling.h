@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A small program of two kernels, in sessions that compile; and a generator of code that does what it is told. */
+/* A small program of two kernels, in sessions that compile; and a generator of code that does what
+ * it is told. */
 #ifndef TSSA_TESTS_COMPILING_H
 #define TSSA_TESTS_COMPILING_H
 

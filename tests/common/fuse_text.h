@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text of a graph that is one `fuse` op, written piece by piece: operand %xN of the graph is %vN in the block
- * (%sN and %rN where only accesses and assigns read it), and result %vN is the graph's %yN. */
+/*
+ * The text of a graph that is one `fuse` op, written piece by piece: operand %xN of the graph is
+ * %vN in the block (%sN and %rN where only accesses and assigns read it), and result %vN is the
+ * graph's %yN.
+ */
 #ifndef TSSA_TESTS_FUSE_TEXT_H
 #define TSSA_TESTS_FUSE_TEXT_H
 

@@ -141,7 +141,7 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-/* ---- The table ------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static const struct kernel *find_kernel(const struct ir_op *op)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernels of the one fuse op of a graph in text; the test fails where there can be neither a kernel nor a reason. */
+/* Kernels of the one fuse op of a graph in text; the test fails where there can be neither a kernel
+ * nor a reason. */
 #ifndef TSSA_TESTS_GIR_BUILD_H
 #define TSSA_TESTS_GIR_BUILD_H
 

@@ -6,7 +6,9 @@
 #include "common/test_device.h"
 #include "kernels/cpu/mutation/rule_region.h"
 
-/* A tensor by the offsets of its elements in row-major order; `data` is shared by all names of it. */
+/*
+ * A tensor by the offsets of its elements in row-major order; `data` is shared by all names of it.
+ */
 struct name {
     tssa_dtype dtype;
     int rank;
@@ -29,7 +31,7 @@ static struct name *name_of(const struct interpreter *in, const struct ir_value 
     return &in->names[value->id];
 }
 
-/* ---- Contents ------------------------------------------------------------------------------------- */
+/* ---- Contents -------------------------------------------------------------------------------- */
 
 /* A name of storage of its own with these contents. */
 static tssa_status *make_fresh(struct interpreter *in, const struct tensor *tensor,
@@ -85,7 +87,7 @@ static tssa_status *set_scalar(struct interpreter *in, const struct ir_value *va
     return make_fresh(in, &(struct tensor){.dtype = dtype, .data = &data}, name_of(in, value));
 }
 
-/* ---- Views and writes ----------------------------------------------------------------------------- */
+/* ---- Views and writes ------------------------------------------------------------------------ */
 
 static void store_offset(void *context, int64_t n, int64_t offset)
 {
@@ -168,7 +170,7 @@ static tssa_status *run_write(struct interpreter *in, const struct ir_op *op)
     return NULL;
 }
 
-/* ---- Ordinary ops --------------------------------------------------------------------------------- */
+/* ---- Ordinary ops ---------------------------------------------------------------------------- */
 
 static tssa_status *take_results(struct interpreter *in, const struct ir_op *op,
                                  const struct value *results)
@@ -219,7 +221,7 @@ static tssa_status *run_kernel(struct interpreter *in, const struct ir_op *op)
     return status;
 }
 
-/* ---- Control flow: names are handed on, contents are not copied ----------------------------------- */
+/* ---- Control flow: names are handed on, contents are not copied ------------------------------ */
 
 static tssa_status *run_if(struct interpreter *in, const struct ir_op *op)
 {
@@ -316,7 +318,7 @@ static tssa_status *run_loop(struct interpreter *in, const struct ir_op *op)
     return NULL;
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 static tssa_status *run_op(struct interpreter *in, const struct ir_op *op)
 {

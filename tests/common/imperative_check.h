@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does a program give the same bits when it is run with real aliasing (common/imperative.h), after TensorSSA
- * conversion, and after all of level 2?
+ * Does a program give the same bits when it is run with real aliasing (common/imperative.h), after
+ * TensorSSA conversion, and after all of level 2?
  */
 #ifndef TSSA_TESTS_COMMON_IMPERATIVE_CHECK_H
 #define TSSA_TESTS_COMMON_IMPERATIVE_CHECK_H

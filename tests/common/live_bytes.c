@@ -22,7 +22,7 @@ struct watch {
 
 static struct watch watch; /* of the plan that is being run */
 
-/* ---- What is in slots ----------------------------------------------------------------------------- */
+/* ---- What is in slots ------------------------------------------------------------------------ */
 
 static size_t in_units(size_t bytes)
 {
@@ -78,7 +78,7 @@ static size_t in_slots(const struct run *run)
     return sum;
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static void note_stacked(const struct run *run, const struct step *step)
 {
@@ -122,7 +122,8 @@ static void wrap(const struct block_plan *block)
     }
 }
 
-/* Of places, steps' scratch memory alone keeps its own, so that what kernels ask for is told exactly. */
+/* Of places, steps' scratch memory alone keeps its own, so that what kernels ask for is told
+ * exactly. */
 static void place_scratch_only(struct plan *plan)
 {
     struct plan_placed *placed = (struct plan_placed *)plan->placed; /* the plan is the test's */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A committed model with a plan and a run of its own, where a test looks into them; model_run.h has a session instead. */
+/* A committed model with a plan and a run of its own, where a test looks into them; model_run.h has
+ * a session instead. */
 #ifndef TSSA_TESTS_MODEL_PLAN_H
 #define TSSA_TESTS_MODEL_PLAN_H
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ONNX models written in a few lines of a test, and what the importer says to them. Lists of names are
- * one string, "x,y": an empty name is an absent one. Dims are "N,4,?" ("*": unknown rank, "": a scalar).
+ * ONNX models written in a few lines of a test, and what the importer says to them. Lists of names
+ * are one string, "x,y": an empty name is an absent one. Dims are "N,4,?" ("*": unknown rank, "": a
+ * scalar).
  */
 #ifndef TSSA_TESTS_ONNX_MODEL_H
 #define TSSA_TESTS_ONNX_MODEL_H
@@ -68,7 +69,9 @@ int64_t *model_dims(struct onnx_model *model, const char *dims, size_t *count);
 const void *model_pack(struct onnx_model *model, size_t *size);
 tssa_status *model_import(struct onnx_model *model, struct ir_graph **graph);
 
-/* Imports, prints everything behind the graph's "-> (...) {" line, and compares. Frees the model. */
+/*
+ * Imports, prints everything behind the graph's "-> (...) {" line, and compares. Frees the model.
+ */
 void expect_body(struct onnx_model *model, const char *body);
 /* The import must fail with a line that holds `message`. Frees the model. */
 void expect_refused(struct onnx_model *model, tssa_code code, const char *message);

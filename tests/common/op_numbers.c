@@ -56,10 +56,8 @@ double op_rounded(tssa_dtype dtype, double value)
 double op_sum(tssa_dtype dtype, const double *terms, int64_t n)
 {
     double sum = 0;
-    int64_t
-        unit = 1,
-        at =
-            0; /* the greatest power of 64 that is less than n: results of so many steps are summed */
+    /* the greatest power of 64 that is less than n: results of so many steps are summed */
+    int64_t unit = 1, at = 0;
     while (unit * 64 < n)
         unit *= 64;
     for (; at + unit <= n; at += unit)

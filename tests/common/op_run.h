@@ -40,8 +40,8 @@ bool random_chance(struct random *random, int percent);
 
 /* Floats in [-1, 1), the same for the same seed. */
 void random_floats(float *values, size_t count, uint32_t seed);
-/* |actual - expected| <= tolerance * (1 + |expected|), or the same infinity, or both NaN; else the test
- * fails. */
+/* |actual - expected| <= tolerance * (1 + |expected|), or the same infinity, or both NaN; else the
+ * test fails. */
 void expect_close(double actual, double expected, double tolerance, const char *what, size_t index);
 
 /* Version 0: the newest. One output and no inputs yet: see op_add, op_absent, op_outputs. */
@@ -77,8 +77,8 @@ struct tensor *op_input_ints(struct op_run *run, uint32_t index, tssa_dtype dtyp
 tssa_status *op_try(struct op_run *run);
 /* Fails the test when there is no error, or one that does not contain `text`. */
 void op_fails(struct op_run *run, const char *text);
-/* Infers the op's types from the inputs, then runs the kernel. Fails the test on an error, and when an
- * output is not of the type inferred. */
+/* Infers the op's types from the inputs, then runs the kernel. Fails the test on an error, and when
+ * an output is not of the type inferred. */
 void op_go(struct op_run *run);
 
 /* Fails the test unless output `index` is a tensor of this shape. */
@@ -88,8 +88,8 @@ void op_expect_ints(struct op_run *run, uint32_t index, int rank, const int64_t 
                     const int64_t *values);
 
 /*
- * Fails the test unless output `index` has this shape and each element is the one of x that `source`
- * tells, by its row-major number; -1: the bytes at `fill`.
+ * Fails the test unless output `index` has this shape and each element is the one of x that
+ * `source` tells, by its row-major number; -1: the bytes at `fill`.
  */
 typedef int64_t (*op_source)(const void *context, const int64_t *coordinates);
 void op_expect_moved(struct op_run *run, uint32_t index, const struct tensor *x, int rank,

@@ -17,8 +17,8 @@ struct process_result {
     char *out, *err; /* NUL-terminated */
 };
 
-/* Runs argv[0], a path; argv ends with NULL. `in`: a file for standard input, NULL: empty. `out`: a file
- * for standard output (then result.out is empty), NULL: kept. */
+/* Runs argv[0], a path; argv ends with NULL. `in`: a file for standard input, NULL: empty. `out`: a
+ * file for standard output (then result.out is empty), NULL: kept. */
 struct process_result process_run(const char *const *argv, const char *in, const char *out,
                                   const struct process_limits *limits);
 void process_result_free(struct process_result *result);

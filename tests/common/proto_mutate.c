@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Walks the message by protobuf-c's descriptors, gathers every field that is there, and changes some. */
+/* Walks the message by protobuf-c's descriptors, gathers every field that is there, and changes
+ * some. */
 #include "common/proto_mutate.h"
 
 #include <math.h>
@@ -79,7 +80,7 @@ static void gather(ProtobufCMessage *message, slots *all)
     }
 }
 
-/* ---- Changing one slot ---------------------------------------------------------------------------------- */
+/* ---- Changing one slot ----------------------------------------------------------------------- */
 
 static int64_t odd_integer(struct random *random, int64_t old)
 {
@@ -172,7 +173,9 @@ static void change(struct random *random, struct slot *slot, const slots *all)
     }
 }
 
-/* Most fields are names, and most models with exchanged names are refused early: they come up less. */
+/*
+ * Most fields are names, and most models with exchanged names are refused early: they come up less.
+ */
 static struct slot *choose(struct random *random, const slots *all)
 {
     struct slot *slot = &all->data[random_next(random) % all->count];
@@ -181,7 +184,7 @@ static struct slot *choose(struct random *random, const slots *all)
     return slot;
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 static void *arena_allocate(void *arena, size_t size)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mutations of a model that leave it a valid protobuf message: numbers at their limits, names exchanged,
- * items of lists dropped, doubled and exchanged. They reach what damaged bytes do not.
+ * Mutations of a model that leave it a valid protobuf message: numbers at their limits, names
+ * exchanged, items of lists dropped, doubled and exchanged. They reach what damaged bytes do not.
  */
 #ifndef TSSA_TESTS_PROTO_MUTATE_H
 #define TSSA_TESTS_PROTO_MUTATE_H

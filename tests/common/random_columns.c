@@ -13,7 +13,8 @@
 #define MAX_VALUES 24
 #define MAX_RANK 4
 
-/* What a value has of the axes: all; some, one element along the others; all but the one that is reduced. */
+/* What a value has of the axes: all; some, one element along the others; all but the one that is
+ * reduced. */
 enum lie { FULL, BROADCAST, COLUMN, LIES };
 
 struct column_value {

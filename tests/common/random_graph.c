@@ -139,8 +139,8 @@ static void other_shapes(struct generator *g)
     add(g, VECTOR, id);
 }
 
-/* Writes rows of a matrix, one or two of them: in place, where nothing reads the old ones, be it by another
- * name. */
+/* Writes rows of a matrix, one or two of them: in place, where nothing reads the old ones, be it by
+ * another name. */
 static void updates(struct generator *g)
 {
     uint32_t a = pick(g, MATRIX), row = pick(g, ROW), id;

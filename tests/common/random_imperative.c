@@ -43,7 +43,7 @@ struct generator {
     size_t n_cells;
 };
 
-/* ---- Text ----------------------------------------------------------------------------------------- */
+/* ---- Text ------------------------------------------------------------------------------------ */
 
 static int64_t between(struct generator *g, int64_t low, int64_t high)
 {
@@ -70,7 +70,7 @@ static uint32_t fresh(struct generator *g)
     return g->n_values++;
 }
 
-/* ---- Values --------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 static int64_t elements(const struct shape *shape)
 {
@@ -130,7 +130,7 @@ static struct tensor_value compute(struct generator *g, const struct tensor_valu
     return add(g, id, &like->shape);
 }
 
-/* ---- Indices -------------------------------------------------------------------------------------- */
+/* ---- Indices --------------------------------------------------------------------------------- */
 
 static uint32_t constant(struct generator *g, int64_t value)
 {
@@ -152,7 +152,7 @@ static uint32_t index_value(struct generator *g, int64_t dim)
     return id;
 }
 
-/* ---- Rules ---------------------------------------------------------------------------------------- */
+/* ---- Rules ----------------------------------------------------------------------------------- */
 
 /* A rule on its way: its text, its operands, and the shape it leads to. */
 struct rule_text {
@@ -410,7 +410,7 @@ static struct rule_text random_rule(struct generator *g, const struct shape *bas
     return rule;
 }
 
-/* ---- Statements ----------------------------------------------------------------------------------- */
+/* ---- Statements ------------------------------------------------------------------------------ */
 
 static void emit_block(struct generator *g, int64_t n);
 
@@ -604,7 +604,7 @@ static void emit_block(struct generator *g, int64_t n)
     }
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 static void emit_inputs(struct generator *g, struct random_imperative *program)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random imperative programs as text of the IR: views of every kind, views of views, writes through them,
- * nested loops and branches, rebinding. Arithmetic is exact or the same in every order.
+ * Random imperative programs as text of the IR: views of every kind, views of views, writes through
+ * them, nested loops and branches, rebinding. Arithmetic is exact or the same in every order.
  */
 #ifndef TSSA_TESTS_COMMON_RANDOM_IMPERATIVE_H
 #define TSSA_TESTS_COMMON_RANDOM_IMPERATIVE_H

@@ -73,7 +73,7 @@ static int begin(struct generator *g, tssa_dtype dtype, enum kind kind)
     return g->n_values++;
 }
 
-/* ---- Leaves --------------------------------------------------------------------------------------- */
+/* ---- Leaves ---------------------------------------------------------------------------------- */
 
 /* Small, next to a limit of the type, a power of two, or any. */
 static int64_t near_limit(struct generator *g, tssa_dtype dtype)
@@ -159,7 +159,7 @@ static int pick(struct generator *g, tssa_dtype dtype, enum kind kind)
     return constant(g, dtype, false);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static void binary(struct generator *g, const char *op, tssa_dtype result, int a, int b,
                    const char *attributes)
@@ -298,7 +298,7 @@ static void add_op(struct generator *g)
     }
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 /* %v0 is the shape of %z, %v3 and %v5 are its dims, %v6 counts the rows. */
 static void sizes(struct generator *g)

@@ -17,8 +17,8 @@
 struct region_value {
     tssa_dtype dtype;
     bool full; /* it has the dims of the space */
-    bool
-        errs; /* what it is computed of may be wrong: it is a result, so that nobody leaves it out */
+    /* what it is computed of may be wrong: it is a result, so that nobody leaves it out */
+    bool errs;
 };
 
 struct writer {
@@ -58,7 +58,7 @@ static int add_value(struct writer *w, tssa_dtype dtype, bool full)
     return w->n_values++;
 }
 
-/* ---- Operands ------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 static void add_param(struct writer *w, tssa_dtype dtype, bool full)
 {
@@ -117,7 +117,7 @@ static int find_operand(struct writer *w, tssa_dtype dtype)
     return value;
 }
 
-/* ---- Accesses and assigns ------------------------------------------------------------------------- */
+/* ---- Accesses and assigns -------------------------------------------------------------------- */
 
 /* Dims: a size, or minus the number of a symbol, from 1 on. */
 struct shape {
@@ -181,7 +181,8 @@ static int write_slice(struct writer *w, int axis, int length, char *text, size_
     return all;
 }
 
-/* A step that leaves the region; the shape becomes what it is a region of. The text is empty where there is none. */
+/* A step that leaves the region; the shape becomes what it is a region of. The text is empty where
+ * there is none. */
 static void write_read(struct writer *w, struct shape *shape, bool *index, char *text, size_t size)
 {
     const struct shape old = *shape;
@@ -353,9 +354,10 @@ static void add_assign(struct writer *w)
                 rule);
 }
 
-/* ---- Concats -------------------------------------------------------------------------------------- */
+/* ---- Concats --------------------------------------------------------------------------------- */
 
-/* Something of the shape, by its name: an operand, what is computed of one, or now and then another Concat. */
+/* Something of the shape, by its name: an operand, what is computed of one, or now and then another
+ * Concat. */
 static void write_piece(struct writer *w, tssa_dtype dtype, struct shape shape, int depth,
                         char *name, size_t size)
 {
@@ -410,7 +412,7 @@ static void add_concat(struct writer *w)
                     rule);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static const struct ir_op_info *any_row(struct writer *w)
 {
@@ -460,7 +462,7 @@ static void add_op(struct writer *w, const struct ir_op_info *info)
     text_printf(&w->text.ops, ") %s\n", attributes_of(w, info));
 }
 
-/* ---- The region ----------------------------------------------------------------------------------- */
+/* ---- The region ------------------------------------------------------------------------------ */
 
 static void add_results(struct writer *w)
 {

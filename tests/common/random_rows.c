@@ -13,7 +13,8 @@
 
 #define MAX_VALUES 24
 
-/* What a value has of the axes: all; one element in the place of the row's; none in their place; the row's alone. */
+/* What a value has of the axes: all; one element in the place of the row's; none in their place;
+ * the row's alone. */
 enum lie { FULL, KEPT, DROPPED, ROW, LIES };
 
 struct row_value {
@@ -55,7 +56,8 @@ static void add_dim(const struct writer *w, int i, char *dims, size_t size)
                  i == w->rank ? 'H' : 'A' + i);
 }
 
-/* An operand whose rows are read from planes: of [R * cut, C] or [B, R * cut, C], what is there as [cut * C, R]. */
+/* An operand whose rows are read from planes: of [R * cut, C] or [B, R * cut, C], what is there as
+ * [cut * C, R]. */
 static void add_planes(struct writer *w)
 {
     const int value = add_value(w, w->dtype, FULL), row = w->sizes[w->rank],
@@ -92,7 +94,8 @@ static void add_param(struct writer *w, enum lie lie)
     fuse_text_param(&w->text, 'v', 'x', value, w->dtype, dims);
 }
 
-/* A value of the type that lies so, or where `other` is told, so that both can be operands of one op. */
+/* A value of the type that lies so, or where `other` is told, so that both can be operands of one
+ * op. */
 static int find_value(struct writer *w, int other)
 {
     int found = -1, n = 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random rules that fit a shape, with constant params, scalars of the test's, index tensors and masks. */
+/* Random rules that fit a shape, with constant params, scalars of the test's, index tensors and
+ * masks. */
 #ifndef TSSA_TESTS_COMMON_RANDOM_RULE_H
 #define TSSA_TESTS_COMMON_RANDOM_RULE_H
 

@@ -50,7 +50,7 @@ static void no_error(const char *source, tssa_status *status)
     fail();
 }
 
-/* ---- Passes --------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 static tssa_status *run_passes(struct ir_graph *graph, const char *passes,
                                struct pass_batching batching, tssa_target target)
@@ -104,9 +104,11 @@ static void program_close(struct program *p)
     ir_graph_free(p->graph);
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
-/* Of every sixteen floats one is -0.0 and one 0.0; of every sixty-four one an infinity and one NaN. */
+/*
+ * Of every sixteen floats one is -0.0 and one 0.0; of every sixty-four one an infinity and one NaN.
+ */
 static double random_float(struct random *random)
 {
     static const double special[] = {INFINITY, -INFINITY, NAN, NAN};
@@ -147,7 +149,7 @@ static void make_input(const struct rewrite_check *check, struct random *random,
     *value = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = tensor};
 }
 
-/* ---- Comparing ------------------------------------------------------------------------------------ */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 static bool close_enough(const struct tensor *a, const struct tensor *b, double tolerance)
 {
@@ -161,7 +163,8 @@ static bool close_enough(const struct tensor *a, const struct tensor *b, double 
     return true;
 }
 
-/* The same bits, but that a NaN may be another one: which of two operands' it is depends on their order. */
+/* The same bits, but that a NaN may be another one: which of two operands' it is depends on their
+ * order. */
 static bool same_bits(const struct tensor *a, const struct tensor *b)
 {
     size_t width = dtype_info(a->dtype)->size, count = tensor_count(a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Runs a program as it is written and after passes, on the same inputs, and compares what comes out. */
+/* Runs a program as it is written and after passes, on the same inputs, and compares what comes
+ * out. */
 #ifndef TSSA_TESTS_COMMON_REWRITE_CHECK_H
 #define TSSA_TESTS_COMMON_REWRITE_CHECK_H
 
@@ -9,8 +10,8 @@
 #include "passes/pass.h"
 
 struct rewrite_check {
-    const char
-        *text; /* of the IR; inputs are tensors of known rank, outputs tensors or sequences */
+    /* of the IR; inputs are tensors of known rank, outputs tensors or sequences */
+    const char *text;
     const char *passes; /* names, spaces between them; NULL: all of level 2 */
     int64_t size;       /* of every symbolic dim */
     int64_t scalar;     /* of every integer input of rank 0: a number of iterations, an index */
@@ -18,7 +19,8 @@ struct rewrite_check {
     struct pass_batching batching;
     tssa_target target; /* of the passes */
     bool lenient; /* runs that fail may no longer do so: what fails is dead after the passes */
-    /* Of the other inputs: floats in [-2, 2], of which some are -0.0, infinite or NaN; integers from 0 to 3. */
+    /* Of the other inputs: floats in [-2, 2], of which some are -0.0, infinite or NaN; integers
+     * from 0 to 3. */
     uint64_t seed;
 };
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-/* What a handle is: its bytes are somewhere else, so that a handle that is taken for a pointer shows. */
+/* What a handle is: its bytes are somewhere else, so that a handle that is taken for a pointer
+ * shows. */
 struct shadow_memory {
     unsigned char *bytes;
     size_t size;
@@ -73,7 +74,7 @@ static tssa_status *read_scalar(struct device_stream *stream, struct device_plac
     return NULL;
 }
 
-/* ---- Kernels --------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 /* The CPU's, and its state. */
 struct shadow_kernel {
@@ -187,7 +188,7 @@ static tssa_status *run(struct kernel_args *args)
     return status;
 }
 
-/* ---- The table ------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static bool suits(const struct ir_value *value)
 {

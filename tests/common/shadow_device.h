@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device of the tests with memory of its own, which handles and offsets reach and nobody's pointers, and
- * with the CPU's kernels: what is computed on it, through copies, must be the CPU's to the bit.
+ * A device of the tests with memory of its own, which handles and offsets reach and nobody's
+ * pointers, and with the CPU's kernels: what is computed on it, through copies, must be the CPU's
+ * to the bit.
  */
 #ifndef TSSA_TESTS_SHADOW_DEVICE_H
 #define TSSA_TESTS_SHADOW_DEVICE_H
 
 #include "device/device.h"
 
-/* `lacks`: it has no kernel for a third of all ops, which run on the host. Valid until the process ends. */
+/* `lacks`: it has no kernel for a third of all ops, which run on the host. Valid until the process
+ * ends. */
 const struct device *shadow_device(bool lacks);
 
 #endif

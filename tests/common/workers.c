@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Child processes fed over pipes: the parent sends an index, the child answers with result and report. */
+/* Child processes fed over pipes: the parent sends an index, the child answers with result and
+ * report. */
 #include "common/workers.h"
 
 #include <errno.h>
@@ -63,7 +64,7 @@ static bool read_all(int descriptor, void *data, size_t size)
     return true;
 }
 
-/* ---- The child ------------------------------------------------------------------------------------ */
+/* ---- The child ------------------------------------------------------------------------------- */
 
 static void limit_child(const struct workers_options *options)
 {
@@ -99,7 +100,7 @@ _Noreturn static void child_main(const struct workers_options *options, int from
     exit(0); /* not _exit: sanitizers look for leaks at exit */
 }
 
-/* ---- The parent ----------------------------------------------------------------------------------- */
+/* ---- The parent ------------------------------------------------------------------------------ */
 
 static bool worker_start(struct worker *worker, struct worker *all, int count,
                          const struct workers_options *options)

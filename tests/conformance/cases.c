@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The layout of onnx/backend/test/data in the onnx package, release 1.22.0: four folders with a folder
- * per case, and `real`, whose cases name a model in `light` (onnx/backend/test/loader and runner).
+ * The layout of onnx/backend/test/data in the onnx package, release 1.22.0: four folders with a
+ * folder per case, and `real`, whose cases name a model in `light` (onnx/backend/test/loader and
+ * runner).
  */
 #include "cases.h"
 
@@ -48,7 +49,9 @@ static void add_group(const char *data, const char *group, struct case_list *lis
     free(folder);
 }
 
-/* data.json: {"model_name": ..., "url": "onnx/backend/test/data/light/NAME.onnx", "rtol", "atol"} */
+/*
+ * data.json: {"model_name": ..., "url": "onnx/backend/test/data/light/NAME.onnx", "rtol", "atol"}
+ */
 static void add_real(const char *data, const char *name, struct case_list *list)
 {
     static const char prefix[] = "onnx/backend/test/data/";
@@ -106,7 +109,7 @@ void cases_free(struct case_list *list)
     free(list->cases);
 }
 
-/* ---- Lists of names --------------------------------------------------------------------------------- */
+/* ---- Lists of names -------------------------------------------------------------------------- */
 
 static int by_string(const void *a, const void *b)
 {

@@ -18,7 +18,9 @@ struct case_list {
     size_t count;
 };
 
-/* All cases below onnx/backend/test/data. NULL and a message on standard error when it holds none. */
+/*
+ * All cases below onnx/backend/test/data. NULL and a message on standard error when it holds none.
+ */
 bool cases_find(const char *data, struct case_list *list);
 void cases_free(struct case_list *list);
 

@@ -2,9 +2,10 @@
 /*
  * tssa-conformance: runs the official ONNX test cases of release 1.22.0.
  *
- * A case passes when every output agrees by the official rule (tools/common/compare.h): with the model as
- * it is, optimized, and rewritten by all passes, written as ONNX and loaded again. It is skipped when
- * its session is refused because of an operator that tssa does not have. Anything else fails.
+ * A case passes when every output agrees by the official rule (tools/common/compare.h): with the
+ * model as it is, optimized, and rewritten by all passes, written as ONNX and loaded again. It is
+ * skipped when its session is refused because of an operator that tssa does not have. Anything else
+ * fails.
  */
 #include <argp.h>
 #include <regex.h>
@@ -73,7 +74,7 @@ static error_t parse(int key, char *argument, struct argp_state *state)
     }
 }
 
-/* ---- Choosing -------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 /* Keeps the cases whose names match. */
 static bool choose(struct case_list *list, const char *pattern)
@@ -101,7 +102,7 @@ static bool choose(struct case_list *list, const char *pattern)
     return true;
 }
 
-/* ---- Running --------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 struct results {
     const struct case_list *list;
@@ -134,7 +135,7 @@ static void finish_job(void *context, size_t index, int result, const char *repo
                length ? ": " : "", results->whys[index]);
 }
 
-/* ---- Reporting ------------------------------------------------------------------------------------- */
+/* ---- Reporting ------------------------------------------------------------------------------- */
 
 static void print_failures(const struct results *results)
 {

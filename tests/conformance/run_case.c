@@ -25,8 +25,8 @@ static tssa_status *list_operators(const tssa_model *model, struct text *operato
     return status;
 }
 
-/* Feeds input_K.pb to the K-th input for as many files as there are: the initializers that old models
- * list as inputs come last and have none. */
+/* Feeds input_K.pb to the K-th input for as many files as there are: the initializers that old
+ * models list as inputs come last and have none. */
 static tssa_status *feed(struct model_run *run, const char *folder)
 {
     for (size_t i = 0; i < run->input_count; i++) {

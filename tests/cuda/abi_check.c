@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Holds what the probes declare of CUDA's interface against its headers. Compiled, and that is all. */
+/*
+ * Holds what the probes declare of CUDA's interface against its headers. Compiled, and that is all.
+ */
 #include <assert.h>
 #include <cublasLt.h>
 #include <cuda.h>
@@ -9,8 +11,8 @@
 
 #include "device/cuda/cublaslt.h"
 
-/* cuda.h says `cuMemAlloc` and means cuMemAlloc_v2; with the suffix a function has its plain name's type.
- * Structs and flag types have other names there, so these are compared by size and place. */
+/* cuda.h says `cuMemAlloc` and means cuMemAlloc_v2; with the suffix a function has its plain name's
+ * type. Structs and flag types have other names there, so these are compared by size and place. */
 #define SAME_VALUE(ours, theirs) static_assert((long)(ours) == (long)(theirs), #theirs)
 
 SAME_VALUE(CUDA_OUT_OF_MEMORY, CUDA_ERROR_OUT_OF_MEMORY);
@@ -46,7 +48,7 @@ SAME_VALUE(offsetof(OURS, conditional.bodies),
            offsetof(CUgraphNodeParams, conditional.phGraph_out));
 SAME_VALUE(offsetof(OURS, conditional.context), offsetof(CUgraphNodeParams, conditional.ctx));
 
-/* ---- Functions: the same to the letter where no struct of ours is named -------------------------------- */
+/* ---- Functions: the same to the letter where no struct of ours is named ---------------------- */
 
 #define SAME_FUNCTION(name)                                                                        \
     static_assert(                                                                                 \
@@ -87,7 +89,7 @@ SAME_FUNCTION(cuGraphLaunch);
 SAME_FUNCTION(cuGraphExecDestroy);
 SAME_FUNCTION(cuGraphDestroy);
 
-/* ---- cuBLASLt and cuDNN -------------------------------------------------------------------------------- */
+/* ---- cuBLASLt and cuDNN ---------------------------------------------------------------------- */
 
 /* Of cublaslt.h. */
 SAME_VALUE(CUBLASLT_COMPUTE_32F, CUBLAS_COMPUTE_32F);

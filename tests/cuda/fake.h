@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the stand-ins for CUDA's libraries share. All of them are one shared library with several names. */
+/* What the stand-ins for CUDA's libraries share. All of them are one shared library with several
+ * names. */
 #ifndef TSSA_TESTS_CUDA_FAKE_H
 #define TSSA_TESTS_CUDA_FAKE_H
 

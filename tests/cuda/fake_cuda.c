@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A libcuda.so.1 and libnvrtc.so.13 for tests of cuda_probe, so that what that does with the driver runs
- * (under the sanitizers too) where there is no card. Device memory is the host's; "machine code" is the
- * source itself, and a kernel is the function of its name in the table below. Streams do their work at
- * once, or capture it; a graph runs its nodes in a random order that its edges allow, so that a missing
- * edge shows.
+ * A libcuda.so.1 and libnvrtc.so.13 for tests of cuda_probe, so that what that does with the driver
+ * runs (under the sanitizers too) where there is no card. Device memory is the host's; "machine
+ * code" is the source itself, and a kernel is the function of its name in the table below. Streams
+ * do their work at once, or capture it; a graph runs its nodes in a random order that its edges
+ * allow, so that a missing edge shows.
  *
- * Environment: FAKE_CUDA_FAIL=FUNCTION:CODE makes a function return an error; with `crash` or `hang` for
- * the code it does that. With FAKE_CUDA_OLD defined, functions for conditional nodes are missing.
+ * Environment: FAKE_CUDA_FAIL=FUNCTION:CODE makes a function return an error; with `crash` or
+ * `hang` for the code it does that. With FAKE_CUDA_OLD defined, functions for conditional nodes are
+ * missing.
  *
  * What it hands out lives until the process ends.
  */
@@ -34,7 +35,7 @@ enum {
     CONTEXT = 1
 };
 
-/* ---- Kernels ---------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 struct CUfunc_st {
     const char *name;
@@ -123,7 +124,7 @@ static struct CUfunc_st kernels[] = {
     {"math_sqrtf", {8, 8, 4}, run_math_sqrtf},
 };
 
-/* ---- Failures on demand ----------------------------------------------------------------------------- */
+/* ---- Failures on demand ---------------------------------------------------------------------- */
 
 cuda_result fake_planned(const char *function)
 {
@@ -139,7 +140,7 @@ cuda_result fake_planned(const char *function)
     return (cuda_result)strtoul(what, NULL, 10);
 }
 
-/* ---- Memory of the fake's own: in a list, so that the leak checker sees that it is held -------------- */
+/* ---- Memory of the fake's own: in a list, so that the leak checker sees that it is held ------ */
 
 struct held {
     struct held *next;
@@ -156,7 +157,7 @@ void *fake_hold(size_t size)
     return (char *)held + sizeof *held + 8;
 }
 
-/* ---- Graphs ----------------------------------------------------------------------------------------- */
+/* ---- Graphs ---------------------------------------------------------------------------------- */
 
 struct CUgraphNode_st {
     unsigned type;
@@ -434,7 +435,7 @@ FAKE(cuGraphAddNode_v2, cuda_node *node, cuda_graph graph, const cuda_node *befo
 
 #endif
 
-/* ---- The device, its memory, copies, launches -------------------------------------------------------- */
+/* ---- The device, its memory, copies, launches ------------------------------------------------ */
 
 struct CUctx_st {
     int unused;
@@ -655,7 +656,7 @@ FAKE(cuMemsetD32Async, cuda_address target, unsigned value, size_t count, cuda_s
     return push(stream, &node);
 }
 
-/* ---- NVRTC: gives back what it is given -------------------------------------------------------------- */
+/* ---- NVRTC: gives back what it is given ------------------------------------------------------ */
 
 typedef struct {
     char *source;

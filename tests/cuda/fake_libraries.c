@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A libcublasLt.so.13 and libcudnn.so.9 for tests of cuda_probe. They do what their callers can see of the
- * order of things: a product or a convolution fills (the first elements of) its result with ones. cuDNN
- * proposes two engines, the first of which says that it uses tensor cores.
+ * A libcublasLt.so.13 and libcudnn.so.9 for tests of cuda_probe. They do what their callers can see
+ * of the order of things: a product or a convolution fills (the first elements of) its result with
+ * ones. cuDNN proposes two engines, the first of which says that it uses tensor cores.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { ONE = 0x3f800000 };
 
-/* ---- cuBLASLt ---------------------------------------------------------------------------------------- */
+/* ---- cuBLASLt -------------------------------------------------------------------------------- */
 
 struct layout {
     uint64_t rows, columns;
@@ -60,7 +60,7 @@ FAKE(cublasLtMatmul, void *handle, void *description, const void *alpha, const v
     return cuMemsetD32Async((cuda_address)d, ONE, c_layout->rows * c_layout->columns, stream);
 }
 
-/* ---- cuDNN ------------------------------------------------------------------------------------------- */
+/* ---- cuDNN ----------------------------------------------------------------------------------- */
 
 enum {
 #define CUDNN_VALUE(ours, theirs, value) DNN_##ours = (value),

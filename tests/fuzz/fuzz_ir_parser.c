@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes either parse or give one line; what parses and verifies prints, and prints the same again. */
+/* Any bytes either parse or give one line; what parses and verifies prints, and prints the same
+ * again. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

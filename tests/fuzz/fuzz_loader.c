@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Any bytes are a model or give one line; what is a model passes inference and the verifier. Seeds: the
- * models under models/. */
+/* Any bytes are a model or give one line; what is a model passes inference and the verifier. Seeds:
+ * the models under models/. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +8,10 @@
 #include "onnx/importer.h"
 #include "onnx/tensor_proto.h"
 
-/* An internal error is a bug: the importer must refuse what the verifier would. So is running out of
- * memory: sizes are bounded by the file's, and what the scan lets through protobuf-c must read. */
+/*
+ * An internal error is a bug: the importer must refuse what the verifier would. So is running out
+ * of memory: sizes are bounded by the file's, and what the scan lets through protobuf-c must read.
+ */
 static void check(tssa_status *status)
 {
     tssa_code code = tssa_status_code(status);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The real models in a folder: NAME/meta.json, NAME/model.onnx, NAME/SET/; and micro-loops/NAME.onnx. */
+/* The real models in a folder: NAME/meta.json, NAME/model.onnx, NAME/SET/; and
+ * micro-loops/NAME.onnx. */
 #ifndef TSSA_REAL_CATALOG_H
 #define TSSA_REAL_CATALOG_H
 

@@ -2,9 +2,10 @@
 /*
  * tssa-real: runs models that other people published against recorded outputs of ONNX Runtime.
  *
- * A data set passes when all outputs agree (rtol 1e-3, atol 1e-5, integers exactly; outputs of quantized
- * models within a quantisation step, or in the largest element of each row). It is skipped when the
- * session is refused for want of an operator. A wrong answer, a crash or anything else is a failure.
+ * A data set passes when all outputs agree (rtol 1e-3, atol 1e-5, integers exactly; outputs of
+ * quantized models within a quantisation step, or in the largest element of each row). It is
+ * skipped when the session is refused for want of an operator. A wrong answer, a crash or anything
+ * else is a failure.
  */
 #include <argp.h>
 #include <errno.h>
@@ -80,7 +81,7 @@ static void finish_job(void *context, size_t index, int result, const char *repo
         snprintf(mine->text, sizeof mine->text, "%s", report);
 }
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static void print_row(const struct real_case *test, enum outcome outcome,
                       const struct real_report *report)

@@ -15,9 +15,11 @@
 
 static const struct compare_rule rule = {.rtol = 1e-3, .atol = 1e-5, .exact_integers = true};
 
-/* ---- Quantized models ------------------------------------------------------------------------------- */
+/* ---- Quantized models ------------------------------------------------------------------------ */
 
-/* The distance of neighbours among the distinct values, which for a dequantized tensor is its step. */
+/*
+ * The distance of neighbours among the distinct values, which for a dequantized tensor is its step.
+ */
 static double grid_step(const struct tensor *tensor)
 {
     const float *values = tensor->data;
@@ -41,8 +43,10 @@ static size_t argmax(const float *row, size_t count)
     return best;
 }
 
-/* A rounding of a quantized value that falls the other way moves an output by a step, and what follows
- * from it in a recurrence by more; then the largest element of every row must be the same. */
+/*
+ * A rounding of a quantized value that falls the other way moves an output by a step, and what
+ * follows from it in a recurrence by more; then the largest element of every row must be the same.
+ */
 static bool quantized_match(const struct value *actual, const struct value *expected, char *how,
                             size_t size)
 {
@@ -67,7 +71,7 @@ static bool quantized_match(const struct value *actual, const struct value *expe
     return true;
 }
 
-/* ---- Data sets -------------------------------------------------------------------------------------- */
+/* ---- Data sets ------------------------------------------------------------------------------- */
 
 /* The model's input of a name, or input_count. */
 static tssa_status *find_input(const struct model_run *run, const char *name, size_t *index)
@@ -152,10 +156,10 @@ static tssa_status *check_set(struct model_run *run, const struct real_case *tes
     return NULL;
 }
 
-/* ---- Models without data ---------------------------------------------------------------------------- */
+/* ---- Models without data --------------------------------------------------------------------- */
 
-/* Every unknown dim is 4, and so is every integer scalar, a trip count; other integers, indices perhaps,
- * are 0. */
+/* Every unknown dim is 4, and so is every integer scalar, a trip count; other integers, indices
+ * perhaps, are 0. */
 static tssa_status *feed_some(struct model_run *run)
 {
     for (size_t i = 0; i < run->input_count; i++) {
@@ -180,9 +184,10 @@ static tssa_status *feed_some(struct model_run *run)
     return NULL;
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
-/* Checks, and times what was optimized. *refused is set when there is no session for want of an operator. */
+/* Checks, and times what was optimized. *refused is set when there is no session for want of an
+ * operator. */
 static tssa_status *run_in_way(const struct real_case *test, enum model_way way,
                                struct real_report *report, bool *refused)
 {

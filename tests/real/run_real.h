@@ -15,7 +15,8 @@ struct real_report {
     char text[600];      /* why it failed or was skipped, or how it matched */
 };
 
-/* Runs the model as it is and optimized. Skipped: the session was refused because of an operator that tssa does not have. */
+/* Runs the model as it is and optimized. Skipped: the session was refused because of an operator
+ * that tssa does not have. */
 enum outcome run_real(const struct real_case *test, struct text *report);
 
 #endif

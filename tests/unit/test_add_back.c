@@ -12,7 +12,7 @@
 #include "common/op_run.h"
 #include "common/xmalloc.h"
 
-/* ---- ConvTranspose -------------------------------------------------------------------------------- */
+/* ---- ConvTranspose --------------------------------------------------------------------------- */
 
 enum { N = 2, GROUPS = 2, IN = 4, OUT = 6, H = 3, W = 4, KH = 2, KW = 3, PER_GROUP = OUT / GROUPS };
 enum { STRIDE_H = 2, STRIDE_W = 1, DILATION_H = 1, DILATION_W = 2 };
@@ -151,7 +151,8 @@ static void test_transpose_refuses(void **state)
     }
 }
 
-/* More columns than are made together, in two groups of two items: small integers, whose sums are exact. */
+/* More columns than are made together, in two groups of two items: small integers, whose sums are
+ * exact. */
 static void test_transpose_in_blocks(void **state)
 {
     enum { ITEMS = 2, IN_GROUP = 2, OUT_GROUP = 70, SIDE = 130, PLANE = SIDE * SIDE };
@@ -185,7 +186,7 @@ static void test_transpose_in_blocks(void **state)
     free(x);
 }
 
-/* ---- Col2Im --------------------------------------------------------------------------------------- */
+/* ---- Col2Im ---------------------------------------------------------------------------------- */
 
 static void test_col2im(void **state)
 {
@@ -223,7 +224,7 @@ static void test_col2im(void **state)
     op_close(&t);
 }
 
-/* ---- MaxUnpool ------------------------------------------------------------------------------------ */
+/* ---- MaxUnpool ------------------------------------------------------------------------------- */
 
 static void begin_unpool(struct op_run *t, const int64_t *indices)
 {
@@ -265,7 +266,7 @@ static void test_max_unpool(void **state)
     op_close(&t);
 }
 
-/* ---- Det ------------------------------------------------------------------------------------------ */
+/* ---- Det ------------------------------------------------------------------------------------- */
 
 static void test_det(void **state)
 {

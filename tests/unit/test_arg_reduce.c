@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ArgMax and ArgMin against their definition, along any axis of random shapes, for any number of threads. Elements are
- * few different ones, NaN and zeros of both signs among them, so that there are ties.
+ * ArgMax and ArgMin against their definition, along any axis of random shapes, for any number of
+ * threads. Elements are few different ones, NaN and zeros of both signs among them, so that there
+ * are ties.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -11,7 +11,7 @@
 
 #include "common/op_run.h"
 
-/* ---- Attention: 4 heads of queries on 2 of keys, a past, a mask ----------------------------------- */
+/* ---- Attention: 4 heads of queries on 2 of keys, a past, a mask ------------------------------ */
 
 enum { B = 2, HQ = 4, HKV = 2, SQ = 3, SKV = 3, PAST = 2, T = PAST + SKV, D = 5, DV = 3 };
 
@@ -154,7 +154,7 @@ static void test_attention_refuses(void **state)
     attention_refused(2, 2, 6, (const int64_t[]){3, 2});
 }
 
-/* ---- RotaryEmbedding ------------------------------------------------------------------------------ */
+/* ---- RotaryEmbedding ------------------------------------------------------------------------- */
 
 static void test_rotary(void **state)
 {
@@ -197,7 +197,7 @@ static void test_rotary(void **state)
     }
 }
 
-/* ---- CausalConvWithState -------------------------------------------------------------------------- */
+/* ---- CausalConvWithState --------------------------------------------------------------------- */
 
 /* Two halves, the state carried from one to the other, are the whole. */
 static void test_causal_conv(void **state)
@@ -245,7 +245,7 @@ static void test_causal_conv(void **state)
     op_close(&part[1]);
 }
 
-/* ---- LinearAttention ------------------------------------------------------------------------------ */
+/* ---- LinearAttention ------------------------------------------------------------------------- */
 
 /* With "linear", the output is the causal sum of values weighted by the keys' products. */
 static void test_linear_attention(void **state)

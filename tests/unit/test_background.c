@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels that are compiled while a session runs: the bits are the same before and after, nobody waits, and whatever
- * happens to the process that compiles, or to the one that it compiles for, the session runs.
+ * Kernels that are compiled while a session runs: the bits are the same before and after, nobody
+ * waits, and whatever happens to the process that compiles, or to the one that it compiles for, the
+ * session runs.
  */
 /* ctest-labels: tsan */
 #include <errno.h>
@@ -37,7 +38,8 @@
 #if defined(__SANITIZE_THREAD__)
 __attribute__((visibility("default"))) const char *__tsan_default_options(void);
 
-/* A child has the threads of who forked it as ended, and nobody can join them there: no leak of its own. */
+/* A child has the threads of who forked it as ended, and nobody can join them there: no leak of its
+ * own. */
 const char *__tsan_default_options(void)
 {
     return "report_thread_leaks=0";
@@ -58,7 +60,7 @@ static double seconds_since(uint64_t start)
     return (double)(clock_monotonic() - start) * 1e-9;
 }
 
-/* ---- Changing ------------------------------------------------------------------------------------- */
+/* ---- Changing -------------------------------------------------------------------------------- */
 
 static void changes_between_runs(void **state)
 {
@@ -139,7 +141,7 @@ static void changes_under_concurrent_runs(void **state)
     }
 }
 
-/* ---- Ending --------------------------------------------------------------------------------------- */
+/* ---- Ending ---------------------------------------------------------------------------------- */
 
 /* Session, model and context in the midst of it. */
 static void ends_at_once(void **state)
@@ -202,7 +204,7 @@ static void a_program_exits(void **state)
     process_result_free(&result);
 }
 
-/* ---- Forking -------------------------------------------------------------------------------------- */
+/* ---- Forking --------------------------------------------------------------------------------- */
 
 /* The exit status of a child that runs the session and frees all. */
 static int run_in_child(struct compiling *c, bool compiles)
@@ -265,7 +267,7 @@ static void forks_before_the_change(void **state)
     compiling_close(&c);
 }
 
-/* ---- What may fail -------------------------------------------------------------------------------- */
+/* ---- What may fail --------------------------------------------------------------------------- */
 
 /* Nothing is compiled, it runs, and that is said once, whatever comes later. */
 static void expect_none(tssa_compile compile, const char *why)
@@ -330,7 +332,8 @@ static void the_generator_aborts_once(void **state)
     remove_folder(folder);
 }
 
-/* Somebody else's business: signals of children that are ignored, and those that nobody is to wait for. */
+/* Somebody else's business: signals of children that are ignored, and those that nobody is to wait
+ * for. */
 static void children_are_not_waited_for(void **state)
 {
     NEEDS_A_GENERATOR;

@@ -33,7 +33,7 @@ static const char ssd_data[] = MODELS "ssd_loop_small/test_data_set_0";
 #define expect_good cli_expect_good
 #define expect_refused(result, status, part) cli_expect_refused(result, "tssa-bench", status, part)
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* Of a run that ended well; to be decref'd. */
 static json_t *parse(struct process_result result)
@@ -167,7 +167,7 @@ static void writes_json_to_a_file(void **state)
     free(path);
 }
 
-/* ---- What is measured ------------------------------------------------------------------------------- */
+/* ---- What is measured ------------------------------------------------------------------------ */
 
 static void helps(void **state)
 {
@@ -307,7 +307,7 @@ static void exports_times(void **state)
     free(path);
 }
 
-/* ---- Ends ------------------------------------------------------------------------------------------- */
+/* ---- Ends ------------------------------------------------------------------------------------ */
 
 /* Ctrl-C after so many seconds. */
 static struct process_result interrupted_after(const char *seconds, const char *path)
@@ -328,7 +328,8 @@ static struct process_result interrupted_after(const char *seconds, const char *
     return process_run(argv, NULL, NULL, &cli_limits);
 }
 
-/* What was measured is printed and written. Where a loud machine has measured nothing yet, it gets more time. */
+/* What was measured is printed and written. Where a loud machine has measured nothing yet, it gets
+ * more time. */
 static void can_be_interrupted(void **state)
 {
     static const char *const seconds[] = {"1", "3", "9", "27"};
@@ -369,7 +370,7 @@ static void ends_at_the_timeout(void **state)
     assert_true(measured);
 }
 
-/* ---- Mistakes --------------------------------------------------------------------------------------- */
+/* ---- Mistakes -------------------------------------------------------------------------------- */
 
 static void refuses_wrong_arguments(void **state)
 {

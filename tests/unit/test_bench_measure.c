@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest-labels: tsan */
-/* How tssa-bench times calls: what it adds to each of them, which sets they get, threads, samples, pace. */
+/* How tssa-bench times calls: what it adds to each of them, which sets they get, threads, samples,
+ * pace. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@
 #define CALLS 2000
 #define ATTEMPTS 200
 
-/* ---- Calls ------------------------------------------------------------------------------------------ */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 struct log {
     size_t sets[64];
@@ -77,7 +78,7 @@ static void an_error_ends_it(void **state)
     tssa_status_free(status);
 }
 
-/* ---- What measuring costs --------------------------------------------------------------------------- */
+/* ---- What measuring costs -------------------------------------------------------------------- */
 
 static tssa_status *do_nothing(void *user, size_t set)
 {
@@ -104,7 +105,8 @@ static void free_nothing(void *user)
 #define LIMIT_NS 5000
 #endif
 
-/* All that a call of nothing takes is the tool's own. The machine may be loud: the best of many tries. */
+/* All that a call of nothing takes is the tool's own. The machine may be loud: the best of many
+ * tries. */
 static void a_call_costs_less_than_100_ns(void **state)
 {
     (void)state;
@@ -127,7 +129,7 @@ static void a_call_costs_less_than_100_ns(void **state)
     free(times);
 }
 
-/* ---- Threads ---------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 static tssa_status *count_call(void *user, size_t set)
 {
@@ -173,7 +175,7 @@ static void an_error_of_a_thread_is_told(void **state)
     tssa_status_free(status);
 }
 
-/* ---- Samples and pace ------------------------------------------------------------------------------- */
+/* ---- Samples and pace ------------------------------------------------------------------------ */
 
 static void samples_grow_by_blocks(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Cast between all types, CastLike, BitCast, Identity; against single-element conversions and tables. */
+/* Cast between all types, CastLike, BitCast, Identity; against single-element conversions and
+ * tables. */
 #include <locale.h>
 #include <math.h>
 #include <setjmp.h>
@@ -200,7 +201,7 @@ static void small_floats_from_large_integers(void **state)
     assert_true(bfloat16_to_float(y) == 1 + 0x1p-7f);
 }
 
-/* ---- Attributes ------------------------------------------------------------------------------------ */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static void cast_floats(tssa_dtype to, int64_t saturate, const char *mode, int64_t n,
                         const float *x, const uint8_t *wanted)
@@ -271,7 +272,7 @@ static void narrow_integers_keep_low_bits(void **state)
     cast_floats(TSSA_UINT2, 1, NULL, 7, x, (uint8_t[]){3, 0, 3, 3, 0, 3, 0});
 }
 
-/* ---- Strings --------------------------------------------------------------------------------------- */
+/* ---- Strings --------------------------------------------------------------------------------- */
 
 static void to_string(tssa_dtype from, double value, const char *wanted)
 {
@@ -414,7 +415,7 @@ static void strings_stay_strings(void **state)
     op_close(&run);
 }
 
-/* ---- The others ------------------------------------------------------------------------------------ */
+/* ---- The others ------------------------------------------------------------------------------ */
 
 static void cast_like(void **state)
 {

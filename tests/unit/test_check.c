@@ -296,7 +296,7 @@ static void control_flow_is_cut_as_a_whole(void **state)
     pair_close(&pair);
 }
 
-/* ---- Roundings -------------------------------------------------------------------------------------- */
+/* ---- Roundings ------------------------------------------------------------------------------- */
 
 /* sin(1e6 x), with the million as one factor and as two, and `more` subtracted in the second. */
 static enum check_verdict compare_sines(float more)
@@ -336,7 +336,7 @@ static void what_magnifies_roundings_proves_nothing(void **state)
     assert_int_equal(compare_sines((float)NAN), CHECK_DIFFERS);
 }
 
-/* ---- Zeros ------------------------------------------------------------------------------------------ */
+/* ---- Zeros ----------------------------------------------------------------------------------- */
 
 /* What a pass would make of an addition of zero if it forgot that -0.0 + 0.0 is 0.0. */
 static void a_lost_addition_of_zero_differs(void **state)
@@ -368,7 +368,7 @@ static void a_lost_addition_of_zero_differs(void **state)
     pair_close(&pair);
 }
 
-/* ---- Sizes, memory and time ------------------------------------------------------------------------- */
+/* ---- Sizes, memory and time ------------------------------------------------------------------ */
 
 /* The same values, by the new model through a matrix: the square of what x takes. */
 static void pair_of_sums(struct pair *pair, const char *dims)
@@ -418,8 +418,8 @@ static void memory_is_compared(void **state)
     pair_close(&pair);
 }
 
-/* out = Max(x, n - 1), by a loop. Without `constants`, the numbers of iterations, n is an input, and the new
- * model does not go beyond 1000. */
+/* out = Max(x, n - 1), by a loop. Without `constants`, the numbers of iterations, n is an input,
+ * and the new model does not go beyond 1000. */
 static void pair_of_loops(struct pair *pair, const int64_t *constants)
 {
     pair_open(pair);
@@ -453,7 +453,8 @@ static void pair_of_loops(struct pair *pair, const int64_t *constants)
     pair_load(pair);
 }
 
-/* An error that only more than a thousand iterations show is found: an integer by itself is large, too. */
+/* An error that only more than a thousand iterations show is found: an integer by itself is large,
+ * too. */
 static void trip_counts_are_large(void **state)
 {
     (void)state;

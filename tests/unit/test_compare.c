@@ -50,7 +50,8 @@ static void floats_have_a_tolerance(void **state)
     assert_true(same_float(-0.0f, 0.0f));
 }
 
-/* Zeros of unlike sign are one thing where nothing else differs, and none where something was rounded. */
+/* Zeros of unlike sign are one thing where nothing else differs, and none where something was
+ * rounded. */
 static void zero_signs_differ_alone(void **state)
 {
     (void)state;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest-labels: tsan */
 /*
- * Convolutions by primitives that a step keeps: many shapes and threads on one plan, weights that are
- * constants and weights that are not, halves, and every allocation failing once. Against plain loops.
+ * Convolutions by primitives that a step keeps: many shapes and threads on one plan, weights that
+ * are constants and weights that are not, halves, and every allocation failing once. Against plain
+ * loops.
  */
 #include <math.h>
 #include <pthread.h>
@@ -166,7 +167,7 @@ static const float *constant_weights(void)
     return weights;
 }
 
-/* ---- Tests ---------------------------------------------------------------------------------------- */
+/* ---- Tests ----------------------------------------------------------------------------------- */
 
 struct worker {
     const struct program *program;
@@ -249,7 +250,8 @@ static void test_halves(void **state)
     }
 }
 
-/* What is told of it: a primitive per shape, and one copy of the weights for all that want one layout. */
+/* What is told of it: a primitive per shape, and one copy of the weights for all that want one
+ * layout. */
 static void test_tally(void **state)
 {
     (void)state;

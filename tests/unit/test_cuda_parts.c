@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of cuda_probe that need no card: counting ulps, records, and cuDNN's plans where it is installed. */
+/* Parts of cuda_probe that need no card: counting ulps, records, and cuDNN's plans where it is
+ * installed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +93,8 @@ static bool has_cudnn(struct cudnn *cudnn)
 #endif
 }
 
-/* Engines with tensor cores and without, and a plan of the first of each kind, for a card that is not there. */
+/* Engines with tensor cores and without, and a plan of the first of each kind, for a card that is
+ * not there. */
 static void plans_without_a_card(void **state)
 {
     (void)state;

@@ -27,7 +27,8 @@ static const struct process_limits limits = {.seconds = 120};
 /* Runs the tool with up to 12 arguments. */
 #define RUN(...) process_run((const char *const[16]){tool, __VA_ARGS__}, NULL, NULL, &limits)
 
-/* The libraries that the next runs see, and the call of theirs that fails ("FUNCTION:CODE" or NULL). */
+/* The libraries that the next runs see, and the call of theirs that fails ("FUNCTION:CODE" or
+ * NULL). */
 static void use(const char *libraries, const char *failing)
 {
     setenv(LIBRARIES, libraries, 1);
@@ -247,7 +248,9 @@ static void counts_steps_of_the_last_place(void **state)
     process_result_free(&result);
 }
 
-/* The script for a machine with a card, on one without: a line per part, and a status of its own. */
+/*
+ * The script for a machine with a card, on one without: a line per part, and a status of its own.
+ */
 static void the_script_lives_without_a_card(void **state)
 {
     (void)state;

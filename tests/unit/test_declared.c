@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a model declares of its values: the shape of a stack of no iterations, outputs that are something else than
- * they are declared, the numbers of a Loop as tensors of one element, a trip count that is none.
+ * What a model declares of its values: the shape of a stack of no iterations, outputs that are
+ * something else than they are declared, the numbers of a Loop as tensors of one element, a trip
+ * count that is none.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,9 +22,11 @@
 #include "passes/pipeline.h"
 #include "tssa.h"
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
-/* The outputs of a Loop over the iterations `m`, which carries x and stacks what `stacked` makes. */
+/*
+ * The outputs of a Loop over the iterations `m`, which carries x and stacks what `stacked` makes.
+ */
 static void loop_model(struct onnx_model *m, const char *x_dims, const char *number_dims,
                        Onnx__GraphProto **body)
 {
@@ -171,7 +174,7 @@ static void numbers_as_lists(void **state)
     }
 }
 
-/* ---- Outputs -------------------------------------------------------------------------------------- */
+/* ---- Outputs --------------------------------------------------------------------------------- */
 
 static void output_model(struct onnx_model *m, int dtype, const char *dims)
 {
@@ -215,7 +218,7 @@ static void outputs_that_contradict(void **state)
     expect_output("3,N", "the shape declared of output \"y\" (f32[3, N])", "f32[2, N]");
 }
 
-/* ---- Trip counts ---------------------------------------------------------------------------------- */
+/* ---- Trip counts ----------------------------------------------------------------------------- */
 
 static void note_trips(void *user, const tssa_control_info *info)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 2 on programs of extreme shape: nested 200 deep, 5,000 ops in a line, a loop of 2^63 - 1 trips. */
+/* Level 2 on programs of extreme shape: nested 200 deep, 5,000 ops in a line, a loop of 2^63 - 1
+ * trips. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a plan asks of a device, on one of the test's own: kernels found, prepared, run and released. */
+/* What a plan asks of a device, on one of the test's own: kernels found, prepared, run and
+ * released. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

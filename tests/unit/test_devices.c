@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every device of the table must do: memory, copies, order between streams, scalars, running out of
- * memory, kernels. A device that only counts passes as well: its memory holds nothing that could be compared.
+ * What every device of the table must do: memory, copies, order between streams, scalars, running
+ * out of memory, kernels. A device that only counts passes as well: its memory holds nothing that
+ * could be compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -88,7 +89,7 @@ static void expect_pattern(struct fixture *f, struct device_place from, int roun
         assert_int_equal(bytes[i], pattern(round, first + i));
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void test_allocation(void **state)
 {
@@ -170,7 +171,9 @@ static void test_scalars(void **state)
     fixture_close(&f);
 }
 
-/* Each allocation of the host fails once: what is asked for then is refused, and nothing is lost. */
+/*
+ * Each allocation of the host fails once: what is asked for then is refused, and nothing is lost.
+ */
 static void test_out_of_memory(void **state)
 {
     const struct device *device = *state;
@@ -204,7 +207,7 @@ static void test_out_of_memory(void **state)
     }
 }
 
-/* ---- Order ---------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 /* One stream writes what another copies, and may write again when that is done. */
 static void test_order(void **state)
@@ -234,7 +237,7 @@ static void test_order(void **state)
     fixture_close(&f);
 }
 
-/* ---- Kernels -------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 static const char *const program =
     "graph @g opset(\"\": 18) ir_version(8) (%x: f32[N], %n: i64[]) -> (%r, %all) {\n"
@@ -329,7 +332,7 @@ static void test_runs_without_memory(void **state)
     fixture_close(&f);
 }
 
-/* ---- The library ---------------------------------------------------------------------------------- */
+/* ---- The library ----------------------------------------------------------------------------- */
 
 #define SIDE 3
 #define CELLS (SIDE * SIDE)
@@ -387,7 +390,7 @@ static void test_library(void **state)
     fixture_close(&f);
 }
 
-/* ------------------------------------------------------------------------------------------------------ */
+/* ---------------------------------------------------------------------------------------------- */
 
 #define TEST(function)                                                                             \
     {                                                                                              \

@@ -217,7 +217,7 @@ static void substitution(void **state)
     assert_ptr_equal(dim_substitute(&table, e, n, n), e);
 }
 
-/* ---- Properties ----------------------------------------------------------------------------------- */
+/* ---- Properties ------------------------------------------------------------------------------ */
 
 /* An expression, and what it should be worth: computed beside it, with exact integers. */
 struct sample {

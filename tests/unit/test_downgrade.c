@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ops at older and newer opsets: what is written there reads back as the same op, and what cannot be said
- * there is refused, or raises the opset. */
+/* Ops at older and newer opsets: what is written there reads back as the same op, and what cannot
+ * be said there is refused, or raises the opset. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,7 +66,7 @@ static void expect_refused(const struct ir_graph *graph, int opset, const char *
     text_free(&bytes);
 }
 
-/* ---- What older interfaces can say ---------------------------------------------------------------- */
+/* ---- What older interfaces can say ----------------------------------------------------------- */
 
 #define X4 "%x: f32[2, 3, 4, 5]"
 
@@ -141,7 +141,9 @@ static void says_the_same(void **state)
     }
 }
 
-/* Attributes that older versions do not have go when they say the default: the op means the same. */
+/*
+ * Attributes that older versions do not have go when they say the default: the op means the same.
+ */
 static const struct {
     int opset;
     const char *inputs, *before, *after;
@@ -208,7 +210,7 @@ static void defaults_are_dropped(void **state)
     }
 }
 
-/* ---- What they cannot say ------------------------------------------------------------------------- */
+/* ---- What they cannot say -------------------------------------------------------------------- */
 
 static const struct {
     int opset, raised; /* the opset that is chosen instead */

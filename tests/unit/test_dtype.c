@@ -14,7 +14,7 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static void table_is_complete(void **state)
 {
@@ -55,7 +55,7 @@ static void numbers_outside_the_enum(void **state)
     assert_true(dtype_is_integer(TSSA_UINT2) && !dtype_is_integer(TSSA_BOOL));
 }
 
-/* ---- The float formats, from their definition -------------------------------------------------------- */
+/* ---- The float formats, from their definition ------------------------------------------------ */
 
 /* A format as the papers define it: sign, exponent, mantissa, and what is special. */
 struct definition {
@@ -179,7 +179,8 @@ static void rounds_to_nearest_even(void **state)
     }
 }
 
-/* The first value out of range lies half a step beyond the largest one, itself out when that is odd. */
+/* The first value out of range lies half a step beyond the largest one, itself out when that is
+ * odd. */
 static void out_of_range(void **state)
 {
     (void)state;
@@ -328,7 +329,7 @@ static void e8m0(void **state)
     assert_int_equal(float_to_e8m0(0x1.8p127f, false, ROUND_DOWN), 0xfe);
 }
 
-/* ---- Loads and stores ------------------------------------------------------------------------------- */
+/* ---- Loads and stores ------------------------------------------------------------------------ */
 
 struct range {
     tssa_dtype dtype;
@@ -465,7 +466,7 @@ static void integers_round_once_into_small_floats(void **state)
     assert_true(dtype_load_double(TSSA_FLOAT8E8M0, &byte) == 8); /* rounds up */
 }
 
-/* ---- Packing ---------------------------------------------------------------------------------------- */
+/* ---- Packing --------------------------------------------------------------------------------- */
 
 static void packs_low_bits_first(void **state)
 {

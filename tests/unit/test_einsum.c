@@ -109,7 +109,7 @@ static void test_sums(void **state)
     expect(&t, 1, (const int64_t[]){2}, (const double[]){42, 63});
 }
 
-/* ---- Random equations ------------------------------------------------------------------------------ */
+/* ---- Random equations ------------------------------------------------------------------------ */
 
 enum { LETTERS = 6, OPERANDS = 4, AXES = 4, MOST = 4096 };
 
@@ -120,7 +120,8 @@ struct equation {
     char text[64];
 };
 
-/* Labels that are in one operand, in several, twice in one, of one element in some; in any order in the result. */
+/* Labels that are in one operand, in several, twice in one, of one element in some; in any order in
+ * the result. */
 static void some_equation(struct random *random, struct equation *e)
 {
     bool used[LETTERS] = {false};

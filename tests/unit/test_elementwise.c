@@ -12,7 +12,7 @@
 
 #include "common/op_run.h"
 
-/* ---- Truth, tests, strings, bounds ----------------------------------------------------------------- */
+/* ---- Truth, tests, strings, bounds ----------------------------------------------------------- */
 
 static void truth(void **state)
 {
@@ -134,7 +134,7 @@ static void clip(void **state)
         }
 }
 
-/* ---- Broadcasting ---------------------------------------------------------------------------------- */
+/* ---- Broadcasting ---------------------------------------------------------------------------- */
 
 /* A random shape of the result, and for each operand a shape that broadcasts to it. */
 static void random_shapes(struct random *random, int n, int *rank, int64_t *shape, int *ranks,
@@ -323,7 +323,7 @@ static void large_tensors_in_parts(void **state)
         }
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------- */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void refusals(void **state)
 {

@@ -13,7 +13,7 @@
 #include "common/op_run.h"
 #include "kernels/cpu/elementwise/elementwise.h"
 
-/* ---- Functions of one float ------------------------------------------------------------------------ */
+/* ---- Functions of one float ------------------------------------------------------------------ */
 
 typedef long double real;
 
@@ -243,11 +243,11 @@ static void check_same(const char *what, float a, float b)
         fail_msg("%s is %.9g, not %.9g", what, (double)a, (double)b);
 }
 
-/* ---- Parts of long rows ---------------------------------------------------------------------------- */
+/* ---- Parts of long rows ---------------------------------------------------------------------- */
 
 /*
- * exp of a long row is computed in parts, of which those without an argument far from 0 take fewer operations:
- * the bits are those of each element alone, also in place.
+ * exp of a long row is computed in parts, of which those without an argument far from 0 take fewer
+ * operations: the bits are those of each element alone, also in place.
  */
 static void exp_in_parts(void **state)
 {
@@ -382,7 +382,7 @@ static void shrink_of_integers(void **state)
     op_close(&run);
 }
 
-/* ---- Two floats ------------------------------------------------------------------------------------ */
+/* ---- Two floats ------------------------------------------------------------------------------ */
 
 static float apply2(enum ir_op_id id, float x, float y)
 {

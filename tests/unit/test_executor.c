@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The executor on small programs in IR text: loops, branches, scans, sequences, and their memory. */
+/*
+ * The executor on small programs in IR text: loops, branches, scans, sequences, and their memory.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +18,7 @@
 #include "ir/verifier.h"
 #include "runtime/executor.h"
 
-/* ---- Running a text ------------------------------------------------------------------------------- */
+/* ---- Running a text -------------------------------------------------------------------------- */
 
 struct program {
     struct ir_graph *graph;
@@ -62,7 +64,7 @@ static void expect_floats(const struct value *value, const float *expected, size
         assert_true(((const float *)value->tensor.data)[i] == expected[i]);
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* Adds 1 to %x each time; stacks the values it had. */
 static const char counting[] =
@@ -209,7 +211,7 @@ static void test_endless_loop_stops(void **state)
     program_close(&p);
 }
 
-/* ---- If ------------------------------------------------------------------------------------------- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 /* One branch returns a captured value as it is, the other one a result of its own. */
 static void test_if_branches(void **state)
@@ -249,9 +251,10 @@ static void test_if_branches(void **state)
     program_close(&p);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* A result is written where the caller wants it; another shape is an error and leaves nothing behind. */
+/* A result is written where the caller wants it; another shape is an error and leaves nothing
+ * behind. */
 static void test_given_outputs(void **state)
 {
     (void)state;
@@ -273,12 +276,12 @@ static void test_given_outputs(void **state)
     program_close(&p);
 }
 
-/* ---- Updates in place ----------------------------------------------------------------------------- */
+/* ---- Updates in place ------------------------------------------------------------------------ */
 
 #define LENGTH 1000
 
-/* Runs a program on a condition and ones, twice; gives y, and how many tensors like y are left in the pool: what
- * was copied, for y itself leaves it. */
+/* Runs a program on a condition and ones, twice; gives y, and how many tensors like y are left in
+ * the pool: what was copied, for y itself leaves it. */
 static size_t copies_left(const char *body, bool condition, float y[LENGTH])
 {
     char text[2000];

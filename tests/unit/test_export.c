@@ -59,7 +59,7 @@ static void stays(const char *text)
 
 #define HEAD "graph @g opset(\"\": 18) ir_version(10) "
 
-/* ---- Names ---------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 /* Values without a name get one; names that are taken do not come twice. */
 static void missing_names(void **state)
@@ -130,7 +130,7 @@ static void outputs_of_subgraphs(void **state)
             "return(%y, %z)\n}\n");
 }
 
-/* ---- What is carried through ---------------------------------------------------------------------- */
+/* ---- What is carried through ----------------------------------------------------------------- */
 
 static void opaque_ops(void **state)
 {
@@ -209,7 +209,9 @@ static void notes(void **state)
     model_free(m);
 }
 
-/* What a pass made tells the node that it stands for, where the model's version has a place for it. */
+/*
+ * What a pass made tells the node that it stands for, where the model's version has a place for it.
+ */
 static void origins(void **state)
 {
     (void)state;
@@ -290,7 +292,7 @@ static void random_programs(void **state)
     text_free(&first_bytes);
 }
 
-/* ---- Files ---------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 #define MODEL_PATH "models/lstm_small/model.onnx"
 
@@ -446,7 +448,8 @@ static void bad_names(void **state)
     ir_graph_free(graph);
 }
 
-/* In a child whose disk is full after `limit` bytes. 0: refused, and the old files are what they were. */
+/* In a child whose disk is full after `limit` bytes. 0: refused, and the old files are what they
+ * were. */
 static int write_on_full_disk(rlim_t limit, bool external)
 {
     const struct onnx_export_options options = {.external_data = external,
@@ -486,7 +489,7 @@ static void full_disk(void **state)
     unlink(in_folder("m.onnx.data"));
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tssa_status *discard(void *context, const void *data, size_t size)
 {

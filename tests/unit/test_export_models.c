@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The committed models through the exporter: the file reads back as the same graph. What is written of an
- * optimized graph is a fixed point: read and written again, it is the same. */
+/* The committed models through the exporter: the file reads back as the same graph. What is written
+ * of an optimized graph is a fixed point: read and written again, it is the same. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

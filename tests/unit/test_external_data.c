@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors in files beside the model: what is read, and every way out of the folder that is closed. */
+/*
+ * Tensors in files beside the model: what is read, and every way out of the folder that is closed.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

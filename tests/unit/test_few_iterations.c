@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops over so little that only millions of iterations at once are too much: a run chooses between all at once and
- * blocks (versions.h). Both give what the loop gives, take no memory that grows with the iterations, and are left as
- * they are when they are read again.
+ * Loops over so little that only millions of iterations at once are too much: a run chooses between
+ * all at once and blocks (versions.h). Both give what the loop gives, take no memory that grows
+ * with the iterations, and are left as they are when they are read again.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -67,7 +67,7 @@ static int count(const char *text, const char *word)
     return rewrite_count(text, PASSES, word);
 }
 
-/* ---- Both versions -------------------------------------------------------------------------------- */
+/* ---- Both versions --------------------------------------------------------------------------- */
 
 static void test_same(void **state)
 {
@@ -90,7 +90,7 @@ static void test_same(void **state)
     }
 }
 
-/* ---- Where there is one version ------------------------------------------------------------------- */
+/* ---- Where there is one version -------------------------------------------------------------- */
 
 static void test_one_version(void **state)
 {
@@ -138,7 +138,7 @@ static void test_in_a_loop(void **state)
     assert_int_equal(count(nested, "Loop@"), 1);
 }
 
-/* ---- Again ---------------------------------------------------------------------------------------- */
+/* ---- Again ----------------------------------------------------------------------------------- */
 
 static struct ir_graph *parse(const char *text)
 {
@@ -180,7 +180,7 @@ static void test_again(void **state)
     }
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tssa_value *make_integer(tssa_context *context, int rank, int64_t element)
 {

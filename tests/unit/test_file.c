@@ -215,7 +215,7 @@ static void survives_failure(void **state)
     assert_int_equal(entries(), before + 1); /* no temporary file is left */
 }
 
-/* ---- What a killed process leaves ----------------------------------------------------------------- */
+/* ---- What a killed process leaves ------------------------------------------------------------ */
 
 static void touch(const char *path)
 {

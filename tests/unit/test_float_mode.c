@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A caller that rounds otherwise or flushes denormals gets the results that others get, and its modes back. */
+/* A caller that rounds otherwise or flushes denormals gets the results that others get, and its
+ * modes back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random rows of factors, shifts, normalizations and padding around products, before and after what folds them. */
+/* Random rows of factors, shifts, normalizations and padding around products, before and after what
+ * folds them. */
 /* ctest-labels: random */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -53,7 +54,9 @@ static void put_powers(struct program *p, const char *shape, int count)
     text_puts(&p->text, "]}\n");
 }
 
-/* A constant per channel, or one for all; its number. Of halves, powers of two for what multiplies. */
+/*
+ * A constant per channel, or one for all; its number. Of halves, powers of two for what multiplies.
+ */
 static int put_channel_constant(struct program *p, int low, bool multiplies)
 {
     char shape[64];

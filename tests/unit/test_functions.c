@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of a model: inlining, attribute references, overloads, those that stay, and what is refused. */
+/* Functions of a model: inlining, attribute references, overloads, those that stay, and what is
+ * refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +27,8 @@ static void finish(struct onnx_model *m, const char *output)
     model_output(m, m->graph, output, TSSA_FLOAT, "3");
 }
 
-/* Called twice: names inside are made unique, outputs have the caller's names. The function's body is of
- * another opset than the model. */
+/* Called twice: names inside are made unique, outputs have the caller's names. The function's body
+ * is of another opset than the model. */
 static void test_inlined_twice(void **state)
 {
     (void)state;
@@ -170,7 +171,7 @@ static void test_overloads(void **state)
                     "}\n");
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------ */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void test_cycles(void **state)
 {
@@ -281,12 +282,14 @@ static void test_bad_functions(void **state)
                    "graph output 0, \"y\", is an input that the function's call leaves out");
 }
 
-/* ---- Functions that stay -------------------------------------------------------------------------- */
+/* ---- Functions that stay --------------------------------------------------------------------- */
 
 static const void *sample;
 static size_t sample_size;
 
-/* `outer` calls `inner`, in a branch too; nothing calls `unused`; `magic` holds what nobody knows. */
+/*
+ * `outer` calls `inner`, in a branch too; nothing calls `unused`; `magic` holds what nobody knows.
+ */
 static void make_sample(struct onnx_model *m, bool with_magic)
 {
     start(m);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Fuse ops that no kernel takes run as if the ops of their blocks stood in their place: the same bits, the same places
- * in the slab, outputs in the caller's memory, writes in place. And a file has what they hold, not them.
+ * Fuse ops that no kernel takes run as if the ops of their blocks stood in their place: the same
+ * bits, the same places in the slab, outputs in the caller's memory, writes in place. And a file
+ * has what they hold, not them.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -71,7 +72,8 @@ static const struct {
            "return(%m, %m) } }\n "
            "%z = assign(%y, %one, %i) {rule = [select(0, $0), select(0, 0)]}\n %w = Abs(%u)\n"),
      false},
-    /* Writes in place: to what was computed there, to an operand that dies in it, to one that does not. */
+    /* Writes in place: to what was computed there, to an operand that dies in it, to one that does
+     * not. */
     {GRAPH("%y",
            "%y = fuse(%a, %s, %i) { body(%p: f32[N, 4], %q: f32[4], %j: i64[]) { %m = Mul(%p, %q) "
            "%n = assign(%m, %q, %j) {rule = [select(0, $0)]} return(%n) } }\n"),
@@ -151,7 +153,7 @@ static struct ir_graph *parse(const char *text)
     return graph;
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 #define ROWS(outputs, ops)                                                                         \
     "graph @g opset(\"\": 18) ir_version(8) (%x: f32[2, N, 9], %m: f32[N, 64], %g: f32[64], "      \
@@ -192,7 +194,7 @@ static void rows_have_the_same_bits(void **state)
     assert_int_equal(rewrite_count(rows[2], "fuse", "= fuse("), 1);
 }
 
-/* ---- What is lent --------------------------------------------------------------------------------- */
+/* ---- What is lent ---------------------------------------------------------------------------- */
 
 static bool takes_no_exp(void *user, const struct ir_op *op)
 {
@@ -255,7 +257,8 @@ static size_t count_kernels_by(const struct ir_fusion *fusion, const char *text)
     " %p = access(%x) {rule = [select(0, 0)]}\n %t = access(%p) {rule = [permute(1, 2, 0)]}\n"     \
     " %r = access(%t) {rule = [reshape(" rows ")]}\n " ops " return(%y)\n}\n"
 
-/* The CPU reads rows from planes where rows fill vectors, and what is permuted is not read otherwise. */
+/* The CPU reads rows from planes where rows fill vectors, and what is permuted is not read
+ * otherwise. */
 static void planes_are_read_where_they_lie(void **state)
 {
     (void)state;
@@ -286,7 +289,8 @@ static void planes_are_read_where_they_lie(void **state)
         assert_int_equal(count_taken_by(fusion, apart[i]), count_taken_by(&none, apart[i]));
 }
 
-/* What has nothing to do with each other is one launch, but not what needs something between, nor a view. */
+/* What has nothing to do with each other is one launch, but not what needs something between, nor a
+ * view. */
 static void kernels_stand_side_by_side(void **state)
 {
     (void)state;
@@ -354,7 +358,7 @@ static void same_plan(void **state)
     }
 }
 
-/* ---- Files ---------------------------------------------------------------------------------------- */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static tssa_status *append(void *context, const void *data, size_t size)
 {

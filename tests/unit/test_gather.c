@@ -50,7 +50,7 @@ struct gather {
     int axis; /* or batch_dims */
 };
 
-/* ---- Gather --------------------------------------------------------------------------------------- */
+/* ---- Gather ---------------------------------------------------------------------------------- */
 
 static int64_t gather_source(const void *context, const int64_t *at)
 {
@@ -138,7 +138,7 @@ static void test_array_feature_extractor(void **state)
     op_close(&run);
 }
 
-/* ---- GatherElements ------------------------------------------------------------------------------- */
+/* ---- GatherElements -------------------------------------------------------------------------- */
 
 static int64_t gather_elements_source(const void *context, const int64_t *at)
 {
@@ -195,7 +195,7 @@ static void test_gather_elements_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- GatherND ------------------------------------------------------------------------------------- */
+/* ---- GatherND -------------------------------------------------------------------------------- */
 
 static int64_t gather_nd_source(const void *context, const int64_t *at)
 {
@@ -274,7 +274,7 @@ static void test_gather_nd_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- Scatter: none -------------------------------------------------------------------------------- */
+/* ---- Scatter: none --------------------------------------------------------------------------- */
 
 /* Writes element `from` of the updates to element `to` of the expected result. */
 typedef void (*write_fn)(struct tensor *expected, int64_t to, const struct tensor *updates,
@@ -415,7 +415,7 @@ static void test_scatter_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- Scatter: reductions -------------------------------------------------------------------------- */
+/* ---- Scatter: reductions --------------------------------------------------------------------- */
 
 static const char *const reductions[] = {"add", "mul", "min", "max"};
 static int reduction; /* of the naive implementation below */
@@ -550,7 +550,7 @@ static void test_scatter_wraps_and_rounds(void **state)
     op_close(&run);
 }
 
-/* ---- TensorScatter -------------------------------------------------------------------------------- */
+/* ---- TensorScatter --------------------------------------------------------------------------- */
 
 static void test_tensor_scatter(void **state)
 {

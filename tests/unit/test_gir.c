@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Kernel IR: what fuse ops become, as text, why some become nothing, and that of any bytes it is told what is wrong. */
+/* Kernel IR: what fuse ops become, as text, why some become nothing, and that of any bytes it is
+ * told what is wrong. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -44,7 +45,8 @@ static void expect_text(const char *source, const char *expected)
 static void texts(void **state)
 {
     (void)state;
-    /* What moves, what may lie on what; the same is computed once. Short rows with something that they share are whole. */
+    /* What moves, what may lie on what; the same is computed once. Short rows with something that
+     * they share are whole. */
     expect_text(FUSED_GRAPH("%x: f32[N, 4], %s: f32[N, 1]", "%x, %s",
                             "%p: f32[N, 4], %q: f32[N, 1]) { %m = Mul(%p, %q) %a = Sigmoid(%m) "
                             "%b = Sigmoid(%m) %c = Add(%a, %b) return(%c)",
@@ -120,7 +122,8 @@ static void texts_of_rows(void **state)
                 "%8 = convert %7 : f16\n"
                 "store 1 %5\n"
                 "store 2 %8\n");
-    /* A composition; what reads the rows without their axis; integers begin with the bounds of their own type. */
+    /* A composition; what reads the rows without their axis; integers begin with the bounds of
+     * their own type. */
     expect_text(FUSED_GRAPH("%x: f32[N, C], %t: f32[N]", "%x, %t",
                             "%p: f32[N, C], %q: f32[N]) { %k = Constant() {value = i64[1] [1]} "
                             "%s = Softmax(%p) %m = ReduceMax(%s, %k) {keepdims = 0} "
@@ -153,7 +156,7 @@ static void texts_of_rows(void **state)
         "store 1 %3\n");
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 static void planes(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernel IR of fuse ops with accesses, assigns, Concats, columns and lookups: which part of what an argument is, as
- * text, and why some become nothing.
+ * Kernel IR of fuse ops with accesses, assigns, Concats, columns and lookups: which part of what an
+ * argument is, as text, and why some become nothing.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -96,7 +96,9 @@ static void maps(void **state)
         "0 is 0 along 3 [permute(1, 0)]\n"
         "1 is 1 along 1 [select(1, 7), unsqueeze(1)]\n"
         "2 is 0 along 3 \n");
-    /* Rows are written over what was computed for all of them; the slice of one row is broadcast. */
+    /*
+     * Rows are written over what was computed for all of them; the slice of one row is broadcast.
+     */
     expect_parts(
         FUSED_GRAPH("%x: f32[R, C], %s: f32[R, C], %i: i64[]", "%x, %s, %i",
                     "%p: f32[R, C], %q: f32[R, C], %n: i64[]) { "
@@ -263,7 +265,8 @@ static void columns(void **state)
         "3 is 4294967295 along 4 \n"
         "4 is 1 along 5 [unsqueeze(1)]\n"
         "5 is 0 along 5 [unsqueeze(1)]\n");
-    /* How many rows there are; the axis stays; what only a run tells is int64, and not so far that sums overflow. */
+    /* How many rows there are; the axis stays; what only a run tells is int64, and not so far that
+     * sums overflow. */
     expect_parts(FUSED_GRAPH("%x: f32[N, 40], %k: i64[]", "%x, %k",
                              "%p: f32[N, 40], %q: i64[]) { %k0 = Constant() {value = i64[1] [0]} "
                              "%u = Trilu(%p, %q) {upper = 0} %m = ReduceMean(%u, %k0) return(%m)",
@@ -296,7 +299,8 @@ static void columns(void **state)
 static void lookups(void **state)
 {
     (void)state;
-    /* Rows by their numbers: those of a few columns are looked up column by column, for many numbers at once. */
+    /* Rows by their numbers: those of a few columns are looked up column by column, for many
+     * numbers at once. */
     expect_parts(
         FUSED_GRAPH("%x: f32[R, 2], %i: i32[N]", "%x, %i",
                     "%p: f32[R, 2], %n: i32[N]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
@@ -380,7 +384,8 @@ static void no_maps(void **state)
             "%p: f32[R], %n: i64[N], %q: f32[2]) { %g = access(%p, %n) {rule = [gather(0, $0)]} "
             "%h = access(%g) {rule = [slice(0, 0, 2, 1)]} %a = Mul(%h, %q) return(%a)",
             "%y"),
-        /* Pieces of sizes that a run tells; pieces that meet where nothing is cut; short rows of more than a few. */
+        /* Pieces of sizes that a run tells; pieces that meet where nothing is cut; short rows of
+         * more than a few. */
         FUSED_GRAPH("%x: f32[R, C]", "%x",
                     "%p: f32[R, C]) { %a = Concat(%p, %p) {axis = 0} %b = Neg(%a) return(%b)",
                     "%y"),
@@ -396,8 +401,8 @@ static void no_maps(void **state)
                     "%p: f32[R, 4], %q: f32[S, 1]) { %t = access(%p) {rule = [slice(1, 0, 4, 1)]} "
                     "%a = Mul(%t, %q) return(%a)",
                     "%y"),
-        /* Columns of other axes; what is computed in each element is a result; a view of what they come to; a triangle of
-           a slice. */
+        /* Columns of other axes; what is computed in each element is a result; a view of what they
+         * come to; a triangle of a slice. */
         FUSED_GRAPH(
             "%x: f32[N, 4, 5]", "%x",
             "%p: f32[N, 4, 5]) { %k = Constant() {value = i64[1] [0]} "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Golden tests: every tests/golden/NAME.tir is parsed, verified and inferred, goes through the passes
- * that its first line names (`// run: dead_code identity`), and must then print as NAME.expected says.
+ * Golden tests: every tests/golden/NAME.tir is parsed, verified and inferred, goes through the
+ * passes that its first line names (`// run: dead_code identity`), and must then print as
+ * NAME.expected says.
  *
  * With TSSA_UPDATE_GOLDEN=1 in the environment the expected files are written instead; look at the
  * difference before committing it.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that may make no iteration, in which something could fail that does not change (guard_loops), or that all
- * iterations would compute at once (parallelize): for every number of iterations programs give the same before and
- * after, and fail before and after; without an iteration nothing fails.
+ * Loops that may make no iteration, in which something could fail that does not change
+ * (guard_loops), or that all iterations would compute at once (parallelize): for every number of
+ * iterations programs give the same before and after, and fail before and after; without an
+ * iteration nothing fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,9 +33,10 @@ static bool check(const char *text, const char *passes, int64_t n)
     return rewrite_check(&run);
 }
 
-/* ---- What does not change ------------------------------------------------------------------------- */
+/* ---- What does not change -------------------------------------------------------------------- */
 
-/* Row 4 - n of four: it is there for one to four iterations, and for any number but those the loop fails. */
+/* Row 4 - n of four: it is there for one to four iterations, and for any number but those the loop
+ * fails. */
 #define ROW                                                                                        \
     "  %%four = Constant() {value = i64[] 4}\n"                                                    \
     "  %%at = Sub(%%four, %%n)\n"
@@ -133,7 +135,7 @@ static void test_not_asked(void **state)
     }
 }
 
-/* ---- All iterations at once ----------------------------------------------------------------------- */
+/* ---- All iterations at once ------------------------------------------------------------------ */
 
 static void test_at_once(void **state)
 {
@@ -181,7 +183,7 @@ static void test_at_once(void **state)
     }
 }
 
-/* ---- What asks already ---------------------------------------------------------------------------- */
+/* ---- What asks already ----------------------------------------------------------------------- */
 
 static bool runs(const char *question)
 {
@@ -226,7 +228,7 @@ static void test_questions(void **state)
     assert_false(runs("%p = Less(%zero, %n) %q = Not(%p)"));
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tssa_status *rewrite_on(const tssa_allocator *allocator)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the exporter goes around: which ops are written in the place of which, and which stay. tests/hazards/check.py
- * runs the same in another runtime. */
+/* What the exporter goes around: which ops are written in the place of which, and which stay.
+ * tests/hazards/check.py runs the same in another runtime. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,8 @@ static void expect(const char *text, bool exact, uint64_t kept, const char *oper
     text_free(&bytes);
 }
 
-/* Avoided where it takes the place of something exact; the model's own stays, and so does what is to be kept. */
+/* Avoided where it takes the place of something exact; the model's own stays, and so does what is
+ * to be kept. */
 static void becomes(const char *text, const char *without, const char *with)
 {
     expect(text, true, 0, with);
@@ -331,7 +332,9 @@ static void where(void **state)
             "Where ", "Where ");
 }
 
-/* Whatever a block returns that is not its own: the model's too, for which a copy changes nothing. */
+/*
+ * Whatever a block returns that is not its own: the model's too, for which a copy changes nothing.
+ */
 static void results_of_blocks(void **state)
 {
     (void)state;
@@ -349,7 +352,8 @@ static void results_of_blocks(void **state)
     expect(scan, false, UINT64_MAX, "Scan ");
 }
 
-/* Of what a Loop stacks the rank and the sizes that are known are written, though the model says neither. */
+/* Of what a Loop stacks the rank and the sizes that are known are written, though the model says
+ * neither. */
 static void shapes_of_stacks(void **state)
 {
     (void)state;
@@ -378,7 +382,8 @@ static void shapes_of_stacks(void **state)
     }
 }
 
-/* What the model says of a value goes with it where it is computed outside of the block that returns it. */
+/* What the model says of a value goes with it where it is computed outside of the block that
+ * returns it. */
 static const struct ir_type *shape_of_copy(const char *text, struct ir_graph **again)
 {
     struct ir_graph *graph;

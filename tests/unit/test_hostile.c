@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Models made to hurt, given to tssa-run: each ends at once with one line on standard error and exit
- * status 3 or 4, within little memory.
+ * Models made to hurt, given to tssa-run: each ends at once with one line on standard error and
+ * exit status 3 or 4, within little memory.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void expect_model(struct onnx_model *model, int status, const char *part)
     model_free(model);
 }
 
-/* ---- Nesting ----------------------------------------------------------------------------------------- */
+/* ---- Nesting --------------------------------------------------------------------------------- */
 
 static size_t varint_size(size_t value)
 {
@@ -81,12 +81,14 @@ static void put_header(struct text *out, unsigned field, size_t size)
     text_putc(out, (char)size);
 }
 
-/* A graph in an attribute of a node of a graph, `levels` times; the sizes are known from the inside out. */
+/* A graph in an attribute of a node of a graph, `levels` times; the sizes are known from the inside
+ * out. */
 static void graphs_within_graphs(void **state)
 {
     (void)state;
     enum { LEVELS = 20000, FIELDS = 3 * LEVELS + 1 };
-    /* ModelProto.graph, then GraphProto.node, NodeProto.attribute, AttributeProto.g again and again. */
+    /* ModelProto.graph, then GraphProto.node, NodeProto.attribute, AttributeProto.g again and
+     * again. */
     static const unsigned fields[3] = {1, 5, 6};
     size_t *sizes = xcalloc(FIELDS + 1, sizeof *sizes);
     struct text out;
@@ -102,7 +104,7 @@ static void graphs_within_graphs(void **state)
     free(sizes);
 }
 
-/* ---- Functions --------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static void functions_that_call_each_other(void **state)
 {
@@ -141,7 +143,7 @@ static void functions_that_double(void **state)
     expect_model(&m, 3, "");
 }
 
-/* ---- External data ------------------------------------------------------------------------------------ */
+/* ---- External data --------------------------------------------------------------------------- */
 
 static void external(Onnx__TensorProto *tensor, struct onnx_model *m, const char *key,
                      const char *value)
@@ -199,7 +201,7 @@ static void external_data_elsewhere(void **state)
     free(hard);
 }
 
-/* ---- Sizes -------------------------------------------------------------------------------------------- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 static void huge_initializer(void **state)
 {
@@ -246,7 +248,7 @@ static void too_many_dims(void **state)
     expect_model(&m, 3, "x");
 }
 
-/* ---- Versions ----------------------------------------------------------------------------------------- */
+/* ---- Versions -------------------------------------------------------------------------------- */
 
 static void expect_opset(int64_t ir_version, int64_t opset, int status, const char *part)
 {

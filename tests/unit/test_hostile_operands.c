@@ -19,7 +19,7 @@
 #define ROUNDS 400
 #define MOST_MEMORY ((size_t)1 << 24)
 
-/* ---- Memory: nothing large, so that a huge but legal result is refused at once --------------------- */
+/* ---- Memory: nothing large, so that a huge but legal result is refused at once --------------- */
 
 static void *bounded_allocate(void *user, size_t size, size_t alignment)
 {
@@ -35,7 +35,7 @@ static void bounded_release(void *user, void *memory)
 
 static const tssa_allocator bounded = {NULL, bounded_allocate, bounded_release};
 
-/* ---- Operands ------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 static int64_t some_int(struct random *random)
 {
@@ -107,7 +107,7 @@ static void some_operands(struct op_run *run, struct random *random)
     }
 }
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static void some_attributes(struct op_run *run, struct random *random)
 {
@@ -145,7 +145,7 @@ static void some_attributes(struct op_run *run, struct random *random)
         op_string(run, "reduction", words[random_int(random, 0, 5)]);
 }
 
-/* ---- The test ------------------------------------------------------------------------------------- */
+/* ---- The test -------------------------------------------------------------------------------- */
 
 static void check_value(const struct value *value)
 {

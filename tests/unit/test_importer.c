@@ -15,7 +15,7 @@ static const float floats[] = {1, 2, 3, 4, 5, 6};
 static const int64_t one = 1;
 static const uint8_t yes = 1;
 
-/* ---- Names ---------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 static void test_plain(void **state)
 {
@@ -78,7 +78,9 @@ static void test_cycle(void **state)
                    "node \"first\" (Add) needs its own output: the graph has a cycle");
 }
 
-/* A Loop whose body shadows an outer name with its parameter, and takes another through two levels. */
+/*
+ * A Loop whose body shadows an outer name with its parameter, and takes another through two levels.
+ */
 static void test_scopes(void **state)
 {
     (void)state;
@@ -180,7 +182,7 @@ static void test_optional_outputs(void **state)
                     "}\n");
 }
 
-/* ---- Initializers --------------------------------------------------------------------------------- */
+/* ---- Initializers ---------------------------------------------------------------------------- */
 
 static void with_default(struct onnx_model *m, int64_t ir_version)
 {
@@ -280,7 +282,7 @@ static void test_sparse(void **state)
     expect_refused(&m, TSSA_LIMIT, "larger than the address space");
 }
 
-/* ---- Tensors -------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 static void refuse_tensor(Onnx__TensorProto *tensor, struct onnx_model *m, tssa_code code,
                           const char *message)
@@ -415,7 +417,7 @@ static void test_large_typed_data(void **state)
                    "tensor \"a\": i64[] takes 1 entries of int64_data, not 3000");
 }
 
-/* ---- Operators and opsets ------------------------------------------------------------------------- */
+/* ---- Operators and opsets -------------------------------------------------------------------- */
 
 static void test_opaque(void **state)
 {
@@ -519,7 +521,7 @@ static void test_versions(void **state)
     expect_refused(&m, TSSA_MALFORMED, "the model has no graph");
 }
 
-/* ---- Attributes and types ------------------------------------------------------------------------- */
+/* ---- Attributes and types -------------------------------------------------------------------- */
 
 static void test_untyped_attributes(void **state)
 {
@@ -599,7 +601,7 @@ static void test_hints(void **state)
     expect_body(&m, "  %a = Neg@13(%x): f32[2]\n  %b = Neg@13(%a): f32[2]\n  return(%b)\n}\n");
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static const void *sample;
 static size_t sample_size;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inference through If, Loop, Scan and SequenceMap: what enters a block, what a carried value's type
- * becomes, what leaves; and that nesting does not multiply the work.
+ * Inference through If, Loop, Scan and SequenceMap: what enters a block, what a carried value's
+ * type becomes, what leaves; and that nesting does not multiply the work.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@
 /* What cannot run. */
 #define BAD "%bad = Transpose(%x) {perm = [0, 0]}\n"
 
-/* ---- If ------------------------------------------------------------------------------------------- */
+/* ---- If -------------------------------------------------------------------------------------- */
 
 #define IF(then_ops, then_value, else_ops, else_value)                                             \
     "%y = If(%b) {\n then_branch() {" then_ops " return(" then_value                               \
@@ -43,7 +43,9 @@ static void branches_join(void **state)
     gives(IF("", "%x", "", "%v"), "undefined[*]");
     gives(IF("", "%x", "", "%s"), "?");
     gives(IF("", "%x", "", "%unknown"), "?");
-    /* A dim that both branches compute alike from outer ones may leave; what one made up may not. */
+    /*
+     * A dim that both branches compute alike from outer ones may leave; what one made up may not.
+     */
     gives(IF("%p = Concat(%x, %row) {axis = 0}", "%p", "%q = Concat(%row, %x) {axis = 0}", "%q"),
           "f32[N + 1, 4]");
     gives(IF("%p = NonZero(%x)", "%p", "%q = NonZero(%x)", "%q"), "i64[2, #1]");
@@ -69,7 +71,8 @@ static void branches_taken(void **state)
           "i64[2, #1]");
 }
 
-/* squeeze(2) as exporters write it, in a loop whose carried value gets another rank in the other branch. */
+/* squeeze(2) as exporters write it, in a loop whose carried value gets another rank in the other
+ * branch. */
 #define SQUEEZE(axis, size)                                                                        \
     "graph (%e: f32[B, 6, 6], %h: f32[B, 6], %n: i64[]) -> (%y as \"y\") {\n"                      \
     "  %y = Loop(%n, _, %h) {\n"                                                                   \
@@ -116,7 +119,7 @@ static void branches_refused(void **state)
             "Transpose (node ");
 }
 
-/* ---- Loop ----------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 #define LOOP(results, trips, entry, initial, ops, next, returns)                                   \
     results " = Loop(" trips ", " entry ", " initial                                               \
@@ -189,7 +192,7 @@ static void loops_refused(void **state)
             "Concat (node ");
 }
 
-/* ---- Scan ----------------------------------------------------------------------------------------- */
+/* ---- Scan ------------------------------------------------------------------------------------ */
 
 #define SCAN(version, results, operands, params, ops, returns, attributes)                         \
     results " = Scan" version "(" operands ") {" attributes "} {\n body(" params ") {" ops         \
@@ -240,7 +243,7 @@ static void scans_refused(void **state)
             "carried value 0 is f32 and becomes i64");
 }
 
-/* ---- SequenceMap ---------------------------------------------------------------------------------- */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 static void sequence_maps(void **state)
 {
@@ -253,7 +256,7 @@ static void sequence_maps(void **state)
             "\"body\" has 2 inputs where 1 are needed");
 }
 
-/* ---- What may never run --------------------------------------------------------------------------- */
+/* ---- What may never run ---------------------------------------------------------------------- */
 
 static void what_may_not_run(void **state)
 {
@@ -272,10 +275,10 @@ static void what_may_not_run(void **state)
     gives("%y = SequenceMap(%s) {body(%e: ?) {" BAD "return(%x)}}", "seq(f32[#1, 4])");
 }
 
-/* ---- Nesting -------------------------------------------------------------------------------------- */
+/* ---- Nesting --------------------------------------------------------------------------------- */
 
-/* Loops in loops, the innermost of which makes its carried value longer, so that no level is inferred in one
- * round: 4^levels rounds, if nothing stopped them. */
+/* Loops in loops, the innermost of which makes its carried value longer, so that no level is
+ * inferred in one round: 4^levels rounds, if nothing stopped them. */
 static void nested_loops(unsigned levels)
 {
     struct text ops;

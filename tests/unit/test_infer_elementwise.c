@@ -118,7 +118,8 @@ static void wrapping(void **state)
     gives("%a = Constant() {value = i32[] 2147483646} %l = Constant() {value = i32[] 2147483647} "
           "%d = Constant() {value = i32[] 1} %y = Range(%a, %l, %d)",
           "i32[1] [2147483646]");
-    /* The product of two sizes fits; of three where they are axes of one tensor, whose elements are in memory. */
+    /* The product of two sizes fits; of three where they are axes of one tensor, whose elements are
+     * in memory. */
     gives("%m = Size(%f) %y = Mul(%m, %n)", "i64[] [N*N]");
     gives("%m = Mul(%n, %n) %y = Mul(%m, %n)", "i64[]");
     infer_gives("%x: f32[A, B + 1, 3*C]", "%y = Size(%x)", "i64[] [3*A*B*C + 3*A*C]");

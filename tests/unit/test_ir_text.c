@@ -111,7 +111,8 @@ static void opaque_ops_have_blocks(void **state)
 static void what_may_be_left_out(void **state)
 {
     (void)state;
-    /* Versions come from the opset, types stay unknown, values are renumbered, output names default. */
+    /* Versions come from the opset, types stay unknown, values are renumbered, output names
+     * default. */
     round_trip("// a comment\n"
                "graph opset(\"\": 13)(%x:f32[4])->(%7, %x){%7=Neg(%x) return(%7,%x)} // end",
                "graph opset(\"\": 13) (%x: f32[4]) -> (%0 as \"output_0\", %x as \"x\") {\n"
@@ -244,7 +245,7 @@ static void large_constants_are_hashed(void **state)
     text_free(&text);
 }
 
-/* ---- Errors --------------------------------------------------------------------------------------- */
+/* ---- Errors ---------------------------------------------------------------------------------- */
 
 #define OPEN "graph () -> () {\n"
 #define CLOSE "\n return() }"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Compiled kernels on disk: what was kept is found by whom it was made for, and by nobody else; what was changed, or may
- * have been by somebody else, is not believed; and where nothing can be kept, it is said once and compiled each time.
+ * Compiled kernels on disk: what was kept is found by whom it was made for, and by nobody else;
+ * what was changed, or may have been by somebody else, is not believed; and where nothing can be
+ * kept, it is said once and compiled each time.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@
 static const struct gir_kernel kernel = {.magic = GIR_MAGIC, .size = sizeof kernel},
                                another = {.magic = GIR_MAGIC, .size = sizeof another, .n_args = 1};
 
-/* ---- A cache -------------------------------------------------------------------------------------- */
+/* ---- A cache --------------------------------------------------------------------------------- */
 
 struct room {
     char *folder;
@@ -121,7 +122,7 @@ static void find_entry(const struct room *room, char *path, size_t size)
     assert_true(snprintf(path, size, "%s/%s", room->path, names[0]) < (int)size);
 }
 
-/* ---- Finding -------------------------------------------------------------------------------------- */
+/* ---- Finding --------------------------------------------------------------------------------- */
 
 static void finds_what_was_kept(void **state)
 {
@@ -185,7 +186,7 @@ static void finds_nothing_of_another_library(void **state)
     cache_close(&cache);
 }
 
-/* ---- What is not believed -------------------------------------------------------------------------- */
+/* ---- What is not believed -------------------------------------------------------------------- */
 
 static void damaged_entries(void **state)
 {
@@ -281,7 +282,7 @@ static void folders_of_others(void **state)
     expect_refused(room, "Not a directory");
 }
 
-/* ---- Bounds --------------------------------------------------------------------------------------- */
+/* ---- Bounds ---------------------------------------------------------------------------------- */
 
 static void keep_numbered(const struct room *room, const struct cache *cache, uint32_t number)
 {
@@ -299,8 +300,8 @@ static bool has_numbered(const struct cache *cache, uint32_t number)
     return has(cache, &numbered);
 }
 
-/* Entries that are younger become as old as that: a file system's clock may stand still for ten milliseconds, so
- * that those kept one after the other had the same time. */
+/* Entries that are younger become as old as that: a file system's clock may stand still for ten
+ * milliseconds, so that those kept one after the other had the same time. */
 static void age_younger(const struct room *room, time_t than)
 {
     char names[32][128], path[512];
@@ -369,7 +370,7 @@ static void a_full_disk(void **state)
     cache_close(&cache);
 }
 
-/* ---- Sessions ------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 /* A second process has no need of a generator: here it is one that aborts. */
 static void sessions_find_kernels(void **state)

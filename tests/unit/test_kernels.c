@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types, ranks and
- * broadcasts, and of rows of many lengths, with NaN, infinities, -0, denormals and the ends of integers, one thread and
- * several. Without a generator of code that is skipped, and said. TSSA_SEED=N runs one of each kind and prints it
- * (common/random_programs.h).
+ * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types,
+ * ranks and broadcasts, and of rows of many lengths, with NaN, infinities, -0, denormals and the
+ * ends of integers, one thread and several. Without a generator of code that is skipped, and said.
+ * TSSA_SEED=N runs one of each kind and prints it (common/random_programs.h).
  */
 /* ctest-labels: random */
 /* ctest-timeout: 600 */
@@ -53,7 +53,7 @@ static struct ir_graph *parse(const char *text)
     return graph;
 }
 
-/* ---- Inputs --------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
 static void random_element(struct random *random, tssa_dtype dtype, void *element)
 {
@@ -141,7 +141,7 @@ static void make_column_sizes(struct random *random, int64_t *sizes)
     sizes['H' - 'A'] = n;
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 struct program {
     struct ir_graph *graph;
@@ -297,7 +297,8 @@ static uint32_t count_over(const char *ops)
     return n;
 }
 
-/* Kernels say themselves what their results may lie on: operands that they walk as they walk the result. */
+/* Kernels say themselves what their results may lie on: operands that they walk as they walk the
+ * result. */
 static void results_lie_on_operands(void **state)
 {
     (void)state;
@@ -398,7 +399,7 @@ static void regions_with_planes(void **state)
     check_many(check_planes, 200);
 }
 
-/* ---- Functions ------------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 /* Of floats all over the line, the emitted functions are the interpreter's. */
 static void functions(void **state)
@@ -427,7 +428,8 @@ static void functions(void **state)
         input.tensor.owner = buffer_create(&allocator_default, tensor_bytes(&input.tensor));
         assert_non_null(input.tensor.owner);
         input.tensor.data = input.tensor.owner->data;
-        /* Every 4093rd number, so that vectors have neighbours; then vectors of which one lane is far away. */
+        /* Every 4093rd number, so that vectors have neighbours; then vectors of which one lane is
+         * far away. */
         for (uint32_t k = 0; k < n; k++)
             ((uint32_t *)input.tensor.data)[k] = k < n / 2 ? k * 8186
                                                  : k % 29  ? 0x3f000000 + k
@@ -442,7 +444,7 @@ static void functions(void **state)
     }
 }
 
-/* ---- Sessions ------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 static void count_kernels(void *user, const tssa_step_profile *step)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest-labels: tsan */
 /*
- * What asks a library, and as what problem; products by primitives that a step keeps: many shapes and threads on
- * one plan, batches, and every allocation failing once.
+ * What asks a library, and as what problem; products by primitives that a step keeps: many shapes
+ * and threads on one plan, batches, and every allocation failing once.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -47,7 +47,7 @@ static void program_close(struct program *p)
     device_context_close(&p->context);
 }
 
-/* ---- What asks ------------------------------------------------------------------------------------ */
+/* ---- What asks ------------------------------------------------------------------------------- */
 
 #define GRAPH(parameters, op)                                                                      \
     "graph @g opset(\"\": 22) ir_version(8) (" parameters ") -> (%y) {\n%y = " op                  \
@@ -146,7 +146,7 @@ static void test_problems(void **state)
     expect_matmul(&a, &flat, wanted);
 }
 
-/* ---- Primitives that a step keeps ----------------------------------------------------------------- */
+/* ---- Primitives that a step keeps ------------------------------------------------------------ */
 
 /* More shapes than a step keeps, and as many threads as may hold one each. */
 #define SHAPES (LIBRARY_PROBLEMS + 3)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory in the slab is nobody else's while it is in use: no step changes what lies in another slot, in any
- * committed model and in graphs that pass values through branches and loops in every way; and these give
- * what they give when everything comes from the pool.
+ * Memory in the slab is nobody else's while it is in use: no step changes what lies in another
+ * slot, in any committed model and in graphs that pass values through branches and loops in every
+ * way; and these give what they give when everything comes from the pool.
  */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 #include "ir/parser.h"
 #include "runtime/executor.h"
 
-/* ---- The check around every step ------------------------------------------------------------------ */
+/* ---- The check around every step ------------------------------------------------------------- */
 
 #define MOST_STEPS 4096
 
@@ -98,7 +98,7 @@ static void watch(const struct block_plan *block)
     }
 }
 
-/* ---- Models --------------------------------------------------------------------------------------- */
+/* ---- Models ---------------------------------------------------------------------------------- */
 
 #define RUNS 3 /* sizes that the first tells have places in the second */
 
@@ -120,7 +120,7 @@ static void one_model(void **state)
     run_model(*state, 2);
 }
 
-/* ---- Branches and loops --------------------------------------------------------------------------- */
+/* ---- Branches and loops ---------------------------------------------------------------------- */
 
 #define GRAPH(ops)                                                                                 \
     "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N], %c: bool[], %t: i64[]) -> (%z) {\n"      \
@@ -155,7 +155,9 @@ static const char *const graphs[] = {
                 "{ %m2 = Cos@7(%a)\n return(%m2) } }\n return(%o)\n") "  %e = Add@14(%y, %one)\n "
                                                                       " %h = Sub@14(%e, %one)\n  "
                                                                       "%z = Add@14(%h, %y)\n"),
-    /* Loops: read before and behind what is carried, exchanged, kept, given out, of no iteration. */
+    /*
+     * Loops: read before and behind what is carried, exchanged, kept, given out, of no iteration.
+     */
     GRAPH("  " LOOP2("y, %w", "%a, %x",
                      "%b = Add@14(%p, %q)\n %e = Mul@14(%b, %one)\n %f = Sub@14(%e, %p)\n"
                      "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
@@ -217,7 +219,8 @@ static const char *const graphs[] = {
                      "%q2: f32[N]) { %b3 = Add@14(%p2, %p)\n %f3 = Sub@14(%b3, %q2)\n "
                      "%g3 = Add@14(%f3, %q)\n return(%d2, %b3, %g3) } }\n"
                      "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
-    /* Element-wise in place: chains, both operands, a view of one, broadcast, in a loop, to the end. */
+    /* Element-wise in place: chains, both operands, a view of one, broadcast, in a loop, to the
+     * end. */
     GRAPH("  %b = Exp@13(%a)\n %e = Mul@14(%b, %b)\n %f = Add@14(%e, %b)\n %h = Sub@14(%f, %e)\n"
           "  %v = Identity@21(%h)\n %m = Mul@14(%h, %v)\n %n = Greater@13(%m, %one)\n"
           "  %o = Where@16(%n, %m, %f)\n %r = Max@13(%o, %a, %m)\n %z = Pow@15(%r, %one)\n"),
@@ -273,7 +276,8 @@ static const char *const graphs[] = {
         "%f = If@21(%c) { else_branch() { %f1 = Sub@14(%e, %b)\n return(%f1) } then_branch() {"
         "%f2 = Add@14(%e, %b)\n return(%f2) } }\n"
         "return(%d, %e, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
-    /* First one branch, then the other, and what they return goes on; one reads the old value behind it. */
+    /* First one branch, then the other, and what they return goes on; one reads the old value
+     * behind it. */
     GRAPH("  %last = Constant() {value = i64[] 1}: i64[]\n  " LOOP2(
         "y, %w", "%a, %x",
         "%r = Greater@13(%i, %last)\n"
@@ -296,7 +300,9 @@ static const char *const graphs[] = {
         "%b3 = Add@14(%p2, %p)\n return(%d2, %b3, %b3) } }\n"
         "%u = ReduceSum@13(%s, %s0) {keepdims = 0}\n %o = Add@14(%u, %l)\n %b = Sub@14(%o, %p)\n"
         "return(%d, %b, %u)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
-    /* Updates: of what a loop carries, of what a branch gives, of a value that is carried as well. */
+    /*
+     * Updates: of what a loop carries, of what a branch gives, of a value that is carried as well.
+     */
     GRAPH("  " LOOP2("y, %w", "%a, %x",
                      "%b = ScatterND@18(%p, %k0, %u0)\n %f = Sub@14(%q, %one)\n"
                      "return(%d, %b, %f)\n") "  %h = Sub@14(%y, %one)\n %z = Add@14(%h, %w)\n"),
@@ -379,10 +385,10 @@ static void test_graphs(void **state)
         one_graph(graphs[i]);
 }
 
-/* ---- The number of an iteration --------------------------------------------------------------------- */
+/* ---- The number of an iteration -------------------------------------------------------------- */
 
-/* A loop over carried integers: what it carries out, of which both runs of one_graph would be wrong alike where a body
- * is lent a number that goes on into the next iteration, or out of the loop. */
+/* A loop over carried integers: what it carries out, of which both runs of one_graph would be wrong
+ * alike where a body is lent a number that goes on into the next iteration, or out of the loop. */
 static void runs_to(const char *body, int64_t trips, const int64_t *expected, size_t count)
 {
     struct graph_run g;

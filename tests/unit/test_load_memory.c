@@ -106,8 +106,8 @@ static int load(const char *path)
     return wrong ? 3 : 0;
 }
 
-/* Names of four lengths, so that the data lies at every alignment: it is borrowed at one of them and
- * copied at three. */
+/* Names of four lengths, so that the data lies at every alignment: it is borrowed at one of them
+ * and copied at three. */
 static void test_peak(void **state)
 {
     (void)state;

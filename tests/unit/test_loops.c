@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random loops compute what they computed after passes: trip counts that are absent, constant, negative,
- * the largest, or the run's; conditions that hold, fail, count, or look at data; carried tensors,
- * counters, sequences, and tensors that grow; loops in loops; scan outputs of no iteration.
+ * Random loops compute what they computed after passes: trip counts that are absent, constant,
+ * negative, the largest, or the run's; conditions that hold, fail, count, or look at data; carried
+ * tensors, counters, sequences, and tensors that grow; loops in loops; scan outputs of no
+ * iteration.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -266,7 +267,9 @@ static void grown_sequences_are_stacked(void **state)
     assert_int_equal(rewrite_count(text, passes, "Sequence"), 0);
 }
 
-/* One value, to the elements [a, b], [a, b + 1], ... of a tensor; indices may count from the end. */
+/*
+ * One value, to the elements [a, b], [a, b + 1], ... of a tensor; indices may count from the end.
+ */
 static void one_value_is_written_at_once(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The losses against their definitions, for every reduction, with and without weights and ignored targets. */
+/* The losses against their definitions, for every reduction, with and without weights and ignored
+ * targets. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accesses and assigns give the same bits after they were lowered to ONNX's operators: random rules of
- * every kind on small shapes, which are numbers or known to the run alone; params are constants, inputs of
- * several shapes and types, index tensors and masks.
+ * Accesses and assigns give the same bits after they were lowered to ONNX's operators: random rules
+ * of every kind on small shapes, which are numbers or known to the run alone; params are constants,
+ * inputs of several shapes and types, index tensors and masks.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -59,7 +59,7 @@ static void ok(struct test_case *t, tssa_status *status, const char *what)
     fail();
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 static void put_type(struct test_case *t, tssa_dtype dtype, int rank, const int64_t *dims,
                      bool symbolic, const char *prefix)
@@ -144,7 +144,7 @@ static void make_program(struct test_case *t)
     text_puts(&t->program, "  return(%a, %y)\n}\n");
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static struct ir_graph *parse(struct test_case *t)
 {
@@ -283,7 +283,7 @@ static void test_same_bits(void **state)
         run_seed(i, false);
 }
 
-/* ---- For sessions --------------------------------------------------------------------------------- */
+/* ---- For sessions ---------------------------------------------------------------------------- */
 
 static size_t assigns_left(const char *rule, const char *type)
 {
@@ -320,7 +320,7 @@ static void test_what_sessions_keep(void **state)
     assert_int_equal(assigns_left(") {rule = [diagonal(0, 1, 0)]}", "f32[4]"), 0);
 }
 
-/* ---- Chains --------------------------------------------------------------------------------------- */
+/* ---- Chains ---------------------------------------------------------------------------------- */
 
 /* One of up to three tensors is written to: `x`, or what an assign before made of it. */
 static void put_write(struct random *random, struct text *text, int at, int64_t dim)
@@ -379,7 +379,7 @@ static void test_chains(void **state)
     }
 }
 
-/* ---- One element of a list ------------------------------------------------------------------------ */
+/* ---- One element of a list ------------------------------------------------------------------- */
 
 /* In the operators that the model had, whether the number is a list there already or not. */
 static void test_element_of_a_list(void **state)
@@ -415,7 +415,7 @@ static void test_element_of_a_list(void **state)
     }
 }
 
-/* ---- Slices in a row ------------------------------------------------------------------------------ */
+/* ---- Slices in a row ------------------------------------------------------------------------- */
 
 static char *make_slices(uint64_t seed)
 {

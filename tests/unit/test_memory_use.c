@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs take for their values: tssa_session_memory tells, and once runs are alike it is at most a tenth
- * more than what the values of a run need at one time, for every committed model at level 2 (as loaded, many
- * have values of which not even the rank is known).
+ * What runs take for their values: tssa_session_memory tells, and once runs are alike it is at most
+ * a tenth more than what the values of a run need at one time, for every committed model at level 2
+ * (as loaded, many have values of which not even the rank is known).
  */
 /* ctest-timeout: 300 */
 #include <setjmp.h>

@@ -50,7 +50,7 @@ static void expect_refused(tssa_status *status, tssa_code code, const char *part
     tssa_status_free(status);
 }
 
-/* ---- Passes ----------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 static void passes_are_listed(void **state)
 {
@@ -131,7 +131,7 @@ static void runs_of_passes_are_told(void **state)
     assert_null(tssa_model_verify(loaded->model));
 }
 
-/* ---- Shapes ----------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static void shapes_are_fixed_everywhere(void **state)
 {
@@ -168,7 +168,7 @@ static void wrong_shapes_are_refused(void **state)
     assert_null(tssa_model_set_input_shape(model, "n", 0, NULL));
 }
 
-/* ---- Control flow ----------------------------------------------------------------------------------- */
+/* ---- Control flow ---------------------------------------------------------------------------- */
 
 struct seen {
     size_t count;
@@ -209,7 +209,7 @@ static void loops_are_described(void **state)
                    "NULL");
 }
 
-/* ---- Sequences as inputs ---------------------------------------------------------------------------- */
+/* ---- Sequences as inputs --------------------------------------------------------------------- */
 
 static tssa_value *make_sequence(tssa_context *context, int rank, const int64_t *dims)
 {
@@ -287,7 +287,7 @@ static void outputs_are_chosen(void **state)
     close_start((void *[]){&loaded});
 }
 
-/* ---- Lack of memory --------------------------------------------------------------------------------- */
+/* ---- Lack of memory -------------------------------------------------------------------------- */
 
 static void ignore_control(void *user, const tssa_control_info *info)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The committed models as text: what is printed parses back and prints the same, before and after the
- * passes, and infers to the same types. */
+/* The committed models as text: what is printed parses back and prints the same, before and after
+ * the passes, and infers to the same types. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

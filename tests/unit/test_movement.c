@@ -35,7 +35,7 @@ static void some_dims(struct random *random, int rank, int64_t *dims)
         dims[i] = random_int(random, random_int(random, 0, 20) == 0 ? 0 : 1, i < 3 ? high : 4);
 }
 
-/* ---- Transpose ------------------------------------------------------------------------------------ */
+/* ---- Transpose ------------------------------------------------------------------------------- */
 
 struct transpose {
     const struct tensor *x;
@@ -119,7 +119,7 @@ static void test_transpose_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- DepthToSpace and SpaceToDepth ---------------------------------------------------------------- */
+/* ---- DepthToSpace and SpaceToDepth ----------------------------------------------------------- */
 
 struct blocks {
     const struct tensor *x;
@@ -183,7 +183,7 @@ static void test_blocks_refuse(void **state)
     op_close(&run);
 }
 
-/* ---- Slice ---------------------------------------------------------------------------------------- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 struct slice {
     const struct tensor *x;
@@ -283,7 +283,7 @@ static void test_slice_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- Expand and Tile ------------------------------------------------------------------------------ */
+/* ---- Expand and Tile ------------------------------------------------------------------------- */
 
 /* Coordinates modulo the operand's dims, right-aligned. */
 static int64_t wrapped_source(const void *context, const int64_t *at)
@@ -390,7 +390,7 @@ static void test_expand_and_tile_refuse(void **state)
     op_close(&run);
 }
 
-/* ---- ReverseSequence and Trilu -------------------------------------------------------------------- */
+/* ---- ReverseSequence and Trilu --------------------------------------------------------------- */
 
 struct reverse {
     const struct tensor *x;
@@ -488,7 +488,7 @@ static void test_trilu(void **state)
     }
 }
 
-/* ---- Concat and Split ----------------------------------------------------------------------------- */
+/* ---- Concat and Split ------------------------------------------------------------------------ */
 
 /* Finds element `at` of the whole in one of the parts along the axis. */
 static void expect_part(const struct tensor *whole, const struct tensor *part, int axis,
@@ -619,7 +619,7 @@ static void test_split_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- Pad and CenterCropPad ------------------------------------------------------------------------ */
+/* ---- Pad and CenterCropPad ------------------------------------------------------------------- */
 
 enum mode { CONSTANT, REFLECT, EDGE, WRAP };
 

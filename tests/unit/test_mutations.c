@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Damaged models: seeded mutations of every committed model are loaded, optimized, compiled and run.
- * Whatever comes out, it must not crash, hang, leak or take much memory, and an error is one line.
+ * Damaged models: seeded mutations of every committed model are loaded, optimized, compiled and
+ * run. Whatever comes out, it must not crash, hang, leak or take much memory, and an error is one
+ * line.
  *
- * TSSA_MUTATIONS sets how many there are per model: 10000 for the full test. TSSA_MUTATION=MODEL:N runs
- * number N of one model in this process, for a debugger. No cmocka: its signal handlers would be in the way.
+ * TSSA_MUTATIONS sets how many there are per model: 10000 for the full test. TSSA_MUTATION=MODEL:N
+ * runs number N of one model in this process, for a debugger. No cmocka: its signal handlers would
+ * be in the way.
  */
 /* ctest-timeout: 1200 */
 #include <glob.h>
@@ -32,7 +34,9 @@
 #define ADDRESS_SPACE ((size_t)2 << 30)
 #endif
 #define MEMORY_LIMIT ((size_t)256 << 20)
-/* What loading and compiling may take: folding constants has a budget, tables grow with the file. */
+/*
+ * What loading and compiling may take: folding constants has a budget, tables grow with the file.
+ */
 #define LOAD_MEMORY(size) ((64u << 20) + 100 * (size))
 /* A loop whose trip count became large runs for as long: its run is ended, which is no failure. */
 #define RUN_MILLISECONDS 200
@@ -55,7 +59,7 @@ struct mutations {
 
 enum stage { STAGE_LOAD, STAGE_SESSION, STAGE_RUN, STAGE_DONE, STAGE_BROKEN };
 
-/* ---- Mutations --------------------------------------------------------------------------------------- */
+/* ---- Mutations ------------------------------------------------------------------------------- */
 
 static size_t position(struct random *random, size_t size)
 {
@@ -105,7 +109,7 @@ static void *mutate(struct random *random, const struct model *model, size_t *si
     return bytes;
 }
 
-/* ---- One mutated model -------------------------------------------------------------------------------- */
+/* ---- One mutated model ----------------------------------------------------------------------- */
 
 static void give_up(int signal)
 {
@@ -211,7 +215,7 @@ static enum stage try_mutation(const struct model *model, size_t number, struct 
     return stage;
 }
 
-/* ---- All of them --------------------------------------------------------------------------------------- */
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 static int job(void *context, size_t index, struct text *report)
 {

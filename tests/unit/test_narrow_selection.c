@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is cut after it was chosen: whether fewer are chosen (golden/pass_narrow_*), the same comes out. */
+/* What is cut after it was chosen: whether fewer are chosen (golden/pass_narrow_*), the same comes
+ * out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +10,8 @@
 
 #include "common/rewrite_check.h"
 
-/* Boxes that NonMaxSuppression keeps, in the order of their scores, and the first three of what is made of them. */
+/* Boxes that NonMaxSuppression keeps, in the order of their scores, and the first three of what is
+ * made of them. */
 #define BOXES(name, order)                                                                         \
     static const char name[] =                                                                     \
         "graph (%boxes: f32[1, N, 4], %list: f32[N], %other: f32[N, 2], %iou: f32[1]) -> "         \

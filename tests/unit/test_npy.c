@@ -176,7 +176,7 @@ static void survives_truncation(void **state)
     }
 }
 
-/* ---- Writing --------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static struct value write_and_read(const struct tensor *tensor, tssa_dtype dtype)
 {

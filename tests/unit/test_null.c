@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What runs of the committed models would ask of a device, by number: on the device `null`, in a run like the ones
- * before it. tests/golden/null.txt is the table of level 2, null_0.txt and null_1.txt are those of the others, which
- * TSSA_UPDATE_GOLDEN=1 in the environment has written anew.
+ * What runs of the committed models would ask of a device, by number: on the device `null`, in a
+ * run like the ones before it. tests/golden/null.txt is the table of level 2, null_0.txt and
+ * null_1.txt are those of the others, which TSSA_UPDATE_GOLDEN=1 in the environment has written
+ * anew.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -107,8 +108,8 @@ static void count_model(const char *path, int level)
     add_line(path, &tables[level], &work);
 }
 
-/* As they are loaded, sequences leave many values without a rank, and the CPU computes on the zeros that it gets for
- * them. */
+/* As they are loaded, sequences leave many values without a rank, and the CPU computes on the zeros
+ * that it gets for them. */
 static void one_model_as_it_is(void **state)
 {
     count_model(*state, 0);
@@ -124,7 +125,7 @@ static void one_model(void **state)
     count_model(*state, 2);
 }
 
-/* ---- A share -------------------------------------------------------------------------------------- */
+/* ---- A share --------------------------------------------------------------------------------- */
 
 /* What one run writes and reads where NonZero finds this share. */
 static uint64_t bytes_with_share(double share)
@@ -159,7 +160,7 @@ static void one_model_of_little(void **state)
     }
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------ */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void expect(tssa_status *status, tssa_code code, const char *message)
 {
@@ -196,7 +197,7 @@ static void test_refusals(void **state)
     model_run_close(&run);
 }
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static const char *const heading =
     "# What a run asks of a device (docs/tools.md); TSSA_UPDATE_GOLDEN=1 test_null writes it.\n"

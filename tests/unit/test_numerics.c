@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of ir/scalar against the C library's in double: how far off each is at most, what it gives for
- * special values, and that every instruction set gives the same bits. docs/numerics.md has the figures.
+ * The functions of ir/scalar against the C library's in double: how far off each is at most, what
+ * it gives for special values, and that every instruction set gives the same bits. docs/numerics.md
+ * has the figures.
  *
- * A sample of the floats by default. TSSA_FLOAT_STRIDE=1 takes them all, with a thread per core (`make nightly`).
+ * A sample of the floats by default. TSSA_FLOAT_STRIDE=1 takes them all, with a thread per core
+ * (`make nightly`).
  */
 #include <float.h>
 #include <math.h>
@@ -28,7 +30,7 @@
 #include "ir/scalar/f32_trig.h"
 #include "ir/scalar/f32_wide.h"
 
-/* ---- The functions --------------------------------------------------------------------------------- */
+/* ---- The functions --------------------------------------------------------------------------- */
 
 /* FUNCTION(name, operator, ulps): the largest error over all floats, a little rounded up. */
 #define FUNCTIONS                                                                                  \
@@ -64,8 +66,8 @@ static const struct function {
     void (*apply)(const float *x, float *y, int n);
     double (*reference)(double x);
     double ulps;
-    enum ir_op_id
-        op; /* that is this function alone, of operands below 0 at least; or IR_OP_COUNT */
+    /* that is this function alone, of operands below 0 at least; or IR_OP_COUNT */
+    enum ir_op_id op;
 } functions[] = {
 #define FUNCTION(name, op, ulps) {#name, apply_##name, name, ulps, IR_OP_##op},
     FUNCTIONS
@@ -73,8 +75,11 @@ static const struct function {
 };
 #define N_FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The distance of `got` from `wanted` in units of the last of `digits` binary digits, where the exponents of
- * normal numbers begin with `lowest`; infinity where one is a special value that the other is not. */
+/*
+ * The distance of `got` from `wanted` in units of the last of `digits` binary digits, where the
+ * exponents of normal numbers begin with `lowest`; infinity where one is a special value that the
+ * other is not.
+ */
 static double ulps_of(double got, double wanted, int digits, int lowest)
 {
     if (isnan(wanted) || isnan(got))
@@ -90,7 +95,7 @@ static double ulps_of(double got, double wanted, int digits, int lowest)
     return fabs((isinf(got) ? copysign(largest, got) : got) - bounded) / unit;
 }
 
-/* ---- All floats, or a sample of them ---------------------------------------------------------------- */
+/* ---- All floats, or a sample of them --------------------------------------------------------- */
 
 #define BLOCK 4096
 #define MOST_THREADS 64
@@ -255,7 +260,7 @@ static void exp_near_zero(void **state)
     }
 }
 
-/* ---- Powers ------------------------------------------------------------------------------------------ */
+/* ---- Powers ---------------------------------------------------------------------------------- */
 
 VECTOR_PROCEDURE(apply_pow, (const float *x, const float *y, float *z, int n), (x, y, z, n))
 {
@@ -274,7 +279,8 @@ static void check_powers(const float *x, const float *y, int n)
     }
 }
 
-/* All pairs of special values; then bases of all magnitudes to exponents that lead to all magnitudes. */
+/* All pairs of special values; then bases of all magnitudes to exponents that lead to all
+ * magnitudes. */
 static void powers(void **state)
 {
     (void)state;
@@ -299,7 +305,7 @@ static void powers(void **state)
     }
 }
 
-/* ---- Half precision: every value ---------------------------------------------------------------------- */
+/* ---- Half precision: every value ------------------------------------------------------------- */
 
 static void narrow_type(const struct function *f, tssa_dtype dtype, int digits, int lowest)
 {
@@ -336,7 +342,7 @@ static void narrow_types(void **state)
     }
 }
 
-/* ---- Every instruction set gives the same bits --------------------------------------------------------- */
+/* ---- Every instruction set gives the same bits ----------------------------------------------- */
 
 static uint64_t hash_floats(uint64_t hash, float *y, size_t n)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of double in ir/scalar against the C library's in long double: how far off each is at most, what it
- * gives for special values, and that every instruction set gives the same bits. docs/numerics.md has the figures.
+ * The functions of double in ir/scalar against the C library's in long double: how far off each is
+ * at most, what it gives for special values, and that every instruction set gives the same bits.
+ * docs/numerics.md has the figures.
  *
  * A sample of 200,000 arguments by default; TSSA_FLOAT_STRIDE=1 (`make nightly`) makes it 10^8.
  */
@@ -27,7 +28,7 @@
 /* long double has to have more digits than double. */
 _Static_assert(LDBL_MANT_DIG >= 64, "the references are in long double");
 
-/* ---- The functions --------------------------------------------------------------------------------- */
+/* ---- The functions --------------------------------------------------------------------------- */
 
 /* FUNCTION(name, ulps): the largest error that was seen in 10^8 arguments, rounded up. */
 #define FUNCTIONS                                                                                  \
@@ -103,7 +104,7 @@ static double ulps_of(double got, long double wanted)
     return (double)(fabsl(end_of((long double)got) - end_of(wanted)) / unit);
 }
 
-/* ---- A sample ---------------------------------------------------------------------------------------- */
+/* ---- A sample -------------------------------------------------------------------------------- */
 
 #define BLOCK 2000
 
@@ -157,7 +158,8 @@ static void errors(void **state)
         }
 }
 
-/* Around zero, one, the largest and smallest numbers, where functions end, and near multiples of pi/2. */
+/* Around zero, one, the largest and smallest numbers, where functions end, and near multiples of
+ * pi/2. */
 static const double special[] = {0,
                                  1,
                                  0.5,
@@ -220,7 +222,7 @@ static void special_values(void **state)
     }
 }
 
-/* ---- Powers ------------------------------------------------------------------------------------------ */
+/* ---- Powers ---------------------------------------------------------------------------------- */
 
 static void check_powers(const double *x, const double *y, int n)
 {

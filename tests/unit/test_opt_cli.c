@@ -38,7 +38,7 @@ static const char lstm[] = MODELS "lstm_small/model.onnx";
 #define expect_good cli_expect_good
 #define expect_refused(result, status, part) cli_expect_refused(result, "tssa-opt", status, part)
 
-/* ---- Looking ---------------------------------------------------------------------------------------- */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 static void helps(void **state)
 {
@@ -110,7 +110,7 @@ static void writes_remarks_as_json(void **state)
     process_result_free(&result);
 }
 
-/* ---- The graph as text ------------------------------------------------------------------------------ */
+/* ---- The graph as text ----------------------------------------------------------------------- */
 
 static void dumps_the_graph(void **state)
 {
@@ -140,7 +140,7 @@ static void runs_chosen_passes(void **state)
     expect_good(RUN(start, "-O", "0"), "Identity                            2        2");
 }
 
-/* ---- Writing and checking --------------------------------------------------------------------------- */
+/* ---- Writing and checking -------------------------------------------------------------------- */
 
 static void writes_models(void **state)
 {
@@ -284,7 +284,9 @@ static void checks_with_fixed_shapes(void **state)
                 "; not compared: 1 set on which the original itself failed, the last time: ");
 }
 
-/* Nothing is proven of a model that cannot be run, and that is a status of its own; it is written. */
+/*
+ * Nothing is proven of a model that cannot be run, and that is a status of its own; it is written.
+ */
 static void tells_what_is_not_checked(void **state)
 {
     char *path = xprintf("%s/magic.onnx", (char *)*state),
@@ -305,7 +307,7 @@ static void tells_what_is_not_checked(void **state)
     free(path);
 }
 
-/* ---- Another runtime -------------------------------------------------------------------------------- */
+/* ---- Another runtime ------------------------------------------------------------------------- */
 
 /* What a script for --check-runtime does, before and instead of running the model with tssa-run. */
 #define RUN_IT RUN_TOOL " -q \"$1\" \"$2\" --output-dir \"$3\" --output-format pb >/dev/null\n"
@@ -379,8 +381,8 @@ static void checks_with_another_runtime(void **state)
     }
 }
 
-/* Ctrl-C in the middle of a run: nothing is written, nothing left, and the status is that of a program
- * that it ended. */
+/* Ctrl-C in the middle of a run: nothing is written, nothing left, and the status is that of a
+ * program that it ended. */
 static void ends_another_runtime(void **state)
 {
     char *temporary = make_temporary(*state), *out = xprintf("%s/out.onnx", (char *)*state);
@@ -434,7 +436,9 @@ static void refuses_what_is_no_command(void **state)
     expect_refused(RUN(start, "--check-runtime", "true"), 2, "without --check N");
 }
 
-/* A program in text is written as a model, whose loop is gone; one that cannot be converted is not. */
+/*
+ * A program in text is written as a model, whose loop is gone; one that cannot be converted is not.
+ */
 static void reads_text(void **state)
 {
     char *path = xprintf("%s/text.onnx", (char *)*state);
@@ -528,7 +532,7 @@ static void refuses_what_an_opset_cannot_say(void **state)
     free(path);
 }
 
-/* ---- Mistakes --------------------------------------------------------------------------------------- */
+/* ---- Mistakes -------------------------------------------------------------------------------- */
 
 static void refuses_wrong_arguments(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Level 1, `recover` and `fuse` change no bit: every committed model gives the same bytes with and without. */
+/* Level 1, `recover` and `fuse` change no bit: every committed model gives the same bytes with and
+ * without. */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
 #include <stdarg.h>

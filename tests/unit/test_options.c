@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the options of tssa.h promise: sizes of structs, allocators, the log, cancelling, wanted outputs. */
+/* What the options of tssa.h promise: sizes of structs, allocators, the log, cancelling, wanted
+ * outputs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +25,7 @@ static void expect_code(tssa_status *status, tssa_code code, const char *word)
     tssa_status_free(status);
 }
 
-/* ---- A model in text ------------------------------------------------------------------------------ */
+/* ---- A model in text ------------------------------------------------------------------------- */
 
 struct program {
     tssa_context *context;
@@ -68,7 +69,7 @@ static void program_close(struct program *p)
 
 static const tssa_context_options one_thread = {.struct_size = sizeof one_thread, .threads = 1};
 
-/* ---- struct_size ---------------------------------------------------------------------------------- */
+/* ---- struct_size ----------------------------------------------------------------------------- */
 
 /* A caller of a later version, whose struct has one member more. */
 struct newer_options {
@@ -137,7 +138,7 @@ static void test_every_struct(void **state)
     assert_string_equal(tssa_version(), TSSA_VERSION);
 }
 
-/* ---- The allocator -------------------------------------------------------------------------------- */
+/* ---- The allocator --------------------------------------------------------------------------- */
 
 static void *no_memory(void *user, size_t size, size_t alignment)
 {
@@ -156,7 +157,7 @@ static void test_half_an_allocator(void **state)
     expect_code(tssa_context_create(&options, &context), TSSA_INVALID_ARGUMENT, "release");
 }
 
-/* ---- The log -------------------------------------------------------------------------------------- */
+/* ---- The log --------------------------------------------------------------------------------- */
 
 struct lines {
     int warnings, infos;
@@ -172,7 +173,9 @@ static void add_line(void *user, tssa_log_level level, const char *message)
     *(level == TSSA_LOG_WARNING ? &lines->warnings : &lines->infos) += 1;
 }
 
-/* Where there are no plugins: what multiplies no matrices misses none, and what does says so once. */
+/*
+ * Where there are no plugins: what multiplies no matrices misses none, and what does says so once.
+ */
 static void test_log(void **state)
 {
     (void)state;
@@ -206,7 +209,7 @@ static void test_log(void **state)
     unsetenv("TSSA_PLUGIN_DIR");
 }
 
-/* ---- Cancelling ----------------------------------------------------------------------------------- */
+/* ---- Cancelling ------------------------------------------------------------------------------ */
 
 static void test_cancel(void **state)
 {
@@ -238,7 +241,7 @@ static void test_cancel(void **state)
     program_close(&p);
 }
 
-/* ---- Wanted outputs ------------------------------------------------------------------------------- */
+/* ---- Wanted outputs -------------------------------------------------------------------------- */
 
 /* %bad cannot be computed of three elements; %z is, in a branch, from what %y is made of too. */
 static const char branches[] =

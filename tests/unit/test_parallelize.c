@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops computed at once (parallelize), assigns forwarded and carried tensors taken apart: programs give
- * the same before and after, and fail before and after; near misses; random bodies, with Ifs
+ * Loops computed at once (parallelize), assigns forwarded and carried tensors taken apart: programs
+ * give the same before and after, and fail before and after; near misses; random bodies, with Ifs
  * and Loops in them too.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
@@ -28,8 +28,8 @@
 
 #define PASSES "infer forward_assigns scalar_replacement forward_assigns parallelize dead_code"
 
-/* All iterations at once, and in blocks: of one, two or three iterations, or as many as have so many bytes; of short
- * rows. */
+/* All iterations at once, and in blocks: of one, two or three iterations, or as many as have so
+ * many bytes; of short rows. */
 static const struct pass_batching ways[] = {{0},
                                             {.block = 1},
                                             {.block = 2},
@@ -63,7 +63,7 @@ static int loops_left(const char *text)
     return rewrite_count(text, PASSES, "Loop@");
 }
 
-/* ---- Rows that are written ------------------------------------------------------------------------ */
+/* ---- Rows that are written ------------------------------------------------------------------- */
 
 /* b[i] = b[i] + 1, in each element type. */
 static void test_rows(void **state)
@@ -284,7 +284,7 @@ static void test_sequences(void **state)
     }
 }
 
-/* ---- Random bodies -------------------------------------------------------------------------------- */
+/* ---- Random bodies --------------------------------------------------------------------------- */
 
 struct program {
     struct text text;
@@ -610,7 +610,7 @@ static void test_random_control(void **state)
                 (gone.ifs > count / 10 && gone.loops > count / 10 && gone.in_blocks > count / 4));
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* A body of every kind, rewritten on an allocator that fails. */
 static tssa_status *rewrite_program(const tssa_allocator *allocator, struct program *p,

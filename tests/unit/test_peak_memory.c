@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a run holds at one time (tssa_session_memory) is at most a tenth more than its values need at one time: than the
- * greatest sum of live bytes of a run in which nothing is placed (common/live_bytes.h), for every committed model.
+ * What a run holds at one time (tssa_session_memory) is at most a tenth more than its values need
+ * at one time: than the greatest sum of live bytes of a run in which nothing is placed
+ * (common/live_bytes.h), for every committed model.
  */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
@@ -20,9 +21,11 @@
 #include "runtime/executor.h"
 
 #define RUNS 6 /* sizes are learnt, and the layout takes its time */
-/* Of what comes from the pool: its smallest class is 256 bytes, and sequences are arrays of handles. */
+/* Of what comes from the pool: its smallest class is 256 bytes, and sequences are arrays of
+ * handles. */
 #define POOLED ((size_t)6 * 1024)
-/* The branch of an If that is not taken has places too, and where that taken needs no memory, they are all there is. */
+/* The branch of an If that is not taken has places too, and where that taken needs no memory, they
+ * are all there is. */
 #define NOT_TAKEN ((size_t)64)
 
 struct figures {
@@ -77,8 +80,8 @@ static void print_model(const char *path)
     printf(" |\n");
 }
 
-/* With models as arguments, rows of a table: name; bytes held, bytes live and their ratio, as loaded, at level 2, and at
- * level 2 for sessions. */
+/* With models as arguments, rows of a table: name; bytes held, bytes live and their ratio, as
+ * loaded, at level 2, and at level 2 for sessions. */
 int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Iterations that are written out (peel): loops of every number of iterations compute the same before and
- * after, what only one iteration decides is gone, and no loop is peeled twice.
+ * Iterations that are written out (peel): loops of every number of iterations compute the same
+ * before and after, what only one iteration decides is gone, and no loop is peeled twice.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,8 @@
     "carried_values unroll infer fold_shapes known_branches dead_code"
 #define PASSES "infer peel" CLEAN
 
-/* A loop with a trip count, a condition, the ops that make bool %q from i64 %i, and the next condition. */
+/* A loop with a trip count, a condition, the ops that make bool %q from i64 %i, and the next
+ * condition. */
 struct body {
     const char *trips, *condition, *question, *next;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Results that are pieces of their operand's memory (runtime/pieces.h): which are, and that runs give the bits that they
- * give when each is a copy, with dead memory written over.
+ * Results that are pieces of their operand's memory (runtime/pieces.h): which are, and that runs
+ * give the bits that they give when each is a copy, with dead memory written over.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -111,7 +111,9 @@ static uint32_t pieces_of(const char *ops)
 static void test_shapes(void **state)
 {
     (void)state;
-    /* One row, wherever it is; some rows; parts of rows are no piece, but where there is one row. */
+    /*
+     * One row, wherever it is; some rows; parts of rows are no piece, but where there is one row.
+     */
     assert_int_equal(pieces_of("  %r = Gather@13(%x, %k)\n  %z = Abs@13(%r)\n"), 1);
     assert_int_equal(pieces_of("  %i = Unsqueeze@21(%k, %s0)\n  %r = Gather@13(%x, %i)\n"
                                "  %z = Abs@13(%r)\n"),

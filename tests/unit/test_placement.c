@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory plan: results that are alive together never share bytes, for random lifetimes and sizes; which
- * steps compute graph outputs in the caller's memory. */
+/* The memory plan: results that are alive together never share bytes, for random lifetimes and
+ * sizes; which steps compute graph outputs in the caller's memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -222,7 +222,7 @@ static void test_results(void **state)
                      1);
 }
 
-/* ---- Updates -------------------------------------------------------------------------------------- */
+/* ---- Updates --------------------------------------------------------------------------------- */
 
 /* How many results lie where the tensor lay that they update. */
 static uint32_t count_in_place(const char *text)
@@ -340,7 +340,8 @@ static void test_lies_over(void **state)
         assert_int_equal(count_behind_sum(apart[i]), 0);
 }
 
-/* What both branches return as one result lies in one place; `counted` results, and each behind one that is on its own. */
+/* What both branches return as one result lies in one place; `counted` results, and each behind one
+ * that is on its own. */
 static uint32_t count_in_branches(const char *then_branch, const char *else_branch)
 {
     char *text =
@@ -409,7 +410,8 @@ static void test_loops(void **state)
                                    "  %a2 = Cos@7(%x)\n  %v2 = Identity@21(%a2)\n",
                                    "v2", body, behind),
                      1);
-    /* It is read behind the loop, in it, by another name; the old value is read when the new one is there. */
+    /* It is read behind the loop, in it, by another name; the old value is read when the new one is
+     * there. */
     assert_int_equal(count_in_loop(shape, "a", body, "  %z = Add@14(%r, %a)\n"), 0);
     assert_int_equal(count_in_loop("  %s = Constant() {value = i64[1] [4]}: i64[1]\n"
                                    "  %v = Identity@21(%a)\n",

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * No run reads memory that its plan says is dead: every committed model gives the same bits when that is
- * written over (runtime/poison.h) as when everything comes from the pool, whoever gives the outputs' memory.
+ * No run reads memory that its plan says is dead: every committed model gives the same bits when
+ * that is written over (runtime/poison.h) as when everything comes from the pool, whoever gives the
+ * outputs' memory.
  */
 /* ctest-timeout: 300 */
 #include <math.h>
@@ -94,7 +95,7 @@ static void one_model(void **state)
     run_model(*state, 2);
 }
 
-/* ---- What it finds -------------------------------------------------------------------------------- */
+/* ---- What it finds --------------------------------------------------------------------------- */
 
 #define N 100
 
@@ -149,7 +150,8 @@ static void finds_what_is_read_too_late(void **state)
     assert_true(results[1] == (float)N);
 }
 
-/* What goes back to the pool is written over, and what it keeps when it is cleared is asked for the same again. */
+/* What goes back to the pool is written over, and what it keeps when it is cleared is asked for the
+ * same again. */
 static void pool_writes_over(void **state)
 {
     struct pool pool;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AveragePool and LpPool give the bits of their order, written out here: each row of a window from left to right, then
- * its rows; of windows that are the whole input, those of reductions. For random windows, and any number of threads.
+ * AveragePool and LpPool give the bits of their order, written out here: each row of a window from
+ * left to right, then its rows; of windows that are the whole input, those of reductions. For
+ * random windows, and any number of threads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -61,7 +62,8 @@ static double rooted(const struct geometry *g, tssa_dtype dtype, double sum)
     return op_rounded(dtype, g->p == 2 ? sqrt(sum) : g->p == 3 ? f64_pow(sum, 1.0 / 3) : sum);
 }
 
-/* The element that tap `k` of window `o` reads along an axis; padded: is it in the padding, or the input? */
+/* The element that tap `k` of window `o` reads along an axis; padded: is it in the padding, or the
+ * input? */
 static int64_t position(const struct geometry *g, int i, int64_t o, int64_t k, bool *inside,
                         bool *padded)
 {

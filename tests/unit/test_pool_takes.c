@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where everything has a place, a run takes nothing from the pool: neither for results, nor on the way of a
- * kernel, nor for what loops stack and carry. That holds for every committed model at level 2 whose runs are alike
- * and whose outputs the caller gives; what is left is named here, with the reason.
+ * Where everything has a place, a run takes nothing from the pool: neither for results, nor on the
+ * way of a kernel, nor for what loops stack and carry. That holds for every committed model at
+ * level 2 whose runs are alike and whose outputs the caller gives; what is left is named here, with
+ * the reason.
  */
 /* ctest-timeout: 300 */
 #include <setjmp.h>

@@ -167,8 +167,8 @@ static void special_floats(float *x, double *wide, size_t n, uint32_t kind)
     }
 }
 
-/* Maxima of float32 without positions have code of their own. Their bits are those of the same in double; of zeros the
- * first one's sign. */
+/* Maxima of float32 without positions have code of their own. Their bits are those of the same in
+ * double; of zeros the first one's sign. */
 static void test_floats(void **state)
 {
     (void)state;

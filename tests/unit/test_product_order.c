@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators that sum products give the bits of their order, written out here: products rounded each, summed as an axis
- * that is not the innermost one. For any float type and number of threads.
+ * Operators that sum products give the bits of their order, written out here: products rounded
+ * each, summed as an axis that is not the innermost one. For any float type and number of threads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -30,7 +30,7 @@ static tssa_dtype some_dtype(struct random *random)
     return dtypes[random_int(random, 0, 2)];
 }
 
-/* ---- Matrices ------------------------------------------------------------------------------------- */
+/* ---- Matrices -------------------------------------------------------------------------------- */
 
 /* float32 only where no library is asked: products of few elements. */
 static void test_matrices(void **state)
@@ -94,9 +94,10 @@ static void test_scaled(void **state)
     }
 }
 
-/* ---- Einsum --------------------------------------------------------------------------------------- */
+/* ---- Einsum ---------------------------------------------------------------------------------- */
 
-/* Three operands in pairs: over j, where no library is asked, then over k and l; in between there are no narrow floats. */
+/* Three operands in pairs: over j, where no library is asked, then over k and l; in between there
+ * are no narrow floats. */
 static void test_einsum(void **state)
 {
     struct random random = {37};
@@ -128,7 +129,7 @@ static void test_einsum(void **state)
     }
 }
 
-/* ---- Convolutions --------------------------------------------------------------------------------- */
+/* ---- Convolutions ---------------------------------------------------------------------------- */
 
 enum { AXES = 4 };
 
@@ -233,7 +234,8 @@ static void test_conv(void **state)
     }
 }
 
-/* What Conv of `out` to `in` reads, ConvTranspose and Col2Im write to: ConvTranspose the sums over its channels. */
+/* What Conv of `out` to `in` reads, ConvTranspose and Col2Im write to: ConvTranspose the sums over
+ * its channels. */
 static void test_transposed(void **state)
 {
     struct random random = {43};
@@ -303,7 +305,7 @@ static void test_transposed(void **state)
     }
 }
 
-/* ---- States --------------------------------------------------------------------------------------- */
+/* ---- States ---------------------------------------------------------------------------------- */
 
 static double exp_of(tssa_dtype dtype, double x)
 {
@@ -423,7 +425,7 @@ static void test_linear_attention(void **state)
     }
 }
 
-/* ---- Pairs ---------------------------------------------------------------------------------------- */
+/* ---- Pairs ----------------------------------------------------------------------------------- */
 
 static void test_rotary(void **state)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The oneDNN plugin against plain loops in double: random matrix products and convolutions; the team. */
+/* The oneDNN plugin against plain loops in double: random matrix products and convolutions; the
+ * team. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -246,7 +247,8 @@ static void test_conv(void **state)
     engine->provider->close(engine);
 }
 
-/* Channels that fill blocks, one image and several, in one group, in some, and in as many as there are. */
+/* Channels that fill blocks, one image and several, in one group, in some, and in as many as there
+ * are. */
 static void test_conv_blocks(void **state)
 {
     static const int64_t channels[][3] = {{16, 32, 1},  {3, 32, 1},   {32, 8, 1},  {64, 32, 2},
@@ -273,7 +275,7 @@ static void test_conv_blocks(void **state)
     engine->provider->close(engine);
 }
 
-/* ---- The team ------------------------------------------------------------------------------------- */
+/* ---- The team -------------------------------------------------------------------------------- */
 
 static void mark(void *context, int64_t begin, int64_t end)
 {
@@ -297,8 +299,8 @@ static void test_team_covers_every_index_once(void **state)
     }
 }
 
-/* A product that the library divides among threads. Run with OMP_THREAD_LIMIT=1 as well, where it gets
- * fewer than it asks for: no part of the result may be left out. */
+/* A product that the library divides among threads. Run with OMP_THREAD_LIMIT=1 as well, where it
+ * gets fewer than it asks for: no part of the result may be left out. */
 static void test_product_of_many_rows(void **state)
 {
     (void)state;

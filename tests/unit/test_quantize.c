@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Linear quantization in all forms, against the formula of the standard and a naive index of scales. */
+/* Linear quantization in all forms, against the formula of the standard and a naive index of
+ * scales. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include "common/op_run.h"
 
-/* ---- Every granularity, type by type --------------------------------------------------------------- */
+/* ---- Every granularity, type by type --------------------------------------------------------- */
 
 enum granularity { PER_TENSOR, PER_AXIS, BLOCKED };
 
@@ -187,7 +188,7 @@ static void large_tensors_in_parts(void **state)
     op_close(&run);
 }
 
-/* ---- Floats of 8 and 4 bits, precision, edges ------------------------------------------------------ */
+/* ---- Floats of 8 and 4 bits, precision, edges ------------------------------------------------ */
 
 static void quantize_one(tssa_dtype to, int64_t saturate, float x, float scale, uint8_t wanted)
 {
@@ -292,7 +293,7 @@ static void refusals(void **state)
     op_close(&run);
 }
 
-/* ---- DynamicQuantizeLinear ------------------------------------------------------------------------- */
+/* ---- DynamicQuantizeLinear ------------------------------------------------------------------- */
 
 static void dynamic(void **state)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that write the first elements of every row, as many as data says, give the same when whole rows are
- * written, all of them at once: random spellings, with lengths that are negative, too large or zero, and
- * with sources that are slices, single rows and constants. What is no such write stays a loop.
+ * Loops that write the first elements of every row, as many as data says, give the same when whole
+ * rows are written, all of them at once: random spellings, with lengths that are negative, too
+ * large or zero, and with sources that are slices, single rows and constants. What is no such write
+ * stays a loop.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random programs (common/random_graph.h): neither the passes of a level nor the places that the memory
- * plan gives to results may change a bit. Every program runs with all results in the pool, none of which takes
- * the place of another, and with the memory plan, whose slab is filled with NaNs before each run; several times on one run state, with
- * outputs of the run's and of the caller's; and optimized; and on a device with memory of its own and the CPU's
- * kernels, all of them or some.
+ * Random programs (common/random_graph.h): neither the passes of a level nor the places that the
+ * memory plan gives to results may change a bit. Every program runs with all results in the pool,
+ * none of which takes the place of another, and with the memory plan, whose slab is filled with
+ * NaNs before each run; several times on one run state, with outputs of the run's and of the
+ * caller's; and optimized; and on a device with memory of its own and the CPU's kernels, all of
+ * them or some.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -34,7 +35,7 @@
 #include "runtime/executor.h"
 #include "runtime/poison.h"
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static const struct ir_fusion kernels = {.classes = IR_FUSES_ALL,
                                          .machine = &cost_cpu,

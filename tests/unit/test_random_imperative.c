@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random imperative programs (common/random_imperative.h): run with real aliasing, after TensorSSA
- * conversion, and after all of level 2, they must give the same bits. A program that does not is made
- * smaller, op by op, while it still fails, and printed.
+ * conversion, and after all of level 2, they must give the same bits. A program that does not is
+ * made smaller, op by op, while it still fails, and printed.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -27,7 +27,7 @@
 
 #define N_INPUTS (3 + RANDOM_IMPERATIVE_TENSORS)
 
-/* ---- Inputs --------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
 struct inputs {
     int64_t n, k;
@@ -79,9 +79,10 @@ static enum imperative_outcome try_program(const struct random_imperative *progr
     return outcome;
 }
 
-/* ---- Shrinking ------------------------------------------------------------------------------------ */
+/* ---- Shrinking ------------------------------------------------------------------------------- */
 
-/* Takes op number *n of the block out, if nobody uses it; counts down to it. True when it is reached. */
+/* Takes op number *n of the block out, if nobody uses it; counts down to it. True when it is
+ * reached. */
 static bool drop_op(struct ir_block *block, int *n, bool *dropped)
 {
     for (struct ir_op *op = block->last->prev; op; op = op->prev) {
@@ -198,7 +199,7 @@ static void shrink(const struct random_imperative *program, char **text)
     }
 }
 
-/* ---- The test ------------------------------------------------------------------------------------- */
+/* ---- The test -------------------------------------------------------------------------------- */
 
 static enum imperative_outcome run_seed(uint64_t seed, bool print)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What `recover` raises computes what it computed: random writes and reads in the spellings of exporters,
- * with indices in and out of range, negative ones, backwards ranges and empty tensors, inside loops and
- * outside. And the spellings are recognised.
+ * What `recover` raises computes what it computed: random writes and reads in the spellings of
+ * exporters, with indices in and out of range, negative ones, backwards ranges and empty tensors,
+ * inside loops and outside. And the spellings are recognised.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -159,7 +159,7 @@ static int put_along(struct maker *m, int value, int axis, int rank)
     return put_reshape(m, value, rank, shape);
 }
 
-/* ---- Writes --------------------------------------------------------------------------------------- */
+/* ---- Writes ---------------------------------------------------------------------------------- */
 
 static void write_column_elements(struct maker *m)
 {
@@ -362,7 +362,8 @@ static void write_constant_mask(struct maker *m)
     put_result(m, put_op(m, "Where(%%v%d, %%v%d, %%x%d)", mask, source, m->version));
 }
 
-/* One value to where a mask of trailing axes is true, by the list that NonZero makes; in a row, perhaps. */
+/* One value to where a mask of trailing axes is true, by the list that NonZero makes; in a row,
+ * perhaps. */
 static void write_listed(struct maker *m)
 {
     static const char *const scalars[] = {"-0.0", "2.5"};
@@ -416,7 +417,7 @@ static void write_tensor(struct maker *m)
                          m->version, update, places, axis, pick(m, 0, 1) ? "linear" : "circular"));
 }
 
-/* ---- Reads: each is added to x, so that the result keeps its shape -------------------------------- */
+/* ---- Reads: each is added to x, so that the result keeps its shape --------------------------- */
 
 static void add_read(struct maker *m, int value)
 {
@@ -480,7 +481,7 @@ static void read_moved(struct maker *m)
     add_read(m, put_op(m, "Squeeze(%%v%d, %%v%d)", tiled, zero));
 }
 
-/* ---- Programs ------------------------------------------------------------------------------------- */
+/* ---- Programs -------------------------------------------------------------------------------- */
 
 typedef void (*make_fn)(struct maker *m);
 

@@ -231,7 +231,7 @@ static void test_lstm(void **state)
                                 .input_forget = i & 4});
 }
 
-/* ---- Sizes of any kind, against the same in double ------------------------------------------------ */
+/* ---- Sizes of any kind, against the same in double ------------------------------------------- */
 
 struct sizes {
     enum ir_op_id id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ReduceMax and ReduceMin, and sums and products of integers, against their definition, over any axes of
- * random shapes: rows of floats and integers and lines of floats have loops of their own. The other
- * reductions have the official cases.
+ * ReduceMax and ReduceMin, and sums and products of integers, against their definition, over any
+ * axes of random shapes: rows of floats and integers and lines of floats have loops of their own.
+ * The other reductions have the official cases.
  */
 #include <math.h>
 #include <setjmp.h>

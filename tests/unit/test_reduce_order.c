@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions of floats give the bits that the order of ir/reduction.def gives, which is computed here from the
- * definition, one element at a time: over any axes of random shapes, for any number of threads.
+ * Reductions of floats give the bits that the order of ir/reduction.def gives, which is computed
+ * here from the definition, one element at a time: over any axes of random shapes, for any number
+ * of threads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +24,7 @@
 #define RADIX 64
 #define MOST 150000 /* elements of an operand */
 
-/* ---- The order, by its definition ------------------------------------------------------------------- */
+/* ---- The order, by its definition ------------------------------------------------------------ */
 
 struct sum {
     enum ir_op_id id;
@@ -135,7 +136,7 @@ static double reduced(const struct sum *s, const double *x, const int64_t *steps
     return after(s, results[0], (double)n);
 }
 
-/* ---- Against the kernels ----------------------------------------------------------------------------- */
+/* ---- Against the kernels --------------------------------------------------------------------- */
 
 struct shape {
     int rank;

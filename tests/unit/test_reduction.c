@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The rows of ir/reduction.def as data, which code generators read: the programs and the operation that combines give the
- * bits of the CPU kernels' loops, in each of the types that these have. They are run here by an interpreter of a few
- * lines.
+ * The rows of ir/reduction.def as data, which code generators read: the programs and the operation
+ * that combines give the bits of the CPU kernels' loops, in each of the types that these have. They
+ * are run here by an interpreter of a few lines.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -37,7 +37,8 @@ static bool is_float(tssa_dtype dtype)
     return dtype == TSSA_FLOAT || dtype == TSSA_DOUBLE;
 }
 
-/* Of the type: an operation of doubles, rounded again, is that of floats; that of 64 bits, cut off, that of 32. */
+/* Of the type: an operation of doubles, rounded again, is that of floats; that of 64 bits, cut off,
+ * that of 32. */
 static struct number of_type(tssa_dtype dtype, struct number n)
 {
     if (dtype == TSSA_FLOAT)
@@ -153,7 +154,7 @@ static struct number run(tssa_dtype dtype, const struct scalar_code *code,
     return stack[0];
 }
 
-/* ---- Against the loops ------------------------------------------------------------------------------ */
+/* ---- Against the loops ----------------------------------------------------------------------- */
 
 #define SAMPLES 12
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whatever is claimed of a region holds: random rules of every kind on small random shapes, whose dims
- * and params are constants or known to the run alone, are compared element by element with what the
- * reference kernels resolve them to.
+ * Whatever is claimed of a region holds: random rules of every kind on small random shapes, whose
+ * dims and params are constants or known to the run alone, are compared element by element with
+ * what the reference kernels resolve them to.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -80,7 +80,7 @@ static void ok(const struct test_case *t, tssa_status *status)
     claim(t, false, tssa_status_message(status), -1);
 }
 
-/* ---- The graph ------------------------------------------------------------------------------------ */
+/* ---- The graph ------------------------------------------------------------------------------- */
 
 static const char *const text =
     "graph (%%x: f32[%s], %%k: i64[], %%n: i64[N]) -> (%%r as \"r\") {\n"
@@ -203,7 +203,7 @@ static bool eval(struct test_case *t, const struct dim *dim, int64_t *value)
     return dim_eval(dim, lookup, t, value);
 }
 
-/* ---- One region ----------------------------------------------------------------------------------- */
+/* ---- One region ------------------------------------------------------------------------------ */
 
 static void store(void *context, int64_t n, int64_t offset)
 {
@@ -294,7 +294,7 @@ static void check_box(struct test_case *t, int rule)
         claim(t, there == 0, "empty", rule);
 }
 
-/* ---- Two regions ---------------------------------------------------------------------------------- */
+/* ---- Two regions ----------------------------------------------------------------------------- */
 
 static void check_answer(struct test_case *t, enum region_answer answer, bool is, const char *what,
                          int rule)
@@ -355,7 +355,7 @@ static bool check_across(struct test_case *t, int a, int b)
     return true;
 }
 
-/* ---- Rules of rules ------------------------------------------------------------------------------- */
+/* ---- Rules of rules -------------------------------------------------------------------------- */
 
 static void expect_rule(struct test_case *t, const struct rule *rule, int as, const char *what)
 {
@@ -418,7 +418,7 @@ static bool check_inverse(struct test_case *t, int rule)
     return true;
 }
 
-/* ---- Cases ---------------------------------------------------------------------------------------- */
+/* ---- Cases ----------------------------------------------------------------------------------- */
 
 struct tally {
     long cases, equal, covers, disjoint, across, inverse, strided, single;

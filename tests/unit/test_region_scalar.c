@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* SSA scalars as dims: arithmetic is looked through by the rows' programs, but for what may have wrapped around. */
+/* SSA scalars as dims: arithmetic is looked through by the rows' programs, but for what may have
+ * wrapped around. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

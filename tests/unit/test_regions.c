@@ -84,7 +84,8 @@ static void test_roi_pool(void **state)
     float x[2 * 6 * 6];
     for (int i = 0; i < 72; i++)
         x[i] = (float)i;
-    /* 5 x 4 elements from (1, 0), whose two bins per axis overlap or not; then one outside the image. */
+    /* 5 x 4 elements from (1, 0), whose two bins per axis overlap or not; then one outside the
+     * image. */
     const float rois[10] = {0, 2, 0, 10, 6, 0, 40, 40, 44, 44};
     const float expected[8] = {9, 11, 21, 23, 0, 0, 0, 0};
     struct op_run t;

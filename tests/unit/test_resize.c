@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize against a naive sum over all input elements, for every mode; sizes, policies and bad operands. */
+/* Resize against a naive sum over all input elements, for every mode; sizes, policies and bad
+ * operands. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +44,9 @@ static double naive_kernel(bool cubic, double x)
     return x < 2 ? a * x * x * x - 5 * a * x * x + 8 * a * x - 4 * a : 0;
 }
 
-/* The weight of input element i in an output element at x: everything outside belongs to the edges. */
+/*
+ * The weight of input element i in an output element at x: everything outside belongs to the edges.
+ */
 static double naive_weight(bool cubic, bool exclude, double stretch, double x, int64_t i,
                            int64_t in)
 {
@@ -112,7 +115,7 @@ static void test_interpolation(void **state)
             }
 }
 
-/* ---- Bits ----------------------------------------------------------------------------------------- */
+/* ---- Bits ------------------------------------------------------------------------------------ */
 
 /* Values of a tensor on their way through the passes, in double. */
 struct values {
@@ -322,7 +325,8 @@ static int64_t enlarged_source(const void *context, const int64_t *at)
     return flat_index(e->rank, e->in, from);
 }
 
-/* Any axes, by whole and other factors: rows that repeat elements, rows that repeat, blocks that are copied. */
+/* Any axes, by whole and other factors: rows that repeat elements, rows that repeat, blocks that
+ * are copied. */
 static void test_nearest_axes(void **state)
 {
     (void)state;

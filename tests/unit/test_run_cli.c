@@ -33,7 +33,7 @@ static const char ssd_data[] = MODELS "ssd_loop_small/test_data_set_0";
 #define expect_good cli_expect_good
 #define expect_refused(result, status, part) cli_expect_refused(result, "tssa-run", status, part)
 
-/* ---- Looking ---------------------------------------------------------------------------------------- */
+/* ---- Looking --------------------------------------------------------------------------------- */
 
 static void helps(void **state)
 {
@@ -53,7 +53,7 @@ static void inspects(void **state)
     expect_good(RUN(start, "--dump-ir", "-O", "0"), "= Identity@");
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static void runs_recorded_data(void **state)
 {
@@ -83,7 +83,9 @@ static void expect_silent(struct process_result result)
     process_result_free(&result);
 }
 
-/* Slow, and it is said, once; who asks for one thread misses no team, and who only looks nothing. */
+/*
+ * Slow, and it is said, once; who asks for one thread misses no team, and who only looks nothing.
+ */
 static void notes_missing_plugins(void **state)
 {
     (void)state;
@@ -206,7 +208,7 @@ static void announces_what_takes_long(void **state)
     process_result_free(&result);
 }
 
-/* ---- Files ------------------------------------------------------------------------------------------ */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static void writes_and_compares_outputs(void **state)
 {
@@ -312,7 +314,7 @@ static void reads_inputs(void **state)
     free(argument);
 }
 
-/* ---- Mistakes --------------------------------------------------------------------------------------- */
+/* ---- Mistakes -------------------------------------------------------------------------------- */
 
 /* Whatever there is to compile with: it runs, and ends well in the midst of it. */
 static void compiles(void **state)

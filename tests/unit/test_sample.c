@@ -12,7 +12,7 @@
 #include "common/op_numbers.h"
 #include "kernels/cpu/lib/sample.h"
 
-/* ---- Points --------------------------------------------------------------------------------------- */
+/* ---- Points ---------------------------------------------------------------------------------- */
 
 static double at(enum sample_mode mode, enum sample_padding padding, bool corners, double x)
 {
@@ -68,9 +68,11 @@ static void test_points(void **state)
     expect_close(sample_doubles_at(&one, &axis, 1), 7, 1e-14, "one", 0);
 }
 
-/* ---- GridSample ----------------------------------------------------------------------------------- */
+/* ---- GridSample ------------------------------------------------------------------------------ */
 
-/* A grid that names every element's center gives the elements, in each mode; x comes first in it. */
+/*
+ * A grid that names every element's center gives the elements, in each mode; x comes first in it.
+ */
 static void test_grid(void **state)
 {
     (void)state;
@@ -105,7 +107,8 @@ static const enum sample_padding paddings[] = {SAMPLE_ZEROS, SAMPLE_BORDER, SAMP
 static const char *const mode_names[] = {"nearest", "linear", "cubic"};
 static const char *const padding_names[] = {"zeros", "border", "reflection"};
 
-/* A point of a plane, from `base` on: the definition of sample.h, in the type that elements are computed in. */
+/* A point of a plane, from `base` on: the definition of sample.h, in the type that elements are
+ * computed in. */
 static double point(const struct tensor *x, const struct sample_axis *axes, int rank, int64_t base)
 {
     double sum = 0;
@@ -135,7 +138,8 @@ static void grid_point(const float *grid, int rank, const int64_t *sizes, int ro
     }
 }
 
-/* Points inside, at the edge, far away and nowhere; values that are no numbers, and zeros of both signs. */
+/* Points inside, at the edge, far away and nowhere; values that are no numbers, and zeros of both
+ * signs. */
 static void test_grid_bits(void **state)
 {
     static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16};
@@ -225,7 +229,7 @@ static void test_grid_refuses(void **state)
     }
 }
 
-/* ---- DeformConv ----------------------------------------------------------------------------------- */
+/* ---- DeformConv ------------------------------------------------------------------------------ */
 
 enum { IN = 4, OUT = 6, GROUPS = 2, OFFSET_GROUPS = 2, H = 5, W = 4, KH = 2, KW = 3 };
 enum { OH = 3, OW = 2, K = KH * KW };
@@ -394,7 +398,7 @@ static void test_deform_bits(void **state)
     }
 }
 
-/* ---- RoiAlign ------------------------------------------------------------------------------------- */
+/* ---- RoiAlign -------------------------------------------------------------------------------- */
 
 /* On a plane that is linear in both axes, a bin's average is the value at its center. */
 static void test_roi(void **state)

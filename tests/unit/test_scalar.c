@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of element-wise rows, which code generators read: well-formed, and what the kernels compute.
- * They are run here by an interpreter of a few lines in double and in INT64.
+ * The programs of element-wise rows, which code generators read: well-formed, and what the kernels
+ * compute. They are run here by an interpreter of a few lines in double and in INT64.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -23,7 +23,7 @@
 #include "ir/scalar/f64_pow.h"
 #include "ir/scalar/f64_trig.h"
 
-/* ---- Well-formed ---------------------------------------------------------------------------------- */
+/* ---- Well-formed ----------------------------------------------------------------------------- */
 
 /* What is on the stack: a truth value, or an element. In BOOL rows operands may be either. */
 enum sort { ELEMENT, FLAG, OPERAND };
@@ -120,7 +120,7 @@ static void rows_are_programs(void **state)
             fail_msg("no row uses %s", scalar_info((enum scalar_id)i)->name);
 }
 
-/* ---- What kernels compute ------------------------------------------------------------------------- */
+/* ---- What kernels compute -------------------------------------------------------------------- */
 
 /* A number of either type, or a truth value (in i). */
 union number {
@@ -266,7 +266,9 @@ static bool run_int(enum scalar_id id, const union number *in, union number *out
     }
 }
 
-/* false: it holds a code that is not run here (functions, whose definition is not the C library's). */
+/*
+ * false: it holds a code that is not run here (functions, whose definition is not the C library's).
+ */
 static bool run_program(const struct machine *m, const struct scalar_code *code,
                         union number *result)
 {

@@ -13,7 +13,7 @@
 
 #define ROUNDS 300
 
-/* ---- Compress ------------------------------------------------------------------------------------- */
+/* ---- Compress -------------------------------------------------------------------------------- */
 
 struct compress {
     const struct tensor *x;
@@ -84,7 +84,7 @@ static void test_compress_refuses(void **state)
     op_close(&run);
 }
 
-/* ---- NonZero -------------------------------------------------------------------------------------- */
+/* ---- NonZero --------------------------------------------------------------------------------- */
 
 static void test_non_zero(void **state)
 {
@@ -188,7 +188,7 @@ static void test_non_zero_of_odd_values(void **state)
     op_close(&run);
 }
 
-/* ---- Unique --------------------------------------------------------------------------------------- */
+/* ---- Unique ---------------------------------------------------------------------------------- */
 
 /* Item `i` of x, as `width` numbers. */
 static void load_item(const struct tensor *x, int axis, int64_t i, int64_t width, double *numbers)

@@ -296,7 +296,7 @@ static void freezing_reaches_nested_sequences(void **state)
         value_release(all[i]);
 }
 
-/* ---- Maps ----------------------------------------------------------------------------------------- */
+/* ---- Maps ------------------------------------------------------------------------------------ */
 
 static void maps(void **state)
 {
@@ -354,7 +354,7 @@ static void wrong_maps(void **state)
     value_release(&sequence);
 }
 
-/* ---- Failing allocations -------------------------------------------------------------------------- */
+/* ---- Failing allocations --------------------------------------------------------------------- */
 
 /* Every way to make a value; *count tells how many of them were made. */
 static tssa_status *make_all(const tssa_allocator *allocator, struct value *made, int *count)

@@ -150,7 +150,7 @@ static void test_erase_and_length(void **state)
     op_close(&run);
 }
 
-/* ---- SplitToSequence and ConcatFromSequence ------------------------------------------------------- */
+/* ---- SplitToSequence and ConcatFromSequence -------------------------------------------------- */
 
 static void test_split_and_concat(void **state)
 {
@@ -264,7 +264,7 @@ static void test_concat_refuses(void **state)
     op_close(&construct);
 }
 
-/* ---- Optionals ------------------------------------------------------------------------------------ */
+/* ---- Optionals ------------------------------------------------------------------------------- */
 
 static void test_optionals(void **state)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest-labels: tsan */
 /*
- * The public interface on committed models: one session run from several threads at once, outputs in
- * the caller's memory, arguments that are wrong, and every allocation failing once.
+ * The public interface on committed models: one session run from several threads at once, outputs
+ * in the caller's memory, arguments that are wrong, and every allocation failing once.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -26,7 +26,7 @@
 #define THREADS 4
 #define RUNS 10
 
-/* ---- A model and its inputs ----------------------------------------------------------------------- */
+/* ---- A model and its inputs ------------------------------------------------------------------ */
 
 struct fixture {
     tssa_context *context;
@@ -85,7 +85,7 @@ static bool same_value(const tssa_value *a, const tssa_value *b)
            (bytes == 0 || memcmp(tssa_tensor_data(a), tssa_tensor_data(b), bytes) == 0);
 }
 
-/* ---- Threads -------------------------------------------------------------------------------------- */
+/* ---- Threads --------------------------------------------------------------------------------- */
 
 struct worker {
     struct fixture *fixture;
@@ -134,7 +134,7 @@ static void test_concurrent_runs(void **state)
     fixture_close(&f);
 }
 
-/* ---- Profiles ------------------------------------------------------------------------------------- */
+/* ---- Profiles -------------------------------------------------------------------------------- */
 
 struct profile_sums {
     uint64_t calls, top, own;
@@ -238,7 +238,7 @@ static void test_stopped_session_refuses(void **state)
     fixture_close(&f);
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static void expect_code(tssa_status *status, tssa_code code, const char *word)
 {
@@ -331,7 +331,7 @@ static void test_containers(void **state)
     tssa_context_free(context);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void test_memory_limit(void **state)
 {
@@ -359,7 +359,8 @@ static tssa_status *load_and_run(const tssa_allocator *allocator)
     return status;
 }
 
-/* What docs/architecture.md says of runs after the first, where the caller gives the outputs' memory. */
+/* What docs/architecture.md says of runs after the first, where the caller gives the outputs'
+ * memory. */
 static void test_later_runs_allocate_nothing(void **state)
 {
     (void)state;

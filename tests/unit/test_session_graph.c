@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sessions on a device that makes kernels of fused ops plan from graphs of their own: the same bits as without, also
- * where the device has no kernel for some of what was fused, and the model is as it was. And copies of graphs are equal
- * and on their own.
+ * Sessions on a device that makes kernels of fused ops plan from graphs of their own: the same bits
+ * as without, also where the device has no kernel for some of what was fused, and the model is as
+ * it was. And copies of graphs are equal and on their own.
  */
 /* ctest-timeout: 600 */
 #include <setjmp.h>
@@ -60,7 +60,7 @@ static tssa_status *optimize(tssa_model *model)
     return tssa_model_optimize(model, &options);
 }
 
-/* ---- Sessions ------------------------------------------------------------------------------------- */
+/* ---- Sessions -------------------------------------------------------------------------------- */
 
 static void count_fused(void *user, const tssa_step_profile *step)
 {
@@ -139,7 +139,7 @@ static void changed_models(void **state)
     model_run_close(&run);
 }
 
-/* ---- Remarks -------------------------------------------------------------------------------------- */
+/* ---- Remarks --------------------------------------------------------------------------------- */
 
 struct said {
     size_t applied, missed, refused;
@@ -181,7 +181,7 @@ static void sessions_say_what_they_fuse(void **state)
     model_run_close(&run);
 }
 
-/* ---- Changes after optimizing --------------------------------------------------------------------- */
+/* ---- Changes after optimizing ---------------------------------------------------------------- */
 
 static size_t fused_steps(struct model_run *run)
 {
@@ -298,7 +298,7 @@ static void every_allocation_fails_once(void **state)
     assert_true(test_alloc_sweep(make_session) > 100);
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 static void copies_are_equal_and_apart(void **state)
 {

@@ -17,7 +17,7 @@
         __VA_ARGS__                                                                                \
     }
 
-/* ---- Reshape and its kin -------------------------------------------------------------------------- */
+/* ---- Reshape and its kin --------------------------------------------------------------------- */
 
 /* The result shares the operand's memory. */
 static void expect_shared(struct op_run *run, int rank, const int64_t *dims)
@@ -184,7 +184,7 @@ static void test_shape_and_size(void **state)
     op_close(&run);
 }
 
-/* ---- ConstantOfShape, EyeLike --------------------------------------------------------------------- */
+/* ---- ConstantOfShape, EyeLike ---------------------------------------------------------------- */
 
 static void test_constant_of_shape(void **state)
 {
@@ -248,7 +248,7 @@ static void test_eye_like(void **state)
     op_close(&run);
 }
 
-/* ---- OneHot --------------------------------------------------------------------------------------- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 static void test_one_hot(void **state)
 {
@@ -309,7 +309,7 @@ static void test_one_hot_of_odd_numbers(void **state)
     op_close(&run);
 }
 
-/* ---- Range ---------------------------------------------------------------------------------------- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 static void range(struct op_run *run, tssa_dtype dtype, double start, double limit, double delta)
 {
@@ -370,7 +370,8 @@ static void test_range_at_the_limits(void **state)
     range(&run, TSSA_DOUBLE, 0, 1, 0);
     op_fails(&run, "delta is 0");
     op_close(&run);
-    /* Half precision computes in float: 2049 is not 2048 + 1 rounded twice, but element 2049 rounded. */
+    /* Half precision computes in float: 2049 is not 2048 + 1 rounded twice, but element 2049
+     * rounded. */
     range(&run, TSSA_FLOAT16, 0, 2052, 1);
     op_go(&run);
     const uint16_t *y = run.outputs[0].tensor.data;

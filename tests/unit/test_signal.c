@@ -70,7 +70,7 @@ static void test_lengths(void **state)
     assert_false(fft_sizes(INT64_MAX, &tables, &scratch));
 }
 
-/* ---- DFT ------------------------------------------------------------------------------------------ */
+/* ---- DFT ------------------------------------------------------------------------------------- */
 
 enum { OUTER = 2, LENGTH = 6, INNER = 3 };
 
@@ -170,7 +170,7 @@ static void test_dft_refuses(void **state)
     dft_refused(4, 1, 3);
 }
 
-/* ---- STFT ----------------------------------------------------------------------------------------- */
+/* ---- STFT ------------------------------------------------------------------------------------ */
 
 static void check_stft(int rank)
 {
@@ -232,7 +232,7 @@ static void test_stft_refuses(void **state)
     stft_refused(1, 9);
 }
 
-/* ---- Windows and bands ---------------------------------------------------------------------------- */
+/* ---- Windows and bands ----------------------------------------------------------------------- */
 
 static void check_window(enum ir_op_id id, int64_t periodic, int64_t size, int64_t at, double value)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The programs of the golden tests of simplifying passes compute after the pass, and after all of level 2,
- * what they computed before, to the bit: with sizes and numbers of iterations from 0 on.
+ * The programs of the golden tests of simplifying passes compute after the pass, and after all of
+ * level 2, what they computed before, to the bit: with sizes and numbers of iterations from 0 on.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -59,7 +59,7 @@ static void results_are_the_same(void **state)
     free(text);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static const char *swept;
 
@@ -100,7 +100,7 @@ static void memory_may_run_out_anywhere(void **state)
     }
 }
 
-/* ---- What may never run --------------------------------------------------------------------------- */
+/* ---- What may never run ---------------------------------------------------------------------- */
 
 /* Constants that are folded tell that each of these branches could only fail. */
 static const char impossible[] = "graph (%x: f32[3], %b: bool[]) -> (%y as \"y\", %z as \"z\") {\n"

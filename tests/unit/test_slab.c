@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The slab of a run: runs of changing shapes and data on one run state give what a run on a fresh one gives,
- * whatever lies in the slab before; runs that are alike take nothing from the pool once sizes are learnt; and
- * a layout that was too large is given up.
+ * The slab of a run: runs of changing shapes and data on one run state give what a run on a fresh
+ * one gives, whatever lies in the slab before; runs that are alike take nothing from the pool once
+ * sizes are learnt; and a layout that was too large is given up.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,9 @@
 
 #define MOST 300 /* elements of an input */
 
-/* What is positive, twice; then the same through an If, and through a Loop that carries two values. */
+/*
+ * What is positive, twice; then the same through an If, and through a Loop that carries two values.
+ */
 static const char *const text =
     "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N], %c: bool[], %t: i64[]) -> (%p, %q, %r) "
     "{\n"

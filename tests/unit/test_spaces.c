@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Plans of two spaces compute what plans of one do: all committed models, on a device with memory of its own
- * and the CPU's kernels, give the CPU's bits, several times over; also when the device lacks some kernels.
+ * Plans of two spaces compute what plans of one do: all committed models, on a device with memory
+ * of its own and the CPU's kernels, give the CPU's bits, several times over; also when the device
+ * lacks some kernels.
  */
 /* ctest-timeout: 600 */
 #include <setjmp.h>
@@ -49,7 +50,7 @@ static void fixture_close(struct fixture *f)
     device_context_close(&f->context);
 }
 
-/* ---- The committed models ------------------------------------------------------------------------- */
+/* ---- The committed models -------------------------------------------------------------------- */
 
 static void compare_run(struct fixture *f, struct model_run *expected, const char *path)
 {
@@ -98,7 +99,7 @@ static void one_model(void **state)
     }
 }
 
-/* ---- Where things are computed -------------------------------------------------------------------- */
+/* ---- Where things are computed --------------------------------------------------------------- */
 
 /* How many steps of a plan run on the device. */
 static int count_away(const struct plan *plan, const struct block_plan *block)

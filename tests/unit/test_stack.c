@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ctest-timeout: 300 */
-/* A thread with TSSA_STACK_SIZE of stack gets the deepest and the longest models through all that there is. */
+/* A thread with TSSA_STACK_SIZE of stack gets the deepest and the longest models through all that
+ * there is. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

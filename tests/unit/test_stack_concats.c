@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that append rows to a tensor give the same when the rows are stacked: for any number of iterations,
- * none among them, along either axis, to a tensor that is empty or not, with rows whose size data says.
+ * Loops that append rows to a tensor give the same when the rows are stacked: for any number of
+ * iterations, none among them, along either axis, to a tensor that is empty or not, with rows whose
+ * size data says.
  */
 #include <setjmp.h>
 #include <stdarg.h>

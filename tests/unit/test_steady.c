@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs that are all alike take nothing from the allocator: none of 1,000 runs of any committed model does,
- * when the caller gives the memory of the outputs. An output that is a sequence cannot be given: of those
- * every run takes the same.
+ * Runs that are all alike take nothing from the allocator: none of 1,000 runs of any committed
+ * model does, when the caller gives the memory of the outputs. An output that is a sequence cannot
+ * be given: of those every run takes the same.
  */
 /* ctest-timeout: 600 */
 /* ctest-labels: slow */

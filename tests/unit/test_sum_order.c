@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators that sum give the bits of the reductions that they are made of: those of other operators where there are
- * such, or those of the order of ir/reduction.def, written out here.
+ * Operators that sum give the bits of the reductions that they are made of: those of other
+ * operators where there are such, or those of the order of ir/reduction.def, written out here.
  */
 #include <math.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Symbols are bound where they are first seen: for every committed model, every result whose size the plan
- * counts as known has, when it is computed, the dims that the bound symbols said before.
+ * Symbols are bound where they are first seen: for every committed model, every result whose size
+ * the plan counts as known has, when it is computed, the dims that the bound symbols said before.
  */
 /* ctest-timeout: 300 */
 #include <setjmp.h>
@@ -22,7 +22,7 @@
 #include "ir/parser.h"
 #include "runtime/executor.h"
 
-/* ---- Small graphs --------------------------------------------------------------------------------- */
+/* ---- Small graphs ---------------------------------------------------------------------------- */
 
 struct made {
     struct ir_graph *graph;
@@ -76,7 +76,7 @@ static void test_data_dependent(void **state)
     drop(&made);
 }
 
-/* ---- Models --------------------------------------------------------------------------------------- */
+/* ---- Models ---------------------------------------------------------------------------------- */
 
 #define MAX_OUTPUTS 64
 
@@ -129,7 +129,9 @@ static tssa_status *run_checked(struct run *run, const struct step *step)
     return status;
 }
 
-/* Puts the check around every kernel. Control flow is left alone, and so is what is in it checked. */
+/*
+ * Puts the check around every kernel. Control flow is left alone, and so is what is in it checked.
+ */
 static void check_block(const struct block_plan *block)
 {
     for (uint32_t i = 0; i < block->n_steps; i++) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The imperative programs of the golden tests (tests/golden/tensorssa_*.tir) give the same when they are run
- * with real aliasing and converted; and conversion takes time linear in the size of a program.
+ * The imperative programs of the golden tests (tests/golden/tensorssa_*.tir) give the same when
+ * they are run with real aliasing and converted; and conversion takes time linear in the size of a
+ * program.
  */
 #include <dirent.h>
 #include <setjmp.h>
@@ -25,7 +26,7 @@
 #define FOLDER TSSA_SOURCE_DIR "/tests/golden"
 #define MAX_INPUTS 8
 
-/* ---- Golden programs ------------------------------------------------------------------------------ */
+/* ---- Golden programs ------------------------------------------------------------------------- */
 
 static char *read_file(const char *name)
 {
@@ -116,7 +117,7 @@ static void golden_programs_mean_the_same(void **state)
     assert_true(programs >= 15);
 }
 
-/* ---- Large programs ------------------------------------------------------------------------------- */
+/* ---- Large programs -------------------------------------------------------------------------- */
 
 /* `n` views of x, each of which is read and written to; in `depth` nested loops. */
 static char *large_program(int n, int depth)
@@ -164,9 +165,11 @@ static void conversion_is_linear(void **state)
     }
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
-/* Views of views, a param that is written to, nested blocks, a view made outside and read inside. */
+/*
+ * Views of views, a param that is written to, nested blocks, a view made outside and read inside.
+ */
 static const char every_part[] =
     "graph (%x: f32[4, 4], %n: i64[], %c: bool[]) -> (%x as \"x\", %z as \"z\") {\n"
     "  %i = Identity(%n)\n"

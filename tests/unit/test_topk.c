@@ -11,7 +11,7 @@
 
 #include "common/op_run.h"
 
-/* ---- TopK ----------------------------------------------------------------------------------------- */
+/* ---- TopK ------------------------------------------------------------------------------------ */
 
 /* Picks k times the best element that is left; the first of equals. */
 static void check_topk(const float *in, int64_t n, int64_t k, bool largest, const float *values,
@@ -87,8 +87,8 @@ static void test_topk_types(void **state)
     }
 }
 
-/* float32 has code of its own, DOUBLE a heap: the same choice, of lines that are sorted, random, full of equals, NaN
- * and zeros of both signs. */
+/* float32 has code of its own, DOUBLE a heap: the same choice, of lines that are sorted, random,
+ * full of equals, NaN and zeros of both signs. */
 static void test_topk_floats(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void test_topk_bounds(void **state)
     }
 }
 
-/* ---- NonMaxSuppression ---------------------------------------------------------------------------- */
+/* ---- NonMaxSuppression ----------------------------------------------------------------------- */
 
 #define BOXES 40
 
@@ -232,7 +232,8 @@ static void test_nms(void **state)
     op_close(&t);
 }
 
-/* The same boxes by corners and by center give the same choice; the threshold itself does not suppress. */
+/* The same boxes by corners and by center give the same choice; the threshold itself does not
+ * suppress. */
 static void test_nms_center(void **state)
 {
     (void)state;

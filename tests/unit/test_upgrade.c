@@ -207,7 +207,7 @@ static void test_scatter(void **state)
                    "  %y = ScatterElements@11(%s, %at, %value): f32[3]\n");
 }
 
-/* ---- Constants ------------------------------------------------------------------------------------ */
+/* ---- Constants ------------------------------------------------------------------------------- */
 
 static Onnx__NodeProto *constant(struct onnx_model *m)
 {

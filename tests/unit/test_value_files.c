@@ -169,7 +169,7 @@ static void test_maps(void **state)
     value_release(&key);
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------ */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static void refuse(const char *bytes, size_t size, const struct onnx_value_type *type,
                    const char *message)

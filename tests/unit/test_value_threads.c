@@ -16,7 +16,9 @@ enum { THREADS = 4, ROUNDS = 2000 };
 
 static struct value shared;
 
-/* Copies, appends to, detaches and releases the shared sequence; no thread frees it for the others. */
+/*
+ * Copies, appends to, detaches and releases the shared sequence; no thread frees it for the others.
+ */
 static void *use(void *unused)
 {
     (void)unused;

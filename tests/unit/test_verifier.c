@@ -33,7 +33,7 @@ static void expect_error(struct ir_graph *graph, tssa_code code, const char *mes
     ir_graph_free(graph);
 }
 
-/* ---- What text can say ---------------------------------------------------------------------------- */
+/* ---- What text can say ----------------------------------------------------------------------- */
 
 static const struct {
     const char *text, *message;
@@ -131,7 +131,7 @@ static void element_types(void **state)
                  "operand 0 cannot have element type str, in: %y = Neg@13(%x): str[]");
 }
 
-/* ---- What only code can break --------------------------------------------------------------------- */
+/* ---- What only code can break ---------------------------------------------------------------- */
 
 static struct ir_graph *sample(void)
 {

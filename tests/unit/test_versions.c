@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two versions of a loop, behind a question (versions.h): programs give the same for short rows and long ones, and for
- * every number of iterations; what branches tell of sizes (branch_sizes.h) is made use of; what is written and read
- * again stays as it is.
+ * Two versions of a loop, behind a question (versions.h): programs give the same for short rows and
+ * long ones, and for every number of iterations; what branches tell of sizes (branch_sizes.h) is
+ * made use of; what is written and read again stays as it is.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,7 +55,7 @@ static bool check(const char *text, int64_t size, int64_t trips, struct pass_bat
     return rewrite_check(&run);
 }
 
-/* ---- Both versions -------------------------------------------------------------------------------- */
+/* ---- Both versions --------------------------------------------------------------------------- */
 
 static const char *const programs[] = {
     HEAD ROWS("%n") "  return(%r)\n}\n",
@@ -132,9 +132,10 @@ static void test_levels(void **state)
         }
 }
 
-/* ---- What branches tell --------------------------------------------------------------------------- */
+/* ---- What branches tell ---------------------------------------------------------------------- */
 
-/* The loop in a branch whose condition is computed by these ops, from a length and the number of iterations. */
+/* The loop in a branch whose condition is computed by these ops, from a length and the number of
+ * iterations. */
 static void put_branch(char *text, size_t size, const char *question, bool other)
 {
     snprintf(text, size,
@@ -209,7 +210,7 @@ static void test_which(void **state)
     assert_int_equal(count(text, "Range@"), 0);
 }
 
-/* ---- Where there is one version ------------------------------------------------------------------- */
+/* ---- Where there is one version -------------------------------------------------------------- */
 
 static void test_one_version(void **state)
 {
@@ -263,7 +264,7 @@ static void test_file_growth(void **state)
     assert_int_equal(count_with(text, &options, "If@"), 1);
 }
 
-/* ---- Again ---------------------------------------------------------------------------------------- */
+/* ---- Again ----------------------------------------------------------------------------------- */
 
 static struct ir_graph *rewrite(struct ir_graph *graph, struct text *bytes)
 {
@@ -299,7 +300,7 @@ static void test_again(void **state)
     }
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 static tssa_status *rewrite_on(const tssa_allocator *allocator)
 {

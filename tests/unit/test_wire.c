@@ -41,7 +41,7 @@ static ProtobufCMessage *unpack(struct wire_file *file, const ProtobufCMessageDe
     return message;
 }
 
-/* ---- What is refused ------------------------------------------------------------------------------ */
+/* ---- What is refused ------------------------------------------------------------------------- */
 
 static const struct {
     const char *bytes;
@@ -121,7 +121,9 @@ static void test_nesting(void **state)
 static void test_every_truncation(void **state)
 {
     (void)state;
-    /* ModelProto { graph { node { input "x", attribute { name "abc", ints [1, 300] } }, name "" } } */
+    /*
+     * ModelProto { graph { node { input "x", attribute { name "abc", ints [1, 300] } }, name "" } }
+     */
     static const char model[] = "\x3a\x13\x0a\x0f\x0a\x01x\x2a\x0a\x0a\x03"
                                 "abc\x42\x03\x01\xac\x02\x12\x00";
     struct wire_file file;
@@ -142,7 +144,7 @@ static void test_too_large(void **state)
            "large weights belong into external data");
 }
 
-/* ---- What is kept --------------------------------------------------------------------------------- */
+/* ---- What is kept ---------------------------------------------------------------------------- */
 
 static void test_packed_and_not(void **state)
 {
@@ -166,7 +168,8 @@ static void test_dropped(void **state)
 {
     (void)state;
     struct wire_file file;
-    /* An unknown field of every wire type, field 19000 (that of spans), and a documentation in Latin-1. */
+    /* An unknown field of every wire type, field 19000 (that of spans), and a documentation in
+     * Latin-1. */
     static const char bytes[] = "\x08\x07\xf8\x7f\x01\xf9\x7f"
                                 "12345678\xfa\x7f\x02\xff\xff\xfd\x7f"
                                 "1234\xc0\xa3\x09\x00\x32\x01\xe9";
@@ -190,7 +193,7 @@ static void test_last_scalar_wins(void **state)
     wire_free(&file);
 }
 
-/* ---- Spans ---------------------------------------------------------------------------------------- */
+/* ---- Spans ----------------------------------------------------------------------------------- */
 
 static void test_spans(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What must be gone from the workload models after level 2: loops, partial writes and sequences. The table
- * is the goal; docs/workloads.md says, for every loop that stays, why it must.
+ * What must be gone from the workload models after level 2: loops, partial writes and sequences.
+ * The table is the goal; docs/workloads.md says, for every loop that stays, why it must.
  *
  * The models in models/ are tested, and those in build/models, of full size, where they were built.
  */
@@ -54,7 +54,8 @@ static const char *name_of(const char *path)
     return start;
 }
 
-/* The goals are for one image; a model of several returns lists, and large ones keep the loop over them. */
+/* The goals are for one image; a model of several returns lists, and large ones keep the loop over
+ * them. */
 static bool has_batch(const char *name)
 {
     const char *batch = strstr(name, "_b");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Integers wrap around, dims do not. Random integer programs (common/random_integers.h) are inferred and run:
- * every known element, and every element function, must say what the run computes; and what the passes
- * make of the program must compute the same.
+ * Integers wrap around, dims do not. Random integer programs (common/random_integers.h) are
+ * inferred and run: every known element, and every element function, must say what the run
+ * computes; and what the passes make of the program must compute the same.
  *
  * TSSA_SEED=N runs one of them and prints it (common/random_programs.h).
  */
@@ -29,7 +29,7 @@
 #include "ir/parser.h"
 #include "runtime/executor.h"
 
-/* ---- A program that has run ----------------------------------------------------------------------- */
+/* ---- A program that has run ------------------------------------------------------------------ */
 
 struct program {
     uint64_t seed;
@@ -147,7 +147,7 @@ static void check_outputs(struct program *p)
     }
 }
 
-/* ---- Random programs ------------------------------------------------------------------------------ */
+/* ---- Random programs ------------------------------------------------------------------------- */
 
 static unsigned long infer_and_run(uint64_t seed, const char *text, int64_t n, int64_t m)
 {
@@ -205,7 +205,7 @@ static void test_random_programs(void **state)
     assert_true(claims >= 20 * count);
 }
 
-/* ---- Comparisons that must stay, and some that need not ------------------------------------------- */
+/* ---- Comparisons that must stay, and some that need not -------------------------------------- */
 
 /* The sign of an expression %e in a loop's body, of the iteration's number %i and its INT32 %k. */
 #define SIGN(input, trips, ops, zero)                                                              \

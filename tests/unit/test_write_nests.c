@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops that only write one value, in loops: one write of all (distribute, coalesce, batch_writes), which
- * gives the same as the loops did, or fails as they did. Sums that iterations use (parallelize).
+ * Loops that only write one value, in loops: one write of all (distribute, coalesce, batch_writes),
+ * which gives the same as the loops did, or fails as they did. Sums that iterations use
+ * (parallelize).
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,8 +20,8 @@ static bool check(const char *text, int64_t size, int64_t scalar, uint64_t seed)
     return rewrite_check(&run);
 }
 
-/* x[i, lengths[i, :j].sum() + k, j] := v for all k below lengths[i, j]; the first `%s` is how many columns x
- * has, the second what a length is, the third where k begins. */
+/* x[i, lengths[i, :j].sum() + k, j] := v for all k below lengths[i, j]; the first `%s` is how many
+ * columns x has, the second what a length is, the third where k begins. */
 static const char *const alignment =
     "graph (%%x: f32[N, %d, N], %%lengths: i64[N, N], %%v: f32[]) -> (%%y as \"y\") {\n"
     "  %%zero = Constant() {value = i64[] 0}\n"
@@ -77,7 +78,9 @@ static void test_alignment(void **state)
     assert_true(ran > 50 && failed > 20);
 }
 
-/* Two loops, of which the outer one carries more, stacks something, and has an odd order of axes. */
+/*
+ * Two loops, of which the outer one carries more, stacks something, and has an odd order of axes.
+ */
 static void test_two_loops(void **state)
 {
     static const char *const text =
@@ -108,8 +111,8 @@ static void test_two_loops(void **state)
     assert_true(check(text, 4, 3, 3));
 }
 
-/* Not written once: the inner loop ends when it has seen a number, the outer one, or a value of its own
- * is written. */
+/* Not written once: the inner loop ends when it has seen a number, the outer one, or a value of its
+ * own is written. */
 static void test_near_misses(void **state)
 {
     static const char *const shape =

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Add(x, Pad(v)) as a write to a part of x (recover): only where no -0.0 becomes 0.0. Inputs hold zeros of
- * both signs, infinities and NaNs, and every bit is compared.
+ * Add(x, Pad(v)) as a write to a part of x (recover): only where no -0.0 becomes 0.0. Inputs hold
+ * zeros of both signs, infinities and NaNs, and every bit is compared.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,8 @@
 
 #include "common/rewrite_check.h"
 
-/* What x is computed by, from the inputs %f and %g of one shape and %n of integers; is it never -0.0? */
+/* What x is computed by, from the inputs %f and %g of one shape and %n of integers; is it never
+ * -0.0? */
 struct origin {
     const char *ops;
     bool never;
@@ -145,7 +146,9 @@ static void test_paddings(void **state)
             }
 }
 
-/* Nothing to write to: zeros that are no zeros, or that only a run tells, or shapes that broadcast. */
+/*
+ * Nothing to write to: zeros that are no zeros, or that only a run tells, or shapes that broadcast.
+ */
 static void test_near_misses(void **state)
 {
     /* The pads, and the sum. */

@@ -9,7 +9,7 @@
 
 #define OPTIONS_OF struct bench_arguments
 
-/* ---- Lists ------------------------------------------------------------------------------------------ */
+/* ---- Lists ----------------------------------------------------------------------------------- */
 
 /* Calls `add` for each of "a,b,c". */
 static error_t parse_list(const char *argument, struct bench_arguments *arguments,
@@ -78,7 +78,7 @@ static int read_concurrency(const struct tool_option *option, const char *argume
     return parse_list(argument, arguments, add_concurrency);
 }
 
-/* ---- Sweeps ----------------------------------------------------------------------------------------- */
+/* ---- Sweeps ---------------------------------------------------------------------------------- */
 
 static error_t refuse_second_sweep(const struct tool_option *option, const char *argument)
 {
@@ -117,7 +117,7 @@ static int read_share(const struct tool_option *option, const char *argument, vo
     return 0;
 }
 
-/* ---- Options ---------------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static const struct tool_option options[] = {
     HEADLINE(1, "How much is measured:"),

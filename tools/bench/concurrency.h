@@ -17,8 +17,8 @@ struct crew_member {
 
 /*
  * Starts a thread per member, waits until all are there, and lets each make up to `count` calls for
- * `nanoseconds`. The first error of a member is returned when all have ended; TSSA_LIMIT when a thread
- * cannot be started.
+ * `nanoseconds`. The first error of a member is returned when all have ended; TSSA_LIMIT when a
+ * thread cannot be started.
  */
 tssa_status *crew_run(struct crew_member *members, size_t n, size_t count, uint64_t nanoseconds);
 

@@ -12,14 +12,15 @@
 #include "base/file.h"
 #include "base/text.h"
 
-/* ---- Files ------------------------------------------------------------------------------------------ */
+/* ---- Files ----------------------------------------------------------------------------------- */
 
 static bool is_standard_output(const char *path)
 {
     return strcmp(path, "-") == 0;
 }
 
-/* A file that is made beside the target and removed again shows it; a pipe or a device is not touched. */
+/* A file that is made beside the target and removed again shows it; a pipe or a device is not
+ * touched. */
 static tssa_status *check_file(const char *path)
 {
     struct stat about;
@@ -47,7 +48,7 @@ static tssa_status *write_file(const char *path, const void *data, size_t size)
     return NULL;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------------- */
+/* ---- JSON ------------------------------------------------------------------------------------ */
 
 /* Any part may be NULL, for want of memory: what it becomes part of is then, too. */
 static json_t *percentiles_json(const struct result *result,
@@ -236,7 +237,7 @@ tssa_status *export_json(const struct results *results, const char *path)
     return status;
 }
 
-/* ---- CSV -------------------------------------------------------------------------------------------- */
+/* ---- CSV ------------------------------------------------------------------------------------- */
 
 #define FLUSH_AT (64 << 10)
 

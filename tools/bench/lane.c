@@ -18,7 +18,7 @@
 #define MOST_RESERVED 4e6 /* calls that memory is reserved for at once */
 #define FOREVER (UINT64_MAX / 2)
 
-/* ---- Lanes ------------------------------------------------------------------------------------------ */
+/* ---- Lanes ----------------------------------------------------------------------------------- */
 
 tssa_status *lanes_add(struct lanes *lanes, struct subject *subject, size_t concurrency,
                        size_t baseline)
@@ -50,7 +50,7 @@ void lanes_free(struct lanes *lanes)
     *lanes = (struct lanes){0};
 }
 
-/* ---- Calls of one lane ------------------------------------------------------------------------------ */
+/* ---- Calls of one lane ----------------------------------------------------------------------- */
 
 /* On a quiet machine a core is taken away once in a while, too. */
 #define PREEMPTIONS_PER_SECOND 20
@@ -158,7 +158,7 @@ static tssa_status *run_block(struct lanes *lanes, struct lane *lane, size_t cou
     return status_prefix(status, "cannot run %s", lane->subject->target->name);
 }
 
-/* ---- Warming up ------------------------------------------------------------------------------------- */
+/* ---- Warming up ------------------------------------------------------------------------------ */
 
 /* What is measured here is thrown away, but for how long a call takes. */
 static tssa_status *warm_up(struct lanes *lanes, struct lane *lane, double milliseconds)
@@ -179,10 +179,10 @@ static tssa_status *warm_up(struct lanes *lanes, struct lane *lane, double milli
     return NULL;
 }
 
-/* ---- Taking turns ----------------------------------------------------------------------------------- */
+/* ---- Taking turns ---------------------------------------------------------------------------- */
 
-/* How long a block is: some rounds through the sets of the slowest, so that what disturbs one does not tell; one
- * where the measurement would have too few blocks. */
+/* How long a block is: some rounds through the sets of the slowest, so that what disturbs one does
+ * not tell; one where the measurement would have too few blocks. */
 static double block_ns(const struct lanes *lanes, const struct bench_arguments *arguments)
 {
     double most = BLOCK_NS, limit = arguments->duration * 1e9 / LEAST_BLOCKS;
@@ -209,7 +209,8 @@ static bool is_done(const struct lane *lane, const struct bench_arguments *argum
            samples->count >= (size_t)arguments->iterations;
 }
 
-/* Calls of the next block, for each thread: whole rounds through the sets, but not more than is asked for. */
+/* Calls of the next block, for each thread: whole rounds through the sets, but not more than is
+ * asked for. */
 static size_t block_calls(const struct lane *lane, const struct bench_arguments *arguments,
                           double nanoseconds)
 {

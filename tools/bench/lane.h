@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is measured: lanes, each a subject and how many threads run it. Lanes take turns, block by block
- * (A, B, B, A, ...), so that a machine that becomes slow becomes so for all of them; the ratio of two
- * lanes is that of blocks beside each other.
+ * What is measured: lanes, each a subject and how many threads run it. Lanes take turns, block by
+ * block (A, B, B, A, ...), so that a machine that becomes slow becomes so for all of them; the
+ * ratio of two lanes is that of blocks beside each other.
  */
 #ifndef TSSA_BENCH_LANE_H
 #define TSSA_BENCH_LANE_H
@@ -36,8 +36,8 @@ tssa_status *lanes_add(struct lanes *lanes, struct subject *subject, size_t conc
                        size_t baseline);
 void lanes_free(struct lanes *lanes);
 
-/* Warms up and measures, until enough was measured or interrupt_came(). After an error, too, the samples
- * hold what was measured. */
+/* Warms up and measures, until enough was measured or interrupt_came(). After an error, too, the
+ * samples hold what was measured. */
 tssa_status *lanes_measure(struct lanes *lanes, const struct bench_arguments *arguments);
 
 #endif

@@ -11,8 +11,8 @@
 #define STEPS 1400
 #define FIRST_READINGS 1000
 
-/* Independent multiplications and additions, in registers and a few cache lines: what a neighbour on the
- * core's other hardware thread takes away, without emptying a cache of what is measured. */
+/* Independent multiplications and additions, in registers and a few cache lines: what a neighbour
+ * on the core's other hardware thread takes away, without emptying a cache of what is measured. */
 static double work_once(void)
 {
     float x[LANES];

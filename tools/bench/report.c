@@ -11,7 +11,7 @@
 #define LEAST_SECONDS 0.1
 #define SHOWN_SETS 16
 
-/* ---- A page for a lane ------------------------------------------------------------------------------ */
+/* ---- A page for a lane ----------------------------------------------------------------------- */
 
 static void print_inputs(const struct subject *subject)
 {
@@ -120,7 +120,7 @@ static void print_pages(const struct results *results)
     }
 }
 
-/* ---- A table ---------------------------------------------------------------------------------------- */
+/* ---- A table --------------------------------------------------------------------------------- */
 
 static void print_header(const struct results *results)
 {
@@ -176,7 +176,7 @@ static void print_table(const struct results *results)
     }
 }
 
-/* ---- Beside each other ------------------------------------------------------------------------------ */
+/* ---- Beside each other ----------------------------------------------------------------------- */
 
 static void print_place(const struct results *results, const struct lane *lane)
 {
@@ -204,7 +204,7 @@ static void print_ratios(const struct results *results)
     }
 }
 
-/* ---- The machine ------------------------------------------------------------------------------------ */
+/* ---- The machine ----------------------------------------------------------------------------- */
 
 static double quiet_share(const struct results *results)
 {

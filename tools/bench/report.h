@@ -5,8 +5,8 @@
 
 #include "tools/bench/result.h"
 
-/* A page per lane with its operators, or a table when there are sizes or numbers of threads to compare;
- * then how the lanes compare, and how loud the machine was. */
+/* A page per lane with its operators, or a table when there are sizes or numbers of threads to
+ * compare; then how the lanes compare, and how loud the machine was. */
 void report_print(const struct results *results);
 
 #endif

@@ -11,7 +11,7 @@
 #define MS_PER_NS 1e-6
 #define LEAST_PAIRS 10 /* of quiet blocks; else all pairs count */
 
-/* ---- One lane --------------------------------------------------------------------------------------- */
+/* ---- One lane -------------------------------------------------------------------------------- */
 
 /* Those of one set: every so many-th. `room` has a place for each call. */
 static double set_median(const struct samples *samples, size_t set, size_t sets, double *room)
@@ -77,10 +77,13 @@ static tssa_status *find_result(struct result *result, const struct results *res
     return status;
 }
 
-/* ---- Two lanes -------------------------------------------------------------------------------------- */
+/* ---- Two lanes ------------------------------------------------------------------------------- */
 
-/* Of the calls of a block, a typical time: for each set the lower quartile, and of these the mean. What disturbs
- * some calls does not count: on a loud machine that may be half of a block. `room` has a place for each call. */
+/*
+ * Of the calls of a block, a typical time: for each set the lower quartile, and of these the mean.
+ * What disturbs some calls does not count: on a loud machine that may be half of a block. `room`
+ * has a place for each call.
+ */
 static double block_typical(const struct lane *lane, const struct block *block, double *room)
 {
     size_t sets = lane->concurrency > 1 ? 1 : lane->subject->set_count, seen = 0;
@@ -144,7 +147,7 @@ static tssa_status *find_ratio(struct result *result, const struct results *resu
     return NULL;
 }
 
-/* ---- All of them ------------------------------------------------------------------------------------ */
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 static void find_pace(struct results *results, const struct pace *pace)
 {

@@ -6,8 +6,8 @@
 #include "tools/bench/lane.h"
 #include "tools/common/statistics.h"
 
-/* How much faster a lane is than its baseline: the median over pairs of blocks, one beside the other, of
- * the ratio of their typical times, and the quartiles of it. */
+/* How much faster a lane is than its baseline: the median over pairs of blocks, one beside the
+ * other, of the ratio of their typical times, and the quartiles of it. */
 struct ratio {
     size_t pairs; /* 0: nothing to compare */
     double median, low, high;
@@ -21,8 +21,8 @@ struct result {
     double throughput; /* calls per second, of all threads together */
     double quiet;      /* the share of calls in quiet blocks: see pace.h; no core was taken away */
     double quiet_median; /* of these; 0: there are none */
-    double *
-        set_medians; /* per set of inputs, 0: its turn did not come; NULL: one set, or several threads */
+    /* per set of inputs, 0: its turn did not come; NULL: one set, or several threads */
+    double *set_medians;
     struct ratio ratio;
 };
 
@@ -42,7 +42,9 @@ tssa_status *results_make(const struct lanes *lanes, const struct bench_argument
                           struct results *results);
 void results_free(struct results *results);
 
-/* Are there several sizes or numbers of threads, so that a table tells more than a page per lane? */
+/*
+ * Are there several sizes or numbers of threads, so that a table tells more than a page per lane?
+ */
 bool results_are_table(const struct results *results);
 /* "test_data_set_0", or "seed 3"; at most `size` bytes. */
 void result_set_name(const struct input_set *set, char *text, size_t size);

@@ -22,8 +22,8 @@ struct samples {
     double wall_ns; /* of all blocks */
 };
 
-/* Makes room for so many calls more, and touches the memory, so that no page fault falls between calls. All
- * zero at first. False when memory runs out. */
+/* Makes room for so many calls more, and touches the memory, so that no page fault falls between
+ * calls. All zero at first. False when memory runs out. */
 bool samples_reserve(struct samples *samples, size_t calls);
 /* The samples from samples->count on, which are written already, become a block. */
 bool samples_end_block(struct samples *samples, size_t calls, double wall_ns, double pace,

@@ -13,7 +13,7 @@
 #include "tools/common/kernel_cache.h"
 #include "tools/common/progress.h"
 
-/* ---- Loading ---------------------------------------------------------------------------------------- */
+/* ---- Loading --------------------------------------------------------------------------------- */
 
 static tssa_status *load(struct subject *subject, const struct bench_arguments *arguments,
                          const struct model_bytes *bytes)
@@ -37,7 +37,8 @@ static tssa_status *load(struct subject *subject, const struct bench_arguments *
     return NULL;
 }
 
-/* The first dim of the first input that has a symbolic one; NULL: none has. As long as the model lives. */
+/* The first dim of the first input that has a symbolic one; NULL: none has. As long as the model
+ * lives. */
 static const char *batch_dim(const tssa_model *model)
 {
     for (size_t i = 0; i < tssa_model_input_count(model); i++) {
@@ -113,7 +114,7 @@ static tssa_status *prepare(struct subject *subject)
     return NULL;
 }
 
-/* ---- Inputs ----------------------------------------------------------------------------------------- */
+/* ---- Inputs ---------------------------------------------------------------------------------- */
 
 /* Do borrowed data sets fit? They do when the lender's model takes inputs of the same names. */
 static bool same_inputs(const tssa_model *a, const tssa_model *b)
@@ -175,7 +176,7 @@ static enum exit_code inputs_code(const tssa_status *status)
     }
 }
 
-/* ---- Opening and closing ---------------------------------------------------------------------------- */
+/* ---- Opening and closing --------------------------------------------------------------------- */
 
 enum exit_code subject_open(struct subject *subject, const struct bench_arguments *arguments,
                             const struct target *target, int64_t size,
@@ -241,7 +242,7 @@ void subject_close(struct subject *subject)
     *subject = (struct subject){0};
 }
 
-/* ---- Callers ---------------------------------------------------------------------------------------- */
+/* ---- Callers --------------------------------------------------------------------------------- */
 
 static tssa_status *call(void *user, size_t set)
 {
@@ -275,9 +276,11 @@ void caller_close(struct caller *caller)
     *caller = (struct caller){0};
 }
 
-/* ---- The first runs, and a profile ------------------------------------------------------------------- */
+/* ---- The first runs, and a profile ----------------------------------------------------------- */
 
-/* Rounds through all sets, of `seconds` or one. *calls and *nanoseconds: what they were together. */
+/*
+ * Rounds through all sets, of `seconds` or one. *calls and *nanoseconds: what they were together.
+ */
 static tssa_status *run_rounds(struct subject *subject, double seconds, uint64_t *calls,
                                double *nanoseconds)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A model that is ready to be measured: its session, its sets of inputs, and what getting there took. */
+/* A model that is ready to be measured: its session, its sets of inputs, and what getting there
+ * took. */
 #ifndef TSSA_BENCH_SUBJECT_H
 #define TSSA_BENCH_SUBJECT_H
 
@@ -42,21 +43,22 @@ struct subject {
     double profiled_ns;
 };
 
-/* Loads, fixes dims, optimizes and makes the session. Not EXIT_OK: it was said why. subject_close it in any
- * case. */
+/* Loads, fixes dims, optimizes and makes the session. Not EXIT_OK: it was said why. subject_close
+ * it in any case. */
 enum exit_code subject_open(struct subject *subject, const struct bench_arguments *arguments,
                             const struct target *target, int64_t size,
                             const struct model_bytes *bytes);
-/* Before the first run. `lender`: the model of the target's lender, or NULL. Not EXIT_OK: it was said why. */
+/* Before the first run. `lender`: the model of the target's lender, or NULL. Not EXIT_OK: it was
+ * said why. */
 enum exit_code subject_make_inputs(struct subject *subject, const struct bench_arguments *arguments,
                                    const tssa_model *lender);
-/* One run with a set, so that what is wrong with it is found out before minutes are spent. The first is told
- * apart from all others. */
+/* One run with a set, so that what is wrong with it is found out before minutes are spent. The
+ * first is told apart from all others. */
 tssa_status *subject_try_set(struct subject *subject, size_t set);
 /* One that the model does not take is left out. */
 void subject_drop_set(struct subject *subject, size_t set);
-/* Runs with a session that records a profile, in place of the other, for `seconds` and a round through the
- * sets at least. */
+/* Runs with a session that records a profile, in place of the other, for `seconds` and a round
+ * through the sets at least. */
 tssa_status *subject_profile(struct subject *subject, double seconds, bool layers);
 /* What runs of its session take; how much of that is live is known of profiled ones. */
 tssa_status *subject_read_memory(struct subject *subject);

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- What a name is --------------------------------------------------------------------------------- */
+/* ---- What a name is -------------------------------------------------------------------------- */
 
 static bool is_folder(const char *path)
 {
@@ -40,7 +40,7 @@ static char *model_in(const char *folder)
     return NULL;
 }
 
-/* ---- Targets ---------------------------------------------------------------------------------------- */
+/* ---- Targets --------------------------------------------------------------------------------- */
 
 static bool add_data_set(struct target *target, char *path)
 {

@@ -21,9 +21,10 @@ struct targets {
 };
 
 /*
- * A name that is a folder with a model.onnx is a model and the test_data_set_* in it, unless others are named;
- * another folder is a data set of the model before it; anything else is a model. A model without data sets borrows those of the
- * first that has any. Not EXIT_OK: it was said why. targets_free them in any case.
+ * A name that is a folder with a model.onnx is a model and the test_data_set_* in it, unless others
+ * are named; another folder is a data set of the model before it; anything else is a model. A model
+ * without data sets borrows those of the first that has any. Not EXIT_OK: it was said why.
+ * targets_free them in any case.
  */
 enum exit_code targets_make(const struct bench_arguments *arguments, struct targets *targets);
 void targets_free(struct targets *targets);

@@ -31,7 +31,7 @@ void log_note(void *user, tssa_log_level level, const char *message)
     complain("note: %s", message);
 }
 
-/* ---- Parsing the values of options ------------------------------------------------------------------ */
+/* ---- Parsing the values of options ----------------------------------------------------------- */
 
 int argument_refuse(const char *option, const char *argument, const char *wanted)
 {

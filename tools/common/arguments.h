@@ -99,8 +99,8 @@ void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_note(void *user, tssa_log_level level, const char *message);
 
 /*
- * What options are given: 0, or an errno after a line on standard error (ENOMEM: without one). `option` is the
- * option's name, for that line.
+ * What options are given: 0, or an errno after a line on standard error (ENOMEM: without one).
+ * `option` is the option's name, for that line.
  */
 int argument_refuse(const char *option, const char *argument, const char *wanted);
 int argument_integer(const char *option, const char *argument, int64_t low, int64_t high,

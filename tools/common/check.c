@@ -15,8 +15,8 @@
 
 #define MIB (1024.0 * 1024.0)
 
-/* A new model that is cut off took too long when it had at least so many seconds, and so many times what
- * the original took. */
+/* A new model that is cut off took too long when it had at least so many seconds, and so many times
+ * what the original took. */
 #define SLOW_SECONDS 1
 #define SLOW_TIMES 10
 
@@ -38,7 +38,7 @@ void check_refuse(struct check *check, tssa_status *status)
     tssa_status_free(status);
 }
 
-/* ---- Comparing one run ------------------------------------------------------------------------------ */
+/* ---- Comparing one run ----------------------------------------------------------------------- */
 
 void check_clear(struct check *check, int which)
 {
@@ -100,7 +100,7 @@ static enum set_outcome compare_outputs(struct check *check, const char *set,
     return SET_COMPARED;
 }
 
-/* ---- One run of both -------------------------------------------------------------------------------- */
+/* ---- One run of both ------------------------------------------------------------------------- */
 
 /* "12.1 MiB", and "3 KiB" of what is small. */
 static const char *print_bytes(size_t bytes, char text[32])
@@ -205,7 +205,7 @@ enum set_outcome check_run(struct check *check, const char *set, const struct ru
     return outcome;
 }
 
-/* ---- Telling ---------------------------------------------------------------------------------------- */
+/* ---- Telling --------------------------------------------------------------------------------- */
 
 static void print_tally(FILE *out, const char *name, const struct tally *tally)
 {
@@ -321,7 +321,7 @@ static tssa_status *report(const struct check *check, struct check_result *resul
     return nothing ? NULL : print_outputs(check);
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
 static tssa_status *check_open(struct check *check)
 {

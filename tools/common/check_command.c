@@ -20,7 +20,7 @@ static bool is_hopeless(int number)
     return number == EXIT_MODEL || number == EXIT_UNSUPPORTED;
 }
 
-/* ---- Folders ---------------------------------------------------------------------------------------- */
+/* ---- Folders --------------------------------------------------------------------------------- */
 
 static int remove_entry(const char *path, const struct stat *about, int kind, struct FTW *place)
 {
@@ -48,7 +48,7 @@ static tssa_status *make_folder(const char *path)
     return NULL;
 }
 
-/* ---- Inputs and outputs ----------------------------------------------------------------------------- */
+/* ---- Inputs and outputs ---------------------------------------------------------------------- */
 
 static tssa_status *write_inputs(const struct command_engine *engine, const char *folder,
                                  const struct run_inputs *inputs)
@@ -97,7 +97,7 @@ static tssa_status *read_outputs(const struct command_engine *engine, const char
     return NULL;
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 /* The last line that is not empty, or nothing. */
 static void read_last_line(const char *path, char *line, size_t size)

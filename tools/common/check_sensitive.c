@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Made-up inputs may be where a division or a root magnifies whatever is rounded in another way. There a difference
- * says nothing: the original itself gives other results for inputs that are a few roundings away.
+ * Made-up inputs may be where a division or a root magnifies whatever is rounded in another way.
+ * There a difference says nothing: the original itself gives other results for inputs that are a
+ * few roundings away.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A session is made for every run and freed after it, so that what it keeps for its next run is not taken
- * for what this one holds.
+ * A session is made for every run and freed after it, so that what it keeps for its next run is not
+ * taken for what this one holds.
  */
 #include "api/handles.h"
 #include "tools/common/check_engine.h"

@@ -35,7 +35,7 @@ static enum set_outcome not_run(const struct check *check)
     return check->hopeless ? SET_REFUSED : SET_CUT;
 }
 
-/* ---- Recorded inputs -------------------------------------------------------------------------------- */
+/* ---- Recorded inputs ------------------------------------------------------------------------- */
 
 static bool has_file(const char *folder, const char *name)
 {
@@ -101,7 +101,7 @@ tssa_status *check_recorded(struct check *check)
     return status;
 }
 
-/* ---- Random inputs ---------------------------------------------------------------------------------- */
+/* ---- Random inputs --------------------------------------------------------------------------- */
 
 /* How a random set is made. */
 struct attempt {
@@ -245,8 +245,8 @@ static enum set_outcome try_attempt(struct check *check, const struct attempt *a
     return outcome;
 }
 
-/* Where a run takes no time, a set is drawn again: other sizes, other zeros. What is refused then does
- * not count. */
+/* Where a run takes no time, a set is drawn again: other sizes, other zeros. What is refused then
+ * does not count. */
 static void draw_again(struct check *check, const struct attempt *attempt, struct trial *trial)
 {
     double end = clock_seconds() + DRAW_SECONDS;
@@ -274,7 +274,7 @@ static enum set_outcome small_set(struct check *check, const struct freedom *fre
     return outcome;
 }
 
-/* ---- Large random inputs ---------------------------------------------------------------------------- */
+/* ---- Large random inputs --------------------------------------------------------------------- */
 
 /* Of the time that is left. */
 #define LARGE_SHARE 8
@@ -282,8 +282,8 @@ static enum set_outcome small_set(struct check *check, const struct freedom *fre
 #define LARGE_STEP 4
 #define LARGE_LAST (INT64_C(1) << 25)
 
-/* What may be large, in the order in which it is tried. A trip count that is not larger than any dim
- * does as an index of rows, too. */
+/* What may be large, in the order in which it is tried. A trip count that is not larger than any
+ * dim does as an index of rows, too. */
 struct growth {
     bool sizes, alike, singles; /* dims; dims all the same; integers by themselves */
 };
@@ -312,8 +312,8 @@ static enum set_outcome try_size(struct check *check, const struct growth *growt
     return try_attempt(check, &attempt, trial);
 }
 
-/* Whether the next step is likely to be in time: beyond what any run takes it may take the square of
- * what this one did. */
+/* Whether the next step is likely to be in time: beyond what any run takes it may take the square
+ * of what this one did. */
 static bool is_soon(double first, double last, double seconds)
 {
     return first < seconds / 2 && first + (last - first) * LARGE_STEP * LARGE_STEP < seconds;
@@ -335,8 +335,8 @@ static enum set_outcome grow(struct check *check, const struct freedom *freedom,
     return outcome;
 }
 
-/* Larger and larger, while the original is not refused its memory and there is time. What ran at all
- * counts as one set; SET_REFUSED when nothing did. */
+/* Larger and larger, while the original is not refused its memory and there is time. What ran at
+ * all counts as one set; SET_REFUSED when nothing did. */
 static enum set_outcome large_set(struct check *check, const struct freedom *freedom, int64_t set)
 {
     struct trial trial = {
@@ -359,7 +359,7 @@ static enum set_outcome large_set(struct check *check, const struct freedom *fre
     return best;
 }
 
-/* ---- All random sets -------------------------------------------------------------------------------- */
+/* ---- All random sets ------------------------------------------------------------------------- */
 
 /* Every second one is large, where there is something to be chosen. */
 void check_random(struct check *check)

@@ -19,8 +19,8 @@ static tssa_status *compare_infos(const char *what, size_t index, const tssa_val
     return NULL;
 }
 
-/* Of inputs alone: what a model declares of its outputs may be wrong, and be shown while nothing better
- * is known. */
+/* Of inputs alone: what a model declares of its outputs may be wrong, and be shown while nothing
+ * better is known. */
 static tssa_status *compare_shapes(const tssa_value_info *old, const tssa_value_info *new)
 {
     if (old->rank >= 0 && new->rank >= 0 && old->rank != new->rank)

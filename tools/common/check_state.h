@@ -16,7 +16,9 @@ struct tally {
 
 enum set_outcome {
     SET_COMPARED,
-    SET_UNSTABLE, /* the original does not give the same twice, or for inputs a little beside: that proves nothing */
+    /* the original does not give the same twice, or for inputs a little beside: that proves
+     * nothing */
+    SET_UNSTABLE,
     SET_REFUSED, /* by the original: other inputs may do */
     SET_CUT      /* time was up before both had run */
 };
@@ -43,7 +45,9 @@ struct check {
     bool failed;        /* the new model failed where the original ran, or takes too much */
 };
 
-/* Runs both. The original gets `seconds` at most, and beyond what is held `memory` (0: no limit). */
+/*
+ * Runs both. The original gets `seconds` at most, and beyond what is held `memory` (0: no limit).
+ */
 enum set_outcome check_run(struct check *check, const char *set, const struct run_inputs *inputs,
                            double seconds, size_t memory);
 /* Seconds that are left for runs. */
@@ -56,8 +60,8 @@ void check_refuse(struct check *check, tssa_status *status);
 /* Frees outputs[which]. */
 void check_clear(struct check *check, int which);
 
-/* In check_sensitive.c: where outputs[0] and outputs[1] differ, do the original's own results on nudged inputs
- * differ about as much? Uses outputs[2]. */
+/* In check_sensitive.c: where outputs[0] and outputs[1] differ, do the original's own results on
+ * nudged inputs differ about as much? Uses outputs[2]. */
 bool check_is_sensitive(struct check *check, const struct run_inputs *inputs);
 
 /* In check_sets.c. Both count sets, outcome by outcome. */

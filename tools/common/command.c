@@ -17,7 +17,7 @@
 #include "tools/common/clock.h"
 #include "tools/common/interrupt.h"
 
-/* ---- Words ------------------------------------------------------------------------------------------ */
+/* ---- Words ----------------------------------------------------------------------------------- */
 
 static bool is_blank(char c)
 {
@@ -78,7 +78,7 @@ tssa_status *command_split(const char *text, char ***out)
     return status;
 }
 
-/* ---- Looking for it --------------------------------------------------------------------------------- */
+/* ---- Looking for it -------------------------------------------------------------------------- */
 
 static bool is_program(const char *path)
 {
@@ -117,7 +117,7 @@ tssa_status *command_find(const char *word)
     return ERROR(TSSA_INVALID_ARGUMENT, "%s: %s", word, strerror(errno));
 }
 
-/* ---- Running ---------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static int spawn(char *const *argv, const char *log, pid_t *pid)
 {

@@ -8,9 +8,10 @@
 #include "base/status.h"
 
 /*
- * The words of a command, NULL after the last: blanks part them; '...' keeps all that is in it, "..." all
- * but \ before " and \, and a \ outside quotes keeps the character after it. Nothing else has a
- * meaning: no variable, no pattern, no pipe. TSSA_INVALID_ARGUMENT: no word, or a quote that does not end.
+ * The words of a command, NULL after the last: blanks part them; '...' keeps all that is in it,
+ * "..." all but \ before " and \, and a \ outside quotes keeps the character after it. Nothing else
+ * has a meaning: no variable, no pattern, no pipe. TSSA_INVALID_ARGUMENT: no word, or a quote that
+ * does not end.
  */
 tssa_status *command_split(const char *text, char ***words);
 void command_free(char **words);
@@ -32,8 +33,8 @@ struct command_result {
 };
 
 /*
- * Runs argv[0] (looked for in $PATH) in a process group of its own, which is gone when this returns.
- * Standard input and output are /dev/null, standard error is the file `log`. Call between
+ * Runs argv[0] (looked for in $PATH) in a process group of its own, which is gone when this
+ * returns. Standard input and output are /dev/null, standard error is the file `log`. Call between
  * interrupt_defer and interrupt_resume. An error when it cannot be started.
  */
 tssa_status *command_run(char *const *argv, const char *log, double seconds,

@@ -128,7 +128,7 @@ static bool zero_sign_differs(tssa_dtype dtype, const char *actual, const char *
     return false;
 }
 
-/* ---- The report ----------------------------------------------------------------------------------- */
+/* ---- The report ------------------------------------------------------------------------------ */
 
 __attribute__((format(printf, 2, 3))) static bool differ(struct compare_report *report,
                                                          const char *format, ...)

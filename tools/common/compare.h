@@ -3,14 +3,15 @@
  * Comparing what a run gave with what was expected.
  *
  * Kinds, element types, shapes, lengths and strings must be the same. Numbers follow
- * numpy.testing.assert_allclose, which the official ONNX tests use: |actual - expected| <= atol + rtol *
- * |expected|, computed in the tensor's own precision (float16 in float16), NaN equal to NaN, infinities
- * equal by sign.
+ * numpy.testing.assert_allclose, which the official ONNX tests use: |actual - expected| <= atol +
+ * rtol * |expected|, computed in the tensor's own precision (float16 in float16), NaN equal to NaN,
+ * infinities equal by sign.
  *
- * Two zeros of unlike sign are within any tolerance. With `zero_signs` they differ all the same, where
- * every other element of the value is what was expected to the last bit: then nothing was rounded in
- * another way, which is what could turn a zero's sign for a good reason. A zero beside a number that is
- * not zero, however small, is the tolerance's to judge. In any case they are counted.
+ * Two zeros of unlike sign are within any tolerance. With `zero_signs` they differ all the same,
+ * where every other element of the value is what was expected to the last bit: then nothing was
+ * rounded in another way, which is what could turn a zero's sign for a good reason. A zero beside a
+ * number that is not zero, however small, is the tolerance's to judge. In any case they are
+ * counted.
  */
 #ifndef TSSA_TOOLS_COMPARE_H
 #define TSSA_TOOLS_COMPARE_H

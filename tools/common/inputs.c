@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inputs read from files come first, because their dims fix the symbols that the random inputs share with
- * them.
+ * Inputs read from files come first, because their dims fix the symbols that the random inputs
+ * share with them.
  */
 #include "tools/common/inputs.h"
 
@@ -35,7 +35,7 @@ struct maker {
     uint64_t guessed; /* how many dims */
 };
 
-/* ---- Symbols ---------------------------------------------------------------------------------------- */
+/* ---- Symbols --------------------------------------------------------------------------------- */
 
 static const struct binding *find_binding(const struct maker *maker, const char *symbol)
 {
@@ -68,7 +68,7 @@ static tssa_status *bind_dims(struct maker *maker, const tssa_value_info *info, 
     return NULL;
 }
 
-/* ---- Inputs from files ------------------------------------------------------------------------------ */
+/* ---- Inputs from files ----------------------------------------------------------------------- */
 
 static bool ends_with(const char *text, const char *end)
 {
@@ -154,7 +154,7 @@ static tssa_status *make_from_file(struct maker *maker, size_t index, const tssa
     return value_handle(maker->allocator, &value, out);
 }
 
-/* ---- Random inputs ---------------------------------------------------------------------------------- */
+/* ---- Random inputs --------------------------------------------------------------------------- */
 
 static const struct shape_argument *find_shape(struct maker *maker, const char *name)
 {
@@ -282,7 +282,7 @@ static tssa_status *make_random(struct maker *maker, size_t index, const tssa_va
     return value_handle(maker->allocator, &value, out);
 }
 
-/* ---- All inputs ------------------------------------------------------------------------------------- */
+/* ---- All inputs ------------------------------------------------------------------------------ */
 
 /* An --input or --shape that names no input is a mistake, not something to pass over. */
 static tssa_status *check_names(const struct input_source *source)

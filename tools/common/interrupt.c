@@ -64,7 +64,7 @@ void interrupt_disarm(void)
     atomic_store(&running, NULL);
 }
 
-/* ---- Waiting ---------------------------------------------------------------------------------------- */
+/* ---- Waiting --------------------------------------------------------------------------------- */
 
 static const int endings[] = {SIGINT, SIGTERM, SIGHUP};
 static volatile sig_atomic_t pending;

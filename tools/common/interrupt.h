@@ -7,8 +7,8 @@
 
 #include "tssa.h"
 
-/* From now on SIGINT, and the end of `seconds` (0: none), stop the session's runs. A second SIGINT ends
- * the program at once. */
+/* From now on SIGINT, and the end of `seconds` (0: none), stop the session's runs. A second SIGINT
+ * ends the program at once. */
 void interrupt_arm(tssa_session *session, unsigned seconds);
 /* Only the end of `seconds` does. */
 void interrupt_limit(tssa_session *session, double seconds);
@@ -19,7 +19,9 @@ void interrupt_disarm(void);
 /* The signal that has stopped a run since interrupt_arm, SIGINT or SIGALRM; 0: none has. */
 int interrupt_came(void);
 
-/* In between, SIGINT, SIGTERM and SIGHUP wait: what was begun (a file, say) is brought to its end. */
+/*
+ * In between, SIGINT, SIGTERM and SIGHUP wait: what was begun (a file, say) is brought to its end.
+ */
 void interrupt_defer(void);
 /* One of them has come. */
 bool interrupt_pending(void);

@@ -6,9 +6,9 @@
 #include "tssa.h"
 
 /*
- * Leaves the outputs of the list, NULL: all of them. A name with a comma in it is a list by itself. The error says
- * which option it is about. *numbers, to be freed, is what number each output had among all, *count of them; both
- * may be NULL.
+ * Leaves the outputs of the list, NULL: all of them. A name with a comma in it is a list by itself.
+ * The error says which option it is about. *numbers, to be freed, is what number each output had
+ * among all, *count of them; both may be NULL.
  */
 tssa_status *keep_outputs(tssa_model *model, const char *list, size_t **numbers, size_t *count);
 

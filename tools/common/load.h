@@ -14,8 +14,8 @@ struct model_bytes {
 /* No file of ONNX is larger: protobuf ends here. */
 #define MODEL_BYTES_MAX (((size_t)1 << 31) - 1)
 
-/* Reads standard input when `path` is "-", up to `limit` bytes (0: MODEL_BYTES_MAX) and to what a file can
- * have, from pipes that never end too; else does nothing. */
+/* Reads standard input when `path` is "-", up to `limit` bytes (0: MODEL_BYTES_MAX) and to what a
+ * file can have, from pipes that never end too; else does nothing. */
 tssa_status *model_bytes_read(const char *path, size_t limit, struct model_bytes *bytes);
 /* What they leave of a context's memory_limit. */
 size_t model_bytes_left(const struct model_bytes *bytes, size_t limit);

@@ -18,7 +18,7 @@ struct npy_header {
     int64_t dims[TSSA_MAX_RANK];
 };
 
-/* ---- Parsing the header --------------------------------------------------------------------------- */
+/* ---- Parsing the header ---------------------------------------------------------------------- */
 
 struct cursor {
     const char *at, *end;
@@ -135,7 +135,7 @@ static tssa_status *parse_header(struct cursor *c, struct npy_header *header)
     return parse_dict(&dict, header);
 }
 
-/* ---- Reading elements ----------------------------------------------------------------------------- */
+/* ---- Reading elements ------------------------------------------------------------------------ */
 
 /* numpy's spelling of an element type; UNDEFINED for one that ONNX lacks. */
 static tssa_dtype dtype_from_descr(const char *kind)
@@ -205,8 +205,8 @@ static bool put_utf8(struct text *text, uint32_t c)
     return true;
 }
 
-/* Elements of `width` UCS-4 characters, padded with zeros. `strings` gets sizes first and, once the text
- * no longer moves, pointers. */
+/* Elements of `width` UCS-4 characters, padded with zeros. `strings` gets sizes first and, once the
+ * text no longer moves, pointers. */
 static tssa_status *decode_strings(struct cursor *c, const struct npy_header *header, size_t width,
                                    size_t count, struct text *text, tssa_string *strings)
 {
@@ -314,7 +314,7 @@ void npy_reinterpret(struct tensor *tensor, tssa_dtype dtype)
         cut_to_bits(tensor, to->file_bits, to->cls == DTYPE_CLASS_SIGNED);
 }
 
-/* ---- Writing -------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static tssa_status *write_header(const struct tensor *tensor, const char *descr,
                                  struct file_writer *writer)

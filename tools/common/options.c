@@ -11,7 +11,7 @@
 #define NUMERAL_OF(number) #number
 #define NUMERAL(number) NUMERAL_OF(number)
 
-/* ---- Values ----------------------------------------------------------------------------------------- */
+/* ---- Values ---------------------------------------------------------------------------------- */
 
 int option_switch(const struct tool_option *option, const char *argument, void *place)
 {
@@ -103,7 +103,7 @@ static const struct option_word compile_words[] = {{"off", TSSA_COMPILE_OFF},
                                                    {"background", TSSA_COMPILE_BACKGROUND},
                                                    {NULL, 0}};
 
-/* ---- The table -------------------------------------------------------------------------------------- */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 /* How a tool has an option of options.def. */
 struct option_use {
@@ -139,7 +139,7 @@ static const struct {
 #define N_SHARED (sizeof shared_options / sizeof *shared_options)
 #define MAX_OPTIONS 64 /* of a tool */
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 struct reading {
     const struct tool_command *command;

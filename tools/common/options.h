@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The options of the tools: a row each, which says what --help tells of it and where its value goes. Those of several
- * tools are listed once, in options.def; a tool has a table of its own for what no other one has. There is one reader
- * of both, so that an option is a row, and nothing else.
+ * The options of the tools: a row each, which says what --help tells of it and where its value
+ * goes. Those of several tools are listed once, in options.def; a tool has a table of its own for
+ * what no other one has. There is one reader of both, so that an option is a row, and nothing else.
  */
 #ifndef TSSA_TOOLS_OPTIONS_H
 #define TSSA_TOOLS_OPTIONS_H
@@ -23,8 +23,8 @@ struct option_word {
 
 struct tool_option;
 
-/* Stores what an option was given (NULL: nothing) in `place`: 0, or an errno after a line on standard error (ENOMEM:
- * without one). */
+/* Stores what an option was given (NULL: nothing) in `place`: 0, or an errno after a line on
+ * standard error (ENOMEM: without one). */
 typedef int (*option_reader)(const struct tool_option *option, const char *argument, void *place);
 
 struct option_value {
@@ -48,7 +48,7 @@ struct tool_option {
 /* The option may be given again. argp does not look at this bit of its flags. */
 #define OPTION_AGAIN 0x1000
 
-/* ---- Values: columns of rows, after OPTIONS_OF is defined as the struct that `field` is in ---------- */
+/* ---- Values: columns of rows, after OPTIONS_OF is defined as the struct that `field` is in --- */
 
 #define OPTION_PLACE(field) offsetof(OPTIONS_OF, field)
 /* Which reader a field of its type has; a field of another type is refused by the compiler. */
@@ -104,7 +104,7 @@ int option_dim(const struct tool_option *option, const char *argument, void *sou
 int option_shape(const struct tool_option *option, const char *argument, void *source);
 int option_input(const struct tool_option *option, const char *argument, void *source);
 
-/* ---- Reading a command line ------------------------------------------------------------------------- */
+/* ---- Reading a command line ------------------------------------------------------------------ */
 
 struct tool_command {
     enum tool tool;
@@ -116,8 +116,11 @@ struct tool_command {
     int (*complete)(void *arguments); /* when all was read */
 };
 
-/* False, with a line on standard error, when the arguments are wrong. --help and --version end the process.
- * `arguments` is the tool's struct, with what holds where nothing is said; it begins with struct common_arguments. */
+/*
+ * False, with a line on standard error, when the arguments are wrong. --help and --version end the
+ * process. `arguments` is the tool's struct, with what holds where nothing is said; it begins with
+ * struct common_arguments.
+ */
 bool tool_arguments_parse(const struct tool_command *command, int argc, char **argv,
                           void *arguments);
 

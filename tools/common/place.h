@@ -5,8 +5,8 @@
 
 #include "tools/common/arguments.h"
 
-/* Can a file be put there? EXIT_OK, or EXIT_FILE after a line on standard error. NULL is EXIT_OK; so is
- * what exists and is no plain file (/dev/stdout, a pipe). Nothing is changed. */
+/* Can a file be put there? EXIT_OK, or EXIT_FILE after a line on standard error. NULL is EXIT_OK;
+ * so is what exists and is no plain file (/dev/stdout, a pipe). Nothing is changed. */
 enum exit_code place_check_file(const char *path);
 /* The same for files in a folder, which may have to be made. */
 enum exit_code place_check_folder(const char *path);

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static void row_free(struct profile_row *row)
 {
@@ -90,7 +90,7 @@ tssa_status *profile_table_read(tssa_session *session, bool layers, struct profi
     return NULL;
 }
 
-/* ---- Printing --------------------------------------------------------------------------------------- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
 struct scale {
     double runs, nanoseconds;

@@ -26,12 +26,14 @@ struct profile_table {
     bool failed; /* memory ran out while it was read */
 };
 
-/* A row per operator and the subgraph that it is in, the most expensive first; with `layers` one per node,
- * in the order of the plan. profile_table_free it in any case. */
+/* A row per operator and the subgraph that it is in, the most expensive first; with `layers` one
+ * per node, in the order of the plan. profile_table_free it in any case. */
 tssa_status *profile_table_read(tssa_session *session, bool layers, struct profile_table *table);
 void profile_table_free(struct profile_table *table);
 
-/* On standard output: of `runs` runs that took `nanoseconds` together. Nothing when there are none. */
+/*
+ * On standard output: of `runs` runs that took `nanoseconds` together. Nothing when there are none.
+ */
 void profile_table_print(const struct profile_table *table, uint64_t runs, double nanoseconds);
 
 #endif

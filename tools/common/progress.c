@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One thread sleeps until the current activity has lasted a second, or many short ones have together: of
- * those one is announced after a second, another after two more, after four, ... The state is the
- * process's own.
+ * One thread sleeps until the current activity has lasted a second, or many short ones have
+ * together: of those one is announced after a second, another after two more, after four, ... The
+ * state is the process's own.
  */
 #include "tools/common/progress.h"
 

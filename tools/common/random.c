@@ -46,7 +46,9 @@ static double normal(struct random *random)
     return (double)sum * 0x1p-32 - 6.0;
 }
 
-/* Of 64 numbers one is -0.0: a rewrite that changes the sign of a zero is seen behind a division. */
+/*
+ * Of 64 numbers one is -0.0: a rewrite that changes the sign of a zero is seen behind a division.
+ */
 static double next_float(struct random *random, uint64_t bits, enum random_floats kind)
 {
     if (kind == RANDOM_ZEROS && bits >> 63)
@@ -65,7 +67,9 @@ static double next_float(struct random *random, uint64_t bits, enum random_float
     return normal(random);
 }
 
-/* The first number that an integer type does not hold; no need for larger ones than that of int16. */
+/*
+ * The first number that an integer type does not hold; no need for larger ones than that of int16.
+ */
 static int64_t end_of(tssa_dtype dtype)
 {
     switch (dtype) {

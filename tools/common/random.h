@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Seeded random tensors, the same on every machine: xoshiro256** (Blackman and Vigna, 2018) and nothing
- * but exactly rounded arithmetic.
+ * Seeded random tensors, the same on every machine: xoshiro256** (Blackman and Vigna, 2018) and
+ * nothing but exactly rounded arithmetic.
  */
 #ifndef TSSA_TOOLS_RANDOM_H
 #define TSSA_TOOLS_RANDOM_H
@@ -31,14 +31,15 @@ enum random_floats {
 struct random_style {
     enum random_floats floats;
     int64_t integers; /* integers are below this; 0: RANDOM_INTEGERS */
-    int64_t
-        single; /* an integer that is a tensor by itself, a trip count, say, is from half of this
-                         to this; 0: as others */
+    /* an integer that is a tensor by itself, a trip count, say, is from half of this to this; 0:
+     * as others */
+    int64_t single;
 };
 
 /*
- * Fills a tensor. Floats are near to normal, mean 0 and deviation 1 (the sum of twelve uniform numbers,
- * so never beyond 6); integers are 0 to 3, which many a model takes as indices; strings are "s0" to "s3".
+ * Fills a tensor. Floats are near to normal, mean 0 and deviation 1 (the sum of twelve uniform
+ * numbers, so never beyond 6); integers are 0 to 3, which many a model takes as indices; strings
+ * are "s0" to "s3".
  */
 void random_fill(struct random *random, struct tensor *tensor);
 void random_fill_style(struct random *random, const struct random_style *style,

@@ -78,7 +78,7 @@ void remarks_pass_done(struct remark_list *list, const char *pass)
     list->run = list->count;
 }
 
-/* ---- What is still there ---------------------------------------------------------------------------- */
+/* ---- What is still there --------------------------------------------------------------------- */
 
 struct present {
     struct map ops; /* descriptions of loops and branches; keys are owned */
@@ -111,7 +111,7 @@ static bool is_true_still(const void *context, const struct remark *remark)
            map_get_str(present, remark->op);
 }
 
-/* ---- What is said again ----------------------------------------------------------------------------- */
+/* ---- What is said again ---------------------------------------------------------------------- */
 
 static bool is_told(const void *unused, const struct remark *remark)
 {
@@ -168,7 +168,7 @@ tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model)
     return status;
 }
 
-/* ---- Printing --------------------------------------------------------------------------------------- */
+/* ---- Printing -------------------------------------------------------------------------------- */
 
 static void print_times(const struct remark *remark)
 {

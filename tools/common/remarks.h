@@ -22,10 +22,12 @@ struct remark_list {
 
 /* For tssa_optimize_options.remark, with the list as its user. */
 void remarks_add(void *list, const tssa_remark *remark);
-/* After each run of a pass: what it could not do in an earlier run is said again or no longer true. */
+/*
+ * After each run of a pass: what it could not do in an earlier run is said again or no longer true.
+ */
 void remarks_pass_done(struct remark_list *list, const char *pass);
-/* Forgets what could not be done with loops and branches that are not there any more, and tells the same
- * thing once: of the copies of a node, say. */
+/* Forgets what could not be done with loops and branches that are not there any more, and tells the
+ * same thing once: of the copies of a node, say. */
 tssa_status *remarks_settle(struct remark_list *list, const tssa_model *model);
 void remarks_free(struct remark_list *list);
 

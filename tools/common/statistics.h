@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What many measurements come to. All of these take values in ascending order, at least one; percentiles
- * are values that occurred (nearest rank), the median is the mean of the middle two where there are two.
+ * What many measurements come to. All of these take values in ascending order, at least one;
+ * percentiles are values that occurred (nearest rank), the median is the mean of the middle two
+ * where there are two.
  */
 #ifndef TSSA_TOOLS_STATISTICS_H
 #define TSSA_TOOLS_STATISTICS_H

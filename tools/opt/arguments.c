@@ -13,7 +13,7 @@
 #define TEXT_OF(number) #number
 #define TEXT_FROM(number) TEXT_OF(number)
 
-/* ---- Lists of names --------------------------------------------------------------------------------- */
+/* ---- Lists of names -------------------------------------------------------------------------- */
 
 static error_t add_name(struct name_list *list, const char *name)
 {
@@ -107,7 +107,7 @@ static int read_hazard_names(const struct tool_option *option, const char *argum
     return add_names(list, &hazard_names, option->name, argument);
 }
 
-/* ---- Where the model goes, and other values --------------------------------------------------------- */
+/* ---- Where the model goes, and other values -------------------------------------------------- */
 
 static error_t parse_output(struct opt_arguments *arguments, const char *argument)
 {
@@ -161,7 +161,7 @@ static int read_dump(const struct tool_option *option, const char *argument, voi
     return 0;
 }
 
-/* ---- Options ---------------------------------------------------------------------------------------- */
+/* ---- Options --------------------------------------------------------------------------------- */
 
 static const struct option_word listings[] = {
     {NULL, LISTING_TEXT}, {"markdown", LISTING_MARKDOWN}, {NULL, 0}};

@@ -13,7 +13,7 @@
 #include "tools/common/interrupt.h"
 #include "tools/common/progress.h"
 
-/* ---- What the graph says ---------------------------------------------------------------------------- */
+/* ---- What the graph says --------------------------------------------------------------------- */
 
 /* The model, as its file would be, is well-formed and takes and gives what it did. */
 static tssa_status *check_structure(struct rewrite *rewrite)
@@ -30,7 +30,7 @@ static tssa_status *check_structure(struct rewrite *rewrite)
     return check_signatures(rewrite->original, rewrite->written);
 }
 
-/* ---- What tssa's own sessions say ------------------------------------------------------------------- */
+/* ---- What tssa's own sessions say ------------------------------------------------------------ */
 
 static tssa_model *rewritten_of(const struct rewrite *rewrite)
 {
@@ -105,7 +105,7 @@ static tssa_status *check_parts(struct rewrite *rewrite, const struct check_opti
     return NULL;
 }
 
-/* ---- What another runtime says ---------------------------------------------------------------------- */
+/* ---- What another runtime says --------------------------------------------------------------- */
 
 /* The file of the original as it is, where there is one that still says what is to be checked. */
 static tssa_status *place_original(const struct rewrite *rewrite, struct command_engine *engine)
@@ -138,7 +138,8 @@ static tssa_status *place_models(const struct rewrite *rewrite, struct command_e
     return rewrite_save(rewrite, engine->paths[CHECK_NEW]);
 }
 
-/* An original that has no form in ONNX (a program in text that writes into views) cannot be checked so. */
+/* An original that has no form in ONNX (a program in text that writes into views) cannot be checked
+ * so. */
 static tssa_status *refuse_original(tssa_status *status, struct check_result *result)
 {
     if (tssa_status_code(status) != TSSA_UNSUPPORTED)
@@ -168,10 +169,10 @@ static tssa_status *check_command(const struct rewrite *rewrite,
     return status_prefix(status, "--check-runtime");
 }
 
-/* ---- All of it -------------------------------------------------------------------------------------- */
+/* ---- All of it ------------------------------------------------------------------------------- */
 
-/* Of all that was asked for: one difference is enough, and the other runtime has the last word on what
- * tssa cannot run. *deciding is the one to be told of. */
+/* Of all that was asked for: one difference is enough, and the other runtime has the last word on
+ * what tssa cannot run. *deciding is the one to be told of. */
 static tssa_status *check_all(struct rewrite *rewrite, const struct check_options *options,
                               struct check_result *deciding)
 {

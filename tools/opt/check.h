@@ -4,8 +4,8 @@
 
 #include "tools/opt/rewrite.h"
 
-/* What --check and --verify-only ask for. EXIT_UNCHECKED, with a line on standard error: no difference
- * was found because nothing could be compared. */
+/* What --check and --verify-only ask for. EXIT_UNCHECKED, with a line on standard error: no
+ * difference was found because nothing could be compared. */
 enum exit_code opt_check(struct rewrite *rewrite);
 
 #endif

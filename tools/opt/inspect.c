@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/status.h"
 
-/* ---- Functions -------------------------------------------------------------------------------------- */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 static void print_function(void *user, const tssa_function_info *info)
 {
@@ -37,7 +37,7 @@ tssa_status *inspect_functions(const tssa_model *model)
     return tssa_model_functions(model, print_function, &printed);
 }
 
-/* ---- Loops and branches ----------------------------------------------------------------------------- */
+/* ---- Loops and branches ---------------------------------------------------------------------- */
 
 struct printer {
     const struct remark_list *remarks;

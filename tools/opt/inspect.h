@@ -8,8 +8,8 @@
 /* Prints nothing when there are no functions. */
 tssa_status *inspect_functions(const tssa_model *model);
 
-/* `optimized`: the same model after optimization, which gave the remarks. Prints nothing when there are
- * neither loops nor branches. */
+/* `optimized`: the same model after optimization, which gave the remarks. Prints nothing when there
+ * are neither loops nor branches. */
 tssa_status *inspect_control_flow(const tssa_model *model, const tssa_model *optimized,
                                   const struct remark_list *remarks);
 

@@ -11,7 +11,7 @@
 #include "base/text.h"
 #include "tools/common/keep.h"
 
-/* ---- Loading ---------------------------------------------------------------------------------------- */
+/* ---- Loading --------------------------------------------------------------------------------- */
 
 static tssa_status *print_shape(const struct shape_argument *shape, struct text *text)
 {
@@ -37,7 +37,8 @@ static tssa_status *fix_shape(tssa_model *model, const struct shape_argument *sh
     return status;
 }
 
-/* The same symbol may not be given two sizes by two options. Symbols are those of the model as it is. */
+/* The same symbol may not be given two sizes by two options. Symbols are those of the model as it
+ * is. */
 static tssa_status *check_pair(const tssa_value_info *a, const struct shape_argument *shape_a,
                                const tssa_value_info *b, const struct shape_argument *shape_b)
 {
@@ -117,7 +118,7 @@ tssa_status *rewrite_load(struct rewrite *rewrite, tssa_functions functions, tss
     return status;
 }
 
-/* ---- Optimizing ------------------------------------------------------------------------------------- */
+/* ---- Optimizing ------------------------------------------------------------------------------ */
 
 static void pass_done(void *user, const tssa_pass_run *run)
 {
@@ -182,7 +183,7 @@ tssa_status *rewrite_optimize(struct rewrite *rewrite)
     return op_table_read(rewrite->model, &rewrite->after);
 }
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static tssa_save_options save_options(const struct rewrite *rewrite)
 {

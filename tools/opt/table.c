@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 
-/* ---- Reading ---------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static tssa_status *own_names(struct op_table *table)
 {
@@ -53,7 +53,7 @@ void op_table_free(struct op_table *table)
     *table = (struct op_table){0};
 }
 
-/* ---- Before beside after ---------------------------------------------------------------------------- */
+/* ---- Before beside after --------------------------------------------------------------------- */
 
 struct pair {
     const char *domain, *name;

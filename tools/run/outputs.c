@@ -14,7 +14,7 @@
 #include "tools/common/npy.h"
 #include "tools/common/value_file.h"
 
-/* ---- Writing ---------------------------------------------------------------------------------------- */
+/* ---- Writing --------------------------------------------------------------------------------- */
 
 static tssa_status *write_npy(const tssa_allocator *allocator, const char *path,
                               const struct tensor *tensor)
@@ -28,8 +28,8 @@ static tssa_status *write_npy(const tssa_allocator *allocator, const char *path,
     return status_prefix(status, "%s", path);
 }
 
-/* The elements of a sequence. Files of a longer one from an earlier run would be taken for its rest, so
- * they are removed. */
+/* The elements of a sequence. Files of a longer one from an earlier run would be taken for its
+ * rest, so they are removed. */
 static tssa_status *write_elements(const tssa_allocator *allocator, const char *folder,
                                    size_t index, const struct value *sequence)
 {
@@ -92,7 +92,7 @@ tssa_status *outputs_write(tssa_context *context, const tssa_model *model,
     return NULL;
 }
 
-/* ---- Comparing -------------------------------------------------------------------------------------- */
+/* ---- Comparing ------------------------------------------------------------------------------- */
 
 static bool compare_one(const struct arguments *arguments, const char *name,
                         const struct value *actual, const struct value *expected)

@@ -11,8 +11,8 @@ struct run_outputs {
     tssa_value *const *values;
 };
 
-/* DIR/output_K.npy, DIR/output_K_I.npy for sequences, or DIR/output_K.pb. The folder is made when there
- * is none. */
+/* DIR/output_K.npy, DIR/output_K_I.npy for sequences, or DIR/output_K.pb. The folder is made when
+ * there is none. */
 tssa_status *outputs_write(tssa_context *context, const tssa_model *model,
                            const struct arguments *arguments, const struct run_outputs *outputs);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, one query row at a time. DOUBLE is computed
- * in double, narrower types in float32 and rounded once; sums are those of ir/reduction.def over an axis that is not the
- * innermost one: of products of queries and keys, one element after the other, and of weighed values, one position after
- * the other. A masked position counts for nothing, whatever its key and value
- * hold; a row with no position left is 0.
+ * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, one query row at a
+ * time. DOUBLE is computed in double, narrower types in float32 and rounded once; sums are those of
+ * ir/reduction.def over an axis that is not the innermost one: of products of queries and keys, one
+ * element after the other, and of weighed values, one position after the other. A masked position
+ * counts for nothing, whatever its key and value hold; a row with no position left is 0.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -51,7 +51,7 @@ static tssa_status *attention_prepare(const struct ir_op *op, const struct kerne
     return NULL;
 }
 
-/* ---- Operands ------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 /* [batch][heads][length][size] wherever the elements are; strides in elements. */
 struct heads {
@@ -219,7 +219,7 @@ static tssa_status *join(struct kernel_args *args, const struct attention *a,
     return NULL;
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 struct row {
     int64_t batch, head, query;

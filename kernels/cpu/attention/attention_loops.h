@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of Attention for one element type. A file attention_TYPE.c defines T, the C type of an element; T_DTYPE, its
- * number; T_TANH; and T_LOOPS, the table to fill; and includes this file.
+ * The loops of Attention for one element type. A file attention_TYPE.c defines T, the C type of an
+ * element; T_DTYPE, its number; T_TANH; and T_LOOPS, the table to fill; and includes this file.
  */
 #include <math.h>
 

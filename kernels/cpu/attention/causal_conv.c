@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CausalConvWithState (ai.onnx 27): a depth-wise 1-D convolution of what came before and the input. DOUBLE is computed in
- * double, narrower types in float32: products are rounded each and summed as an axis that is not the innermost one
- * (ir/reduction.def), then the bias is added.
+ * CausalConvWithState (ai.onnx 27): a depth-wise 1-D convolution of what came before and the input.
+ * DOUBLE is computed in double, narrower types in float32: products are rounded each and summed as
+ * an axis that is not the innermost one (ir/reduction.def), then the bias is added.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LinearAttention (ai.onnx 27): a matrix of state per head, updated position by position. DOUBLE is computed in double,
- * narrower types in float32, the state included; products are rounded each, and sums over rows of the state are those of
- * an axis that is not the innermost one (ir/reduction.def).
+ * LinearAttention (ai.onnx 27): a matrix of state per head, updated position by position. DOUBLE is
+ * computed in double, narrower types in float32, the state included; products are rounded each, and
+ * sums over rows of the state are those of an axis that is not the innermost one
+ * (ir/reduction.def).
  */
 #include <inttypes.h>
 #include <math.h>

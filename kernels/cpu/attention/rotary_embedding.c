@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RotaryEmbedding (ai.onnx 23): turns pairs of a head's elements by cached angles. DOUBLE is computed in double, narrower
- * types in float32, each product and sum rounded.
+ * RotaryEmbedding (ai.onnx 23): turns pairs of a head's elements by cached angles. DOUBLE is
+ * computed in double, narrower types in float32, each product and sum rounded.
  */
 #include <inttypes.h>
 
@@ -53,8 +53,8 @@ struct rotary {
 TURN(turn_floats, float)
 TURN(turn_doubles, double)
 
-/* Indices are heads in memory order: [batch][head][position] or [batch][position][head]. Scratch: a head's elements,
- * cosines and sines. */
+/* Indices are heads in memory order: [batch][head][position] or [batch][position][head]. Scratch: a
+ * head's elements, cosines and sines. */
 static void turn_heads(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct rotary *r = context;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. With up to three spatial axes
- * float32 goes to the library where there is one, and so do FLOAT16 and BFLOAT16, widened and rounded again;
- * everything else is the reference's.
+ * Conv (ai.onnx 1 to 22): any number of spatial axes, groups, dilations. With up to three spatial
+ * axes float32 goes to the library where there is one, and so do FLOAT16 and BFLOAT16, widened and
+ * rounded again; everything else is the reference's.
  */
 #include "kernels/cpu/contraction/conv_library.h"
 #include "kernels/cpu/lib/lines.h"

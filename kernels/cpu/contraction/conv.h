@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the convolutions share: operands checked against each other, and the reference computation. */
+/*
+ * What the convolutions share: operands checked against each other, and the reference computation.
+ */
 #ifndef TSSA_KERNELS_CPU_CONTRACTION_CONV_H
 #define TSSA_KERNELS_CPU_CONTRACTION_CONV_H
 
@@ -19,20 +21,22 @@ struct conv_job {
     const double *w_zeros;
 };
 
-/* One row of sums of one output channel, of computed_in(x's type), to elements `out` of the result's type. */
+/* One row of sums of one output channel, of computed_in(x's type), to elements `out` of the
+ * result's type. */
 typedef void (*conv_finish)(const void *context, int64_t channel, const void *sums, int64_t count,
                             void *out);
 
 tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs);
 
-/* Checks x, w and bias, which the caller has set, and resolves sizes. dims: of the result, of x's rank. */
+/* Checks x, w and bias, which the caller has set, and resolves sizes. dims: of the result, of x's
+ * rank. */
 tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, int64_t *dims);
 
 /*
- * y[n][o][...] = finish(bias[o] + sum of (x - x_zero) * (w - w_zeros[o])). Sums are over input channels, and of each over
- * the kernel's positions in row-major order, of products, as of an axis that is not the innermost one
- * (ir/reduction.def); the bias comes last. DOUBLE and 8-bit integers, for which that is exact, are computed in double,
- * narrower floats in float32.
+ * y[n][o][...] = finish(bias[o] + sum of (x - x_zero) * (w - w_zeros[o])). Sums are over input
+ * channels, and of each over the kernel's positions in row-major order, of products, as of an axis
+ * that is not the innermost one (ir/reduction.def); the bias comes last. DOUBLE and 8-bit integers,
+ * for which that is exact, are computed in double, narrower floats in float32.
  */
 tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job, struct tensor *y,
                             conv_finish finish, const void *context);

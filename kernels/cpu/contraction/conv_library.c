@@ -6,7 +6,9 @@
 #include "device/cpu/provider.h"
 #include "kernels/cpu/lib/convert.h"
 
-/* Below so many multiplications compiling code for them costs more than many runs of the reference. */
+/*
+ * Below so many multiplications compiling code for them costs more than many runs of the reference.
+ */
 #define MIN_WORK 8192
 
 static int64_t work_of(const struct conv_job *job)

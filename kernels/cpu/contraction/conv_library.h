@@ -10,8 +10,8 @@
 bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_problem *problem);
 
 /*
- * The job's x and bias are float32, and so is y, dense; w may be of any float type. *done stays false where
- * there is no library, it declines, or it is not worth it.
+ * The job's x and bias are float32, and so is y, dense; w may be of any float type. *done stays
+ * false where there is no library, it declines, or it is not worth it.
  */
 tssa_status *conv_library(struct kernel_args *args, struct library_cache *cache,
                           const struct conv_job *job, float *y, bool *done);

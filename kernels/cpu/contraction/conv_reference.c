@@ -39,10 +39,10 @@ tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, 
     return NULL;
 }
 
-/* ---- Operands ------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
-/* `tensor`, of integers minus zeros[i] for its i-th of `parts` equal parts. *out stays NULL where elements can be read as
- * they lie. */
+/* `tensor`, of integers minus zeros[i] for its i-th of `parts` equal parts. *out stays NULL where
+ * elements can be read as they lie. */
 static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, int64_t parts,
                           const double *zeros, struct buffer **out)
 {
@@ -72,7 +72,7 @@ void conv_add_bias(const struct tensor *bias, int64_t channel, tssa_dtype dtype,
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 struct conv_rows {
     const struct conv_job *job;
@@ -84,7 +84,8 @@ struct conv_rows {
     const void *context;
 };
 
-/* One kernel position's contribution to a row of outputs; `at` is where the row that it reads starts in x. */
+/* One kernel position's contribution to a row of outputs; `at` is where the row that it reads
+ * starts in x. */
 #define ADD_POSITION(name, T)                                                                      \
     INLINE void name(const struct conv_rows *rows, int64_t at, int64_t weight, int64_t column,     \
                      T *sums)                                                                      \

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ConvTranspose (ai.onnx 1 to 22): what a convolution's gradient is. Its geometry is that of the
- * convolution which leads from the output back to the input. The weights times the input are a matrix product: for each
- * output channel and position of the kernel, a sum over input channels (lib/gemm.h). These are added up as Col2Im adds
- * up columns: an element is their sum over the kernel's positions in row-major order, as of an axis that is not the
- * innermost one (ir/reduction.def), and then the bias. DOUBLE is computed in double, narrower types in float32.
+ * convolution which leads from the output back to the input. The weights times the input are a
+ * matrix product: for each output channel and position of the kernel, a sum over input channels
+ * (lib/gemm.h). These are added up as Col2Im adds up columns: an element is their sum over the
+ * kernel's positions in row-major order, as of an axis that is not the innermost one
+ * (ir/reduction.def), and then the bias. DOUBLE is computed in double, narrower types in float32.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -63,7 +64,7 @@ static void conv_transpose_release(const void *state)
     library_cache_close(((const struct transpose_attrs *)state)->library);
 }
 
-/* ---- Geometry ------------------------------------------------------------------------------------- */
+/* ---- Geometry -------------------------------------------------------------------------------- */
 
 /* The wanted size of spatial axis i, or -1. */
 static int64_t wanted_size(const struct transpose_attrs *a, const struct window *w, int i)
@@ -136,7 +137,7 @@ static tssa_status *resolve(const struct transpose_attrs *a, const struct tensor
     return NULL;
 }
 
-/* ---- Sums ----------------------------------------------------------------------------------------- */
+/* ---- Sums ------------------------------------------------------------------------------------ */
 
 struct job {
     struct window window;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DeformConv (ai.onnx 19, 22), for any number of spatial axes: a convolution whose samples are moved by
- * offsets, read by linear interpolation (0 beyond the input; lib/sample.h) and scaled by a mask. Samples of some output
- * positions are made together, then summed as the reference convolution sums (conv.h).
+ * DeformConv (ai.onnx 19, 22), for any number of spatial axes: a convolution whose samples are
+ * moved by offsets, read by linear interpolation (0 beyond the input; lib/sample.h) and scaled by a
+ * mask. Samples of some output positions are made together, then summed as the reference
+ * convolution sums (conv.h).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +66,8 @@ static void find_windows(const struct window *w, struct block *block)
     }
 }
 
-/* Where kernel position k of offset group g reads for the positions of a block: `rank` axes for each. */
+/* Where kernel position k of offset group g reads for the positions of a block: `rank` axes for
+ * each. */
 static void place_samples(const struct deform_job *job, const struct block *block, int64_t g,
                           int64_t k, struct sample_axis *axes)
 {
@@ -85,7 +87,8 @@ static void place_samples(const struct deform_job *job, const struct block *bloc
     }
 }
 
-/* Samples of channels [begin, end) of the block's item, a plane of `stride` samples from one channel to the next. */
+/* Samples of channels [begin, end) of the block's item, a plane of `stride` samples from one
+ * channel to the next. */
 static void sample_channels(const struct deform_job *job, const struct block *block,
                             const struct sample_axis *axes, int64_t begin, int64_t end,
                             int64_t stride, char *to)

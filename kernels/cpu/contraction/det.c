@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Det (ai.onnx 11, 22): determinants of square matrices, by elimination with row pivots, in double. */
+/*
+ * Det (ai.onnx 11, 22): determinants of square matrices, by elimination with row pivots, in double.
+ */
 #include <math.h>
 
 #include "kernels/cpu/lib/lines.h"

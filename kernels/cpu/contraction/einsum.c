@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Einsum (ai.onnx 12): which axis of which operand is which label. What is summed, and how, is in einsum_pairs.c. */
+/* Einsum (ai.onnx 12): which axis of which operand is which label. What is summed, and how, is in
+ * einsum_pairs.c. */
 #include "kernels/cpu/contraction/einsum.h"
 
 #include <inttypes.h>
@@ -30,7 +31,7 @@ static void einsum_release(const void *state)
     library_cache_close(((const struct einsum_state *)state)->library);
 }
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static tssa_status *size_labels(struct einsum_job *job)
 {

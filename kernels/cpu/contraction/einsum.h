@@ -19,9 +19,9 @@ struct einsum_job {
 };
 
 /*
- * The operands in pairs, from the left (einsum_pairs.c); a label has a size that is not 0. *done stays false, and nothing
- * has happened to the result, where more than TSSA_MAX_RANK labels are kept on the way, or more elements than the
- * operands and the result have.
+ * The operands in pairs, from the left (einsum_pairs.c); a label has a size that is not 0. *done
+ * stays false, and nothing has happened to the result, where more than TSSA_MAX_RANK labels are
+ * kept on the way, or more elements than the operands and the result have.
  */
 tssa_status *einsum_pairs(struct kernel_args *args, const struct einsum_job *job, bool *done);
 /* Each element of the result by itself, as it is written (einsum_terms.c). */

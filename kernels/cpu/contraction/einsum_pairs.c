@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Einsum in pairs: the first operand with the second, what comes of them with the third, and so on. Labels that nobody
- * else has, and the result has not, are summed before, as ReduceSum sums them. What two have in common and nobody needs
- * later is the inner axis of a matrix product (lib/gemm.h), or of a batch of them; where there is nothing of that kind,
- * the two are multiplied. What is left is put in the result's order. DOUBLE is computed in double, narrower floats in
+ * Einsum in pairs: the first operand with the second, what comes of them with the third, and so on.
+ * Labels that nobody else has, and the result has not, are summed before, as ReduceSum sums them.
+ * What two have in common and nobody needs later is the inner axis of a matrix product
+ * (lib/gemm.h), or of a batch of them; where there is nothing of that kind, the two are multiplied.
+ * What is left is put in the result's order. DOUBLE is computed in double, narrower floats in
  * float32 until the end; integers wrap.
  */
 #include <string.h>
@@ -21,8 +22,8 @@
 struct term {
     const void *data;
     struct buffer *buffer; /* that the data is in, where it is the term's own */
-    int64_t
-        strides[LABELS]; /* in elements; 0: it has not got the label, or with one element only */
+    /* in elements; 0: it has not got the label, or with one element only */
+    int64_t strides[LABELS];
 };
 
 struct pairs {
@@ -116,7 +117,7 @@ static void copy_term(const struct pairs *p, const struct term *from, const stru
     strided_copy(p->args->env->team, p->width, &box, to, from->data);
 }
 
-/* ---- What nobody else has -------------------------------------------------------------------------- */
+/* ---- What nobody else has -------------------------------------------------------------------- */
 
 /* The axes of labels that are in order of their strides, neighbours merged. */
 static struct axis_nest nest_of(const struct pairs *p, const struct term *term,
@@ -136,7 +137,8 @@ static struct axis_nest nest_of(const struct pairs *p, const struct term *term,
     return nest;
 }
 
-/* Neighbours that are reduced, or kept, are computed together: of a diagonal, which has none, a copy. */
+/* Neighbours that are reduced, or kept, are computed together: of a diagonal, which has none, a
+ * copy. */
 static tssa_status *make_neighbours(const struct pairs *p, const struct labels *keep,
                                     const struct labels *sum, struct term *term)
 {
@@ -176,7 +178,7 @@ static tssa_status *sum_term(const struct pairs *p, const bool *kept, struct ter
     return NULL;
 }
 
-/* ---- Products without a sum ------------------------------------------------------------------------ */
+/* ---- Products without a sum ------------------------------------------------------------------ */
 
 /* Rows of `n` elements; a step of an operand from one to the next is 0, 1 or anything. */
 struct scaling {
@@ -272,7 +274,7 @@ static void scale(const struct pairs *p, const struct term *a, const struct term
     team_for(p->args->env->team, rows, 32768 / s.n + 1, scale_rows(p->dtype), &s);
 }
 
-/* ---- Products of matrices -------------------------------------------------------------------------- */
+/* ---- Products of matrices -------------------------------------------------------------------- */
 
 enum group { BATCH, ROW, COLUMN, INNER, GROUPS };
 
@@ -323,8 +325,8 @@ static tssa_status *multiply_batches(const struct pairs *p, const struct gemm *g
     return NULL;
 }
 
-/* A batch of matrices with these rows and columns: as the term has them, turned or not, or as a copy. *turned: columns
- * are outermost. */
+/* A batch of matrices with these rows and columns: as the term has them, turned or not, or as a
+ * copy. *turned: columns are outermost. */
 static tssa_status *matrices(const struct pairs *p, const struct term *term,
                              const struct labels *batch, const struct labels *rows,
                              const struct labels *columns, struct term *made, bool *turned)
@@ -375,7 +377,7 @@ static tssa_status *multiply_matrices(const struct pairs *p, const struct term *
     return status;
 }
 
-/* ---- A pair ---------------------------------------------------------------------------------------- */
+/* ---- A pair ---------------------------------------------------------------------------------- */
 
 /* The labels of each group; those of the last pair in the result's order. */
 static void group_labels(const struct pairs *p, const struct term *a, const struct term *b,
@@ -413,7 +415,9 @@ static struct labels labels_of_pair(const struct pairs *p, const struct labels *
     return labels;
 }
 
-/* Elements of the largest operand and of the result: on the way there may be as many, but for few. */
+/*
+ * Elements of the largest operand and of the result: on the way there may be as many, but for few.
+ */
 #define FEW 65536
 static bool is_too_large(const struct pairs *p, const struct labels *labels)
 {
@@ -466,7 +470,7 @@ static tssa_status *multiply(struct pairs *p, struct term *a, const struct term 
     return status;
 }
 
-/* ---- All ------------------------------------------------------------------------------------------- */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 /* Which labels operands from `first` on have, and the result. */
 static void needed_from(const struct pairs *p, const struct term *terms, int first, bool *needed)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Einsum as it is written: all operands' terms, one after the other, operands from the left, labels in the order in
- * which they first appear, the last one fastest. DOUBLE in double, narrower floats in float32, integers exactly.
+ * Einsum as it is written: all operands' terms, one after the other, operands from the left, labels
+ * in the order in which they first appear, the last one fastest. DOUBLE in double, narrower floats
+ * in float32, integers exactly.
  */
 #include <string.h>
 
@@ -9,8 +10,8 @@
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce_levels.h"
 
-/* The summed labels as an odometer over all operands' offsets, but for the last one, `inner` elements with their
- * steps. */
+/* The summed labels as an odometer over all operands' offsets, but for the last one, `inner`
+ * elements with their steps. */
 struct odometer {
     int rank;
     int64_t inner, steps[EINSUM_MAX_OPERANDS];
@@ -68,8 +69,8 @@ struct direct {
     void *sums;
 };
 
-/* Output elements [begin, end) with all operands of type T: terms in the order of ir/reduction.def for an axis that is
- * not the innermost one. */
+/* Output elements [begin, end) with all operands of type T: terms in the order of ir/reduction.def
+ * for an axis that is not the innermost one. */
 #define SUM_RANGE(name, T, T_DTYPE)                                                                \
     /* Terms [at, end) of the odometer's inner elements. */                                        \
     static void name##_terms(const struct direct *direct, const struct odometer *odometer,         \

@@ -6,7 +6,7 @@
 #include "kernels/cpu/lib/gemm.h"
 #include "kernels/cpu/lib/lines.h"
 
-/* ---- MatMul --------------------------------------------------------------------------------------- */
+/* ---- MatMul ---------------------------------------------------------------------------------- */
 
 static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                    const void **state)
@@ -68,7 +68,7 @@ static tssa_status *broadcast_batches(struct matmul *mm)
     return NULL;
 }
 
-/* ---- Batches -------------------------------------------------------------------------------------- */
+/* ---- Batches --------------------------------------------------------------------------------- */
 
 /* Products below this many multiplications are too small to be worth all threads. */
 #define SMALL_WORK (INT64_C(1) << 22)
@@ -257,7 +257,7 @@ static tssa_status *run_MatMul(struct kernel_args *args)
 const struct kernel cpu_kernel_MatMul = {
     .prepare = matmul_prepare, .run = run_MatMul, .release = matmul_release};
 
-/* ---- Gemm ----------------------------------------------------------------------------------------- */
+/* ---- Gemm ------------------------------------------------------------------------------------ */
 
 struct gemm_attrs {
     struct library_cache library;

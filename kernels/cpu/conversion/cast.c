@@ -9,7 +9,7 @@
 extern const struct kernel cpu_kernel_Identity, cpu_kernel_Cast, cpu_kernel_CastLike,
     cpu_kernel_BitCast;
 
-/* ---- Cast ----------------------------------------------------------------------------------------- */
+/* ---- Cast ------------------------------------------------------------------------------------ */
 
 struct cast_state {
     tssa_dtype to; /* UNDEFINED: operand 1 tells */
@@ -94,9 +94,11 @@ static tssa_status *run_cast(struct kernel_args *args)
 const struct kernel cpu_kernel_Cast = {.prepare = prepare_cast, .run = run_cast};
 const struct kernel cpu_kernel_CastLike = {.prepare = prepare_cast, .run = run_cast};
 
-/* ---- BitCast -------------------------------------------------------------------------------------- */
+/* ---- BitCast --------------------------------------------------------------------------------- */
 
-/* Integers of fewer bits than a byte are kept sign-extended or zero-extended, as their type says. */
+/*
+ * Integers of fewer bits than a byte are kept sign-extended or zero-extended, as their type says.
+ */
 static void extend(tssa_dtype dtype, uint8_t *elements, size_t count)
 {
     unsigned bits = dtype_info(dtype)->file_bits;
@@ -126,7 +128,7 @@ static tssa_status *run_bit_cast(struct kernel_args *args)
 
 const struct kernel cpu_kernel_BitCast = {.prepare = prepare_cast, .run = run_bit_cast};
 
-/* ---- Identity: of any kind of value --------------------------------------------------------------- */
+/* ---- Identity: of any kind of value ---------------------------------------------------------- */
 
 static tssa_status *run_identity(struct kernel_args *args)
 {

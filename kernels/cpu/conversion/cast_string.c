@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers as text and back (Cast-25 with STRING). The C library converts exactly; it is told to use the
- * "C" locale for as long as an op runs, in this thread only.
+ * Numbers as text and back (Cast-25 with STRING). The C library converts exactly; it is told to use
+ * the "C" locale for as long as an op runs, in this thread only.
  */
 #include "kernels/cpu/conversion/cast_string.h"
 
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- Locale --------------------------------------------------------------------------------------- */
+/* ---- Locale ---------------------------------------------------------------------------------- */
 
 struct c_locale {
     locale_t own, before;
@@ -36,7 +36,7 @@ static void c_locale_leave(struct c_locale *locale)
     freelocale(locale->own);
 }
 
-/* ---- To text -------------------------------------------------------------------------------------- */
+/* ---- To text --------------------------------------------------------------------------------- */
 
 #define TEXT_MAX 40
 
@@ -53,7 +53,9 @@ static bool same_element(tssa_dtype dtype, const char *text, const void *element
     return memcmp(&parsed, element, dtype_info(dtype)->size) == 0;
 }
 
-/* Python's repr: the digits in place where the exponent is -4 to 15, else in scientific notation. */
+/*
+ * Python's repr: the digits in place where the exponent is -4 to 15, else in scientific notation.
+ */
 static int format_float(tssa_dtype dtype, const void *element, char *text)
 {
     double value = dtype_load_double(dtype, element);
@@ -71,8 +73,8 @@ static int format_float(tssa_dtype dtype, const void *element, char *text)
     if (exponent < -4 || exponent >= 16)
         return snprintf(text, TEXT_MAX, "%s", digits);
     int decimals = used > exponent ? used - exponent : 1;
-    /* The shortest digits may be fewer than the integer part has: the rest is zeros, not the value's own
-     * digits, so the text is made from the short decimal. */
+    /* The shortest digits may be fewer than the integer part has: the rest is zeros, not the
+     * value's own digits, so the text is made from the short decimal. */
     return snprintf(text, TEXT_MAX, "%.*f", decimals, strtod(digits, NULL));
 }
 
@@ -112,7 +114,7 @@ tssa_status *cast_to_strings(struct kernel_args *args, const struct tensor *from
     return status;
 }
 
-/* ---- From text ------------------------------------------------------------------------------------ */
+/* ---- From text ------------------------------------------------------------------------------- */
 
 /* Longer numbers have digits that no type can tell apart, but they are still numbers. */
 #define NUMBER_MAX 1024

@@ -14,9 +14,9 @@ tssa_status *cast_to_strings(struct kernel_args *args, const struct tensor *from
                              struct tensor *to);
 
 /*
- * Text as Python's float() and int() read it: decimal or scientific, "inf", "nan", any case, surrounding
- * blanks. Integers are exact; a fraction is dropped. "true" and "false" are numbers too. An error names
- * the first element that is no number.
+ * Text as Python's float() and int() read it: decimal or scientific, "inf", "nan", any case,
+ * surrounding blanks. Integers are exact; a fraction is dropped. "true" and "false" are numbers
+ * too. An error names the first element that is no number.
  */
 tssa_status *cast_from_strings(struct kernel_args *args, const struct tensor *from,
                                struct tensor *to, const struct convert_options *options);

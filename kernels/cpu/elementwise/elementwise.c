@@ -3,8 +3,8 @@
  * The interpreter of element-wise rows: numpy broadcasting around the loops of elementwise_loops.h.
  *
  * The result's index space is reduced to as few dims as the operands' strides allow (one for equal
- * shapes), of which the last is the inner loop. Types without arithmetic of their own are computed in a
- * wider one, chunk by chunk, and rounded once.
+ * shapes), of which the last is the inner loop. Types without arithmetic of their own are computed
+ * in a wider one, chunk by chunk, and rounded once.
  */
 #include "kernels/cpu/elementwise/elementwise.h"
 
@@ -16,7 +16,7 @@
 #include "kernels/cpu/elementwise/elementwise_space.h"
 #include "kernels/cpu/lib/convert.h"
 
-/* ---- What prepare keeps --------------------------------------------------------------------------- */
+/* ---- What prepare keeps ---------------------------------------------------------------------- */
 
 struct ew_state {
     struct ew_uniform uniform; /* present and last are set per run where they matter */
@@ -40,7 +40,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return NULL;
 }
 
-/* ---- Element types -------------------------------------------------------------------------------- */
+/* ---- Element types --------------------------------------------------------------------------- */
 
 static const ew_loop *const loops_of[TSSA_DTYPE_COUNT] = {
     [TSSA_FLOAT] = ew_loops_f32,  [TSSA_DOUBLE] = ew_loops_f64, [TSSA_INT8] = ew_loops_i8,
@@ -124,7 +124,7 @@ static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
     return types->loop ? NULL : bad_type(args, 0, in[0]);
 }
 
-/* ---- Running a loop over an index space ----------------------------------------------------------- */
+/* ---- Running a loop over an index space ------------------------------------------------------ */
 
 struct ew_work {
     const struct ew_space *space;
@@ -210,7 +210,7 @@ static void compute(const struct kernel_args *args, const struct ew_space *space
     team_for(args->env->team, space->count, GRAIN, run_range, &work);
 }
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static tssa_status *run_fixed(struct kernel_args *args, uint32_t n)
 {
@@ -324,7 +324,7 @@ static tssa_status *run(struct kernel_args *args)
     return args->n_inputs == 2 ? run_fixed(args, 2) : run_fold(args);
 }
 
-/* ---- Where: elements are moved, whatever they are -------------------------------------------------- */
+/* ---- Where: elements are moved, whatever they are -------------------------------------------- */
 
 static tssa_status *run_where(struct kernel_args *args)
 {
@@ -354,7 +354,7 @@ static tssa_status *run_where(struct kernel_args *args)
     return NULL;
 }
 
-/* ---- The kernels ---------------------------------------------------------------------------------- */
+/* ---- The kernels ----------------------------------------------------------------------------- */
 
 #define KERNEL_EW_SAME                                                                             \
     {                                                                                              \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the element-wise interpreter (elementwise.c) and its inner loops, which are compiled from the
- * rows of the op table once per element type (elementwise_loops.h, elementwise_TYPE.c).
+ * Between the element-wise interpreter (elementwise.c) and its inner loops, which are compiled from
+ * the rows of the op table once per element type (elementwise_loops.h, elementwise_TYPE.c).
  */
 #ifndef TSSA_KERNELS_CPU_ELEMENTWISE_ELEMENTWISE_H
 #define TSSA_KERNELS_CPU_ELEMENTWISE_ELEMENTWISE_H
@@ -19,8 +19,8 @@ struct ew_uniform {
 };
 
 /*
- * Computes n elements. Steps are in elements; 0 repeats one operand element. `out` may be exactly one of
- * the operands (a fold), never a shifted overlap. Absent operands point to a zero element.
+ * Computes n elements. Steps are in elements; 0 repeats one operand element. `out` may be exactly
+ * one of the operands (a fold), never a shifted overlap. Absent operands point to a zero element.
  */
 typedef void (*ew_loop)(const struct ew_uniform *uniform, int64_t n, void *out, int64_t out_step,
                         const void *const *in, const int64_t *in_step);
@@ -44,8 +44,8 @@ EW_LOOPS(str);
 /* Loops that select between two elements, by the element's size: 1, 2, 4, 8 or 16 bytes. */
 ew_loop ew_where_loop(size_t element_size);
 
-/* The loop of Pow over FLOAT or DOUBLE with this exponent, which does not read operand 1: the same bits as the
- * row's loop, in less time. NULL for other types and where there is none. */
+/* The loop of Pow over FLOAT or DOUBLE with this exponent, which does not read operand 1: the same
+ * bits as the row's loop, in less time. NULL for other types and where there is none. */
 ew_loop ew_power_loop(tssa_dtype dtype, double exponent);
 
 #endif

@@ -9,9 +9,9 @@
  *     T_IS_FLOAT32 for float, whose functions are of their own
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  *
- * and includes this file. The scalar operations of ir/scalar.def are functions with the names that the
- * rows use. A row is compiled for every type, those of floats once per instruction set; the table drops what the
- * row's element types exclude.
+ * and includes this file. The scalar operations of ir/scalar.def are functions with the names that
+ * the rows use. A row is compiled for every type, those of floats once per instruction set; the
+ * table drops what the row's element types exclude.
  */
 #include "base/clones.h"
 #include "kernels/cpu/elementwise/elementwise.h"
@@ -32,7 +32,7 @@
 #define OPT(operand, a) (uniform->present[(#operand)[0] - 'X'] ? (operand) : (a))
 #define LAST(a, b) (uniform->last ? (a) : (b))
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 /* A byte of a BOOL tensor is true when it is not 0. */
 #if defined(T_IS_BOOL)
@@ -58,9 +58,10 @@
     } while (0)
 
 /*
- * exp of X or -|X| alone is computed with fewer operations, and the same bits, in parts all of whose elements
- * are near 0. Whether they are is asked on the way, which costs nothing beside the arithmetic, and a part that is
- * not is computed once more; in place, where its elements would be gone, it is asked before.
+ * exp of X or -|X| alone is computed with fewer operations, and the same bits, in parts all of
+ * whose elements are near 0. Whether they are is asked on the way, which costs nothing beside the
+ * arithmetic, and a part that is not is computed once more; in place, where its elements would be
+ * gone, it is asked before.
  */
 #if defined(T_IS_FLOAT32)
 #define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))

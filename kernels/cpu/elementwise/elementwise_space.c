@@ -38,9 +38,10 @@ tssa_status *ew_broadcast(int *rank, int64_t *shape, const struct tensor *operan
     return NULL;
 }
 
-/* ---- Making a space ------------------------------------------------------------------------------- */
+/* ---- Making a space -------------------------------------------------------------------------- */
 
-/* The product of the shape. Zero dims count as one for the overflow check, so that no stride overflows. */
+/* The product of the shape. Zero dims count as one for the overflow check, so that no stride
+ * overflows. */
 static tssa_status *count_elements(struct ew_space *space)
 {
     int64_t count = 1;
@@ -75,7 +76,9 @@ static bool make_flat(struct ew_space *space, uint32_t n, const struct tensor *c
     return true;
 }
 
-/* Adds a dim outside the others, or merges it into the outermost one where all walk the two as one. */
+/*
+ * Adds a dim outside the others, or merges it into the outermost one where all walk the two as one.
+ */
 static void add_dim(struct ew_space *space, int64_t extent, int64_t out, const int64_t *in)
 {
     int last = space->n_outer - 1;
@@ -145,7 +148,7 @@ tssa_status *ew_space_make(struct ew_space *space, uint32_t n, const struct tens
     return NULL;
 }
 
-/* ---- Walking -------------------------------------------------------------------------------------- */
+/* ---- Walking --------------------------------------------------------------------------------- */
 
 void ew_cursor_start(struct ew_cursor *cursor, const struct ew_space *space, int64_t begin,
                      int64_t end)

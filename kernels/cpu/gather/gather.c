@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, ArrayFeatureExtractor-1 of ai.onnx.ml, for
- * every element type.
+ * Gather-13, GatherElements-13 and GatherND-13 of ai.onnx, ArrayFeatureExtractor-1 of ai.onnx.ml,
+ * for every element type.
  */
 #include "kernels/cpu/gather/gather.h"
 
@@ -24,7 +24,7 @@ static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_s
     return NULL;
 }
 
-/* ---- Blocks: Gather and GatherND ------------------------------------------------------------------ */
+/* ---- Blocks: Gather and GatherND ------------------------------------------------------------- */
 
 static void gather_some(void *context, int64_t begin, int64_t end)
 {
@@ -205,7 +205,7 @@ static tssa_status *gather_nd_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_gather_nd = {.prepare = gather_prepare, .run = gather_nd_run};
 
-/* ---- GatherElements ------------------------------------------------------------------------------- */
+/* ---- GatherElements -------------------------------------------------------------------------- */
 
 struct gather_elements_job {
     const char *from;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Index tensors of the gather and scatter operators, checked and turned into offsets; n-d counting. */
+/*
+ * Index tensors of the gather and scatter operators, checked and turned into offsets; n-d counting.
+ */
 #ifndef TSSA_KERNELS_CPU_GATHER_INDICES_H
 #define TSSA_KERNELS_CPU_GATHER_INDICES_H
 
@@ -14,9 +16,9 @@ struct indices {
 };
 
 /*
- * Reads operand `index` as `count` tuples of `n` indices (an i32 or i64 tensor of count * n elements).
- * Element i of a tuple is checked to be within -limits[i] and limits[i] - 1, and counts from the end
- * when negative; the tuple's offset is the sum of its elements times strides[i].
+ * Reads operand `index` as `count` tuples of `n` indices (an i32 or i64 tensor of count * n
+ * elements). Element i of a tuple is checked to be within -limits[i] and limits[i] - 1, and counts
+ * from the end when negative; the tuple's offset is the sum of its elements times strides[i].
  */
 tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count, int n,
                           const int64_t *limits, const int64_t *strides, struct indices *indices);

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ScatterElements-18, ScatterND-18 and TensorScatter-24 of ai.onnx. Each is two steps: the result
- * starts as a copy of the data, or takes its place, then the updates are written. The second step runs
- * on one thread, in the order of the updates, so that duplicate indices always give the same result.
+ * starts as a copy of the data, or takes its place, then the updates are written. The second step
+ * runs on one thread, in the order of the updates, so that duplicate indices always give the same
+ * result.
  */
 #include <string.h>
 
 #include "kernels/cpu/gather/indices.h"
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- Reductions ----------------------------------------------------------------------------------- */
+/* ---- Reductions ------------------------------------------------------------------------------ */
 
 enum reduction { REDUCE_NONE, REDUCE_ADD, REDUCE_MUL, REDUCE_MIN, REDUCE_MAX, REDUCE_COUNT };
 
@@ -99,7 +100,7 @@ static const combine_fn combiners[TSSA_DTYPE_COUNT][REDUCE_COUNT] = {
     [TSSA_COMPLEX128] = {NULL, add_c128, mul_c128, NULL, NULL},
 };
 
-/* ---- Common to both ------------------------------------------------------------------------------- */
+/* ---- Common to both -------------------------------------------------------------------------- */
 
 struct scatter {
     int64_t axis;
@@ -144,7 +145,7 @@ static tssa_status *scatter_misfit(const struct tensor *x, const struct tensor *
                  index, update);
 }
 
-/* ---- ScatterElements ------------------------------------------------------------------------------ */
+/* ---- ScatterElements ------------------------------------------------------------------------- */
 
 static void scatter_elements_write(const struct tensor *updates, int axis, combine_fn combine,
                                    const int64_t *strides, const int64_t *offsets, struct tensor *y)
@@ -206,7 +207,7 @@ static tssa_status *scatter_elements_run(struct kernel_args *args)
 const struct kernel cpu_kernel_scatter_elements = {.prepare = scatter_prepare,
                                                    .run = scatter_elements_run};
 
-/* ---- ScatterND ------------------------------------------------------------------------------------ */
+/* ---- ScatterND ------------------------------------------------------------------------------- */
 
 static bool scatter_nd_fits(const struct tensor *x, const struct tensor *indices,
                             const struct tensor *updates)
@@ -261,7 +262,7 @@ static tssa_status *scatter_nd_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_scatter_nd = {.prepare = scatter_prepare, .run = scatter_nd_run};
 
-/* ---- TensorScatter -------------------------------------------------------------------------------- */
+/* ---- TensorScatter --------------------------------------------------------------------------- */
 
 struct tensor_scatter {
     int64_t axis;
@@ -330,7 +331,9 @@ static tssa_status *tensor_scatter_run(struct kernel_args *args)
     if (!y || tensor_count(updates) == 0)
         return NULL;
 
-    /* Entries of the cache; those of one batch before the axis; each written in one or two pieces. */
+    /*
+     * Entries of the cache; those of one batch before the axis; each written in one or two pieces.
+     */
     size_t entry = (size_t)dims_product(x->dims, axis + 1, x->rank) * dtype_info(x->dtype)->size;
     int64_t rows = dims_product(x->dims, 1, axis);
     const char *from = updates->data;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tensors made from shapes and scalars: ConstantOfShape-25, EyeLike-22, OneHot-11, Range-27 of ai.onnx. */
+/* Tensors made from shapes and scalars: ConstantOfShape-25, EyeLike-22, OneHot-11, Range-27 of
+ * ai.onnx. */
 #include <math.h>
 #include <string.h>
 
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- ConstantOfShape ------------------------------------------------------------------------------ */
+/* ---- ConstantOfShape ------------------------------------------------------------------------- */
 
 struct constant_of_shape {
     tssa_dtype dtype;
@@ -46,7 +47,7 @@ static tssa_status *constant_of_shape_run(struct kernel_args *args)
 const struct kernel cpu_kernel_constant_of_shape = {.prepare = constant_of_shape_prepare,
                                                     .run = constant_of_shape_run};
 
-/* ---- EyeLike -------------------------------------------------------------------------------------- */
+/* ---- EyeLike --------------------------------------------------------------------------------- */
 
 struct eye_like {
     int64_t dtype; /* UNDEFINED: the operand's */
@@ -100,7 +101,7 @@ static tssa_status *eye_like_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_eye_like = {.prepare = eye_like_prepare, .run = eye_like_run};
 
-/* ---- OneHot --------------------------------------------------------------------------------------- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 struct one_hot {
     int64_t axis;
@@ -116,7 +117,9 @@ static tssa_status *one_hot_prepare(const struct ir_op *op, const struct kernel_
     return NULL;
 }
 
-/* Floats are truncated, as a cast to int64 does; false where that would not fit, or is no number. */
+/*
+ * Floats are truncated, as a cast to int64 does; false where that would not fit, or is no number.
+ */
 static bool load_index(const struct tensor *x, size_t i, int64_t *value)
 {
     const char *element = (const char *)x->data + i * dtype_info(x->dtype)->size;
@@ -181,7 +184,7 @@ static tssa_status *one_hot_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_one_hot = {.prepare = one_hot_prepare, .run = one_hot_run};
 
-/* ---- Range ---------------------------------------------------------------------------------------- */
+/* ---- Range ----------------------------------------------------------------------------------- */
 
 struct range {
     bool wide; /* stash_type DOUBLE: half precision computes in double */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Splitting a tensor's axes in two groups: those that a kernel keeps and those that it walks along
- * (reduces, scans). Each group is a small loop nest with strides; neighbours merge where they can, and axes of
- * one element are left out.
+ * (reduces, scans). Each group is a small loop nest with strides; neighbours merge where they can,
+ * and axes of one element are left out.
  */
 #ifndef TSSA_KERNELS_CPU_LIB_AXES_H
 #define TSSA_KERNELS_CPU_LIB_AXES_H
@@ -27,7 +27,9 @@ struct axis_split {
 };
 struct axis_split axis_split(const struct tensor *tensor, int axis);
 
-/* Product of dims [begin, end). Wraps where the tensor has no elements and the part would overflow. */
+/*
+ * Product of dims [begin, end). Wraps where the tensor has no elements and the part would overflow.
+ */
 static inline int64_t dims_product(const int64_t *dims, int begin, int end)
 {
     uint64_t product = 1;

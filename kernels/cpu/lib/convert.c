@@ -9,7 +9,7 @@
 
 const struct convert_options convert_default = {.saturate = true, .round_mode = ROUND_UP};
 
-/* ---- Single elements ------------------------------------------------------------------------------ */
+/* ---- Single elements ------------------------------------------------------------------------- */
 
 static inline int32_t to_int32(double v)
 {
@@ -29,8 +29,8 @@ static inline uint64_t to_uint64(double v)
 }
 
 /*
- * A double that rounds to every format of fewer bits as the integer itself would: bits that a double
- * cannot hold are folded into its lowest one.
+ * A double that rounds to every format of fewer bits as the integer itself would: bits that a
+ * double cannot hold are folded into its lowest one.
  */
 static inline double to_sticky_double(uint64_t magnitude, bool negative)
 {
@@ -42,9 +42,9 @@ static inline double to_sticky_double(uint64_t magnitude, bool negative)
 }
 
 /*
- * The same as half_to_float and the like of base/dtype.h, without branches, so that the compiler can
- * do several elements at once. Multiplications by powers of two move exponents, and shift the bits of
- * subnormal numbers; they are exact but for the one addition that rounds.
+ * The same as half_to_float and the like of base/dtype.h, without branches, so that the compiler
+ * can do several elements at once. Multiplications by powers of two move exponents, and shift the
+ * bits of subnormal numbers; they are exact but for the one addition that rounds.
  */
 static inline uint32_t bits_of(float value)
 {
@@ -60,7 +60,9 @@ static inline float float_of(uint32_t bits)
     return value;
 }
 
-/* Both sides are computed always: a branch around an operation that could trap stops vectorization. */
+/*
+ * Both sides are computed always: a branch around an operation that could trap stops vectorization.
+ */
 static inline uint32_t choose(bool first, uint32_t a, uint32_t b)
 {
     uint32_t mask = -(uint32_t)first;
@@ -103,7 +105,7 @@ static inline uint16_t to_bfloat16(float value)
     return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
 }
 
-/* ---- Direct loops --------------------------------------------------------------------------------- */
+/* ---- Direct loops ---------------------------------------------------------------------------- */
 
 typedef void (*convert_loop)(int64_t n, const void *source, int64_t from_step, void *target,
                              int64_t to_step);
@@ -178,7 +180,9 @@ LOOP(f32, float, bf16, uint16_t, to_bfloat16(v))
 LOOP(f64, double, f16, uint16_t, double_to_half(v))
 LOOP(f64, double, bf16, uint16_t, double_to_bfloat16(v))
 
-/* Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits. */
+/*
+ * Integers of 4 and 2 bits are kept one per byte: as sources they are bytes, as targets low bits.
+ */
 #define SIGNED_BITS(v, bits)                                                                       \
     ((((int)(v) & ((1 << (bits)) - 1)) ^ 1 << ((bits)-1)) - (1 << ((bits)-1)))
 LOOP(i8, int8_t, i4, int8_t, SIGNED_BITS(v, 4))
@@ -220,7 +224,7 @@ static convert_loop direct_loop(tssa_dtype from, tssa_dtype to)
     return direct[from][to];
 }
 
-/* ---- Small floats: FLOAT8*, FLOAT4E2M1, FLOAT8E8M0 ------------------------------------------------ */
+/* ---- Small floats: FLOAT8*, FLOAT4E2M1, FLOAT8E8M0 ------------------------------------------- */
 
 static bool is_small_float(tssa_dtype dtype)
 {
@@ -247,7 +251,7 @@ static void double_to_small(int64_t n, const double *source, tssa_dtype to, uint
     }
 }
 
-/* ---- Two steps ------------------------------------------------------------------------------------ */
+/* ---- Two steps ------------------------------------------------------------------------------- */
 
 #define CHUNK 256
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reference matrix product: rows of the result in blocks of columns; and when a library is asked instead. */
+/* The reference matrix product: rows of the result in blocks of columns; and when a library is
+ * asked instead. */
 #include "kernels/cpu/lib/gemm.h"
 
 #include "base/clones.h"
@@ -16,7 +17,9 @@
 #define NARROW 4
 #define ROWS 8
 
-/* Rows [begin, end) of c in the unsigned type T: integers wrap, and the order makes no difference. */
+/*
+ * Rows [begin, end) of c in the unsigned type T: integers wrap, and the order makes no difference.
+ */
 #define GEMM_ROWS(name, T)                                                                         \
     static void name##_narrow(const struct gemm *g, int64_t begin, int64_t end)                    \
     {                                                                                              \
@@ -156,7 +159,7 @@ int64_t gemm_work(const struct gemm *gemm)
     return i64_mul(gemm->m, gemm->n, &work) && i64_mul(work, gemm->k, &work) ? work : INT64_MAX;
 }
 
-/* ---- By a library --------------------------------------------------------------------------------- */
+/* ---- By a library ---------------------------------------------------------------------------- */
 
 void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem)
 {
@@ -202,7 +205,7 @@ static tssa_status *by_library(struct kernel_args *args, struct library_cache *l
     return library_compute(args, library, &problem, NULL, &call, done);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 bool gemm_has_loop(tssa_dtype dtype)
 {

@@ -14,15 +14,16 @@ struct gemm {
 };
 
 /*
- * Computes `gemm` on elements of `dtype`: floats by gemm_rows.h (float32 through the library where there is one: then
- * in its order), two-byte floats in float32, rounded once; integers wrap. `library` NULL: without.
+ * Computes `gemm` on elements of `dtype`: floats by gemm_rows.h (float32 through the library where
+ * there is one: then in its order), two-byte floats in float32, rounded once; integers wrap.
+ * `library` NULL: without.
  */
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
                           const struct gemm *gemm);
 
 /*
- * The same for loops over many products of one shape that are parallel themselves, each on one thread and
- * without memory: of types that gemm_has_loop.
+ * The same for loops over many products of one shape that are parallel themselves, each on one
+ * thread and without memory: of types that gemm_has_loop.
  */
 struct gemm_loop {
     tssa_dtype dtype;
@@ -40,7 +41,8 @@ int64_t gemm_work(const struct gemm *gemm);
 
 /* As a problem of a library, for no host's threads. */
 void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem);
-/* MatMul's operands as one; *one is false where their leading axes are more than one axis of matrices. */
+/* MatMul's operands as one; *one is false where their leading axes are more than one axis of
+ * matrices. */
 tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
                             struct library_problem *problem, bool *one);
 /* Gemm's matrices, which are checked. */

@@ -5,8 +5,8 @@
 
 #include "kernels/cpu/lib/gemm.h"
 
-/* Rows [begin, end) of the result of `context`, a struct gemm. Each element is a sum of products, rounded each, in the
- * order of ir/reduction.def for an axis that is not the innermost one. */
+/* Rows [begin, end) of the result of `context`, a struct gemm. Each element is a sum of products,
+ * rounded each, in the order of ir/reduction.def for an axis that is not the innermost one. */
 void gemm_rows_f32(void *context, int64_t begin, int64_t end);
 void gemm_rows_f64(void *context, int64_t begin, int64_t end);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of a matrix product of floats. A file gemm_rows_TYPE.c defines T, the C type of an element; T_DTYPE, its number;
- * and T_ROWS, the function's name; and includes this file.
+ * Rows of a matrix product of floats. A file gemm_rows_TYPE.c defines T, the C type of an element;
+ * T_DTYPE, its number; and T_ROWS, the function's name; and includes this file.
  */
 #include <string.h>
 
@@ -16,7 +16,8 @@
 #define NARROW 4
 #define ROWS 8
 
-/* Terms [k, end) of n neighbouring columns of row i, from j on. Several at a time save loading and storing sums. */
+/* Terms [k, end) of n neighbouring columns of row i, from j on. Several at a time save loading and
+ * storing sums. */
 INLINE void add_columns(const struct gemm *g, int64_t i, int64_t j, int64_t n, int64_t k,
                         int64_t end, T *restrict sums)
 {

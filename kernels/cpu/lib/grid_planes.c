@@ -53,8 +53,8 @@ static float at_edge(const float *plane, const struct sample_axis *row)
 /* LANES planes, the same offset in each. */
 #define VALUES(x, at) ((lanes){x[0][at], x[1][at], x[2][at], x[3][at]})
 
-/* Sums begin with their first term, and 0 is added at the end: what that does to -0 is all that beginning with 0
- * does. `count` is a constant to the compiler. */
+/* Sums begin with their first term, and 0 is added at the end: what that does to -0 is all that
+ * beginning with 0 does. `count` is a constant to the compiler. */
 INLINE void sample_inside(int count, const float *const *x, const struct points *points,
                           float *const *y)
 {

@@ -14,7 +14,8 @@ struct grid_planes {
 
 #define GRID_POINTS 64 /* at most, at a time */
 
-/* Result p of each channel is its plane at rows axes[2 * p] and columns axes[2 * p + 1]; p < n <= GRID_POINTS. */
+/* Result p of each channel is its plane at rows axes[2 * p] and columns axes[2 * p + 1]; p < n <=
+ * GRID_POINTS. */
 void grid_planes_sample(const struct grid_planes *planes, const struct sample_axis *axes,
                         int64_t n);
 

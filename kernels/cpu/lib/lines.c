@@ -81,7 +81,7 @@ tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
     return elements_of(args, tensor, TSSA_DOUBLE, buffer);
 }
 
-/* ---- Parallel loops ------------------------------------------------------------------------------- */
+/* ---- Parallel loops -------------------------------------------------------------------------- */
 
 /* Below this many steps per thread, starting threads costs more than it brings. */
 #define STEPS_PER_PART 16384

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For kernels that compute whole lines or planes of elements: a tensor seen as lines along one axis,
- * elements loaded as doubles and rounded once when stored, and parallel loops with scratch memory.
+ * For kernels that compute whole lines or planes of elements: a tensor seen as lines along one
+ * axis, elements loaded as doubles and rounded once when stored, and parallel loops with scratch
+ * memory.
  */
 #ifndef TSSA_KERNELS_CPU_LIB_LINES_H
 #define TSSA_KERNELS_CPU_LIB_LINES_H
@@ -15,7 +16,8 @@ tssa_status *typed_tensor(const struct kernel_args *args, uint32_t index,
                           const struct tensor **tensor);
 /* The error for an operand that is not what `wanted` says. */
 tssa_status *operand_error(uint32_t index, const struct tensor *tensor, const char *wanted);
-/* Input `index`, one-dimensional with n elements of an allowed type; present, or NULL where optional. */
+/* Input `index`, one-dimensional with n elements of an allowed type; present, or NULL where
+ * optional. */
 tssa_status *typed_vector(const struct kernel_args *args, uint32_t index, int64_t n, bool optional,
                           const struct tensor **tensor);
 
@@ -46,8 +48,8 @@ static inline void store_doubles(const struct tensor *tensor, int64_t offset, in
                      &convert_default);
 }
 
-/* What kernels of floats compute in: DOUBLE in itself, narrower floats in FLOAT; integers, where there are any, in
- * DOUBLE. */
+/* What kernels of floats compute in: DOUBLE in itself, narrower floats in FLOAT; integers, where
+ * there are any, in DOUBLE. */
 static inline tssa_dtype computed_in(tssa_dtype dtype)
 {
     return dtype_is_float(dtype) && dtype != TSSA_DOUBLE ? TSSA_FLOAT : TSSA_DOUBLE;
@@ -74,7 +76,8 @@ static inline double rounded_to(tssa_dtype dtype, double value)
     return dtype == TSSA_DOUBLE ? value : (double)(float)value;
 }
 
-/* A tensor of any numeric type as elements of that type, or as doubles, in scratch memory; NULL stays NULL. */
+/* A tensor of any numeric type as elements of that type, or as doubles, in scratch memory; NULL
+ * stays NULL. */
 tssa_status *elements_of(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
                          struct buffer **buffer);
 /* The same, but where the tensor is of that type, its own elements, and *buffer is NULL. */
@@ -86,8 +89,8 @@ tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
 /* Computes indices begin <= i < end; `scratch` belongs to the calling part alone. */
 typedef void (*parts_body)(void *context, void *scratch, int64_t begin, int64_t end);
 
-/* Runs body over [0, count), in parallel where `cost`, the rough number of scalar steps per index, makes
- * that worthwhile. `scratch` bytes per part, TENSOR_ALIGNMENT-aligned. */
+/* Runs body over [0, count), in parallel where `cost`, the rough number of scalar steps per index,
+ * makes that worthwhile. `scratch` bytes per part, TENSOR_ALIGNMENT-aligned. */
 tssa_status *parts_for(struct kernel_args *args, int64_t count, int64_t cost, size_t scratch,
                        parts_body body, void *context);
 

@@ -31,7 +31,7 @@ const struct reduce_loops *reduce_loops_of(enum reduction_row row, tssa_dtype dt
     }
 }
 
-/* ---- Lines: the innermost axis is reduced ----------------------------------------------------------- */
+/* ---- Lines: the innermost axis is reduced ---------------------------------------------------- */
 
 /* n neighbours of the loops' type. */
 static void add_line(struct reduce_levels *levels, size_t width, const char *x, int64_t n,
@@ -67,7 +67,7 @@ void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const voi
     loops->finish(out, lines, n, shift);
 }
 
-/* ---- Tensors --------------------------------------------------------------------------------------- */
+/* ---- Tensors --------------------------------------------------------------------------------- */
 
 struct reduce {
     enum reduction_row row;
@@ -77,8 +77,8 @@ struct reduce {
     const char *shift;      /* given, per result */
     tssa_dtype dtype;       /* of accumulators */
     size_t width, in_width; /* bytes */
-    const struct team
-        *team; /* that shares the steps of a result; NULL: each result is a thread's own */
+    /* that shares the steps of a result; NULL: each result is a thread's own */
+    const struct team *team;
 };
 
 static const char *element(const struct reduce *r, int64_t offset)
@@ -86,7 +86,8 @@ static const char *element(const struct reduce *r, int64_t offset)
     return (const char *)r->in->data + (size_t)offset * r->in_width;
 }
 
-/* n neighbours from `offset` on in the accumulators' type; in `buffer` where that is not the tensor's. */
+/* n neighbours from `offset` on in the accumulators' type; in `buffer` where that is not the
+ * tensor's. */
 static const void *neighbours(const struct reduce *r, int64_t offset, int64_t n, void *buffer)
 {
     if (r->in->dtype == r->dtype)
@@ -101,7 +102,8 @@ static bool has_lanes(const struct axis_nest *reduced)
     return reduced->rank && reduced->strides[reduced->rank - 1] == 1;
 }
 
-/* Results that are computed together: one with lanes, or n that lie side by side, as their elements do. */
+/* Results that are computed together: one with lanes, or n that lie side by side, as their elements
+ * do. */
 struct group {
     const struct reduce *r;
     const struct reduce_loops *loops;
@@ -153,7 +155,7 @@ static void fold_steps(const struct group *g, struct reduce_levels *levels, int6
     (has_lanes(g->r->reduced) ? fold_runs : fold_rows)(g, levels, first, end);
 }
 
-/* ---- The steps of a result on several threads -------------------------------------------------------- */
+/* ---- The steps of a result on several threads ------------------------------------------------ */
 
 #define SHARES 4096         /* accumulators of all shares of a turn, at most */
 #define MOST_SHARES RADIX   /* shares of a turn */
@@ -172,7 +174,8 @@ static void fold_shares(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Shares of `each` steps, as many as there are from g->first on: what the order combines apart anyway. */
+/* Shares of `each` steps, as many as there are from g->first on: what the order combines apart
+ * anyway. */
 static void fold_level(struct group *g, struct reduce_levels *levels, int level, int64_t each,
                        int64_t steps)
 {
@@ -187,7 +190,9 @@ static void fold_level(struct group *g, struct reduce_levels *levels, int level,
     }
 }
 
-/* Shares of RADIX ^ 2 steps, then of RADIX; the last few steps are left. Returns how many are done. */
+/*
+ * Shares of RADIX ^ 2 steps, then of RADIX; the last few steps are left. Returns how many are done.
+ */
 static int64_t fold_by_team(struct group *g, struct reduce_levels *levels, int64_t steps)
 {
     _Alignas(64) char shares[SHARES * WIDEST];
@@ -217,7 +222,7 @@ static void fold_all(struct group *g, void *results)
     memcpy(results, reduce_levels_end(&levels), levels.bytes);
 }
 
-/* ---- Results ----------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* n results whose lines begin `stride` apart. */
 static void fold_lines(const struct reduce *r, const struct reduce_loops *loops, int64_t offset,

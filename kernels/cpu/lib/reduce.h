@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reductions: the rows of ir/reduction.def, in the order of elements that is written there. Kernels that sum,
- * or look for the largest, do it here, so that one order is everywhere.
+ * Reductions: the rows of ir/reduction.def, in the order of elements that is written there. Kernels
+ * that sum, or look for the largest, do it here, so that one order is everywhere.
  */
 #ifndef TSSA_KERNELS_CPU_LIB_REDUCE_H
 #define TSSA_KERNELS_CPU_LIB_REDUCE_H
@@ -12,11 +12,12 @@
 #include "kernels/cpu/lib/axes.h"
 
 /*
- * A row's loops for one element type. Elements, accumulators and shifts are of that type. `shift` is S per
- * result, NULL where the row has none.
+ * A row's loops for one element type. Elements, accumulators and shifts are of that type. `shift`
+ * is S per result, NULL where the row has none.
  */
 struct reduce_loops {
-    /* to[i] = what the n <= REDUCTION_RADIX * REDUCTION_LANES neighbours from x + i * stride on are combined to. */
+    /* to[i] = what the n <= REDUCTION_RADIX * REDUCTION_LANES neighbours from x + i * stride on are
+     * combined to. */
     void (*lines)(void *to, const void *x, int64_t stride, int64_t lines, int64_t n,
                   const void *shift);
     /* n neighbours to REDUCTION_LANES accumulators; every step but the last one is full. */
@@ -41,15 +42,17 @@ extern const struct reduce_loops reduce_loops_u64[REDUCTION_ROWS];
 const struct reduce_loops *reduce_loops_of(enum reduction_row row, tssa_dtype dtype);
 
 /*
- * out[i] = the row over n neighbours from x + i * stride on, for i < lines, `after` included. Elements of
- * `dtype`, one that has loops; shift as above, also for rows whose shift is another row.
+ * out[i] = the row over n neighbours from x + i * stride on, for i < lines, `after` included.
+ * Elements of `dtype`, one that has loops; shift as above, also for rows whose shift is another
+ * row.
  */
 void reduce_lines(enum reduction_row row, tssa_dtype dtype, void *out, const void *x,
                   int64_t stride, int64_t lines, int64_t n, const void *shift);
 
 /*
- * Reduces the axes of `reduced`, per element of `kept`, into `out`, of any type that convert_elements knows, on a team
- * (NULL: none). `shift` is S per result, of reduction_type(), for rows to which it is given; else NULL.
+ * Reduces the axes of `reduced`, per element of `kept`, into `out`, of any type that
+ * convert_elements knows, on a team (NULL: none). `shift` is S per result, of reduction_type(), for
+ * rows to which it is given; else NULL.
  */
 void reduce_tensor(const struct team *team, enum reduction_row row, const struct tensor *in,
                    const struct axis_nest *kept, const struct axis_nest *reduced, const void *shift,

@@ -21,7 +21,8 @@ static void grow(struct reduce_levels *levels, int top)
         levels->loops->fill(level_at(levels, ++levels->top), levels->n);
 }
 
-/* `count`: the steps so far, in units of what a result of this level has. After RADIX of them, it goes up. */
+/* `count`: the steps so far, in units of what a result of this level has. After RADIX of them, it
+ * goes up. */
 static void carry(struct reduce_levels *levels, int level, int64_t count)
 {
     for (; count % RADIX == 0; level++, count /= RADIX) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The order of ir/reduction.def for steps that a kernel computes itself: accumulators of `n` results or lanes, to
- * which it combines a few steps at a time.
+ * The order of ir/reduction.def for steps that a kernel computes itself: accumulators of `n`
+ * results or lanes, to which it combines a few steps at a time.
  *
  *     reduce_levels_begin(&levels, loops, width, n, memory);
  *     while (steps remain) {
@@ -20,8 +20,8 @@
 #define REDUCE_WIDEST 8  /* bytes of an accumulator */
 
 /*
- * Level 0 has the last steps, fewer than REDUCTION_RADIX; level l + 1 what came from level l. Levels above `top` are
- * not there yet: to combine with an identity changes nothing.
+ * Level 0 has the last steps, fewer than REDUCTION_RADIX; level l + 1 what came from level l.
+ * Levels above `top` are not there yet: to combine with an identity changes nothing.
  */
 struct reduce_levels {
     const struct reduce_loops *loops;
@@ -43,12 +43,14 @@ static inline int reduce_levels_needed(int64_t steps)
 /* `width`: bytes of an accumulator. The memory is the caller's. */
 void reduce_levels_begin(struct reduce_levels *levels, const struct reduce_loops *loops,
                          size_t width, int64_t n, void *memory);
-/* How many of so many steps can be combined with level 0 before the next call of reduce_levels_add. */
+/*
+ * How many of so many steps can be combined with level 0 before the next call of reduce_levels_add.
+ */
 int64_t reduce_levels_room(const struct reduce_levels *levels, int64_t steps);
 void reduce_levels_add(struct reduce_levels *levels, int64_t steps);
 /*
- * Combines what REDUCTION_RADIX to the power `level` steps gave that were combined apart. As many or more, to a
- * multiple of it, must have been combined before, or none.
+ * Combines what REDUCTION_RADIX to the power `level` steps gave that were combined apart. As many
+ * or more, to a multiple of it, must have been combined before, or none.
  */
 void reduce_levels_join(struct reduce_levels *levels, int level, const void *results);
 /* The accumulators of all steps. */

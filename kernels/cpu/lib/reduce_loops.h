@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of every row of ir/reduction.def for one element type. A file reduce_TYPE.c defines what
- * scalar_ops.h wants, and
+ * The loops of every row of ir/reduction.def for one element type. A file reduce_TYPE.c defines
+ * what scalar_ops.h wants, and
  *
  *     T_TABLE      the table to fill, reduce_loops_f32
  *
- * and includes this file. A row is compiled for every type, also where its element types have no use for it.
+ * and includes this file. A row is compiled for every type, also where its element types have no
+ * use for it.
  */
 #include "base/clones.h"
 #include "kernels/cpu/lib/reduce.h"
@@ -20,7 +21,8 @@
 #define BITS_OF(x) f64_bits(x)
 #endif
 
-/* Lines whose lanes are halved together: all of it in loops, in which compilers make vectors of choices. */
+/* Lines whose lanes are halved together: all of it in loops, in which compilers make vectors of
+ * choices. */
 #define GROUP 16
 #define HALVE(row, width)                                                                          \
     INLINE void halve_##width##_##row(const T *restrict from, T *restrict to, int64_t lines)       \
@@ -88,8 +90,8 @@
     }
 
 /*
- * The largest and the smallest of floats take half of the comparisons, and give the same bits, where no element is a
- * NaN: such lines are looked at first.
+ * The largest and the smallest of floats take half of the comparisons, and give the same bits,
+ * where no element is a NaN: such lines are looked at first.
  */
 #define PLAIN_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define PLAIN_MIN(a, b) ((a) > (b) ? (b) : (a))

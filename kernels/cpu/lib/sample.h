@@ -9,7 +9,8 @@
 enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC };
 enum sample_padding { SAMPLE_ZEROS, SAMPLE_BORDER, SAMPLE_REFLECTION };
 
-/* The elements along one axis that a point is made from. Weights are made in double; narrow[] is the same, rounded. */
+/* The elements along one axis that a point is made from. Weights are made in double; narrow[] is
+ * the same, rounded. */
 struct sample_axis {
     int count;
     int64_t offsets[4]; /* of the element, in elements; -1: beyond the grid, 0 */
@@ -18,9 +19,9 @@ struct sample_axis {
 };
 
 /*
- * Prepares one axis of `size` elements, `stride` apart, for coordinate x (element i is at i). NaN counts
- * as beyond the grid with SAMPLE_ZEROS, else as the first element. `align_corners` says where
- * reflection turns: at the outer elements' centers, or half an element further out.
+ * Prepares one axis of `size` elements, `stride` apart, for coordinate x (element i is at i). NaN
+ * counts as beyond the grid with SAMPLE_ZEROS, else as the first element. `align_corners` says
+ * where reflection turns: at the outer elements' centers, or half an element further out.
  */
 void sample_axis_init(struct sample_axis *axis, enum sample_mode mode, enum sample_padding padding,
                       bool align_corners, double x, int64_t size, int64_t stride);
@@ -35,8 +36,11 @@ struct sample_line {
 void sample_axes_init(const struct sample_line *line, const double *x, int64_t n,
                       struct sample_axis *axes, int64_t step);
 
-/* The value at the point: along each axis the sum of weight times element, or along the axes behind it such a sum, in
- * the order of the elements, from 0 on and without those beyond the grid. Each product and sum is rounded. There is an axis. */
+/*
+ * The value at the point: along each axis the sum of weight times element, or along the axes behind
+ * it such a sum, in the order of the elements, from 0 on and without those beyond the grid. Each
+ * product and sum is rounded. There is an axis.
+ */
 float sample_floats_at(const float *grid, const struct sample_axis *axes, int rank);
 double sample_doubles_at(const double *grid, const struct sample_axis *axes, int rank);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The scalar operations of ir/scalar.def in C, for one element type: functions with the names that the rows of
- * ir/ops and ir/reduction.def use. A file that includes this has defined
+ * The scalar operations of ir/scalar.def in C, for one element type: functions with the names that
+ * the rows of ir/ops and ir/reduction.def use. A file that includes this has defined
  *
  *     T            the C type of an element
  *     one of T_IS_FLOAT, T_IS_SIGNED, T_IS_UNSIGNED; for integers T_LOWEST, T_HIGHEST
@@ -43,7 +43,7 @@
         return (expression);                                                                       \
     }
 
-/* ---- What the types share ------------------------------------------------------------------------- */
+/* ---- What the types share -------------------------------------------------------------------- */
 
 #define K(constant) ((T)(constant))
 #define SEL(truth, a, b) ((truth) ? (a) : (b))
@@ -61,13 +61,15 @@ INLINE bool NOT(bool a)
     return !a;
 }
 
-/* ---- Floats --------------------------------------------------------------------------------------- */
+/* ---- Floats ---------------------------------------------------------------------------------- */
 
 #if defined(T_IS_FLOAT)
 
 #define LOWEST ((T)-INFINITY)
 #define HIGHEST ((T)INFINITY)
-/* Below this magnitude a float can have a fraction; adding and subtracting it rounds to an integer. */
+/*
+ * Below this magnitude a float can have a fraction; adding and subtracting it rounds to an integer.
+ */
 #define INTEGERS_FROM ((T)(sizeof(T) == 4 ? 8388608.0 : 4503599627370496.0))
 #define MAGNITUDE(a) (sizeof(T) == 4 ? (T)fabsf((float)(a)) : (T)fabs((double)(a)))
 #define WITH_SIGN(a, b)                                                                            \
@@ -129,7 +131,7 @@ BINARY(SHR, 0 * a * b)
 
 #else
 
-/* ---- Integers ------------------------------------------------------------------------------------- */
+/* ---- Integers -------------------------------------------------------------------------------- */
 
 #define LOWEST ((T)T_LOWEST)
 #define HIGHEST ((T)T_HIGHEST)
@@ -200,7 +202,7 @@ FUNCTION(SQRT, sqrt)
 
 #endif
 
-/* ---- Functions ------------------------------------------------------------------------------------ */
+/* ---- Functions ------------------------------------------------------------------------------- */
 
 #if defined(T_IS_FLOAT32)
 #define OWN(NAME, name) UNARY(NAME, f32_##name(a))

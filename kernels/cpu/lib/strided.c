@@ -22,8 +22,8 @@ struct plane {
 typedef uint32_t four_u32 __attribute__((vector_size(16)));
 
 /*
- * A square of 4 x 4 elements: rows of `to` are columns of `from`. Strides in bytes. Vectors pay for four
- * bytes only: of eight, four are no vector of the least processor.
+ * A square of 4 x 4 elements: rows of `to` are columns of `from`. Strides in bytes. Vectors pay for
+ * four bytes only: of eight, four are no vector of the least processor.
  */
 #define SQUARE(size)                                                                               \
     static inline void square_##size(char *to, int64_t to_row, const char *from, int64_t from_row) \
@@ -65,15 +65,15 @@ static inline void prefetch_rows(const char *from, size_t size)
 }
 
 /*
- * memcpy of a constant size is a plain load and store, and allows any alignment. At most BLOCK_ROWS rows.
+ * memcpy of a constant size is a plain load and store, and allows any alignment. At most BLOCK_ROWS
+ * rows.
  *
- * copy: any strides. Columns are walked in blocks, so that a transposing copy reads the cache lines of a
- * block of rows again while they are still near.
- * squares: elements lie side by side in a row of `to` and in a column of `from`, so that 4 x 4 of them
- * are a few vectors.
- * tile: the same by way of a tile, for rows of `to` that would evict each other from the cache.
- * Measured on floats, GB/s of copy, squares and tile: 255 x 40 x 40 to channels last 8, 16 and 9;
- * 64 x 224 x 224 to channels last 6, 14 and 7, and back 8, 5 and 8; 1024 x 1024 5, 5 and 8.
+ * copy: any strides. Columns are walked in blocks, so that a transposing copy reads the cache lines
+ * of a block of rows again while they are still near. squares: elements lie side by side in a row
+ * of `to` and in a column of `from`, so that 4 x 4 of them are a few vectors. tile: the same by way
+ * of a tile, for rows of `to` that would evict each other from the cache. Measured on floats, GB/s
+ * of copy, squares and tile: 255 x 40 x 40 to channels last 8, 16 and 9; 64 x 224 x 224 to channels
+ * last 6, 14 and 7, and back 8, 5 and 8; 1024 x 1024 5, 5 and 8.
  */
 #define COPY_PLANE(size)                                                                           \
     static void copy_plane_##size(const struct plane *p, char *to, const char *from)               \
@@ -134,7 +134,7 @@ COPY_PLANE(4)
 COPY_PLANE(8)
 COPY_PLANE(16)
 
-/* ---- Squares of eight ----------------------------------------------------------------------------- */
+/* ---- Squares of eight ------------------------------------------------------------------------ */
 
 #ifdef VECTOR_V3
 #define INLINE_V3 VECTOR_V3 static inline __attribute__((always_inline))
@@ -179,7 +179,8 @@ INLINE_V3 void square_of_eight(char *to, int64_t to_row, const char *from, int64
     }
 }
 
-/* As squares_4, by larger squares: an eighth less time. Squares of 16 x 16, of AVX-512, are no faster: memory is the limit. */
+/* As squares_4, by larger squares: an eighth less time. Squares of 16 x 16, of AVX-512, are no
+ * faster: memory is the limit. */
 VECTOR_V3 static void squares_4_v3(const struct plane *p, char *to, const char *from)
 {
     const int64_t step = p->from_column, rows = p->rows & ~7;
@@ -206,7 +207,7 @@ static void squares_of_four(const struct plane *p, char *to, const char *from)
     squares_4(p, to, from);
 }
 
-/* ---- Jobs ----------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------ */
 
 struct loops {
     void (*copy)(const struct plane *plane, char *to, const char *from);
@@ -242,8 +243,8 @@ static int64_t magnitude(int64_t stride)
 }
 
 /*
- * Drops dims of 1, joins neighbours that are one dim in both arrays, and makes short contiguous rows
- * into larger elements. false: there is nothing to copy.
+ * Drops dims of 1, joins neighbours that are one dim in both arrays, and makes short contiguous
+ * rows into larger elements. false: there is nothing to copy.
  */
 static bool job_init(struct job *job, size_t size, const struct strided_box *box)
 {
@@ -278,7 +279,8 @@ static bool job_init(struct job *job, size_t size, const struct strided_box *box
     return true;
 }
 
-/* Makes the dim that is densest in `from` the last but one, when the last is not: a tiled transpose. */
+/* Makes the dim that is densest in `from` the last but one, when the last is not: a tiled
+ * transpose. */
 static void job_order(struct job *job)
 {
     int last = job->rank - 1, densest = last;

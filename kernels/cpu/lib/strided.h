@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The strided-copy engine: moves a box of elements between two layouts. Every data movement operator
- * (Transpose, Slice, Concat, Tile, ...) is a way of choosing dims and strides for it.
+ * The strided-copy engine: moves a box of elements between two layouts. Every data movement
+ * operator (Transpose, Slice, Concat, Tile, ...) is a way of choosing dims and strides for it.
  */
 #ifndef TSSA_KERNELS_CPU_LIB_STRIDED_H
 #define TSSA_KERNELS_CPU_LIB_STRIDED_H
@@ -30,8 +30,8 @@ static inline void strided_push(struct strided_box *box, int64_t dim, int64_t to
 }
 
 /*
- * Copies the box. `to` and `from` are the addresses of its element (0, 0, ...); they may not overlap.
- * `size` is that of an element: 1, 2, 4, 8 or 16 bytes. No element may be written twice.
+ * Copies the box. `to` and `from` are the addresses of its element (0, 0, ...); they may not
+ * overlap. `size` is that of an element: 1, 2, 4, 8 or 16 bytes. No element may be written twice.
  */
 void strided_copy(const struct team *team, size_t size, const struct strided_box *box, void *to,
                   const void *from);
@@ -39,8 +39,8 @@ void strided_copy(const struct team *team, size_t size, const struct strided_box
 void strided_fill(const struct team *team, size_t size, const struct strided_box *box, void *to,
                   const void *value);
 
-/* Makes output 0 input 0, to be changed in part: in its place where that can be, else a copy. The output is
- * NULL when it is not wanted. */
+/* Makes output 0 input 0, to be changed in part: in its place where that can be, else a copy. The
+ * output is NULL when it is not wanted. */
 tssa_status *update_input(struct kernel_args *args, struct tensor **output);
 
 /* Both arrays without gaps. */

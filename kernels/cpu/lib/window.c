@@ -6,7 +6,8 @@
 
 #include "base/clones.h"
 
-/* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in int64. */
+/* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in
+ * int64. */
 #define WINDOW_LIMIT (INT64_C(1) << 31)
 
 static tssa_status *decode_ints(const struct ir_op *op, const char *name, size_t capacity,
@@ -136,7 +137,8 @@ int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel
     return row;
 }
 
-/* Rows [first, end) of the output, some of which read padding; of a plane none do, and row r reads r * step + from. */
+/* Rows [first, end) of the output, some of which read padding; of a plane none do, and row r reads
+ * r * step + from. */
 struct rows_back {
     bool plane;
     int64_t first, end, step, from;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The geometry of sliding windows, shared by convolutions and pooling: attributes decoded once, resolved
- * against the sizes of a run. Spatial axes only.
+ * The geometry of sliding windows, shared by convolutions and pooling: attributes decoded once,
+ * resolved against the sizes of a run. Spatial axes only.
  */
 #ifndef TSSA_KERNELS_CPU_LIB_WINDOW_H
 #define TSSA_KERNELS_CPU_LIB_WINDOW_H
@@ -33,8 +33,8 @@ struct window {
 tssa_status *window_decode(const struct ir_op *op, struct window_attrs *attrs);
 
 /*
- * Sizes and pads for an input with these spatial sizes. `kernel` NULL: kernel_shape. An output size that
- * would be negative is 0. Everything is bounded so that products of the sizes do not overflow.
+ * Sizes and pads for an input with these spatial sizes. `kernel` NULL: kernel_shape. An output size
+ * that would be negative is 0. Everything is bounded so that products of the sizes do not overflow.
  */
 tssa_status *window_resolve(const struct window_attrs *attrs, int rank, const int64_t *in,
                             const int64_t *kernel, struct window *window);
@@ -48,9 +48,9 @@ void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out,
 int64_t window_input_row(const struct window *window, int64_t out_row, int64_t kernel_row);
 
 /*
- * The other way: adds weight * out, rounded, to what each element of `out`, a plane of the output's size, reads at
- * the kernel's `position`-th element; `in` is a plane of the input's size. What reads padding is dropped. Elements
- * and the weight are of `dtype`, FLOAT or DOUBLE.
+ * The other way: adds weight * out, rounded, to what each element of `out`, a plane of the output's
+ * size, reads at the kernel's `position`-th element; `in` is a plane of the input's size. What
+ * reads padding is dropped. Elements and the weight are of `dtype`, FLOAT or DOUBLE.
  */
 void window_add_back(const struct window *window, tssa_dtype dtype, int64_t position, double weight,
                      const void *out, void *in);

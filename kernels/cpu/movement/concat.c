@@ -4,7 +4,7 @@
 
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- Concat --------------------------------------------------------------------------------------- */
+/* ---- Concat ---------------------------------------------------------------------------------- */
 
 struct concat {
     int64_t axis;
@@ -22,8 +22,8 @@ static tssa_status *concat_prepare(const struct ir_op *op, const struct kernel_s
 }
 
 /*
- * An operand of shape [0] beside operands of another rank adds nothing: PyTorch's cat allows it, and
- * exported models start their accumulators with it.
+ * An operand of shape [0] beside operands of another rank adds nothing: PyTorch's cat allows it,
+ * and exported models start their accumulators with it.
  */
 static bool is_legacy_empty(const struct tensor *tensor, int rank)
 {
@@ -118,7 +118,7 @@ static tssa_status *concat_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_concat = {.prepare = concat_prepare, .run = concat_run};
 
-/* ---- Split ---------------------------------------------------------------------------------------- */
+/* ---- Split ----------------------------------------------------------------------------------- */
 
 struct split {
     int64_t axis;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Operators that rearrange the elements of one tensor: Transpose-25, DepthToSpace-13, SpaceToDepth-13,
- * Slice-13, Expand-13, Tile-13, ReverseSequence-10, Trilu-14 of ai.onnx. They hold for every element
- * type; all but Trilu are one or two boxes for the strided-copy engine.
+ * Operators that rearrange the elements of one tensor: Transpose-25, DepthToSpace-13,
+ * SpaceToDepth-13, Slice-13, Expand-13, Tile-13, ReverseSequence-10, Trilu-14 of ai.onnx. They hold
+ * for every element type; all but Trilu are one or two boxes for the strided-copy engine.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@ static size_t element_size(const struct tensor *tensor)
     return dtype_info(tensor->dtype)->size;
 }
 
-/* ---- Transpose, DepthToSpace, SpaceToDepth -------------------------------------------------------- */
+/* ---- Transpose, DepthToSpace, SpaceToDepth --------------------------------------------------- */
 
 struct transpose {
     int rank; /* -1: reverse the axes */
@@ -160,7 +160,7 @@ static tssa_status *space_to_depth_run(struct kernel_args *args)
 const struct kernel cpu_kernel_space_to_depth = {.prepare = blocks_prepare,
                                                  .run = space_to_depth_run};
 
-/* ---- Slice ---------------------------------------------------------------------------------------- */
+/* ---- Slice ----------------------------------------------------------------------------------- */
 
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
@@ -185,7 +185,8 @@ static int64_t slice_length(int64_t dim, int64_t start, int64_t end, int64_t ste
     return start > end ? (start - end - 1) / -(step < -INT64_MAX ? -INT64_MAX : step) + 1 : 0;
 }
 
-/* Operand `index` as one integer per axis of the slice; absent: `fallback` counted up by `increment`. */
+/* Operand `index` as one integer per axis of the slice; absent: `fallback` counted up by
+ * `increment`. */
 static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size_t count,
                                   int64_t fallback, int64_t increment, int64_t *values)
 {
@@ -201,7 +202,9 @@ static tssa_status *slice_operand(struct kernel_args *args, uint32_t index, size
     return NULL;
 }
 
-/* Of one element along the first axes, with steps of 1 along the next, and whole along the others. */
+/*
+ * Of one element along the first axes, with steps of 1 along the next, and whole along the others.
+ */
 static bool slice_is_piece(const struct ir_op *op, uint32_t result)
 {
     const struct ir_type *from = ir_operand(op, 0)->type, *to = op->results[result].type;
@@ -285,7 +288,7 @@ static tssa_status *slice_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_slice = {.run = slice_run, .is_piece = slice_is_piece};
 
-/* ---- Expand and Tile ------------------------------------------------------------------------------ */
+/* ---- Expand and Tile ------------------------------------------------------------------------- */
 
 static tssa_status *expand_run(struct kernel_args *args)
 {
@@ -352,7 +355,7 @@ static tssa_status *tile_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_tile = {.run = tile_run};
 
-/* ---- ReverseSequence ------------------------------------------------------------------------------ */
+/* ---- ReverseSequence ------------------------------------------------------------------------- */
 
 struct reverse_sequence {
     int64_t batch_axis, time_axis;
@@ -421,7 +424,7 @@ static tssa_status *reverse_sequence_run(struct kernel_args *args)
 const struct kernel cpu_kernel_reverse_sequence = {.prepare = reverse_sequence_prepare,
                                                    .run = reverse_sequence_run};
 
-/* ---- Trilu ---------------------------------------------------------------------------------------- */
+/* ---- Trilu ----------------------------------------------------------------------------------- */
 
 struct trilu {
     bool upper;

@@ -27,7 +27,9 @@ static tssa_status *pad_prepare(const struct ir_op *op, const struct kernel_setu
     return ERROR(TSSA_MALFORMED, "mode is \"%s\", not constant, reflect, edge or wrap", mode);
 }
 
-/* y = value, and x where the shifted x is inside y. Element i of axis a of y is i - before[a] of x. */
+/*
+ * y = value, and x where the shifted x is inside y. Element i of axis a of y is i - before[a] of x.
+ */
 static void pad_constant(struct kernel_args *args, const struct tensor *x, const int64_t *before,
                          const union element *value, struct tensor *y)
 {
@@ -218,7 +220,7 @@ static tssa_status *pad_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_pad = {.prepare = pad_prepare, .run = pad_run};
 
-/* ---- CenterCropPad -------------------------------------------------------------------------------- */
+/* ---- CenterCropPad --------------------------------------------------------------------------- */
 
 struct center_crop_pad {
     int n_axes; /* -1: all */

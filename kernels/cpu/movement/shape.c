@@ -7,7 +7,7 @@
 
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- Reshape -------------------------------------------------------------------------------------- */
+/* ---- Reshape --------------------------------------------------------------------------------- */
 
 struct reshape {
     bool allow_zero;
@@ -35,8 +35,8 @@ static tssa_status *reshape_mismatch(const struct tensor *x, const int64_t *targ
 }
 
 /*
- * The size of the dim that is -1: the other dims' share of the elements. A dim that is copied from the
- * operand cancels out, so that (0, -1) on [0, 80, 4] is [0, 320] although 0 / 0 says nothing.
+ * The size of the dim that is -1: the other dims' share of the elements. A dim that is copied from
+ * the operand cancels out, so that (0, -1) on [0, 80, 4] is [0, 320] although 0 / 0 says nothing.
  */
 static bool reshape_rest(const struct tensor *x, const int64_t *target, const bool *copied,
                          int rank, int64_t *rest)
@@ -91,7 +91,7 @@ static tssa_status *reshape_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_reshape = {.prepare = reshape_prepare, .run = reshape_run};
 
-/* ---- Flatten -------------------------------------------------------------------------------------- */
+/* ---- Flatten --------------------------------------------------------------------------------- */
 
 struct flatten {
     int64_t axis;
@@ -125,7 +125,7 @@ static tssa_status *flatten_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_flatten = {.prepare = flatten_prepare, .run = flatten_run};
 
-/* ---- Squeeze and Unsqueeze ------------------------------------------------------------------------ */
+/* ---- Squeeze and Unsqueeze ------------------------------------------------------------------- */
 
 /* Marks the axes of operand 1; `rank` is that of the tensor that has them. */
 static tssa_status *marked_axes(const struct kernel_args *args, int rank, bool *marked,
@@ -191,7 +191,7 @@ static tssa_status *unsqueeze_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_unsqueeze = {.run = unsqueeze_run};
 
-/* ---- Shape and Size ------------------------------------------------------------------------------- */
+/* ---- Shape and Size -------------------------------------------------------------------------- */
 
 struct shape {
     int64_t start, end;

@@ -108,7 +108,8 @@ static tssa_status *broadcast(struct kernel_args *args, const struct tensor *sou
     return NULL;
 }
 
-/* Is no element of the base in it twice? No step makes it so but an expansion, which repeats elements. */
+/* Is no element of the base in it twice? No step makes it so but an expansion, which repeats
+ * elements. */
 static bool is_single(const struct rule_region *region)
 {
     for (int i = 0; i < region->rank; i++)

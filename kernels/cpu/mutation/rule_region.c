@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules on concrete shapes. Written for clarity: generated kernels and lowered models never come here. */
+/* Rules on concrete shapes. Written for clarity: generated kernels and lowered models never come
+ * here. */
 #include "kernels/cpu/mutation/rule_region.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ struct walk {
 
 typedef tssa_status *(*step_fn)(const struct walk *walk, const struct rule_step *step);
 
-/* ---- Params --------------------------------------------------------------------------------------- */
+/* ---- Params ---------------------------------------------------------------------------------- */
 
 static tssa_status *get(const struct walk *walk, const struct rule_step *step, uint32_t i,
                         int64_t *value)
@@ -40,7 +41,7 @@ static tssa_status *get_axis(const struct walk *walk, int64_t axis, int limit)
     return NULL;
 }
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static void remove_axis(struct rule_region *region, int64_t axis)
 {
@@ -94,7 +95,7 @@ static bool is_contiguous(const struct rule_region *region)
     return true;
 }
 
-/* ---- Tables --------------------------------------------------------------------------------------- */
+/* ---- Tables ---------------------------------------------------------------------------------- */
 
 void rule_region_walk(const struct rule_region *region,
                       void (*visit)(void *context, int64_t n, int64_t offset), void *context)
@@ -139,7 +140,7 @@ void rule_region_release(struct rule_region *region)
     region->table = NULL;
 }
 
-/* ---- Steps that strides describe ------------------------------------------------------------------ */
+/* ---- Steps that strides describe ------------------------------------------------------------- */
 
 static tssa_status *step_select(const struct walk *walk, const struct rule_step *step)
 {
@@ -161,7 +162,9 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* A bound of a slice, counted from the front: within 0 and dim, or -1 and dim - 1 going backwards. */
+/*
+ * A bound of a slice, counted from the front: within 0 and dim, or -1 and dim - 1 going backwards.
+ */
 static int64_t bound(int64_t value, int64_t dim, bool backwards)
 {
     if (value < 0)
@@ -279,7 +282,7 @@ static tssa_status *step_diagonal(const struct walk *walk, const struct rule_ste
     return insert_axis(region, region->rank, length, stride);
 }
 
-/* ---- Steps that need a table ---------------------------------------------------------------------- */
+/* ---- Steps that need a table ----------------------------------------------------------------- */
 
 static tssa_status *step_reshape(const struct walk *walk, const struct rule_step *step)
 {
@@ -310,7 +313,9 @@ static tssa_status *step_reshape(const struct walk *walk, const struct rule_step
     return NULL;
 }
 
-/* Every axis becomes a pair, (count, dim) with strides (0, stride), and a reshape joins the pairs. */
+/*
+ * Every axis becomes a pair, (count, dim) with strides (0, stride), and a reshape joins the pairs.
+ */
 static tssa_status *step_tile(const struct walk *walk, const struct rule_step *step)
 {
     struct rule_region *region = walk->region;

@@ -7,8 +7,9 @@
 #include "ir/rule.h"
 
 /*
- * A strided view of the base's elements, or, after steps that no strides describe (a tile, a gather, a
- * mask, most reshapes), of a table of their offsets. Zero-initialise; rule_region_release in every case.
+ * A strided view of the base's elements, or, after steps that no strides describe (a tile, a
+ * gather, a mask, most reshapes), of a table of their offsets. Zero-initialise; rule_region_release
+ * in every case.
  */
 struct rule_region {
     int rank;
@@ -18,8 +19,8 @@ struct rule_region {
 };
 
 /*
- * The region of `rule` in a tensor of these dims. params[k] is $k; the pool gives the table. Checks what
- * a run must check: indices, sizes, ranks.
+ * The region of `rule` in a tensor of these dims. params[k] is $k; the pool gives the table. Checks
+ * what a run must check: indices, sizes, ranks.
  */
 tssa_status *rule_region_resolve(struct pool *pool, const struct rule *rule,
                                  const struct tensor *const *params, int rank, const int64_t *dims,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dropout-22 of ai.onnx. Outside training it shares its operand. In training, what is dropped is what
- * the standard's reference drops: numpy's RandomState (MT19937) of the seed, 53 bits per element; without
- * a seed, seed 0, so that a run can be repeated.
+ * Dropout-22 of ai.onnx. Outside training it shares its operand. In training, what is dropped is
+ * what the standard's reference drops: numpy's RandomState (MT19937) of the seed, 53 bits per
+ * element; without a seed, seed 0, so that a run can be repeated.
  */
 #include <math.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return NULL;
 }
 
-/* ---- MT19937 -------------------------------------------------------------------------------------- */
+/* ---- MT19937 --------------------------------------------------------------------------------- */
 
 #define MT_SIZE 624
 
@@ -70,7 +70,7 @@ static double twister_double(struct twister *t)
     return ((double)high * 67108864.0 + (double)low) / 9007199254740992.0;
 }
 
-/* ---- The operator --------------------------------------------------------------------------------- */
+/* ---- The operator ---------------------------------------------------------------------------- */
 
 static tssa_status *output_mask(struct kernel_args *args, const struct tensor *in,
                                 struct tensor **mask)

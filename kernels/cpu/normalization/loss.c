@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NegativeLogLikelihoodLoss-22 and SoftmaxCrossEntropyLoss-13 of ai.onnx. One term per position: minus
- * the log-probability of its target class, times the class's weight. DOUBLE is computed in double, narrower types in
- * float32; sums are those of ir/reduction.def.
+ * NegativeLogLikelihoodLoss-22 and SoftmaxCrossEntropyLoss-13 of ai.onnx. One term per position:
+ * minus the log-probability of its target class, times the class's weight. DOUBLE is computed in
+ * double, narrower types in float32; sums are those of ir/reduction.def.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -91,7 +91,9 @@ static void store_lines(const struct work *w, int64_t offset, int64_t lines, con
                          element_at(w->log_prob, offset + c * inner), 1, &convert_default);
 }
 
-/* Term and factor of position p, whose log-probability of the target is at x where it was computed. */
+/*
+ * Term and factor of position p, whose log-probability of the target is at x where it was computed.
+ */
 static void run_position(const struct work *w, int64_t p, const char *x)
 {
     int64_t target = target_at(w, p), inner = w->lines.inner;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LRN-13 of ai.onnx: elements by what is around them along the channels. DOUBLE is computed in double, narrower types in
- * float32; squares are summed as those of a reduced axis that is not the innermost one (ir/reduction.def).
+ * LRN-13 of ai.onnx: elements by what is around them along the channels. DOUBLE is computed in
+ * double, narrower types in float32; squares are summed as those of a reduced axis that is not the
+ * innermost one (ir/reduction.def).
  */
 #include <inttypes.h>
 
@@ -73,7 +74,8 @@ static void *sum_squares(const struct work *w, const char *x, int64_t stride, in
     return reduce_levels_end(&levels);
 }
 
-/* n neighbours of all channels from `offset` on. Scratch: for what is converted, as many and n results. */
+/* n neighbours of all channels from `offset` on. Scratch: for what is converted, as many and n
+ * results. */
 static void run_block(const struct work *w, char *scratch, int64_t offset, int64_t n)
 {
     _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LpNormalization-22 and MeanVarianceNormalization-13 of ai.onnx: elements by what a reduction makes of all
- * those with the same indices along the axes that it keeps. DOUBLE is computed in double, narrower types in float32.
+ * LpNormalization-22 and MeanVarianceNormalization-13 of ai.onnx: elements by what a reduction
+ * makes of all those with the same indices along the axes that it keeps. DOUBLE is computed in
+ * double, narrower types in float32.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -117,7 +118,7 @@ static tssa_status *run_on(struct kernel_args *args, const struct tensor *in, co
     return NULL;
 }
 
-/* ---- LpNormalization -------------------------------------------------------------------------------- */
+/* ---- LpNormalization ------------------------------------------------------------------------- */
 
 struct lp {
     int64_t axis, p;
@@ -148,7 +149,7 @@ static tssa_status *run_lp(struct kernel_args *args)
     return run_on(args, in, reduced, state->p);
 }
 
-/* ---- MeanVarianceNormalization ---------------------------------------------------------------------- */
+/* ---- MeanVarianceNormalization --------------------------------------------------------------- */
 
 struct mvn {
     size_t n_axes;

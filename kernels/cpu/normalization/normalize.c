@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * LayerNormalization-17, RMSNormalization-23, GroupNormalization-21 and InstanceNormalization-22 of
- * ai.onnx: blocks of n neighbouring elements, each brought to mean 0 and variance 1 (RMS: to mean square
- * 1), then scaled and shifted. Statistics are reductions (ir/reduction.def), in two passes.
+ * ai.onnx: blocks of n neighbouring elements, each brought to mean 0 and variance 1 (RMS: to mean
+ * square 1), then scaled and shifted. Statistics are reductions (ir/reduction.def), in two passes.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -57,12 +57,13 @@ struct work {
     bool rms;
     int axis; /* blocks are the axes before it; -1: blocks of channels */
     struct operand scale, bias;
-    /* Blocks of channels: block b has `channels` of `size` elements, from channel b * channels % all. */
+    /* Blocks of channels: block b has `channels` of `size` elements, from channel b * channels %
+     * all. */
     int64_t channels, all, size;
     const char *channel_scale, *channel_bias;
 };
 
-/* ---- Elements of the type that is computed in ------------------------------------------------------ */
+/* ---- Elements of the type that is computed in ------------------------------------------------ */
 
 static void load(const struct work *w, const struct tensor *tensor, int64_t offset, int64_t step,
                  int64_t n, void *values)
@@ -98,7 +99,7 @@ static void store_blocks(const struct work *w, int64_t first, int64_t blocks, co
         store(w, w->out, first * w->n, blocks * w->n, values);
 }
 
-/* ---- Blocks ---------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static int64_t group_of(int64_t n)
 {
@@ -216,7 +217,7 @@ static tssa_status *scratch_of(const struct work *w, int64_t lines, size_t *byte
     return NULL;
 }
 
-/* ---- LayerNormalization, RMSNormalization ---------------------------------------------------------- */
+/* ---- LayerNormalization, RMSNormalization ---------------------------------------------------- */
 
 /* Operand `index` broadcasts to X and to nothing larger. */
 static tssa_status *broadcast_operand(const struct kernel_args *args, uint32_t index,
@@ -277,7 +278,7 @@ static tssa_status *run_rms(struct kernel_args *args)
     return run_trailing(args, true);
 }
 
-/* ---- GroupNormalization, InstanceNormalization ---------------------------------------------------- */
+/* ---- GroupNormalization, InstanceNormalization ----------------------------------------------- */
 
 /* One element per channel; `per_group` operands have one for all channels of a group. */
 static tssa_status *channel_operand(struct kernel_args *args, const struct work *w, uint32_t index,

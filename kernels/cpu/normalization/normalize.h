@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inner loops of normalizations, by element type: FLOAT, which narrower types are computed in, and DOUBLE. */
+/* The inner loops of normalizations, by element type: FLOAT, which narrower types are computed in,
+ * and DOUBLE. */
 #ifndef TSSA_KERNELS_CPU_NORMALIZATION_NORMALIZE_H
 #define TSSA_KERNELS_CPU_NORMALIZATION_NORMALIZE_H
 
@@ -26,7 +27,8 @@ struct normalize_loops {
     /* y = (x - mean) * (inverse * scale) + bias, of n elements that share them; y may be x. */
     void (*channel)(const void *x, void *y, int64_t n, const void *mean, const void *inverse,
                     const void *scale, const void *bias);
-    /* y = (x - shift[i * step]) / norm[i * step], step 0 or 1; shift NULL: x / norm, and 0 where that is 0. */
+    /* y = (x - shift[i * step]) / norm[i * step], step 0 or 1; shift NULL: x / norm, and 0 where
+     * that is 0. */
     void (*by_group)(const void *x, void *y, int64_t n, const void *shift, const void *norm,
                      int64_t step);
 };

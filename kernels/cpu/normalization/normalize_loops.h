@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of normalizations for one element type. A file normalize_TYPE.c defines T, the C type of an element;
- * T_DTYPE, its number; T_SQRT, its square root; and T_LOOPS, the table to fill; and includes this file.
+ * The loops of normalizations for one element type. A file normalize_TYPE.c defines T, the C type
+ * of an element; T_DTYPE, its number; T_SQRT, its square root; and T_LOOPS, the table to fill; and
+ * includes this file.
  */
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Softmax-13, LogSoftmax-13 and Hardmax-13 of ai.onnx, and their older forms, which flatten the tensor
- * to two dims at the axis. DOUBLE is computed in double, narrower types in float32: from x - max(x), with the
- * largest and the sum of ir/reduction.def.
+ * Softmax-13, LogSoftmax-13 and Hardmax-13 of ai.onnx, and their older forms, which flatten the
+ * tensor to two dims at the axis. DOUBLE is computed in double, narrower types in float32: from x -
+ * max(x), with the largest and the sum of ir/reduction.def.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -42,7 +42,7 @@ int64_t softmax_lines(int64_t n)
     return lines < LINES ? lines : LINES;
 }
 
-/* ---- float32: neighbouring lines, as many as stay in the first-level cache -------------------------- */
+/* ---- float32: neighbouring lines, as many as stay in the first-level cache ------------------- */
 
 #define LONG_LINE 256
 
@@ -54,7 +54,8 @@ struct block {
     int64_t lines, n;
 };
 
-/* exp(x - shift). What is near 0 takes fewer operations, for the same bits; a NaN is not near. x may be y. */
+/* exp(x - shift). What is near 0 takes fewer operations, for the same bits; a NaN is not near. x
+ * may be y. */
 INLINE void exps_of_line(const float *x, float *y, int64_t n, float shift)
 {
     uint32_t farthest = 0;
@@ -126,7 +127,7 @@ static void log_softmax_block(const struct block *block)
     shift_lines(block, most, sums);
 }
 
-/* ---- double: in place on one line of n > 0 elements, with as much memory for exps ------------------- */
+/* ---- double: in place on one line of n > 0 elements, with as much memory for exps ------------ */
 
 static double largest_and_exps(const double *x, double *exps, int64_t n, double *sum)
 {
@@ -165,7 +166,7 @@ static void hardmax_line(double *x, double *exps, int64_t n)
         x[i] = i == best;
 }
 
-/* ---- Lines of other kernels -------------------------------------------------------------------------- */
+/* ---- Lines of other kernels ------------------------------------------------------------------ */
 
 void softmax_of_line(tssa_dtype dtype, void *x, void *exps, int64_t n)
 {
@@ -183,7 +184,7 @@ void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, 
         log_softmax_line((double *)x + i * n, exps, n);
 }
 
-/* ---- Running --------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 /* `block` is NULL where every type is computed in double. */
 struct method {

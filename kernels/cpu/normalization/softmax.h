@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Softmax and LogSoftmax of lines, for kernels that have some: the bits are those of the operators. */
+/*
+ * Softmax and LogSoftmax of lines, for kernels that have some: the bits are those of the operators.
+ */
 #ifndef TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
 #define TSSA_KERNELS_CPU_NORMALIZATION_SOFTMAX_H
 

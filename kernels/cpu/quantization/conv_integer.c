@@ -42,7 +42,7 @@ static tssa_status *open_job(struct kernel_args *args, uint32_t w, uint32_t x_ze
     return NULL;
 }
 
-/* ---- ConvInteger ---------------------------------------------------------------------------------- */
+/* ---- ConvInteger ----------------------------------------------------------------------------- */
 
 static void store_int32(const void *context, int64_t channel, const void *doubles, int64_t count,
                         void *out)
@@ -72,7 +72,7 @@ static tssa_status *run_ConvInteger(struct kernel_args *args)
 
 const struct kernel cpu_kernel_ConvInteger = {.prepare = prepare, .run = run_ConvInteger};
 
-/* ---- QLinearConv ---------------------------------------------------------------------------------- */
+/* ---- QLinearConv ----------------------------------------------------------------------------- */
 
 static void store_quantized(const void *context, int64_t channel, const void *sums, int64_t count,
                             void *out)
@@ -80,7 +80,8 @@ static void store_quantized(const void *context, int64_t channel, const void *su
     requantize_row(context, channel, sums, count, out);
 }
 
-/* Operands: x, scale, zero, w, scale, zero, y scale, zero, bias (INT32 in units of x scale * w scale). */
+/* Operands: x, scale, zero, w, scale, zero, y scale, zero, bias (INT32 in units of x scale * w
+ * scale). */
 static tssa_status *run_quantized(struct kernel_args *args, struct conv_job *job,
                                   struct requantize *r, struct buffer **zeros)
 {

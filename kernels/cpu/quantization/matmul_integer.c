@@ -19,7 +19,9 @@ struct product {
     int64_t dims[TSSA_MAX_RANK], columns;
 };
 
-/* `tensor` in double. The zero point at operand `index` is one, or one per row (by_row) or column. */
+/*
+ * `tensor` in double. The zero point at operand `index` is one, or one per row (by_row) or column.
+ */
 static tssa_status *widen(struct kernel_args *args, const struct tensor *tensor, uint32_t index,
                           bool by_row, struct tensor *wide, struct buffer **data)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * QuantizeLinear-25, DequantizeLinear-25 and DynamicQuantizeLinear-11 (ai.onnx): per tensor, per axis
- * and blocked, to and from every quantized type. Elements are handled in chunks of float.
+ * QuantizeLinear-25, DequantizeLinear-25 and DynamicQuantizeLinear-11 (ai.onnx): per tensor, per
+ * axis and blocked, to and from every quantized type. Elements are handled in chunks of float.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -52,7 +52,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return NULL;
 }
 
-/* ---- Which scale belongs to which element --------------------------------------------------------- */
+/* ---- Which scale belongs to which element ---------------------------------------------------- */
 
 /*
  * x is [outer, axis, inner]; the scales are [1], [axis] or, one per block, [outer, blocks, inner].
@@ -170,7 +170,7 @@ static void walk_chunk(struct scale_walk *walk, int64_t n, float *scales, float 
     }
 }
 
-/* ---- QuantizeLinear ------------------------------------------------------------------------------- */
+/* ---- QuantizeLinear -------------------------------------------------------------------------- */
 
 struct quantize_work {
     const struct tensor *x, *y;
@@ -263,7 +263,7 @@ static tssa_status *run_quantize(struct kernel_args *args)
 
 const struct kernel cpu_kernel_QuantizeLinear = {.prepare = prepare, .run = run_quantize};
 
-/* ---- DequantizeLinear ----------------------------------------------------------------------------- */
+/* ---- DequantizeLinear ------------------------------------------------------------------------ */
 
 static void dequantize_range(void *context, int64_t begin, int64_t end)
 {
@@ -314,7 +314,7 @@ static tssa_status *run_dequantize(struct kernel_args *args)
 
 const struct kernel cpu_kernel_DequantizeLinear = {.prepare = prepare, .run = run_dequantize};
 
-/* ---- DynamicQuantizeLinear ------------------------------------------------------------------------ */
+/* ---- DynamicQuantizeLinear ------------------------------------------------------------------- */
 
 static tssa_status *run_dynamic(struct kernel_args *args)
 {

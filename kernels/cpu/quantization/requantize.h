@@ -17,7 +17,9 @@ tssa_status *requantize_scalar(const struct kernel_args *args, uint32_t index, d
 /* `count` numbers, from as many elements or from one, as double. */
 tssa_status *requantize_vector(struct kernel_args *args, uint32_t index, int64_t count,
                                double fallback, struct buffer **values);
-/* From the scales at operands a, b and y, and the result's zero point, whose type is the result's. */
+/*
+ * From the scales at operands a, b and y, and the result's zero point, whose type is the result's.
+ */
 tssa_status *requantize_open(struct kernel_args *args, uint32_t a_scale, uint32_t b_scale,
                              uint32_t y_scale, uint32_t y_zero, int64_t channels,
                              struct requantize *r);

@@ -7,7 +7,7 @@
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f64_exp.h"
 
-/* ---- Functions that no operator is ---------------------------------------------------------------- */
+/* ---- Functions that no operator is ----------------------------------------------------------- */
 
 #define OWN_PARAMS                                                                                 \
     (const struct ew_uniform *uniform, int64_t n, void *out, int64_t out_step,                     \
@@ -33,7 +33,7 @@ OWN(scaled_tanh, alpha *f32_tanh(beta *x), alpha *f64_tanh(beta *x))
 /* The operator of this name leaves x = alpha out. */
 OWN(thresholded_relu, x >= alpha ? x : 0, x >= alpha ? x : 0)
 
-/* ---- All of them ---------------------------------------------------------------------------------- */
+/* ---- All of them ----------------------------------------------------------------------------- */
 
 struct function {
     const char *name;
@@ -66,7 +66,7 @@ static const struct function functions[] = {
     DIFFERENT(ThresholdedRelu, thresholded_relu, true, false, 1, 0),
 };
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 struct parameters {
     const float *values;

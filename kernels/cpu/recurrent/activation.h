@@ -11,9 +11,10 @@ struct activation {
 };
 
 /*
- * Decodes `activations`, `activation_alpha` and `activation_beta`: `per_direction` functions for each of
- * `directions`, `defaults` where there are none. The lists of alphas and betas are read in order, by
- * those functions only that have such a parameter; what is not given is the function's default.
+ * Decodes `activations`, `activation_alpha` and `activation_beta`: `per_direction` functions for
+ * each of `directions`, `defaults` where there are none. The lists of alphas and betas are read in
+ * order, by those functions only that have such a parameter; what is not given is the function's
+ * default.
  */
 tssa_status *activations_decode(const struct ir_op *op, const char *const *defaults,
                                 size_t per_direction, size_t directions,

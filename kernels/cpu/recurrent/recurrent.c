@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RNN, GRU and LSTM (ai.onnx 1 to 22): their operands and results. DOUBLE is computed in double, all else in
- * float, states included, and rounded once on output.
+ * RNN, GRU and LSTM (ai.onnx 1 to 22): their operands and results. DOUBLE is computed in double,
+ * all else in float, states included, and rounded once on output.
  *
- * A run goes through the sequence in chunks of steps. For each chunk the products of the inputs with W
- * are made at once, in parallel over rows; then the sequences of the batch take their steps, in each direction and a few
- * at a time, in parallel too. Weights are transposed for that: once, where they are constants.
+ * A run goes through the sequence in chunks of steps. For each chunk the products of the inputs
+ * with W are made at once, in parallel over rows; then the sequences of the batch take their steps,
+ * in each direction and a few at a time, in parallel too. Weights are transposed for that: once,
+ * where they are constants.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -36,7 +37,7 @@ static tssa_dtype computed_in(tssa_dtype dtype)
     return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
 }
 
-/* ---- Weights -------------------------------------------------------------------------------------- */
+/* ---- Weights --------------------------------------------------------------------------------- */
 
 /* [direction][columns][depth] to [direction][depth][columns]. */
 static void transpose(const struct team *team, const struct tensor *tensor, tssa_dtype dtype,
@@ -84,7 +85,7 @@ static tssa_status *pack_constant(const struct kernel_setup *setup, const struct
     return NULL;
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 void recurrent_store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time,
                      const void *h)
@@ -105,7 +106,7 @@ static void run_sequence(const struct kernel_args *args, struct recurrent *r)
     }
 }
 
-/* ---- Operands and results ------------------------------------------------------------------------- */
+/* ---- Operands and results -------------------------------------------------------------------- */
 
 struct operand_shape {
     int rank;
@@ -345,7 +346,7 @@ done:
     return status;
 }
 
-/* ---- The kernels ---------------------------------------------------------------------------------- */
+/* ---- The kernels ----------------------------------------------------------------------------- */
 
 static tssa_status *decode_attrs(const struct ir_op *op, const struct cell *cell,
                                  struct recurrent_attrs *attrs)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between the operands of RNN, GRU and LSTM (recurrent.c) and their steps, which are compiled for float and
- * for double (recurrent_steps.h).
+ * Between the operands of RNN, GRU and LSTM (recurrent.c) and their steps, which are compiled for
+ * float and for double (recurrent_steps.h).
  *
  * In arrays, T is the type computed in: double for DOUBLE, else float, states included.
  */

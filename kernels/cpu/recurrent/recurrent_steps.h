@@ -8,8 +8,8 @@
  *     MULTIPLY_ADD        a * b + c
  *     T_PROCEDURE         how the hot loops are compiled: as VECTOR_PROCEDURE
  *
- * and includes this file. A sum is made in the order bias, inputs, states, one product after the other: neighbours in
- * memory are different sums, so that vectors change nothing.
+ * and includes this file. A sum is made in the order bias, inputs, states, one product after the
+ * other: neighbours in memory are different sums, so that vectors change nothing.
  */
 #include <string.h>
 
@@ -21,7 +21,7 @@
 /* So many columns of sums stay in the nearest cache. */
 #define COLUMNS 1024
 
-/* ---- Products ------------------------------------------------------------------------------------- */
+/* ---- Products -------------------------------------------------------------------------------- */
 
 /* Rows of sums to which rows of x times columns of the weights are added. */
 struct product {
@@ -102,7 +102,7 @@ static void multiply(const struct product *p)
     }
 }
 
-/* ---- Activations and cells ------------------------------------------------------------------------ */
+/* ---- Activations and cells ------------------------------------------------------------------- */
 
 /* Sequences of one direction that take a step together. */
 struct group {
@@ -276,7 +276,7 @@ static void lstm_step(const struct group *g)
 static void (*const steps[])(const struct group *g) = {
     [CELL_RNN] = rnn_step, [CELL_GRU] = gru_step, [CELL_LSTM] = lstm_step};
 
-/* ---- The sequence --------------------------------------------------------------------------------- */
+/* ---- The sequence ---------------------------------------------------------------------------- */
 
 static T *gates_of(const struct recurrent *r, int64_t direction, int64_t row)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of ArgMax and ArgMin for one element type. A file arg_TYPE.c defines what scalar_ops.h wants;
- * INDEX, an integer of its width, for vectors of both; and T_TABLE, the table to fill; and includes this file.
+ * The loops of ArgMax and ArgMin for one element type. A file arg_TYPE.c defines what scalar_ops.h
+ * wants; INDEX, an integer of its width, for vectors of both; and T_TABLE, the table to fill; and
+ * includes this file.
  */
 #include "base/clones.h"
 #include "kernels/cpu/lib/scalar_ops.h"

@@ -73,7 +73,8 @@ static void run_lines(void *context, void *scratch, int64_t begin, int64_t end)
     }
 }
 
-/* Results that lie side by side, as their elements do. In scratch memory: all elements of BLOCK results. */
+/* Results that lie side by side, as their elements do. In scratch memory: all elements of BLOCK
+ * results. */
 static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct work *w = context;

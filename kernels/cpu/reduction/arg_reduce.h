@@ -9,7 +9,8 @@
 struct arg_loops {
     /* [last]: the first or last of n neighbours that equal *best; there is one. */
     int64_t (*find[2])(const void *x, int64_t n, const void *best);
-    /* [largest][last]: at[i] = which of x[i], x[i + stride], ... is the extreme; best[i], what it is. */
+    /* [largest][last]: at[i] = which of x[i], x[i + stride], ... is the extreme; best[i], what it
+     * is. */
     void (*rows[2][2])(void *restrict best, void *restrict at, const void *restrict x,
                        int64_t stride, int64_t rows, int64_t n);
     void (*widen)(const void *at, int64_t *to, int64_t n);

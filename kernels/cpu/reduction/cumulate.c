@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis, one element after the other
- * from 0 or 1 on; inclusive sums from the first element on, which may be -0. DOUBLE accumulates in double, narrower
- * floats in float32; integers wrap.
+ * CumSum (ai.onnx 11, 14) and CumProd (26): running sums and products along an axis, one element
+ * after the other from 0 or 1 on; inclusive sums from the first element on, which may be -0. DOUBLE
+ * accumulates in double, narrower floats in float32; integers wrap.
  */
 #include <inttypes.h>
 
@@ -24,7 +24,7 @@ static tssa_status *cumulate_prepare(const struct ir_op *op, const struct kernel
     return NULL;
 }
 
-/* ---- Integers --------------------------------------------------------------------------------------- */
+/* ---- Integers -------------------------------------------------------------------------------- */
 
 struct row {
     const char *in;
@@ -67,7 +67,7 @@ static void cumulate_rows(const struct tensor *in, const struct tensor *out,
         }
 }
 
-/* ---- Floats: several lines together ----------------------------------------------------------------- */
+/* ---- Floats: several lines together ---------------------------------------------------------- */
 
 #define NEIGHBOURS 64 /* lines that lie one element apart, at most */
 #define APART 8       /* lines that lie one after the other */
@@ -151,7 +151,8 @@ struct work {
     int64_t blocks; /* of an outer index; of all lines, where they are apart */
 };
 
-/* Where the k-th element of a block's lines lies, and where it is in scratch memory: as many lines, closed up. */
+/* Where the k-th element of a block's lines lies, and where it is in scratch memory: as many lines,
+ * closed up. */
 static void run_block(const struct work *w, char *scratch, int64_t first, int64_t lines)
 {
     const bool converts = w->in->dtype != w->dtype, apart = w->lines.inner == 1;
@@ -210,7 +211,7 @@ static tssa_status *cumulate_floats(struct kernel_args *args, struct work *w)
                      w);
 }
 
-/* ---- The operators ---------------------------------------------------------------------------------- */
+/* ---- The operators --------------------------------------------------------------------------- */
 
 static tssa_status *cumulate_run(struct kernel_args *args, bool product)
 {

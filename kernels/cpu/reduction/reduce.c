@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reduce* (ai.onnx 1 to 20), which are rows of ir/reduction.def. An empty set gives what the row makes of its
- * identity.
+ * Reduce* (ai.onnx 1 to 20), which are rows of ir/reduction.def. An empty set gives what the row
+ * makes of its identity.
  */
 #include "kernels/cpu/lib/reduce.h"
 #include "device/kernel.h"

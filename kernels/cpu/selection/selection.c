@@ -6,15 +6,17 @@
 #include "kernels/cpu/gather/gather.h"
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- Elements that are not zero ------------------------------------------------------------------- */
+/* ---- Elements that are not zero -------------------------------------------------------------- */
 
-/* Elements that are looked at together, to be passed over when all are zero: blocks, and in those that are not, parts. */
+/* Elements that are looked at together, to be passed over when all are zero: blocks, and in those
+ * that are not, parts. */
 #define BLOCK 64
 #define PART 16
 
 /*
- * count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them. `of` makes a
- * `small` of an element, which is zero where that is; vectors of the machine hold many of them.
+ * count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them.
+ * `of` makes a `small` of an element, which is zero where that is; vectors of the machine hold many
+ * of them.
  */
 #define FIND(name, type, small, of)                                                                \
     VECTOR_FUNCTION(int64_t, count_##name, (const void *data, int64_t count, uint64_t bits),       \
@@ -92,7 +94,7 @@ static const struct finder *finder_of(tssa_dtype dtype)
     return &finders[__builtin_ctzll(dtype_info(dtype)->size)];
 }
 
-/* ---- Compress ------------------------------------------------------------------------------------- */
+/* ---- Compress -------------------------------------------------------------------------------- */
 
 struct compress {
     bool flat; /* no axis: select elements of the flattened operand */
@@ -166,9 +168,11 @@ static tssa_status *compress_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_compress = {.prepare = compress_prepare, .run = compress_run};
 
-/* ---- NonZero -------------------------------------------------------------------------------------- */
+/* ---- NonZero --------------------------------------------------------------------------------- */
 
-/* The bits of an element (of a half of it, for 16 bytes) that make it differ from zero: not a sign. */
+/*
+ * The bits of an element (of a half of it, for 16 bytes) that make it differ from zero: not a sign.
+ */
 static const uint64_t value_bits[TSSA_DTYPE_COUNT] = {
     [TSSA_FLOAT] = 0x7fffffff,
     [TSSA_UINT8] = 0xff,
@@ -230,7 +234,8 @@ static int64_t add_up(int64_t *found, int64_t n)
     return found[n] = sum;
 }
 
-/* Entries [begin, end) of the last row are numbers from `first` on: takes them apart into coordinates. */
+/* Entries [begin, end) of the last row are numbers from `first` on: takes them apart into
+ * coordinates. */
 static void split_numbers(const struct non_zero *job, int64_t first, int64_t begin, int64_t end,
                           int64_t found)
 {

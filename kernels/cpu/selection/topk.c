@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TopK-24 of ai.onnx: the k largest or smallest along an axis. Equal elements: the lower index first. */
+/* TopK-24 of ai.onnx: the k largest or smallest along an axis. Equal elements: the lower index
+ * first. */
 #include <inttypes.h>
 #include <string.h>
 

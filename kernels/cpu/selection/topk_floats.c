@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Candidates are numbers of an order key and, below it, an index: all different, and smaller is better. The
- * line is scanned for keys below that of the worst of the k best; when these candidates are twice as many,
- * the k best of them are selected, and the limit falls. The k that are left are sorted.
+ * Candidates are numbers of an order key and, below it, an index: all different, and smaller is
+ * better. The line is scanned for keys below that of the worst of the k best; when these candidates
+ * are twice as many, the k best of them are selected, and the limit falls. The k that are left are
+ * sorted.
  */
 #include "kernels/cpu/selection/topk_floats.h"
 
@@ -14,7 +15,7 @@
 #define CHUNK 16 /* keys that are looked at together */
 #define RUN 8    /* candidates sorted by insertion */
 
-/* ---- Keys ----------------------------------------------------------------------------------------- */
+/* ---- Keys ------------------------------------------------------------------------------------ */
 
 /* As rank_key has them; 32 bits are enough. */
 static inline __attribute__((always_inline)) uint32_t float_key(float x, uint32_t flip)
@@ -44,7 +45,7 @@ static inline __attribute__((always_inline)) uint64_t candidate(uint32_t key, in
     return (uint64_t)key << 32 | (uint64_t)index;
 }
 
-/* ---- The k smallest ------------------------------------------------------------------------------- */
+/* ---- The k smallest -------------------------------------------------------------------------- */
 
 /* Those below a[0] to the front; how many. Without a branch on what they are. */
 static int64_t partition(uint64_t *a, int64_t n)
@@ -149,7 +150,7 @@ static void select_smallest(uint64_t *a, int64_t n, int64_t k, uint64_t *other)
     }
 }
 
-/* ---- Lines ---------------------------------------------------------------------------------------- */
+/* ---- Lines ----------------------------------------------------------------------------------- */
 
 static int64_t capacity_of(int64_t n, int64_t k)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Unique-11 of ai.onnx. Its items are the elements of the flattened operand, or the slices along an
- * axis. They are brought into one row each and sorted, stably, by their number; equal neighbours are a
- * group, and the group's first number is the first occurrence. As in numpy, NaN equals NaN and comes
- * last, and -0 equals 0.
+ * axis. They are brought into one row each and sorted, stably, by their number; equal neighbours
+ * are a group, and the group's first number is the first occurrence. As in numpy, NaN equals NaN
+ * and comes last, and -0 equals 0.
  */
 #include <string.h>
 
 #include "kernels/cpu/gather/gather.h"
 #include "kernels/cpu/lib/strided.h"
 
-/* ---- Order ---------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 typedef int (*compare_fn)(const void *a, const void *b);
 
@@ -74,7 +74,7 @@ static const compare_fn comparators[TSSA_DTYPE_COUNT] = {
     [TSSA_COMPLEX128] = compare_c128, [TSSA_STRING] = compare_string,
 };
 
-/* ---- Groups --------------------------------------------------------------------------------------- */
+/* ---- Groups ---------------------------------------------------------------------------------- */
 
 /* The items, `width` elements each, and what is found out about them. */
 struct items {
@@ -151,7 +151,7 @@ static void unsort_groups(struct items *items)
         items->members[g] = members[g];
 }
 
-/* ---- The operator --------------------------------------------------------------------------------- */
+/* ---- The operator ---------------------------------------------------------------------------- */
 
 struct unique {
     bool flat, sorted;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sequences (opset 11, SplitToSequence-24) and optionals (opset 18) of ai.onnx. A sequence holds
- * handles: nothing here copies an element's bytes but SplitToSequence, and that only where the parts
- * are not contiguous. The plan keeps values that flow into these operators out of the run's slab, so a
- * handle never outlives what it points to.
+ * handles: nothing here copies an element's bytes but SplitToSequence, and that only where the
+ * parts are not contiguous. The plan keeps values that flow into these operators out of the run's
+ * slab, so a handle never outlives what it points to.
  */
 #include "kernels/cpu/lib/strided.h"
 #include "kernels/cpu/movement/concat.h"
 
-/* ---- Common --------------------------------------------------------------------------------------- */
+/* ---- Common ---------------------------------------------------------------------------------- */
 
 static tssa_status *sequence_operand(const struct kernel_args *args, const struct value **value)
 {
@@ -57,7 +57,7 @@ static tssa_status *append(struct value *sequence, const struct value *element)
     return status;
 }
 
-/* ---- Construction and access ---------------------------------------------------------------------- */
+/* ---- Construction and access ----------------------------------------------------------------- */
 
 static tssa_status *sequence_construct_run(struct kernel_args *args)
 {
@@ -169,7 +169,7 @@ static tssa_status *sequence_length_run(struct kernel_args *args)
 
 const struct kernel cpu_kernel_sequence_length = {.run = sequence_length_run};
 
-/* ---- SplitToSequence ------------------------------------------------------------------------------ */
+/* ---- SplitToSequence ------------------------------------------------------------------------- */
 
 struct split_to_sequence {
     int64_t axis;
@@ -307,7 +307,7 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
 const struct kernel cpu_kernel_split_to_sequence = {.prepare = split_to_sequence_prepare,
                                                     .run = split_to_sequence_run};
 
-/* ---- ConcatFromSequence --------------------------------------------------------------------------- */
+/* ---- ConcatFromSequence ---------------------------------------------------------------------- */
 
 struct concat_from_sequence {
     int64_t axis;
@@ -355,7 +355,7 @@ static tssa_status *concat_from_sequence_run(struct kernel_args *args)
 const struct kernel cpu_kernel_concat_from_sequence = {.prepare = concat_from_sequence_prepare,
                                                        .run = concat_from_sequence_run};
 
-/* ---- Optionals: a value, or the kind NONE --------------------------------------------------------- */
+/* ---- Optionals: a value, or the kind NONE ---------------------------------------------------- */
 
 static bool has_element(const struct kernel_args *args)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DFT (ai.onnx 17, 20) and STFT (17). Signals end in an axis of 1 (real) or 2 (complex) elements, which a
- * real one of STFT may leave out; the transforms are in double and rounded once.
+ * DFT (ai.onnx 17, 20) and STFT (17). Signals end in an axis of 1 (real) or 2 (complex) elements,
+ * which a real one of STFT may leave out; the transforms are in double and rounded once.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static tssa_status *check_signal(const struct tensor *x)
     return operand_error(0, x, "a signal that ends in 1 or 2 parts");
 }
 
-/* ---- DFT ------------------------------------------------------------------------------------------ */
+/* ---- DFT ------------------------------------------------------------------------------------- */
 
 struct dft_attrs {
     bool inverse, one_sided;
@@ -71,7 +71,8 @@ struct dft_job {
     int64_t in_parts, out_parts, used; /* used: elements of a line that are read */
 };
 
-/* Line `line` into values, filled up with 0. Inner positions of `from` are pairs of a place and a part. */
+/* Line `line` into values, filled up with 0. Inner positions of `from` are pairs of a place and a
+ * part. */
 static void load_line(const struct dft_job *job, int64_t line, double *values)
 {
     int64_t n = job->transform.fft.n, places = job->from.inner / job->in_parts;
@@ -176,7 +177,7 @@ static tssa_status *run_DFT(struct kernel_args *args)
 
 const struct kernel cpu_kernel_DFT = {.prepare = dft_prepare, .run = run_DFT};
 
-/* ---- STFT ----------------------------------------------------------------------------------------- */
+/* ---- STFT ------------------------------------------------------------------------------------ */
 
 struct stft_attrs {
     bool one_sided;

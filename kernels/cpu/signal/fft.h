@@ -15,7 +15,8 @@ struct fft {
     const double *roots, *chirp, *chirp_transform;
 };
 
-/* How many doubles the tables for length n take, and the scratch of each fft_run; false on overflow. */
+/* How many doubles the tables for length n take, and the scratch of each fft_run; false on
+ * overflow. */
 bool fft_sizes(int64_t n, size_t *tables, size_t *scratch);
 void fft_init(struct fft *fft, int64_t n, double *tables);
 /* Transforms n complex numbers in place; the inverse divides by n. */

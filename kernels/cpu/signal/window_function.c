@@ -28,7 +28,7 @@ static tssa_status *signal_prepare(const struct ir_op *op, const struct kernel_s
     return NULL;
 }
 
-/* ---- Windows: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) ---------------------------------------- */
+/* ---- Windows: a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n) ----------------------------------- */
 
 static tssa_status *make_window(struct kernel_args *args, double a0, double a1, double a2)
 {
@@ -61,7 +61,7 @@ WINDOW(HannWindow, 0.5, 0.5, 0)
 WINDOW(HammingWindow, 25.0 / 46.0, 21.0 / 46.0, 0)
 WINDOW(BlackmanWindow, 0.42, 0.5, 0.08)
 
-/* ---- MelWeightMatrix ------------------------------------------------------------------------------ */
+/* ---- MelWeightMatrix ------------------------------------------------------------------------- */
 
 struct mel {
     int64_t bins, length, rate, rows; /* rows: of the spectrum */

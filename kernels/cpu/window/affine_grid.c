@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* AffineGrid-20 of ai.onnx: each batch's matrix times the homogeneous coordinates of a regular grid. */
+/* AffineGrid-20 of ai.onnx: each batch's matrix times the homogeneous coordinates of a regular
+ * grid. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -35,8 +36,8 @@ static double coordinate(int64_t i, int64_t n, bool align_corners)
     return (2 * (double)i + 1) / (double)n - 1;
 }
 
-/* A row of points along the innermost axis, where nothing but x changes: x times the first column of the matrix, to
- * which the other columns' products are added one by one. */
+/* A row of points along the innermost axis, where nothing but x changes: x times the first column
+ * of the matrix, to which the other columns' products are added one by one. */
 struct row {
     const double *x;
     double matrix[3][4]; /* but for the first column: times the coordinate */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Col2Im (ai.onnx 18): adds up the columns of sliding windows into an image: an element is the sum of what the kernel's
- * positions give it, in their row-major order, as of an axis that is not the innermost one (ir/reduction.def). Floats
- * narrower than DOUBLE are summed in float32, integers in double.
+ * Col2Im (ai.onnx 18): adds up the columns of sliding windows into an image: an element is the sum
+ * of what the kernel's positions give it, in their row-major order, as of an axis that is not the
+ * innermost one (ir/reduction.def). Floats narrower than DOUBLE are summed in float32, integers in
+ * double.
  */
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GlobalAveragePool-22, GlobalMaxPool-22, GlobalLpPool-22 of ai.onnx: one number per batch and channel. */
+/* GlobalAveragePool-22, GlobalMaxPool-22, GlobalLpPool-22 of ai.onnx: one number per batch and
+ * channel. */
 #include <inttypes.h>
 
 #include "kernels/cpu/lib/lines.h"

@@ -64,7 +64,8 @@ static double element_coordinate(const struct grid_job *job, double n, int64_t s
                                               : ((f + 1) * (float)size - 1) / 2);
 }
 
-/* The axes of points [first, first + n) of one batch; the grid's coordinates are x, y, z: last axis first. */
+/* The axes of points [first, first + n) of one batch; the grid's coordinates are x, y, z: last axis
+ * first. */
 static void make_points(const struct grid_job *job, int64_t first, int64_t n,
                         struct sample_axis *axes)
 {

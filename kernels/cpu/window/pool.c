@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MaxPool-22 of ai.onnx, and what it shares with AveragePool and LpPool (pool_sums.c): planes of spatial elements,
- * one per batch and channel. Each tap of the kernel is applied to all the windows that it lies inside the input
- * for, so padding is never looked at. A NaN in a window is its maximum.
+ * MaxPool-22 of ai.onnx, and what it shares with AveragePool and LpPool (pool_sums.c): planes of
+ * spatial elements, one per batch and channel. Each tap of the kernel is applied to all the windows
+ * that it lies inside the input for, so padding is never looked at. A NaN in a window is its
+ * maximum.
  */
 #include <math.h>
 #include <string.h>
@@ -35,7 +36,7 @@ tssa_status *pool_prepare(const struct ir_op *op, const struct kernel_setup *set
     return NULL;
 }
 
-/* ---- Taps ----------------------------------------------------------------------------------------- */
+/* ---- Taps ------------------------------------------------------------------------------------ */
 
 /* One plane being pooled. */
 struct plane {
@@ -117,7 +118,7 @@ void pool_apply_taps(const struct window *w, pool_tap fn, pool_row_end row_end, 
     }
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 struct work {
     struct pool_job job;
@@ -176,7 +177,7 @@ static void max_taps(void *context, void *scratch, int64_t begin, int64_t end)
                   scratch);
 }
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 tssa_status *pool_begin(struct kernel_args *args, struct pool_job *job)
 {

@@ -31,13 +31,16 @@ struct pool_job {
 /* Resolves the windows and makes the first result. */
 tssa_status *pool_begin(struct kernel_args *args, struct pool_job *job);
 
-/* One tap of n neighbouring windows: elements in, in + step, ... of a plane belong to results out, out + 1, ... */
+/* One tap of n neighbouring windows: elements in, in + step, ... of a plane belong to results out,
+ * out + 1, ... */
 typedef void (*pool_tap)(const void *context, int64_t in, int64_t step, int64_t out, int64_t n);
 /* All taps of a row of the kernel have been applied. */
 typedef void (*pool_row_end)(const void *context);
 
-/* All taps of all windows of a plane, in the kernel's row-major order, without those in the padding. `row_end` (may
- * be NULL) is not called of rows that lie in the padding for all windows. */
+/*
+ * All taps of all windows of a plane, in the kernel's row-major order, without those in the
+ * padding. `row_end` (may be NULL) is not called of rows that lie in the padding for all windows.
+ */
 void pool_apply_taps(const struct window *window, pool_tap fn, pool_row_end row_end,
                      const void *context);
 

@@ -6,12 +6,12 @@
 
 #include "base/clones.h"
 
-/* ---- Taps ----------------------------------------------------------------------------------------- */
+/* ---- Taps ------------------------------------------------------------------------------------ */
 
 /*
- * Takes `taps` (1 to TAPS) elements of x, `apart` from each other, into each of n results, which are `step`
- * apart in x. Three at once save two of three times to load and store the result. Steps of one and two
- * have loops of their own.
+ * Takes `taps` (1 to TAPS) elements of x, `apart` from each other, into each of n results, which
+ * are `step` apart in x. Three at once save two of three times to load and store the result. Steps
+ * of one and two have loops of their own.
  */
 #define TAPS 3
 
@@ -67,7 +67,7 @@ VECTOR_FUNCTION(bool, has_nan, (const float *x, int64_t n), (x, n))
     return found != 0;
 }
 
-/* ---- Plan ----------------------------------------------------------------------------------------- */
+/* ---- Plan ------------------------------------------------------------------------------------ */
 
 /* Rows of the result that are shorter are computed together. */
 #define SHORT 32
@@ -112,7 +112,7 @@ bool pool_rows_plan(const struct window *w, struct pool_rows *rows)
     return true;
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 static void fill(float *to, int64_t n, float value)
 {
@@ -184,7 +184,7 @@ static void take_all(const struct pool_rows *rows, take_fn take, const float *x,
     }
 }
 
-/* ---- Results -------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 static int64_t result_rows(const struct window *w)
 {

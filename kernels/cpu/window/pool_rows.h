@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Maxima of windows of many elements over float32 planes (pool_taps.h has those of few), many neighbouring ones
- * at a time.
+ * Maxima of windows of many elements over float32 planes (pool_taps.h has those of few), many
+ * neighbouring ones at a time.
  */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_ROWS_H

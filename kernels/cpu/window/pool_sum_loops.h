@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of pool_sums.h for one element type. A file pool_sums_TYPE.c defines T, the C type of an element; T_DTYPE,
- * its number; T_ABS, T_SQRT and T_POW; and T_LOOPS, the table to fill; and includes this file.
+ * The loops of pool_sums.h for one element type. A file pool_sums_TYPE.c defines T, the C type of
+ * an element; T_DTYPE, its number; T_ABS, T_SQRT and T_POW; and T_LOOPS, the table to fill; and
+ * includes this file.
  */
 #include <math.h>
 #include <string.h>

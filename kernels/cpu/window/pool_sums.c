@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * AveragePool-22 and LpPool-22 of ai.onnx: sums of windows, as of pool_sums.h. Windows that are the whole input are
- * reductions. DOUBLE is computed in double, narrower types in float32.
+ * AveragePool-22 and LpPool-22 of ai.onnx: sums of windows, as of pool_sums.h. Windows that are the
+ * whole input are reductions. DOUBLE is computed in double, narrower types in float32.
  */
 #include <inttypes.h>
 
@@ -20,7 +20,7 @@ struct work {
     bool copies;          /* planes are not read and written as they lie */
 };
 
-/* ---- Counts --------------------------------------------------------------------------------------- */
+/* ---- Counts ---------------------------------------------------------------------------------- */
 
 /* How many taps of axis i lie in the input (include_pad: or in its padding) for window o. */
 static int64_t taps_inside(const struct window *w, int i, int64_t o, bool include_pad)
@@ -49,7 +49,7 @@ static void count_windows(const struct window *w, bool include_pad, double *coun
     }
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 /* Scratch: the sums' own, then a plane and its results, where these are copied. */
 static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
@@ -97,7 +97,7 @@ static tssa_status *run_windows(struct kernel_args *args, struct work *work)
     return parts_for(args, work->job.planes, work->job.cost, bytes, run_planes, work);
 }
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static bool is_whole(const struct window *w)
 {

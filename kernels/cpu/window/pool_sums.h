@@ -12,8 +12,8 @@ struct pool_sum_loops {
     /* In place: |x| ^ p, and the p-th root of such sums. */
     void (*raise)(void *x, int64_t n, double p);
     void (*root)(void *x, int64_t n, double p);
-    /* The sums of all windows of a plane: of each row of a window from left to right, from 0 on, then of its
-     * rows. `line`: memory for as many results. */
+    /* The sums of all windows of a plane: of each row of a window from left to right, from 0 on,
+     * then of its rows. `line`: memory for as many results. */
     void (*sums)(const struct window *window, const void *in, void *out, void *line);
     /* divisors[i] of counts[i]; infinity for none, so that the sum, 0, over it is 0. */
     void (*divisors)(const double *counts, int64_t n, void *divisors);

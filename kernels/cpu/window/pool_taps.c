@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * With strides, neighbouring windows read columns that are not neighbours: those of one remainder by the stride
- * are copied one behind the other, so that vectors are loaded as they lie.
+ * With strides, neighbouring windows read columns that are not neighbours: those of one remainder
+ * by the stride are copied one behind the other, so that vectors are loaded as they lie.
  */
 #include "kernels/cpu/window/pool_taps.h"
 
@@ -12,12 +12,13 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Results are computed so many at a time; what is behind a row's end is overwritten by the next one. */
+/* Results are computed so many at a time; what is behind a row's end is overwritten by the next
+ * one. */
 #define BLOCK 16
 /* Rows that are copied and folded while they are in the cache. */
 #define STRIP 8
 
-/* ---- Plan ----------------------------------------------------------------------------------------- */
+/* ---- Plan ------------------------------------------------------------------------------------ */
 
 static void make_taps(struct pool_taps *taps)
 {
@@ -58,20 +59,22 @@ bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
     if (!i64_mul(taps->rows, taps->blocks * BLOCK, &folded) || folded > 4 * w->in_count + 65536 ||
         taps->row_length > 4 * w->in_count + 65536)
         return false;
-    /* The rows of a strip, what vectors reach behind them, all rows folded, and a row of results. */
+    /*
+     * The rows of a strip, what vectors reach behind them, all rows folded, and a row of results.
+     */
     taps->scratch =
         (size_t)(STRIP * taps->row_length + BLOCK + folded + taps->blocks * BLOCK) * sizeof(float);
     make_taps(taps);
     return true;
 }
 
-/* ---- Copies --------------------------------------------------------------------------------------- */
+/* ---- Copies ---------------------------------------------------------------------------------- */
 
 #define LANES 8
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
-/* Sums of all that was copied: NaN where something was, or, of no consequence but for time, infinities of both signs
- * or numbers as large. */
+/* Sums of all that was copied: NaN where something was, or, of no consequence but for time,
+ * infinities of both signs or numbers as large. */
 struct seen {
     lanes a, b;
 };
@@ -101,8 +104,8 @@ INLINE void split_block(const float *x, struct seen *seen, float *even, float *o
     seen->b += b;
 }
 
-/* n columns of a row, of which the first is column `at` of the padded row. What does not fill a block is copied
- * together with what comes before it. */
+/* n columns of a row, of which the first is column `at` of the padded row. What does not fill a
+ * block is copied together with what comes before it. */
 INLINE void copy_columns(const float *restrict x, int64_t n, int64_t step, int64_t pitch,
                          int64_t at, struct seen *seen, float *restrict row)
 {
@@ -148,8 +151,8 @@ INLINE int64_t source_row(const struct pool_taps *taps, int64_t row)
     return source;
 }
 
-/* Rows [first, first + n) of a padded plane, whose columns beyond the input's stay as they are. False: none has a
- * NaN. */
+/* Rows [first, first + n) of a padded plane, whose columns beyond the input's stay as they are.
+ * False: none has a NaN. */
 VECTOR_FUNCTION(bool, copy_rows,
                 (const struct pool_taps *taps, const float *in, int64_t first, int64_t n,
                  float neutral, float *to),
@@ -176,7 +179,7 @@ VECTOR_FUNCTION(bool, copy_rows,
     return sum != sum;
 }
 
-/* ---- Folds ---------------------------------------------------------------------------------------- */
+/* ---- Folds ----------------------------------------------------------------------------------- */
 
 INLINE float max_of(float y, float x)
 {
@@ -236,7 +239,8 @@ FOLD_ROWS(sum_rows, sum_of)
 
 typedef void (*fold_fn)(const struct rows *rows, const float *x, float *y);
 
-/* Rows of results along the last axis but one, `rows->count` of them. `room`: elements that may be written. */
+/* Rows of results along the last axis but one, `rows->count` of them. `room`: elements that may be
+ * written. */
 static void fold_results(struct rows *rows, fold_fn fold, const float *x, float *y, int64_t room,
                          float *spare)
 {
@@ -295,7 +299,7 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
     }
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 void pool_taps_begin(const struct pool_taps *taps, float neutral, void *scratch)
 {

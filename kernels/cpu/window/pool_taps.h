@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Windows of few rows and columns over float32 planes, many neighbouring ones at a time: the elements of each row of
- * a window are folded from left to right, then its rows.
+ * Windows of few rows and columns over float32 planes, many neighbouring ones at a time: the
+ * elements of each row of a window are folded from left to right, then its rows.
  */
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_TAPS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_TAPS_H
@@ -12,7 +12,8 @@
 
 #define POOL_TAPS 64 /* of a row of a window, and rows of one, at most */
 
-/* Rows are copied into the middle of neutral elements, columns sorted by their remainder by the stride. */
+/* Rows are copied into the middle of neutral elements, columns sorted by their remainder by the
+ * stride. */
 struct pool_taps {
     const struct window *window;
     int64_t plane[WINDOW_MAX_RANK]; /* sizes of what windows read, padding included */

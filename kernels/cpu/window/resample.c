@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* Where output element o lies in the input. A size that comes from a scale may be fractional, and some
- * modes are defined by it. */
+/* Where output element o lies in the input. A size that comes from a scale may be fractional, and
+ * some modes are defined by it. */
 static double source(const struct resample_axis *axis, enum resample_coordinates mode, int64_t o)
 {
     double x = (double)o, in = (double)axis->in, out = axis->scale * in, span;
@@ -63,8 +63,8 @@ static double round_as(double x, enum resample_rounding rounding)
     }
 }
 
-/* Weights that sum to 1; those of elements outside the input go to the elements at the edge, or are left
- * out and the rest scaled up. */
+/* Weights that sum to 1; those of elements outside the input go to the elements at the edge, or are
+ * left out and the rest scaled up. */
 static void fill_taps(const struct resample_options *options, const struct resample_axis *axis,
                       double x, double stretch, int64_t taps, int64_t *index, double *weight)
 {

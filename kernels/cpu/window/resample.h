@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resize along one axis: which input elements make an output element, with which weights (Resize-19). */
+/* Resize along one axis: which input elements make an output element, with which weights
+ * (Resize-19). */
 #ifndef TSSA_KERNELS_CPU_WINDOW_RESAMPLE_H
 #define TSSA_KERNELS_CPU_WINDOW_RESAMPLE_H
 
@@ -38,9 +39,11 @@ struct resample_axis {
     double scale, roi_begin, roi_end;
 };
 
-/* Output element o is the sum of weight[o * taps + k] * input[index[o * taps + k]]; indices are inside the
- * input. Where outside[o], it is the extrapolation value instead. Weights are made in double; narrow[] is the same,
- * rounded once. */
+/*
+ * Output element o is the sum of weight[o * taps + k] * input[index[o * taps + k]]; indices are
+ * inside the input. Where outside[o], it is the extrapolation value instead. Weights are made in
+ * double; narrow[] is the same, rounded once.
+ */
 struct resample_table {
     struct buffer *buffer;
     int64_t taps;

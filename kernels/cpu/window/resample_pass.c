@@ -6,11 +6,12 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Rows: axes behind the one that is resampled --------------------------------------------------- */
+/* ---- Rows: axes behind the one that is resampled --------------------------------------------- */
 
 #define CHUNK 256 /* sums at a time, in the nearest cache */
 
-/* Rows [begin, end) of outer * out. An element of weight 0 counts as nothing, even if it is no number. */
+/* Rows [begin, end) of outer * out. An element of weight 0 counts as nothing, even if it is no
+ * number. */
 #define ROWS(name, T, weights)                                                                     \
     VECTOR_PROCEDURE(name, (const struct resample_pass *p, int64_t begin, int64_t end),            \
                      (p, begin, end))                                                              \
@@ -48,13 +49,15 @@
 ROWS(float_rows, float, narrow)
 ROWS(double_rows, double, weight)
 
-/* ---- Elements: along the last axis, some lines at a time ------------------------------------------- */
+/* ---- Elements: along the last axis, some lines at a time ------------------------------------- */
 
 #define LANES 4
 typedef float float_lanes __attribute__((vector_size(LANES * sizeof(float))));
 typedef double double_lanes __attribute__((vector_size(LANES * sizeof(double))));
 
-/* Line l reads x[l] and writes y[l]. `taps` is a constant to the compiler where that is worthwhile. */
+/*
+ * Line l reads x[l] and writes y[l]. `taps` is a constant to the compiler where that is worthwhile.
+ */
 #define LINES(name, T, lanes, weights)                                                             \
     INLINE void name##_of(const struct resample_pass *p, int64_t taps, const T *const *x,          \
                           T *const *y)                                                             \
@@ -99,7 +102,7 @@ typedef double double_lanes __attribute__((vector_size(LANES * sizeof(double))))
 LINES(float_lines, float, float_lanes, narrow)
 LINES(double_lines, double, double_lanes, weight)
 
-/* ---- Passes --------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
 {

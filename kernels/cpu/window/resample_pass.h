@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One axis resampled: weighted sums in the order of the table, from 0 on; products and sums are rounded each. */
+/* One axis resampled: weighted sums in the order of the table, from 0 on; products and sums are
+ * rounded each. */
 #ifndef TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 #define TSSA_KERNELS_CPU_WINDOW_RESAMPLE_PASS_H
 

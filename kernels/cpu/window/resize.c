@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Resize-19 of ai.onnx, and with it Resize-11 to 18; the importer carries Resize-10 and Upsample as it.
+ * Resize-19 of ai.onnx, and with it Resize-11 to 18; the importer carries Resize-10 and Upsample as
+ * it.
  *
- * Interpolation is separable: one pass per axis that changes, shrinking axes first; in float32 for float32 and
- * narrower, in double for the others, with weights that are made in double. Nearest moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
+ * Interpolation is separable: one pass per axis that changes, shrinking axes first; in float32 for
+ * float32 and narrower, in double for the others, with weights that are made in double. Nearest
+ * moves elements, of any type. Sizes made from scales are floor(in * scale) in float, as ONNX's own
  * shape inference has them.
  */
 #include <inttypes.h>
@@ -26,7 +28,7 @@ struct resize {
     int64_t axes[TSSA_MAX_RANK];
 };
 
-/* ---- Attributes ----------------------------------------------------------------------------------- */
+/* ---- Attributes ------------------------------------------------------------------------------ */
 
 static tssa_status *choice(const struct ir_op *op, const char *name, const char *fallback,
                            const char *const *names, size_t count, int *chosen)
@@ -79,7 +81,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
     return NULL;
 }
 
-/* ---- Sizes ---------------------------------------------------------------------------------------- */
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 struct axes {
     size_t count;
@@ -217,7 +219,7 @@ static tssa_status *run_nearest(struct kernel_args *args, const struct tensor *i
     return resize_nearest(args, in, out, tables, fill);
 }
 
-/* ---- Linear and cubic ----------------------------------------------------------------------------- */
+/* ---- Linear and cubic ------------------------------------------------------------------------ */
 
 /* Integers are rounded, half to even, and stay within the type's range. */
 static void round_integers(tssa_dtype dtype, int64_t count, double *values)
@@ -267,7 +269,8 @@ static int order_passes(int rank, const struct resample_axis *axes,
     return count;
 }
 
-/* From `values`, or where there are none from the input itself to the result itself: elements that are computed in. */
+/* From `values`, or where there are none from the input itself to the result itself: elements that
+ * are computed in. */
 static tssa_status *run_passes(struct kernel_args *args, const struct tensor *in,
                                const struct tensor *out, const struct resample_axis *axes,
                                const struct resample_table *tables, struct buffer **values)
@@ -318,7 +321,7 @@ static tssa_status *interpolate(struct kernel_args *args, const struct tensor *i
     return status;
 }
 
-/* ---- The operator --------------------------------------------------------------------------------- */
+/* ---- The operator ---------------------------------------------------------------------------- */
 
 static tssa_status *run(struct kernel_args *args)
 {

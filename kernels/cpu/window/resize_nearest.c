@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A row is what lies along the last axis that changes, or, where axes behind that do not, a block that is
- * copied as it is. Neighbouring rows that have the same source are copies of one another.
+ * A row is what lies along the last axis that changes, or, where axes behind that do not, a block
+ * that is copied as it is. Neighbouring rows that have the same source are copies of one another.
  */
 #include "kernels/cpu/window/resize_nearest.h"
 
@@ -26,9 +26,11 @@ struct nearest {
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* n elements, each so many times in a row; whole factors that are usual have stores of their own. */
+/*
+ * n elements, each so many times in a row; whole factors that are usual have stores of their own.
+ */
 #define REPEAT(type)                                                                               \
     INLINE void repeat_##type(const type *restrict x, int64_t n, int64_t times, type *restrict y)  \
     {                                                                                              \
@@ -99,7 +101,8 @@ INLINE void make_row(const struct nearest *w, const void *from, void *to)
 
 #define BLOCK 64 /* bytes */
 
-/* Rows are often too short for a call; what is behind whole blocks is copied together with what comes before it. */
+/* Rows are often too short for a call; what is behind whole blocks is copied together with what
+ * comes before it. */
 INLINE void copy_row(const char *from, size_t bytes, char *to)
 {
     if (bytes < BLOCK || bytes > 32 * BLOCK) {
@@ -124,7 +127,8 @@ static int64_t source_of(const struct nearest *w, int n, const int64_t *at)
     return offset;
 }
 
-/* Of the last of the axes that number the rows: rows [begin, end), from `offset` on; -1: they are outside. */
+/* Of the last of the axes that number the rows: rows [begin, end), from `offset` on; -1: they are
+ * outside. */
 VECTOR_PROCEDURE(make_rows,
                  (const struct nearest *w, int64_t offset, int64_t begin, int64_t end, char *to),
                  (w, offset, begin, end, to))
@@ -167,7 +171,7 @@ static void nearest_rows(void *context, void *scratch, int64_t begin, int64_t en
     }
 }
 
-/* ---- Plan ----------------------------------------------------------------------------------------- */
+/* ---- Plan ------------------------------------------------------------------------------------ */
 
 /* How often each element comes, where all come equally often; the last one's may be cut short. */
 static int64_t repeats_of(const struct resample_table *table, int64_t n)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RoiAlign (ai.onnx 10, 16, 22). Mode "max" is that of the ONNX reference: the largest of the weighted
- * corners of all samples of a bin, not of the interpolated samples. Where samples lie and their weights are made in
- * double, what is made of elements is in double for DOUBLE and in float32 for narrower types.
+ * RoiAlign (ai.onnx 10, 16, 22). Mode "max" is that of the ONNX reference: the largest of the
+ * weighted corners of all samples of a bin, not of the interpolated samples. Where samples lie and
+ * their weights are made in double, what is made of elements is in double for DOUBLE and in float32
+ * for narrower types.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -84,7 +85,9 @@ static bool roi_axis_init(const struct roi_job *job, int64_t roi, bool vertical,
     return true;
 }
 
-/* The two elements around sample s of a bin and the second one's weight; false: beyond the input. */
+/*
+ * The two elements around sample s of a bin and the second one's weight; false: beyond the input.
+ */
 static bool roi_sample(const struct roi_axis *axis, int64_t bin, int64_t s, int64_t at[2],
                        double *weight)
 {
@@ -126,7 +129,8 @@ static bool roi_corners_init(struct roi_corners *corners, const struct roi_axis 
     return true;
 }
 
-/* A bin of a plane. value: a sample, interpolated, or its largest weighted corner; of two zeros the first one. */
+/* A bin of a plane. value: a sample, interpolated, or its largest weighted corner; of two zeros the
+ * first one. */
 #define POOL_BIN(name, T, weights)                                                                 \
     static T name##_value(const T *plane, const struct roi_corners *corners, bool max)             \
     {                                                                                              \
@@ -186,7 +190,7 @@ static void pool_planes(void *context, void *scratch, int64_t begin, int64_t end
     }
 }
 
-/* ---- Averages of float32: where a region's samples lie is found once, channels are lanes -------------- */
+/* ---- Averages of float32: where a region's samples lie is found once, channels are lanes ----- */
 
 #define LANES 4
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
@@ -194,7 +198,8 @@ typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 /* Samples of a region, at most, that are worth the memory. */
 #define MAX_TABLE 32768
 
-/* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]; those beyond the input are left out: 0. */
+/* Samples of bin b are corners[first[b]] to corners[first[b + 1] - 1]; those beyond the input are
+ * left out: 0. */
 struct roi_table {
     int64_t bins, count, *first; /* count: samples of a bin, with those left out */
     struct roi_corners *corners;
@@ -274,7 +279,7 @@ static void average_planes(void *context, void *scratch, int64_t begin, int64_t 
     }
 }
 
-/* ---- The operator --------------------------------------------------------------------------------- */
+/* ---- The operator ---------------------------------------------------------------------------- */
 
 static tssa_status *check_regions(const struct roi_job *job, int64_t *samples)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MaxRoiPool-22 of ai.onnx, as in Fast R-CNN: a region's corners are rounded to elements, both included;
- * bins overlap where they do not divide it; an empty bin is 0.
+ * MaxRoiPool-22 of ai.onnx, as in Fast R-CNN: a region's corners are rounded to elements, both
+ * included; bins overlap where they do not divide it; an empty bin is 0.
  */
 #include <inttypes.h>
 #include <math.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * LLVM 19's C interface, as far as it is used (api.def), found in the library at run time: building needs no header of
- * LLVM. Numbers of enumerations are those of llvm-c/Core.h and llvm-c/TargetMachine.h, which do not change.
+ * LLVM 19's C interface, as far as it is used (api.def), found in the library at run time: building
+ * needs no header of LLVM. Numbers of enumerations are those of llvm-c/Core.h and
+ * llvm-c/TargetMachine.h, which do not change.
  */
 #ifndef TSSA_CODEGEN_LLVM_API_H
 #define TSSA_CODEGEN_LLVM_API_H

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin: a kernel as an object file, by LLVM. No pass is run: what is emitted is vectors already. */
+/* The plugin: a kernel as an object file, by LLVM. No pass is run: what is emitted is vectors
+ * already. */
 #include "codegen/codegen.h"
 
 #include <dlfcn.h>
@@ -17,9 +18,10 @@ __attribute__((visibility("default"))) const struct codegen *tssa_plugin_codegen
 
 static struct llvm_api llvm;
 
-/* ---- The machine ---------------------------------------------------------------------------------- */
+/* ---- The machine ----------------------------------------------------------------------------- */
 
-/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a reduction has. */
+/* Two registers of the widest type: 32 floats with AVX-512. Of whole rows as many as a step of a
+ * reduction has. */
 static unsigned lanes_of(const struct gir_kernel *kernel, enum codegen_level level)
 {
     if (kernel->whole_rows)
@@ -56,7 +58,7 @@ static LLVMMachine make_machine(enum codegen_level level, char *message, size_t 
     return machine;
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------------ */
+/* ---- Compiling ------------------------------------------------------------------------------- */
 
 static bool emit_object(const struct emitter *e, LLVMMachine machine, struct codegen_object *object,
                         char *message, size_t size)
@@ -128,7 +130,7 @@ static void release(struct codegen_object *object)
     llvm.LLVMDisposeMemoryBuffer(object->handle);
 }
 
-/* ---- Opening -------------------------------------------------------------------------------------- */
+/* ---- Opening --------------------------------------------------------------------------------- */
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool is_open;

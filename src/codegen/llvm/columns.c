@@ -8,8 +8,8 @@
  *             for each row, by 64: steps, and they are combined, column by column
  *         what is once for a column is stored
  *
- * A step of the order in ir/reduction.def is one row, and each column a lane of its own. What does not move from row to
- * row is loaded, and computed with, once.
+ * A step of the order in ir/reduction.def is one row, and each column a lane of its own. What does
+ * not move from row to row is loaded, and computed with, once.
  */
 #include <math.h>
 

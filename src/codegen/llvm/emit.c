@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Values, constants, conversions; see emit.h. Meanings are those of kernels/cpu/lib/convert.c, bit for bit. */
+/* Values, constants, conversions; see emit.h. Meanings are those of kernels/cpu/lib/convert.c, bit
+ * for bit. */
 #include "codegen/llvm/emit.h"
 
 #include <math.h>
@@ -9,7 +10,7 @@
 
 #define MOST_LANES 64
 
-/* ---- Types and constants -------------------------------------------------------------------------- */
+/* ---- Types and constants --------------------------------------------------------------------- */
 
 static unsigned width_of(tssa_dtype dtype)
 {
@@ -96,7 +97,7 @@ LLVMValue emit_number(const struct emitter *e, tssa_dtype dtype, double number)
     return emit_constant(e, dtype, bits);
 }
 
-/* ---- Instructions --------------------------------------------------------------------------------- */
+/* ---- Instructions ---------------------------------------------------------------------------- */
 
 LLVMValue emit_binary(const struct emitter *e, int opcode, LLVMValue x, LLVMValue y)
 {
@@ -138,7 +139,7 @@ LLVMValue emit_intrinsic(struct emitter *e, const char *name, LLVMType *types, u
         llvm->LLVMGetIntrinsicDeclaration(e->module, id, types, n_types), args, n_args, "");
 }
 
-/* ---- Conversions ---------------------------------------------------------------------------------- */
+/* ---- Conversions ----------------------------------------------------------------------------- */
 
 static LLVMValue to_half(const struct emitter *e, LLVMValue x)
 {
@@ -176,7 +177,8 @@ static LLVMValue from_bfloat16(const struct emitter *e, LLVMValue x)
                      emit_type(e, TSSA_FLOAT));
 }
 
-/* Of a float, where low <= x < -low, or low < x where that is not of the type; else the lowest integer. */
+/* Of a float, where low <= x < -low, or low < x where that is not of the type; else the lowest
+ * integer. */
 static LLVMValue to_signed(const struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dtype to)
 {
     const bool beyond = from == TSSA_DOUBLE && to == TSSA_INT32;
@@ -239,7 +241,7 @@ LLVMValue emit_convert(struct emitter *e, LLVMValue x, tssa_dtype from, tssa_dty
     return integer_to_integer(e, x, from, to);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 unsigned emit_size(tssa_dtype dtype)
 {
@@ -349,7 +351,7 @@ static void emit_store(struct emitter *e, const struct gir_code *code)
                               emit_size(code->type));
 }
 
-/* ---- Calls ---------------------------------------------------------------------------------------- */
+/* ---- Calls ----------------------------------------------------------------------------------- */
 
 /* An entry of an array of pointers. */
 static LLVMValue emit_entry_of(const struct emitter *e, LLVMValue array, unsigned number)
@@ -397,7 +399,7 @@ static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
     return emit_splat(e, length, dtype);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 void emit_step(struct emitter *e, uint32_t i)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Steps of a kernel as LLVM's instructions, on vectors of some lanes, or on elements where that is one. */
+/* Steps of a kernel as LLVM's instructions, on vectors of some lanes, or on elements where that is
+ * one. */
 #ifndef TSSA_CODEGEN_LLVM_EMIT_H
 #define TSSA_CODEGEN_LLVM_EMIT_H
 
@@ -25,7 +26,8 @@ struct emitter {
     unsigned register_bytes;
     bool failed; /* LLVM lacks an intrinsic */
 
-    /* For loads and stores of what moves: where the elements are, and the lanes that are there, NULL: all. */
+    /* For loads and stores of what moves: where the elements are, and the lanes that are there,
+     * NULL: all. */
     LLVMValue args[GIR_MAX_ARGS];    /* a pointer to element 0 of the row */
     LLVMValue strides[GIR_MAX_ARGS]; /* of what is strided, bytes from an element to the next */
     LLVMValue lookup_strides[GIR_MAX_ARGS]; /* of what is looked up in, from a row to the next */
@@ -33,13 +35,13 @@ struct emitter {
     struct emitted_records records[GIR_MAX_ARGS];
     LLVMValue index, mask;
     bool is_across; /* lanes are rows: what does not move has an element for each lane, too */
-    LLVMValue
-        element; /* then, its number in the row; strides[] are from one to the next of what is strided */
-    LLVMValue
-        row_masks[GIR_MAX_ARGS]; /* and the rows that are there of that; NULL: any may be loaded */
-    LLVMValue length;            /* of a row */
-    LLVMValue functions;         /* the tables */
-    LLVMValue rooms[3]; /* memory for a, b and out of a call; NULL where nothing is called */
+    /* then, its number in the row; strides[] are from one to the next of what is strided */
+    LLVMValue element;
+    /* and the rows that are there of that; NULL: any may be loaded */
+    LLVMValue row_masks[GIR_MAX_ARGS];
+    LLVMValue length;    /* of a row */
+    LLVMValue functions; /* the tables */
+    LLVMValue rooms[3];  /* memory for a, b and out of a call; NULL where nothing is called */
     LLVMValue values[GIR_MAX_CODES];
 };
 

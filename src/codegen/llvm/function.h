@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The function of a kernel (codegen_run) being made: its parameters and blocks, and what its parts are made of. */
+/* The function of a kernel (codegen_run) being made: its parameters and blocks, and what its parts
+ * are made of. */
 #ifndef TSSA_CODEGEN_LLVM_FUNCTION_H
 #define TSSA_CODEGEN_LLVM_FUNCTION_H
 
@@ -14,8 +15,8 @@ struct function {
     LLVMValue r, whole;              /* the row; elements that whole vectors take */
     unsigned lanes;
     bool masks;
-    LLVMValue levels
-        [GIR_MAX_REDUCTIONS]; /* of each reduction, in the kernel's order: memory for what is left over */
+    /* of each reduction, in the kernel's order: memory for what is left over */
+    LLVMValue levels[GIR_MAX_REDUCTIONS];
 };
 
 LLVMType function_integer(const struct function *f, unsigned bits);
@@ -45,7 +46,8 @@ struct rows *rows_open(struct function *f); /* NULL: memory ran out */
 void rows_close(struct rows *rows);
 /* Memory on the stack: where the function begins. */
 void rows_emit_memory(struct rows *rows);
-/* Are there few elements in a row, and rows enough that these are the lanes? NULL: there is no such code. */
+/* Are there few elements in a row, and rows enough that these are the lanes? NULL: there is no such
+ * code. */
 LLVMValue rows_emit_is_short(const struct rows *rows);
 /* One row, each element a lane: from where its places are known to block `next`. */
 void rows_emit_long(struct rows *rows);

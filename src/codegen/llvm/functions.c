@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of float32 that are so frequent that they are emitted in place: a call costs more than they do. Operation by
- * operation they are those of src/ir/scalar/f32_exp.h and f32_log.h, where it says why; tests/unit/test_kernels.c
- * compares bits.
+ * Functions of float32 that are so frequent that they are emitted in place: a call costs more than
+ * they do. Operation by operation they are those of src/ir/scalar/f32_exp.h and f32_log.h, where it
+ * says why; tests/unit/test_kernels.c compares bits.
  */
 #include <math.h>
 
@@ -75,7 +75,7 @@ static LLVMValue bound(const struct emitter *e, int predicate, LLVMValue a, LLVM
     return emit_select(e, e->llvm->LLVMBuildICmp(e->builder, predicate, a, b, ""), b, a);
 }
 
-/* ---- exp ------------------------------------------------------------------------------------------ */
+/* ---- exp ------------------------------------------------------------------------------------- */
 
 #define LOG2_E 0x1.715476p+0f
 #define ROUNDER 0x1.8p+23f
@@ -177,7 +177,7 @@ static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
     return of_bits(e, emit_binary(e, LLVM_OR, y, sign));
 }
 
-/* ---- log ------------------------------------------------------------------------------------------ */
+/* ---- log ------------------------------------------------------------------------------------- */
 
 static LLVMValue log_reduced(struct emitter *e, LLVMValue exponent, LLVMValue f)
 {

@@ -6,12 +6,11 @@
  *         where the arguments have it; steps that are the same for all elements of the row
  *         for i from 0 by lanes, as long as there are so many elements:
  *             the other steps, on vectors
- *         where elements are left:
- *             the other steps on a vector of which only these lanes are loaded and stored (AVX-512), or else, for
- *             each, all steps on one element
+ *         where elements are left: the other steps on a vector of which only these lanes are loaded
+ *             and stored (AVX-512), or else, for each, all steps on one element
  *
- * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as in long_rows.c, or
- * columns.c.
+ * The stack has room for one vector per operand of a call. Of kernels with reductions rows are as
+ * in long_rows.c, or columns.c.
  */
 #include "codegen/llvm/kernel.h"
 
@@ -86,7 +85,7 @@ static LLVMValue index_phi(const struct function *f, LLVMValue first, LLVMBlock 
     return function_phi(f, function_integer(f, 64), first, from);
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 static void find_rows(struct function_parts *p)
 {
@@ -108,7 +107,7 @@ static void emit_steps(const struct function_parts *p, bool in_rows)
             emit_step(p->f.e, i);
 }
 
-/* ---- Parts ---------------------------------------------------------------------------------------- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 static void emit_entry(struct function *f, struct rows *rows)
 {

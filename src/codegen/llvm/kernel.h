@@ -4,8 +4,8 @@
 
 #include "codegen/llvm/emit.h"
 
-/* Puts the kernel's function (codegen_run) into the emitter's module. `masks`: the machine has them for elements of
- * every size. */
+/* Puts the kernel's function (codegen_run) into the emitter's module. `masks`: the machine has them
+ * for elements of every size. */
 void emit_kernel(struct emitter *emitter, unsigned lanes, bool masks);
 
 #endif

@@ -5,17 +5,17 @@
  *     for each pass:
  *         steps that are once for the row and wait for what is before the pass
  *         where it reduces:
- *             for every 64 vectors:
- *                 for each of them, as long as there are so many elements: steps, and they are combined, lane by lane
- *                 where these were 64: what they came to is combined in memory by 64, 64 times 64, ...
+ *             for every 64 vectors: for each of them, as long as there are so many elements: steps,
+ *                 and they are combined, lane by lane where these were 64: what they came to is
+ *                 combined in memory by 64, 64 times 64, ...
  *             a vector with a mask of what elements are left
  *             the levels in memory, from the lowest on; then the lanes, by halves
  *         else for each vector the steps, then one with a mask
  *     what is once for the row is stored
  *
- * which is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left of a level that
- * has not been begun is its identity, which changes nothing. Of the highest and the lowest NaNs are looked for apart: any
- * NaN equals any other.
+ * which is the order of ir/reduction.def: vectors have as many lanes as a step there. What is left
+ * of a level that has not been begun is its identity, which changes nothing. Of the highest and the
+ * lowest NaNs are looked for apart: any NaN equals any other.
  */
 #include <math.h>
 
@@ -38,7 +38,7 @@ static void emit_whole(struct rows *r, LLVMValue index)
     emit_vector(r);
 }
 
-/* ---- Lanes ---------------------------------------------------------------------------------------- */
+/* ---- Lanes ----------------------------------------------------------------------------------- */
 
 /* n lanes, from lane `first` on. */
 static LLVMValue some_lanes(const struct emitter *e, LLVMValue vector, unsigned first, unsigned n,
@@ -75,7 +75,7 @@ static LLVMValue halve_lanes(struct rows *r, const struct reduction *one)
     return emit_select(e, any, emit_number(e, dtype, (double)NAN), value);
 }
 
-/* ---- Passes --------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 /* What is left behind the vectors. */
 static void emit_tail(struct pass *p)

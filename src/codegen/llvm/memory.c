@@ -5,7 +5,7 @@
 
 #define MOST_LANES 64
 
-/* ---- Shuffles ------------------------------------------------------------------------------------- */
+/* ---- Shuffles -------------------------------------------------------------------------------- */
 
 /* Elements of x and y behind each other, by their numbers. */
 static LLVMValue shuffle(const struct emitter *e, LLVMValue x, LLVMValue y, const unsigned *indices,
@@ -27,7 +27,8 @@ static LLVMValue shuffle_steps(const struct emitter *e, LLVMValue x, LLVMValue y
     return shuffle(e, x, y, indices, n);
 }
 
-/* Lane i of field f is element i * n + f of n vectors behind each other. An even number of fields is two halves. */
+/* Lane i of field f is element i * n + f of n vectors behind each other. An even number of fields
+ * is two halves. */
 static void split_fields(const struct emitter *e, LLVMValue *vectors, unsigned n, unsigned width)
 {
     LLVMValue out[GIR_MAX_FIELDS], half[GIR_MAX_FIELDS];
@@ -104,7 +105,7 @@ static LLVMValue part_of(const struct emitter *e, LLVMValue vector, unsigned fir
     return width == e->lanes ? vector : shuffle_steps(e, vector, vector, first, 1, width);
 }
 
-/* ---- Records -------------------------------------------------------------------------------------- */
+/* ---- Records --------------------------------------------------------------------------------- */
 
 /* Vectors of one register each, as many as there are fields, hold `width` records. */
 struct records {
@@ -259,7 +260,7 @@ void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue 
     store_records(&r, records->fields);
 }
 
-/* ---- Strides -------------------------------------------------------------------------------------- */
+/* ---- Strides --------------------------------------------------------------------------------- */
 
 /* So many bytes behind the argument's first one, for each lane, or the one. */
 static LLVMValue behind(const struct emitter *e, uint32_t arg, LLVMValue offset)

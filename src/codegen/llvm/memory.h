@@ -5,13 +5,14 @@
 
 #include "codegen/llvm/emit.h"
 
-/* Of records: whole vectors of them are loaded once for all fields that are read, and stored once all fields are
- * there. */
+/* Of records: whole vectors of them are loaded once for all fields that are read, and stored once
+ * all fields are there. */
 LLVMValue emit_load_field(struct emitter *e, const struct gir_code *code);
 void emit_store_field(struct emitter *e, const struct gir_code *code, LLVMValue value);
 
 LLVMValue emit_load_strided(struct emitter *e, const struct gir_code *code);
-/* Bytes behind an argument's first element, at each lane's offset; and where the rows of these numbers are. */
+/* Bytes behind an argument's first element, at each lane's offset; and where the rows of these
+ * numbers are. */
 LLVMValue emit_load_at(struct emitter *e, const struct gir_code *code, LLVMValue offsets);
 LLVMValue emit_lookup_offsets(const struct emitter *e, uint32_t arg, LLVMValue number);
 void emit_store_strided(struct emitter *e, const struct gir_code *code, LLVMValue value);

@@ -51,7 +51,7 @@ void pass_come_from(const struct pass *p, LLVMBlock from, const LLVMValue *value
     }
 }
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 LLVMValue reduce_two(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b)
 {
@@ -85,7 +85,7 @@ void reduce_combine(struct rows *r)
     }
 }
 
-/* ---- Levels --------------------------------------------------------------------------------------- */
+/* ---- Levels ---------------------------------------------------------------------------------- */
 
 static LLVMValue level_at(const struct rows *r, const struct reduction *one, LLVMValue level)
 {
@@ -177,7 +177,7 @@ static void join_levels(struct rows *r)
     }
 }
 
-/* ---- Passes --------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 /* Elements of 64 steps. */
 static uint64_t group_of(const struct pass *p)
@@ -185,8 +185,8 @@ static uint64_t group_of(const struct pass *p)
     return (uint64_t)REDUCTION_RADIX << p->step_bits;
 }
 
-/* The steps that are all there, by groups; behind block `out` the values are of a group that is not complete, or as
- * at first, where there is none. */
+/* The steps that are all there, by groups; behind block `out` the values are of a group that is not
+ * complete, or as at first, where there is none. */
 static void emit_groups(struct pass *p, LLVMBlock out)
 {
     const struct function *f = p->r->f;

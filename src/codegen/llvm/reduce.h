@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pass that reduces, in the order of ir/reduction.def: for each step of that order its vectors, whose lanes are
- * neighbours of a row (long_rows.c) or columns (columns.c). 64 steps are combined one after the other; what they come to
- * is combined in memory by 64, 64 times 64, ...
+ * A pass that reduces, in the order of ir/reduction.def: for each step of that order its vectors,
+ * whose lanes are neighbours of a row (long_rows.c) or columns (columns.c). 64 steps are combined
+ * one after the other; what they come to is combined in memory by 64, 64 times 64, ...
  */
 #ifndef TSSA_CODEGEN_LLVM_REDUCE_H
 #define TSSA_CODEGEN_LLVM_REDUCE_H
@@ -30,7 +30,9 @@ struct pass {
 
 /* a, then b. */
 LLVMValue reduce_two(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
-/* Combines what the steps have computed with what there is; of lanes that are not there, nothing. */
+/*
+ * Combines what the steps have computed with what there is; of lanes that are not there, nothing.
+ */
 void reduce_combine(struct rows *r);
 /* The whole pass: then reductions[].value and .nans are those of the lanes. */
 void reduce_all(struct pass *pass);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between arguments and the stack, where rows are lanes (short_rows.c): an element of all rows is a vector there.
+ * Copies between arguments and the stack, where rows are lanes (short_rows.c): an element of all
+ * rows is a vector there.
  *
- *     where an element's values in the rows lie side by side (a plane of a transposed operand, one element per row):
- *         for each element: a vector, of which the rows that are there are loaded and stored
- *     else, where the elements of a row do, and all rows are there: tiles of as many elements and rows as a register has
- *         elements are transposed; what no tile has is copied as below
+ *     where an element's values in the rows lie side by side (a plane of a transposed operand, one
+ *         element per row): for each element: a vector, of which the rows that are there are loaded
+ *         and stored
+ *     else, where the elements of a row do, and all rows are there: tiles of as many elements and
+ *         rows as a register has elements are transposed; what no tile has is copied as below
  *     else: one by one
  */
 #include "codegen/llvm/rows.h"
@@ -13,7 +15,7 @@
 #define QUAD 4        /* rows that are copied together */
 #define LEAST_TILED 8 /* elements: a tile of fewer is mostly empty */
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 struct row_loop row_loop_begin(const struct rows *r, LLVMValue begin, LLVMValue end, uint64_t step)
 {
@@ -34,7 +36,7 @@ void row_loop_end(const struct rows *r, const struct row_loop *loop)
     function_begin(r->f, loop->out);
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* An argument, and the rows of it that are copied. */
 struct copy {
@@ -120,9 +122,10 @@ static LLVMValue here_at(const struct rows *r, const struct copy *c, LLVMValue i
     return row_element_at(r, c->element, c->memory, emit_binary(r->e, LLVM_ADD, first, row));
 }
 
-/* ---- One by one ----------------------------------------------------------------------------------- */
+/* ---- One by one ------------------------------------------------------------------------------ */
 
-/* Rows [row, row + n) of an element, which they have at `at`; in memory the first of all is at `lanes`. */
+/* Rows [row, row + n) of an element, which they have at `at`; in memory the first of all is at
+ * `lanes`. */
 static void copy_rows(const struct rows *r, const struct copy *c, LLVMValue at, LLVMValue lanes,
                       LLVMValue row, unsigned n)
 {
@@ -170,7 +173,7 @@ static void copy_elements(const struct rows *r, const struct copy *c, LLVMValue 
     row_loop_end(r, &loop);
 }
 
-/* ---- Planes --------------------------------------------------------------------------------------- */
+/* ---- Planes ---------------------------------------------------------------------------------- */
 
 static void copy_planes(const struct rows *r, const struct copy *c)
 {
@@ -185,9 +188,11 @@ static void copy_planes(const struct rows *r, const struct copy *c)
     row_loop_end(r, &loop);
 }
 
-/* ---- Tiles ---------------------------------------------------------------------------------------- */
+/* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Element k of vector i and element i of vector k change places, by blocks of 1, 2, 4, ... of them. */
+/*
+ * Element k of vector i and element i of vector k change places, by blocks of 1, 2, 4, ... of them.
+ */
 static void transpose(const struct rows *r, LLVMValue *vectors, unsigned width)
 {
     const struct emitter *e = r->e;
@@ -248,7 +253,7 @@ static void copy_tiles(const struct rows *r, const struct copy *c, LLVMValue end
     row_loop_end(r, &loop);
 }
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 static LLVMValue both(const struct rows *r, LLVMValue a, LLVMValue b)
 {
@@ -290,7 +295,8 @@ static LLVMValue are_planes(const struct rows *r, const struct copy *c)
     return both(r, good, function_compare(f, LLVM_IEQ, c->n_rows, function_number(f, LANES)));
 }
 
-/* Planes are read from where they are, in each pass: what is strided is loaded from there, or from the stack. */
+/* Planes are read from where they are, in each pass: what is strided is loaded from there, or from
+ * the stack. */
 static void read_in_place(const struct rows *r, const struct copy *c, uint32_t number)
 {
     struct emitter *e = r->e;

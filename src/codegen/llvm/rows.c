@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-/* ---- Steps ---------------------------------------------------------------------------------------- */
+/* ---- Steps ----------------------------------------------------------------------------------- */
 
 LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b)
 {
@@ -76,7 +76,7 @@ void rows_emit_steps(const struct rows *r, LLVMValue index)
     }
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 #define MOST_BYTES (96 * 1024) /* of the stack, for rows as lanes */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is emitted of a kernel with whole rows, pass by pass: long_rows.c along a row, short_rows.c across rows; and of
- * one of columns: columns.c. */
+/* What is emitted of a kernel with whole rows, pass by pass: long_rows.c along a row, short_rows.c
+ * across rows; and of one of columns: columns.c. */
 #ifndef TSSA_CODEGEN_LLVM_ROWS_H
 #define TSSA_CODEGEN_LLVM_ROWS_H
 
@@ -24,11 +24,12 @@ struct rows {
     struct reduction reductions[GIR_MAX_REDUCTIONS];
     struct gir_when when[GIR_MAX_CODES];
     bool needed[GIR_MAX_CODES]; /* in the pass, and once for each element */
-    /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is once for a row. */
+    /* Memory. Of rows as lanes: an element is a vector of its values in all of these, so is what is
+     * once for a row. */
     bool has_short;
     uint64_t most; /* elements of these */
-    LLVMValue levels
-        [GIR_MAX_REDUCTIONS]; /* of rows whose elements are lanes: what is left over, by levels */
+    /* of rows whose elements are lanes: what is left over, by levels */
+    LLVMValue levels[GIR_MAX_REDUCTIONS];
     LLVMValue nans[GIR_MAX_REDUCTIONS]; /* and in which lanes of that there were any */
     LLVMValue elements[GIR_MAX_REDUCTIONS], args[GIR_MAX_ARGS];
     LLVMValue long_kept[GIR_MAX_CODES], short_kept[GIR_MAX_CODES];
@@ -54,7 +55,8 @@ static inline bool rows_has(const struct rows *r, uint32_t step)
 }
 
 LLVMValue rows_combine(const struct rows *r, const struct reduction *one, LLVMValue a, LLVMValue b);
-/* Are NaNs looked for apart? The higher or the lower of floats takes one instruction where there are none. */
+/* Are NaNs looked for apart? The higher or the lower of floats takes one instruction where there
+ * are none. */
 bool rows_find_nans(const struct rows *r, uint32_t step);
 /* So many vectors on the stack. */
 LLVMValue rows_make_memory(const struct rows *r, tssa_dtype dtype, uint64_t n);
@@ -71,7 +73,8 @@ struct row_loop {
 struct row_loop row_loop_begin(const struct rows *r, LLVMValue begin, LLVMValue end, uint64_t step);
 void row_loop_end(const struct rows *r, const struct row_loop *loop);
 LLVMValue row_element_at(const struct rows *r, LLVMType type, LLVMValue from, LLVMValue index);
-/* Rows [first, first + count), of LANES at most, between the arguments and the stack: operands to it, or results from it. */
+/* Rows [first, first + count), of LANES at most, between the arguments and the stack: operands to
+ * it, or results from it. */
 void rows_emit_copies(const struct rows *r, bool results, LLVMValue first, LLVMValue count);
 /* The steps of a vector whose first element is number `index` of what is kept. */
 void rows_emit_steps(const struct rows *r, LLVMValue index);

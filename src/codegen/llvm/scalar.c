@@ -91,7 +91,8 @@ static LLVMValue extreme(const struct operation *o, bool least)
     return choose(o, a, o->a, o->b);
 }
 
-/* Quotient and remainder of integers: by 0 they are 0; by -1 nothing is divided, which could not be represented. */
+/* Quotient and remainder of integers: by 0 they are 0; by -1 nothing is divided, which could not be
+ * represented. */
 static LLVMValue divide(const struct operation *o, bool remainder)
 {
     LLVMValue zero = number(o, 0), by_zero = icmp(o, LLVM_IEQ, o->b, zero);

@@ -2,12 +2,13 @@
 /*
  * Rows of a few elements, 32 of them at a time, each a lane:
  *
- *     for each 32 rows, or what is left of them:
- *         operands are copied to the stack, so that an element's values in all of these rows are a vector (row_copies.c)
- *         for each pass:
+ *     for each 32 rows, or what is left of them: operands are copied to the stack, so that an
+ *         element's values in all of these rows are a vector (row_copies.c) for each pass:
  *             steps that are once for a row, on vectors
- *             for each element: steps; what a reduction combines is put by, combined with the identity
- *             elements are combined by halves, which is the order of ir/reduction.def for so few; element k of more than
+ *             for each element: steps; what a reduction combines is put by, combined with the
+ *             identity
+ *             elements are combined by halves, which is the order of ir/reduction.def for so few;
+ *             element k of more than
  *             32 is combined with element k - 32 before, as lanes are
  *         results are copied from the stack
  *
@@ -18,8 +19,8 @@
 #define LEAST_ROWS 4
 #define LEAST_PLANE_ROWS 12 /* of these, fewer are gathered row by row */
 
-/* Up to how many elements the copies cost less than vectors of which few lanes are there: functions take long, halving
- * the lanes of a reduction takes a while. */
+/* Up to how many elements the copies cost less than vectors of which few lanes are there: functions
+ * take long, halving the lanes of a reduction takes a while. */
 static uint64_t longest(const struct rows *r)
 {
     uint64_t n = 4;
@@ -46,7 +47,7 @@ LLVMValue rows_emit_is_short(const struct rows *r)
     return emit_binary(r->e, LLVM_AND, is_short, many);
 }
 
-/* ---- Passes --------------------------------------------------------------------------------------- */
+/* ---- Passes ---------------------------------------------------------------------------------- */
 
 /* Vector number `index` of some on the stack. */
 static LLVMValue vector_at(const struct rows *r, tssa_dtype dtype, LLVMValue memory,
@@ -72,7 +73,8 @@ static void store_element(const struct rows *r, const struct reduction *one, LLV
     r->e->llvm->LLVMBuildStore(r->e->builder, value, element_of(r, one, index));
 }
 
-/* The steps of element `index`, and what is combined of it: with its identity, or with the element LANES before. */
+/* The steps of element `index`, and what is combined of it: with its identity, or with the element
+ * LANES before. */
 static void emit_element_steps(const struct rows *r, LLVMValue index)
 {
     struct emitter *e = r->e;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tssa-codegen: compiles kernels for a process that has started it (codegen/client.h), one after the other. What it is
- * made of may abort, take any amount of memory and any time, and has destructors that do not expect threads: here that
- * hurts nobody. It ends when the other end of its standard input is closed, at once, whatever it is doing.
+ * tssa-codegen: compiles kernels for a process that has started it (codegen/client.h), one after
+ * the other. What it is made of may abort, take any amount of memory and any time, and has
+ * destructors that do not expect threads: here that hurts nobody. It ends when the other end of its
+ * standard input is closed, at once, whatever it is doing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -32,7 +33,7 @@
 #define SOCKET STDIN_FILENO
 #define MOST_MEMORY ((rlim_t)4 << 30)
 
-/* ---- The generator -------------------------------------------------------------------------------- */
+/* ---- The generator --------------------------------------------------------------------------- */
 
 static const struct codegen *open_codegen(char *message, size_t size)
 {
@@ -81,7 +82,7 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level)
     return good;
 }
 
-/* ---- Serving -------------------------------------------------------------------------------------- */
+/* ---- Serving --------------------------------------------------------------------------------- */
 
 /* False: there is nothing more to do. */
 static bool serve(void)

@@ -20,8 +20,8 @@ struct entry {
     struct gir_kernel *kernel; /* right behind */
 };
 
-/* Of a context. Entries are put in front of the list, and stay as they are: it may be read at any time, and in a process
- * that was forked at any time. */
+/* Of a context. Entries are put in front of the list, and stay as they are: it may be read at any
+ * time, and in a process that was forked at any time. */
 struct compiled {
     _Atomic(struct entry *) entries;
     struct codegen_client client;
@@ -32,7 +32,7 @@ static enum codegen_level level(void)
     return isa_level() == ISA_V4 ? CODEGEN_V4 : CODEGEN_V3;
 }
 
-/* ---- Entries -------------------------------------------------------------------------------------- */
+/* ---- Entries --------------------------------------------------------------------------------- */
 
 static struct compiled *compiled_of(struct device_context *context)
 {
@@ -85,7 +85,7 @@ static bool add(struct device_context *context, const struct gir_kernel *kernel,
     return true;
 }
 
-/* ---- Compiling ------------------------------------------------------------------------------------ */
+/* ---- Compiling ------------------------------------------------------------------------------- */
 
 struct batch {
     struct device_context *context;

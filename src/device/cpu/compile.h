@@ -13,8 +13,11 @@ struct cpu_code {
     size_t kept;                          /* gir_kept_bytes() */
 };
 
-/* struct device.compile. Kernels that are not there yet are compiled in processes of their own, as many at once as the
- * context has threads. Equal kernels of a context are compiled once, but by those who ask for them at the same time. */
+/*
+ * struct device.compile. Kernels that are not there yet are compiled in processes of their own, as
+ * many at once as the context has threads. Equal kernels of a context are compiled once, but by
+ * those who ask for them at the same time.
+ */
 tssa_status *cpu_compile(struct device_context *context, struct device_compiling *compiling);
 /* Frees what was compiled in the context. */
 void cpu_compile_close(struct device_context *context);

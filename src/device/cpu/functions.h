@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions that generated kernels call: those of ir/scalar, as the element-wise interpreter has them, compiled
- * once per instruction set for as many elements as a kernel's vectors have.
+ * The functions that generated kernels call: those of ir/scalar, as the element-wise interpreter
+ * has them, compiled once per instruction set for as many elements as a kernel's vectors have.
  */
 #ifndef TSSA_DEVICE_CPU_FUNCTIONS_H
 #define TSSA_DEVICE_CPU_FUNCTIONS_H

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs compiled kernels. Axes that all arguments walk as one are merged; of what is left the innermost is a row's
- * elements, the next one the rows of a call, and each of the others a loop around calls. Which those are is told from
- * the kernel's axes alone: sizes are only read. Where a kernel says which axes are a row (it reduces them), these are, and
- * a call has whole rows. Where operands lie in planes, axes are cut as these are (gir_walk_planes).
+ * Runs compiled kernels. Axes that all arguments walk as one are merged; of what is left the
+ * innermost is a row's elements, the next one the rows of a call, and each of the others a loop
+ * around calls. Which those are is told from the kernel's axes alone: sizes are only read. Where a
+ * kernel says which axes are a row (it reduces them), these are, and a call has whole rows. Where
+ * operands lie in planes, axes are cut as these are (gir_walk_planes).
  */
 #include <inttypes.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 #include "device/cpu/walk.h"
 #include "kernels/cpu/lib/lines.h"
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 /* The dims of the space that an operand has. False: it does not fit what others have told. */
 static bool find_dims(const struct gir_place *place, const struct tensor *tensor, int64_t *dims)
@@ -77,7 +78,7 @@ static tssa_status *make_results(struct kernel_args *args, const struct device_f
     return NULL;
 }
 
-/* ---- Axes ----------------------------------------------------------------------------------------- */
+/* ---- Axes ------------------------------------------------------------------------------------ */
 
 /* Does every argument have both axes, or neither? */
 static bool is_one(const struct device_fused *fused, uint32_t n_args, int a, int b)
@@ -140,7 +141,7 @@ static void find_axes(const struct device_fused *fused, struct walk *walk, const
     }
 }
 
-/* ---- Walking -------------------------------------------------------------------------------------- */
+/* ---- Walking --------------------------------------------------------------------------------- */
 
 /* Whole rows [begin, end). */
 static void run_rows(void *context, void *scratch, int64_t begin, int64_t end)
@@ -211,9 +212,11 @@ static tssa_status *prepare_fused(const struct ir_op *op, const struct kernel_se
     return NULL;
 }
 
-/* What the kernel says of its arguments: all that the operand is. Not of whole rows: short ones are copied to the stack
- * and back, and copies of rows behind wait for the stores to rows before in the same memory: a softmax takes twice as
- * long in place. */
+/*
+ * What the kernel says of its arguments: all that the operand is. Not of whole rows: short ones are
+ * copied to the stack and back, and copies of rows behind wait for the stores to rows before in the
+ * same memory: a softmax takes twice as long in place.
+ */
 static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand)
 {
     const struct device_fused *fused = op->kernel;

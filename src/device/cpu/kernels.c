@@ -47,8 +47,8 @@ static bool takes(void *user, const struct ir_op *op)
 /* Rows that are vectors in kernels: what is left of them is computed as if there were all. */
 #define VECTOR_OF_ROWS 32
 
-/* What reduces rows gains where it reads them from planes. A copy in squares and what computes one element of it take as
- * long as stores across rows do. */
+/* What reduces rows gains where it reads them from planes. A copy in squares and what computes one
+ * element of it take as long as stores across rows do. */
 static const char *refuses_planes(void *user, const struct ir_op *op)
 {
     struct gir_planes planes;

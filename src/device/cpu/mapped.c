@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other. Rules are applied to the
- * arguments' shapes once a call; then each argument is a place in memory and a step along each axis of the space. Axes
- * along which all arguments walk on are merged; of what is left the innermost is a row, the next one the rows of a call.
- * Of kernels of columns the rows of a call are the axis that is reduced, all of it.
+ * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other.
+ * Rules are applied to the arguments' shapes once a call; then each argument is a place in memory
+ * and a step along each axis of the space. Axes along which all arguments walk on are merged; of
+ * what is left the innermost is a row, the next one the rows of a call. Of kernels of columns the
+ * rows of a call are the axis that is reduced, all of it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +25,7 @@ struct setup {
     struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
 
-/* ---- Arguments ------------------------------------------------------------------------------------ */
+/* ---- Arguments ------------------------------------------------------------------------------- */
 
 /* With the name of who asked for what is not there. */
 static tssa_status *blame(tssa_status *status, const struct gir_map *map)
@@ -122,7 +123,7 @@ static tssa_status *check_lookups(const struct setup *s)
     return NULL;
 }
 
-/* ---- Positions ------------------------------------------------------------------------------------ */
+/* ---- Positions ------------------------------------------------------------------------------- */
 
 /* 0, 1, ..., as long as the longest axis along which anybody asks. */
 static tssa_status *make_positions(struct setup *s, bool wide, int64_t count)
@@ -181,7 +182,7 @@ static void release_positions(struct setup *s)
     }
 }
 
-/* ---- Results -------------------------------------------------------------------------------------- */
+/* ---- Results --------------------------------------------------------------------------------- */
 
 /* A dim that nobody has told is that of an axis which no argument has. */
 static void find_result_dims(const struct setup *s, int64_t *dims)
@@ -232,7 +233,7 @@ static int64_t count_elements(struct setup *s)
     return count;
 }
 
-/* ---- Axes ----------------------------------------------------------------------------------------- */
+/* ---- Axes ------------------------------------------------------------------------------------ */
 
 static bool has_axis(const struct setup *s, int axis)
 {
@@ -252,7 +253,8 @@ static bool goes_on(const struct setup *s, const struct walk *walk, int axis)
     return true;
 }
 
-/* From one element or record to the next one: where there is only one, any step would do but that which the code has. */
+/* From one element or record to the next one: where there is only one, any step would do but that
+ * which the code has. */
 static int64_t element_step(const struct setup *s, uint32_t k, int axis)
 {
     const struct gir_arg *arg = &gir_args(s->part->kernel)[k];
@@ -296,7 +298,7 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     return NULL;
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static tssa_status *run_part(struct setup *s, bool made)
 {

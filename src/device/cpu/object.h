@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loads object files that a generator of code made: relocatable ELF of x86-64 that needs nothing from elsewhere. What
- * is said in the file is checked before it is believed.
+ * Loads object files that a generator of code made: relocatable ELF of x86-64 that needs nothing
+ * from elsewhere. What is said in the file is checked before it is believed.
  */
 #ifndef TSSA_DEVICE_CPU_OBJECT_H
 #define TSSA_DEVICE_CPU_OBJECT_H

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the plugins tssa-openmp and tssa-onednn export; found by name (base/plugin.h), never linked. */
+/*
+ * What the plugins tssa-openmp and tssa-onednn export; found by name (base/plugin.h), never linked.
+ */
 #ifndef TSSA_DEVICE_CPU_PLUGINS_H
 #define TSSA_DEVICE_CPU_PLUGINS_H
 

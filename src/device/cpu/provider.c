@@ -47,7 +47,7 @@ void cpu_engine_close(struct device_context *context)
         engine->provider->close(engine);
 }
 
-/* ---- The library ---------------------------------------------------------------------------------- */
+/* ---- The library ----------------------------------------------------------------------------- */
 
 int cpu_library_threads(struct device_context *context, int threads)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The CPU's library: a provider, which is a plugin, and what it needs of a context, opened when a kernel first
- * has a problem that is worth it. Where it declines, the reference kernel (kernels/cpu) computes instead.
+ * The CPU's library: a provider, which is a plugin, and what it needs of a context, opened when a
+ * kernel first has a problem that is worth it. Where it declines, the reference kernel
+ * (kernels/cpu) computes instead.
  */
 #ifndef TSSA_DEVICE_CPU_PROVIDER_H
 #define TSSA_DEVICE_CPU_PROVIDER_H
@@ -23,8 +24,8 @@ struct cpu_provider {
                                       const struct library_problem *problem);
 };
 
-/* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables above: a
- * plugin that has others is not taken. */
+/* The plugin, and its symbol: const struct cpu_provider *(void). Its number is that of the tables
+ * above: a plugin that has others is not taken. */
 #define CPU_PROVIDER_PLUGIN "tssa-onednn"
 #define CPU_PROVIDER_SYMBOL "tssa_plugin_provider_3"
 
@@ -35,7 +36,9 @@ extern const struct device_library cpu_library;
 
 /* `threads` of a problem for which so many are allowed; 0: there is no library. */
 int cpu_library_threads(struct device_context *context, int threads);
-/* The engine of a context of the CPU, opened when first asked for; NULL when there is no provider. */
+/*
+ * The engine of a context of the CPU, opened when first asked for; NULL when there is no provider.
+ */
 struct cpu_engine *cpu_engine(struct device_context *context);
 void cpu_engine_close(struct device_context *context);
 

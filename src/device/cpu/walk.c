@@ -36,7 +36,9 @@ static void go_to(const struct walk *walk, int64_t begin, int64_t *index, char *
     }
 }
 
-/* Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns. */
+/*
+ * Elements [begin, end): a part of a row, or as many rows as there are before the next axis turns.
+ */
 void walk_run(void *context, int64_t begin, int64_t end)
 {
     const struct walk *walk = context;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a kernel's arguments walk along the axes of its space: what fused.c and mapped.c find out, and run alike. */
+/* How a kernel's arguments walk along the axes of its space: what fused.c and mapped.c find out,
+ * and run alike. */
 #ifndef TSSA_DEVICE_CPU_WALK_H
 #define TSSA_DEVICE_CPU_WALK_H
 
@@ -16,7 +17,8 @@ struct walk {
     int64_t sizes[TSSA_MAX_RANK]; /* of axes */
     int64_t steps[TSSA_MAX_RANK]
                  [GIR_MAX_ARGS]; /* in bytes; of axis 0, from an element to the next one */
-    /* To the code: steps of axis 1, those of axis 0, and of what is looked up in, from a row to the next and how many. */
+    /* To the code: steps of axis 1, those of axis 0, and of what is looked up in, from a row to the
+     * next and how many. */
     int64_t given[4 * GIR_MAX_ARGS];
     int64_t reduced; /* rows of a column, in kernels of such; who has found out gives their steps */
     char *data[GIR_MAX_ARGS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The part of the CUDA driver's interface that is used, written down here so that it builds where no toolkit
- * is installed. tests/cuda/abi_check.c holds it against the real headers where these are.
+ * The part of the CUDA driver's interface that is used, written down here so that it builds where
+ * no toolkit is installed. tests/cuda/abi_check.c holds it against the real headers where these
+ * are.
  */
 #ifndef TSSA_DEVICE_CUDA_CUDA_API_H
 #define TSSA_DEVICE_CUDA_CUDA_API_H

@@ -33,7 +33,7 @@ tssa_status *cudnn_open(struct cudnn *cudnn)
     return NULL;
 }
 
-/* ---- Descriptors ------------------------------------------------------------------------------------- */
+/* ---- Descriptors ----------------------------------------------------------------------------- */
 
 struct attribute {
     unsigned name, type;
@@ -82,7 +82,7 @@ tssa_status *cudnn_describe_card(struct cudnn *cudnn, char *json, size_t size)
                (int64_t)size - 1, &count, json);
 }
 
-/* ---- A graph of one convolution ---------------------------------------------------------------------- */
+/* ---- A graph of one convolution -------------------------------------------------------------- */
 
 static tssa_status *make_tensor(struct cudnn *cudnn, int64_t id, const int64_t *dims,
                                 cudnn_descriptor *tensor)
@@ -137,7 +137,7 @@ static tssa_status *make_graph(struct cudnn *cudnn, const struct convolution *c,
                 {DNN_GRAPH_HANDLE, DNN_TYPE_HANDLE, cudnn->handle != NULL, &cudnn->handle});
 }
 
-/* ---- Engines ----------------------------------------------------------------------------------------- */
+/* ---- Engines --------------------------------------------------------------------------------- */
 
 static tssa_status *has_note(struct cudnn *cudnn, cudnn_descriptor engine, unsigned name,
                              unsigned type, unsigned wanted, bool *has)
@@ -200,7 +200,7 @@ tssa_status *cudnn_engines(struct cudnn *cudnn, const struct convolution *convol
     return propose(cudnn, graph, DNN_MODE_FALLBACK, engines, count);
 }
 
-/* ---- Plans ------------------------------------------------------------------------------------------- */
+/* ---- Plans ----------------------------------------------------------------------------------- */
 
 tssa_status *cudnn_plan_make(struct cudnn *cudnn, const struct engine *engine,
                              struct cudnn_plan *plan)

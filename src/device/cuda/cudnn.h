@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions of float32, NCHW, by cuDNN's backend interface: descriptors are made, given attributes and
- * finalized. They live until the process ends.
+ * Convolutions of float32, NCHW, by cuDNN's backend interface: descriptors are made, given
+ * attributes and finalized. They live until the process ends.
  */
 #ifndef TSSA_DEVICE_CUDA_CUDNN_H
 #define TSSA_DEVICE_CUDA_CUDNN_H

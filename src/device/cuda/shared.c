@@ -9,7 +9,9 @@
 
 #define PATH_LIMIT 4096
 
-/* NVRTC, say, opens its second half by name, which the loader finds only if that is open already. */
+/*
+ * NVRTC, say, opens its second half by name, which the loader finds only if that is open already.
+ */
 static void open_needed(const char *folder, const char *pattern)
 {
     char path[PATH_LIMIT];

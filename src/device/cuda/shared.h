@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Shared libraries that are opened when they are wanted. Nothing of CUDA is linked: a program starts, and says
- * what is missing, on a machine that has none of it.
+ * Shared libraries that are opened when they are wanted. Nothing of CUDA is linked: a program
+ * starts, and says what is missing, on a machine that has none of it.
  *
- * Where they are looked for: in the folder that the environment variable TSSA_CUDA_LIBRARIES names, and
- * nowhere else when it is set; otherwise where the loader looks, then in $CUDA_HOME/lib64, then in
- * /usr/local/cuda/lib64.
+ * Where they are looked for: in the folder that the environment variable TSSA_CUDA_LIBRARIES names,
+ * and nowhere else when it is set; otherwise where the loader looks, then in $CUDA_HOME/lib64, then
+ * in /usr/local/cuda/lib64.
  */
 #ifndef TSSA_DEVICE_CUDA_SHARED_H
 #define TSSA_DEVICE_CUDA_SHARED_H
@@ -22,7 +22,9 @@ struct shared_names {
 
 tssa_status *shared_open(const struct shared_names *names, void **library);
 
-/* Writes the address of a function to *target, a function pointer; NULL when the library lacks it. */
+/*
+ * Writes the address of a function to *target, a function pointer; NULL when the library lacks it.
+ */
 void shared_function(void *library, const char *name, void *target);
 
 /* A table of functions is a struct of pointers, made from a list X(result, name, parameters). */

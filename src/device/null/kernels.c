@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The device that computes nothing: results have their sizes (null/sizes.h), and what a device would do for
- * them is counted.
+ * The device that computes nothing: results have their sizes (null/sizes.h), and what a device
+ * would do for them is counted.
  *
- * A view is nothing. What asks a library (device/library.def) is a call of it, all else a launch, what is fused
- * one for all of it. Bytes are those of operands in the device's memory, read, and of results, written; of what
- * reads or changes a region, those of the region; a result that cannot be changed in place costs a launch more,
- * which copies it.
+ * A view is nothing. What asks a library (device/library.def) is a call of it, all else a launch,
+ * what is fused one for all of it. Bytes are those of operands in the device's memory, read, and of
+ * results, written; of what reads or changes a region, those of the region; a result that cannot be
+ * changed in place costs a launch more, which copies it.
  */
 #include "device/devices.h"
 #include "device/memory.h"
@@ -19,7 +19,7 @@
 /* A loop that nothing ends. */
 #define ENDLESS_TRIPS 16
 
-/* ---- Counting ------------------------------------------------------------------------------------- */
+/* ---- Counting -------------------------------------------------------------------------------- */
 
 static tssa_status *make_result(struct kernel_args *args, uint32_t index, struct tensor **tensor)
 {
@@ -147,7 +147,7 @@ static tssa_status *run_update(struct kernel_args *args)
     return NULL;
 }
 
-/* ---- The device ----------------------------------------------------------------------------------- */
+/* ---- The device ------------------------------------------------------------------------------ */
 
 static bool suits(const struct ir_type *type)
 {

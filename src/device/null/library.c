@@ -38,7 +38,7 @@ static struct library_primitive *make(struct device_context *context,
 
 const struct device_library null_library = {.types = T_FLOAT, .make = make};
 
-/* ---- Kernels -------------------------------------------------------------------------------------- */
+/* ---- Kernels --------------------------------------------------------------------------------- */
 
 struct state {
     struct library_op op;

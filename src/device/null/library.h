@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The library of the device that computes nothing: it declines no problem, and counts calls. Kernels of the ops
- * that ask it.
+ * The library of the device that computes nothing: it declines no problem, and counts calls.
+ * Kernels of the ops that ask it.
  */
 #ifndef TSSA_DEVICE_NULL_LIBRARY_H
 #define TSSA_DEVICE_NULL_LIBRARY_H

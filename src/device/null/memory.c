@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the device that computes nothing: a handle that remembers a size, and holds
- * nothing: what is copied from it is zeros, and one integer or bool that is read by itself is 1, so that what
- * depends on data takes the then-branch, and loops run until their trip counts. Places are checked against
- * the sizes of handles: outside of them is a TSSA_RUNTIME error. There is 1 TiB of it.
+ * Memory of the device that computes nothing: a handle that remembers a size, and holds nothing:
+ * what is copied from it is zeros, and one integer or bool that is read by itself is 1, so that
+ * what depends on data takes the then-branch, and loops run until their trip counts. Places are
+ * checked against the sizes of handles: outside of them is a TSSA_RUNTIME error. There is 1 TiB of
+ * it.
  */
 #include "device/memory.h"
 

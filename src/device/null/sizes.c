@@ -7,7 +7,7 @@
 #include "ir/fuse.h"
 #include "ir/infer.h"
 
-/* ---- By the plan ---------------------------------------------------------------------------------- */
+/* ---- By the plan ----------------------------------------------------------------------------- */
 
 static bool told(void *context, const struct dim *symbol, int64_t *value)
 {
@@ -25,9 +25,10 @@ static bool by_plan(const struct kernel_args *args, const struct ir_type *type, 
     return all;
 }
 
-/* ---- By the operands ------------------------------------------------------------------------------ */
+/* ---- By the operands ------------------------------------------------------------------------- */
 
-/* In a graph of the op alone: a number of the host is a constant, all else a parameter of its shape. */
+/* In a graph of the op alone: a number of the host is a constant, all else a parameter of its
+ * shape. */
 static tssa_status *stand_in(struct ir_graph *graph, const struct kernel_args *args, uint32_t index,
                              struct ir_value **value)
 {
@@ -115,7 +116,7 @@ static tssa_status *by_operands(const struct kernel_args *args, uint32_t index, 
     return status;
 }
 
-/* ---- By nothing ----------------------------------------------------------------------------------- */
+/* ---- By nothing ------------------------------------------------------------------------------ */
 
 struct guess {
     const struct kernel_sizes *sizes;
@@ -152,7 +153,7 @@ bool null_dim(const struct kernel_args *args, const struct dim *dim, int64_t *va
     return dim_eval(dim, lookup, &guess, value);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 tssa_status *null_dims(const struct kernel_args *args, uint32_t index, int64_t *dims)
 {

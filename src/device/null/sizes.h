@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How large results are on the device that computes nothing. First by what the plan knows; then by the sizes of
- * the operands and the integers that a launch is given, as a kernel would tell them. What only data could tell
- * is a share (struct device_context) of its bound, or, where it has none, of the elements of the largest operand.
+ * How large results are on the device that computes nothing. First by what the plan knows; then by
+ * the sizes of the operands and the integers that a launch is given, as a kernel would tell them.
+ * What only data could tell is a share (struct device_context) of its bound, or, where it has none,
+ * of the elements of the largest operand.
  */
 #ifndef TSSA_DEVICE_NULL_SIZES_H
 #define TSSA_DEVICE_NULL_SIZES_H

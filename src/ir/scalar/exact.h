@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the functions of f32_*.h and wide.h are made of: operations that are exact everywhere, that is, whose
- * result IEEE 754 or integer arithmetic leaves no choice about. Add, subtract, multiply, divide, square root,
- * fused multiply-add, comparison, choice, conversion that loses nothing, and bits. A function made of them
- * gives the same bits in each compiler's vectors of any width, in the interpreter and on every device.
+ * What the functions of f32_*.h and wide.h are made of: operations that are exact everywhere, that
+ * is, whose result IEEE 754 or integer arithmetic leaves no choice about. Add, subtract, multiply,
+ * divide, square root, fused multiply-add, comparison, choice, conversion that loses nothing, and
+ * bits. A function made of them gives the same bits in each compiler's vectors of any width, in the
+ * interpreter and on every device.
  *
- * No branch, no call, no table but the digits of 2/pi: a loop over such a function becomes vectors. Choices
- * are conditional expressions whose two sides are both computed. Compilers must not fuse or reorder (see
- * cmake/TssaCompiler.cmake); fused is what is written so.
+ * No branch, no call, no table but the digits of 2/pi: a loop over such a function becomes vectors.
+ * Choices are conditional expressions whose two sides are both computed. Compilers must not fuse or
+ * reorder (see cmake/TssaCompiler.cmake); fused is what is written so.
  */
 #ifndef TSSA_IR_SCALAR_EXACT_H
 #define TSSA_IR_SCALAR_EXACT_H
@@ -46,7 +47,8 @@ SCALAR_FN double f64_of(uint64_t bits)
     return x;
 }
 
-/* a * b + c, rounded once: an instruction from x86-64-v3 on, before it libm's, which is exact and slow. */
+/* a * b + c, rounded once: an instruction from x86-64-v3 on, before it libm's, which is exact and
+ * slow. */
 SCALAR_FN float f32_fma(float a, float b, float c)
 {
     return __builtin_fmaf(a, b, c);

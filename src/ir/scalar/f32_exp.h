@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of float32 around exp(): exp, expm1, tanh, erf, all by exp(x) = 2^n exp(r), |r| <= ln(2) / 2.
- * Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
+ * Functions of float32 around exp(): exp, expm1, tanh, erf, all by exp(x) = 2^n exp(r), |r| <=
+ * ln(2) / 2. Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F32_EXP_H
 #define TSSA_IR_SCALAR_F32_EXP_H
@@ -11,7 +11,8 @@
 /* 1.5 * 2^23: what is added to it is rounded to an integer, which its lowest bits then are. */
 #define F32_ROUNDER 0x1.8p+23f
 
-/* x = n ln(2) + r. n is F32_ROUNDER + n; ln(2) in two parts, of which the product with the first is exact. */
+/* x = n ln(2) + r. n is F32_ROUNDER + n; ln(2) in two parts, of which the product with the first is
+ * exact. */
 SCALAR_FN float f32_exp_argument(float x, float *shifted)
 {
     *shifted = f32_fma(x, 0x1.715476p+0f, F32_ROUNDER);
@@ -31,7 +32,8 @@ SCALAR_FN float f32_expm1_reduced(float r)
 }
 
 /*
- * exp(r): the polynomial is of what is near 1, not of what is near 0 as above: two operations less, for 0.2 ulp.
+ * exp(r): the polynomial is of what is near 1, not of what is near 0 as above: two operations less,
+ * for 0.2 ulp.
  */
 SCALAR_FN float f32_exp_reduced(float r)
 {
@@ -50,10 +52,11 @@ SCALAR_FN float f32_power_of_2(float shifted)
 }
 
 /*
- * In the bits of F32_ROUNDER + 126 + n, the exponent that 2^(n-1) has as a float is the lowest byte. So n is
- * bounded there: to 129 above, which gives infinity, also where the sum was negative, and NaN is in r. Below, the
- * power has two factors, so that denormals are rounded once. Choices are few and each about another number:
- * compilers join those about one number to branches, of which they make more comparisons than there were.
+ * In the bits of F32_ROUNDER + 126 + n, the exponent that 2^(n-1) has as a float is the lowest
+ * byte. So n is bounded there: to 129 above, which gives infinity, also where the sum was negative,
+ * and NaN is in r. Below, the power has two factors, so that denormals are rounded once. Choices
+ * are few and each about another number: compilers join those about one number to branches, of
+ * which they make more comparisons than there were.
  */
 SCALAR_FN float f32_exp(float x)
 {
@@ -70,7 +73,8 @@ SCALAR_FN float f32_exp(float x)
     return x < -104.0f ? 0.0f : y;
 }
 
-/* The bits of 87: between it and its negative n is an exponent that normal numbers have, with every fraction. */
+/* The bits of 87: between it and its negative n is an exponent that normal numbers have, with every
+ * fraction. */
 #define F32_EXP_NEAR 0x42ae0000
 
 /* The bits of f32_exp for -87 <= x <= 87. */
@@ -81,8 +85,8 @@ SCALAR_FN float f32_exp_near(float x)
 }
 
 /*
- * Computed as half of it, whose power of two always exists. Near 0, where the half could be denormal: x. From
- * 2^-26 down the power does not count any more.
+ * Computed as half of it, whose power of two always exists. Near 0, where the half could be
+ * denormal: x. From 2^-26 down the power does not count any more.
  */
 SCALAR_FN float f32_expm1(float x)
 {
@@ -101,7 +105,8 @@ SCALAR_FN float f32_expm1_bounded(float x)
     return f32_fma(power, e, power - 1.0f);
 }
 
-/* 1 - 2 / (exp(2x) + 1), which from 9.02 on is 1; small arguments, where it would cancel: a polynomial. */
+/* 1 - 2 / (exp(2x) + 1), which from 9.02 on is 1; small arguments, where it would cancel: a
+ * polynomial. */
 SCALAR_FN float f32_tanh(float x)
 {
     float a = f32_abs(x), z = a * a, shifted;
@@ -116,8 +121,8 @@ SCALAR_FN float f32_tanh(float x)
 }
 
 /*
- * erf(x) = -expm1(-x h(x)), where h(x) = -log(1 - erf(x)) / x is smooth: a polynomial. Its first coefficient,
- * 2 / sqrt(pi), has two parts. From 3.93 on erf(x) is 1.
+ * erf(x) = -expm1(-x h(x)), where h(x) = -log(1 - erf(x)) / x is smooth: a polynomial. Its first
+ * coefficient, 2 / sqrt(pi), has two parts. From 3.93 on erf(x) is 1.
  */
 SCALAR_FN float f32_erf(float x)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Logarithms of float32: log and log1p, by log(2^e (1 + f)) = e ln(2) + log(1 + f), -1/3 <= f < 1/3.
- * Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
+ * Logarithms of float32: log and log1p, by log(2^e (1 + f)) = e ln(2) + log(1 + f), -1/3 <= f <
+ * 1/3. Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F32_LOG_H
 #define TSSA_IR_SCALAR_F32_LOG_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sine, cosine and tangent of float32. |x| = n pi/2 + r, |r| <= pi/4 or little more, r in two parts: by fused
- * multiply-adds with pi/2 in three parts below 2^17, from there on by the digits of 2/pi that matter.
- * Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
+ * Sine, cosine and tangent of float32. |x| = n pi/2 + r, |r| <= pi/4 or little more, r in two
+ * parts: by fused multiply-adds with pi/2 in three parts below 2^17, from there on by the digits of
+ * 2/pi that matter. Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F32_TRIG_H
 #define TSSA_IR_SCALAR_F32_TRIG_H
@@ -28,7 +28,8 @@ SCALAR_FN struct f32_angle f32_small_angle(float a)
     return (struct f32_angle){f32_bits(shifted), high, f32_fma(n, -F32_PI_2_C, low)};
 }
 
-/* Four words of the digits of 2/pi, as choices between constants: processors are slow at looking up. */
+/* Four words of the digits of 2/pi, as choices between constants: processors are slow at looking
+ * up. */
 #define F32_CHOICE(word, a, b, c, d)                                                               \
     ((word) < 2 ? ((word) < 1 ? (a) : (b)) : (word) < 3 ? (c) : (d))
 /* 32 digits from number `bit` of a word and the next one on. */
@@ -40,9 +41,10 @@ SCALAR_FN uint32_t f32_high_product(uint32_t a, uint32_t b)
 }
 
 /*
- * 2^15 <= a: with a = m 2^k, the digits of 2/pi above 2^(2-k) make multiples of 4 of the quarters and are left
- * out, and 96 digits after them are enough. Of the product modulo 4, two bits before the point and 62 after
- * it, the nearest integer is n and the rest a fraction of pi/2, made of three exact floats.
+ * 2^15 <= a: with a = m 2^k, the digits of 2/pi above 2^(2-k) make multiples of 4 of the quarters
+ * and are left out, and 96 digits after them are enough. Of the product modulo 4, two bits before
+ * the point and 62 after it, the nearest integer is n and the rest a fraction of pi/2, made of
+ * three exact floats.
  */
 SCALAR_FN struct f32_angle f32_large_angle(float a)
 {
@@ -116,8 +118,8 @@ SCALAR_FN float f32_cos(float x)
 }
 
 /*
- * In double, as a quotient of sine and cosine in float32 is up to 3 units off: six steps of Lambert's continued
- * fraction r / (1 - r^2 / (3 - r^2 / (5 - ...))), 2^-40 of the tangent.
+ * In double, as a quotient of sine and cosine in float32 is up to 3 units off: six steps of
+ * Lambert's continued fraction r / (1 - r^2 / (3 - r^2 / (5 - ...))), 2^-40 of the tangent.
  */
 SCALAR_FN float f32_tan(float x)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of float32 that are computed in double and rounded once: pow, the inverses, sinh and cosh. Their
- * errors are little above half a unit; docs/numerics.md has them, tests/unit/test_numerics.c holds them.
+ * Functions of float32 that are computed in double and rounded once: pow, the inverses, sinh and
+ * cosh. Their errors are little above half a unit; docs/numerics.md has them,
+ * tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F32_WIDE_H
 #define TSSA_IR_SCALAR_F32_WIDE_H
@@ -31,7 +32,8 @@ SCALAR_FN float f32_acos(float x)
     return f32_abs(x) > 1.0f ? NAN : (float)y;
 }
 
-/* Small arguments, where the difference of the powers would cancel: Taylor's polynomial of degree 13. */
+/* Small arguments, where the difference of the powers would cancel: Taylor's polynomial of degree
+ * 13. */
 SCALAR_FN float f32_sinh(float x)
 {
     double a = f64_abs((double)x), e = wide_exp(a), z = a * a;
@@ -81,11 +83,11 @@ SCALAR_FN float f32_round(float x)
 }
 
 /*
- * exp(y log|x|) with the sign of x where y is odd; NaN where x is negative and y no integer, as in IEEE 754.
- * Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
+ * exp(y log|x|) with the sign of x where y is odd; NaN where x is negative and y no integer, as in
+ * IEEE 754. Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
  *
- * What is chosen by y alone is chosen by bits that are all set or not: y may be one number for a whole loop,
- * and gcc 12 makes no vectors of choices by a truth value from outside.
+ * What is chosen by y alone is chosen by bits that are all set or not: y may be one number for a
+ * whole loop, and gcc 12 makes no vectors of choices by a truth value from outside.
  */
 SCALAR_FN float f32_pow(float x, float y)
 {

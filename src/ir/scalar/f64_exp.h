@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of double around exp(): exp, expm1, tanh, sinh, cosh, erf, all by exp(x) = 2^n exp(r), |r| <= ln(2) / 2.
- * Polynomials are minimax; errors are in docs/numerics.md, and tests/unit/test_numerics.c holds them.
+ * Functions of double around exp(): exp, expm1, tanh, sinh, cosh, erf, all by exp(x) = 2^n exp(r),
+ * |r| <= ln(2) / 2. Polynomials are minimax; errors are in docs/numerics.md, and
+ * tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F64_EXP_H
 #define TSSA_IR_SCALAR_F64_EXP_H
@@ -11,8 +12,8 @@
 /* 1.5 * 2^52: what is added to it is rounded to an integer, which its lowest bits then are. */
 #define F64_ROUNDER 0x1.8p+52
 
-/* x + low = n ln(2) + r, |x| < 2^10, low tiny. n is *shifted - F64_ROUNDER. The products of n with the first part of
- * ln(2) are exact, and so is what they leave of x. */
+/* x + low = n ln(2) + r, |x| < 2^10, low tiny. n is *shifted - F64_ROUNDER. The products of n with
+ * the first part of ln(2) are exact, and so is what they leave of x. */
 SCALAR_FN double f64_exp_argument(double x, double low, double *shifted)
 {
     *shifted = f64_fma(x, 0x1.71547652b82fep+0, F64_ROUNDER);
@@ -42,8 +43,8 @@ SCALAR_FN double f64_power_of_2(double shifted)
 }
 
 /*
- * 2^half exp(x + low), where |low| is tiny. The power of two has two factors, so that what is denormal is rounded
- * once. Beyond 711 it is infinity, below -747 zero; NaN for NaN.
+ * 2^half exp(x + low), where |low| is tiny. The power of two has two factors, so that what is
+ * denormal is rounded once. Beyond 711 it is infinity, below -747 zero; NaN for NaN.
  */
 SCALAR_FN double f64_exp_times(double x, double low, int half)
 {
@@ -60,7 +61,8 @@ SCALAR_FN double f64_exp(double x)
     return f64_exp_times(x, 0.0, 0);
 }
 
-/* Computed as half of it, whose power of two always exists. Below -38 the power does not count any more. */
+/* Computed as half of it, whose power of two always exists. Below -38 the power does not count any
+ * more. */
 SCALAR_FN double f64_expm1(double x)
 {
     double bounded = x > 710.0 ? 710.0 : x < -40.0 ? -40.0 : x, shifted;
@@ -69,7 +71,8 @@ SCALAR_FN double f64_expm1(double x)
     return f64_abs(x) < 0x1p-54 ? x : y;
 }
 
-/* 1 - 2 / (exp(2x) + 1), which from 19.1 on is 1; small arguments, where it would cancel: a polynomial. */
+/* 1 - 2 / (exp(2x) + 1), which from 19.1 on is 1; small arguments, where it would cancel: a
+ * polynomial. */
 SCALAR_FN double f64_tanh(double x)
 {
     double a = f64_abs(x), z = a * a, shifted;
@@ -91,7 +94,9 @@ SCALAR_FN double f64_tanh(double x)
     return f64_with_sign(z < 0.3025 ? small : large, x);
 }
 
-/* Half of exp(|x|), whose inverse is 4 / 2 of exp(-|x|); a polynomial where the two would cancel. */
+/*
+ * Half of exp(|x|), whose inverse is 4 / 2 of exp(-|x|); a polynomial where the two would cancel.
+ */
 SCALAR_FN double f64_sinh(double x)
 {
     double a = f64_abs(x), z = a * a, half = f64_exp_times(a, 0.0, -1);
@@ -111,7 +116,9 @@ SCALAR_FN double f64_cosh(double x)
     return half + 0.25 / half;
 }
 
-/* Below 1 a polynomial; above, 1 - exp(-y), where y = -log(1 - erf(x)) is one. From 6 on it is 1. */
+/*
+ * Below 1 a polynomial; above, 1 - exp(-y), where y = -log(1 - erf(x)) is one. From 6 on it is 1.
+ */
 SCALAR_FN double f64_erf(double x)
 {
     double a = f64_abs(x), z = a * a;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inverse circular functions of double.
- * Polynomials are minimax; errors are in docs/numerics.md, and tests/unit/test_numerics.c holds them.
+ * Inverse circular functions of double. Polynomials are minimax; errors are in docs/numerics.md,
+ * and tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F64_INVERSE_H
 #define TSSA_IR_SCALAR_F64_INVERSE_H
@@ -9,8 +9,8 @@
 #include "ir/scalar/exact.h"
 
 /*
- * From atan(t) = pi/4 + atan((t - 1) / (t + 1)) and atan(t) = pi/2 - atan(1 / t), arguments of the polynomial
- * are at most tan(pi/8).
+ * From atan(t) = pi/4 + atan((t - 1) / (t + 1)) and atan(t) = pi/2 - atan(1 / t), arguments of the
+ * polynomial are at most tan(pi/8).
  */
 SCALAR_FN double f64_atan(double x)
 {

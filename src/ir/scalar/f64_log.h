@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of double around log(): log, log1p, asinh, acosh, atanh, by log(2^e (1 + f)) = e ln(2) + log(1 + f),
- * sqrt(1/2) <= 1 + f < sqrt(2), and log(1 + f) = 2 atanh(f / (2 + f)).
- * Polynomials are minimax; errors are in docs/numerics.md, and tests/unit/test_numerics.c holds them.
+ * Functions of double around log(): log, log1p, asinh, acosh, atanh, by log(2^e (1 + f)) = e ln(2)
+ * + log(1 + f), sqrt(1/2) <= 1 + f < sqrt(2), and log(1 + f) = 2 atanh(f / (2 + f)). Polynomials
+ * are minimax; errors are in docs/numerics.md, and tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F64_LOG_H
 #define TSSA_IR_SCALAR_F64_LOG_H
@@ -11,7 +11,9 @@
 
 #define F64_SQRT_HALF 0x3fe6a09e667f3bcd /* its bits */
 
-/* e ln(2) + log(1 + f + low), low tiny. The products of e with the first part of ln(2) are exact. */
+/*
+ * e ln(2) + log(1 + f + low), low tiny. The products of e with the first part of ln(2) are exact.
+ */
 SCALAR_FN double f64_log_reduced(double e, double f, double low)
 {
     double s = f / (2.0 + f), z = s * s, square = 0.5 * f * f;
@@ -43,7 +45,9 @@ SCALAR_FN double f64_log(double x)
     return x == 0.0 ? -(double)INFINITY : y;
 }
 
-/* log(1 + x + low). f = (1 + x) 2^-e - 1 = x 2^-e + (2^-e - 1): rounded once, however small x is. */
+/*
+ * log(1 + x + low). f = (1 + x) 2^-e - 1 = x 2^-e + (2^-e - 1): rounded once, however small x is.
+ */
 SCALAR_FN double f64_log1p_sum(double x, double low)
 {
     uint64_t above = f64_bits(1.0 + x) + (0x3ff0000000000000 - F64_SQRT_HALF);

@@ -28,7 +28,8 @@ SCALAR_FN struct f64_pair f64_pair_product(struct f64_pair a, struct f64_pair b)
     return (struct f64_pair){high, f64_fma(a.high, b.low, f64_fma(a.low, b.high, low))};
 }
 
-/* log(m) + e ln(2), sqrt(1/2) <= m < sqrt(2): 2 (s + s^3 / 3 + s^5 ...), s = (m - 1) / (m + 1), to 2^-64 of it. */
+/* log(m) + e ln(2), sqrt(1/2) <= m < sqrt(2): 2 (s + s^3 / 3 + s^5 ...), s = (m - 1) / (m + 1), to
+ * 2^-64 of it. */
 SCALAR_FN struct f64_pair f64_log_pair(double m, double e)
 {
     double f = m - 1.0, below = 2.0 + f, below_low = f - (below - 2.0);
@@ -74,8 +75,8 @@ SCALAR_FN int f64_is_integer(double y)
 }
 
 /*
- * As in IEEE 754: pow(x, 0) and pow(1, y) are 1 even of NaN; NaN where x is negative and y no integer.
- * Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
+ * As in IEEE 754: pow(x, 0) and pow(1, y) are 1 even of NaN; NaN where x is negative and y no
+ * integer. Exponents 1, 2, 3, -1 and 1/2 are products, a quotient and a root: pow(x, 2) is x * x.
  */
 SCALAR_FN double f64_pow(double x, double y)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sine, cosine and tangent of double. |x| = n pi/2 + r, |r| <= pi/4 or little more, r in two parts: by fused
- * multiply-adds with pi/2 in three parts below 2^27, from there on by the digits of 2/pi that matter.
- * Polynomials are minimax; errors are in docs/numerics.md, and tests/unit/test_numerics.c holds them.
+ * Sine, cosine and tangent of double. |x| = n pi/2 + r, |r| <= pi/4 or little more, r in two parts:
+ * by fused multiply-adds with pi/2 in three parts below 2^27, from there on by the digits of 2/pi
+ * that matter. Polynomials are minimax; errors are in docs/numerics.md, and
+ * tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F64_TRIG_H
 #define TSSA_IR_SCALAR_F64_TRIG_H
@@ -64,9 +65,9 @@ SCALAR_FN uint64_t f64_digits(int at)
 }
 
 /*
- * 2^27 <= a: with a = m 2^k, the digits of 2/pi above 2^(2-k) make multiples of 4 of the quarters and are left
- * out, and 192 digits after them are enough. Of the product modulo 4, two bits before the point and 126 after
- * it, the nearest integer is n and the rest a fraction of pi/2.
+ * 2^27 <= a: with a = m 2^k, the digits of 2/pi above 2^(2-k) make multiples of 4 of the quarters
+ * and are left out, and 192 digits after them are enough. Of the product modulo 4, two bits before
+ * the point and 126 after it, the nearest integer is n and the rest a fraction of pi/2.
  */
 SCALAR_FN struct f64_angle f64_large_angle(double a)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exp, log and atan in double for functions of float32 that are made of several: some digits more than
- * float32 has, fewer than double has. Without fused operations.
+ * exp, log and atan in double for functions of float32 that are made of several: some digits more
+ * than float32 has, fewer than double has. Without fused operations.
  */
 #ifndef TSSA_IR_SCALAR_WIDE_H
 #define TSSA_IR_SCALAR_WIDE_H
@@ -9,12 +9,12 @@
 #include "ir/scalar/exact.h"
 
 /*
- * Within 2^-50 of exp(x), relatively, for -170 <= x <= 200; infinity above, and 0 below -174, as in float32.
- * NaN for NaN. Rounded to float32, the error is below 0.5 ulp + 2^-26 ulp.
+ * Within 2^-50 of exp(x), relatively, for -170 <= x <= 200; infinity above, and 0 below -174, as in
+ * float32. NaN for NaN. Rounded to float32, the error is below 0.5 ulp + 2^-26 ulp.
  *
  * exp(x) = 2^k exp(r), |r| <= ln(2) / 2. k is rounded by adding 1.5 * 2^52, whose lowest bits it
- * becomes; ln(2) has two parts, of which the first has trailing zeros, so that k * LN2_HIGH is exact.
- * The polynomial is Taylor's of degree 12: its remainder is below 2^-52.
+ * becomes; ln(2) has two parts, of which the first has trailing zeros, so that k * LN2_HIGH is
+ * exact. The polynomial is Taylor's of degree 12: its remainder is below 2^-52.
  */
 SCALAR_FN double wide_exp(double x)
 {
@@ -32,8 +32,8 @@ SCALAR_FN double wide_exp(double x)
 }
 
 /*
- * Within 2^-49 of log(x), relatively, for x > 0 that are no denormals of double; -infinity of 0, NaN of
- * numbers below.
+ * Within 2^-49 of log(x), relatively, for x > 0 that are no denormals of double; -infinity of 0,
+ * NaN of numbers below.
  *
  * log(2^e m) = e ln(2) + 2 atanh(f), f = (m - 1) / (m + 1), sqrt(1/2) <= m < sqrt(2).
  */
@@ -57,8 +57,8 @@ SCALAR_FN double wide_log(double x)
 /*
  * Within 2^-39 of atan(y / x), relatively, for x, y >= 0 that are not both 0.
  *
- * From atan(t) = pi/4 + atan((t - 1) / (t + 1)) and atan(t) = pi/2 - atan(1 / t), arguments of the polynomial
- * are at most tan(pi/8).
+ * From atan(t) = pi/4 + atan((t - 1) / (t + 1)) and atan(t) = pi/2 - atan(1 / t), arguments of the
+ * polynomial are at most tan(pi/8).
  */
 SCALAR_FN double wide_atan2(double y, double x)
 {

@@ -228,7 +228,7 @@ void loop_replace(struct ir_value *old, struct ir_value *by)
     }
 }
 
-/* ---- What an iteration needs of the one before ---------------------------------------------------- */
+/* ---- What an iteration needs of the one before ----------------------------------------------- */
 
 struct search {
     VEC(struct ir_value *) queue;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What passes ask about a Loop. Operands: trip count, condition, carried values; body: (iteration,
- * condition, carried...) -> (condition, carried..., scan outputs...). Trip count and condition may be absent.
+ * condition, carried...) -> (condition, carried..., scan outputs...). Trip count and condition may
+ * be absent.
  */
 #ifndef TSSA_PASSES_ANALYSIS_LOOPS_H
 #define TSSA_PASSES_ANALYSIS_LOOPS_H
@@ -25,7 +26,9 @@ static inline struct loop loop_of(struct ir_op *op)
     return loop;
 }
 
-/* The carried value k: before the first iteration, in an iteration, after it, after the last one. */
+/*
+ * The carried value k: before the first iteration, in an iteration, after it, after the last one.
+ */
 static inline struct ir_value *loop_initial(const struct loop *loop, uint32_t k)
 {
     return ir_operand(loop->op, k + 2);
@@ -58,18 +61,23 @@ struct ir_value *loop_unaliased(struct ir_value *value);
  * true when that is the one they were given. */
 enum loop_truth loop_enters(const struct loop *loop);
 enum loop_truth loop_stays(const struct loop *loop);
-/* How many iterations every run makes, when that is known: INT64_MAX stands for a loop without end. */
+/*
+ * How many iterations every run makes, when that is known: INT64_MAX stands for a loop without end.
+ */
 bool loop_trips(const struct loop *loop, int64_t *trips);
 /* Is the value made in the loop's body, at any depth, or a parameter there? */
 bool loop_makes(const struct loop *loop, const struct ir_value *value);
-/* Ops in the block and the blocks in it, but for constants and returns; no more than `limit` are counted. */
+/* Ops in the block and the blocks in it, but for constants and returns; no more than `limit` are
+ * counted. */
 uint32_t loop_size(const struct ir_block *block, uint32_t limit);
 
-/* Is the value of the body of the same size in every iteration, and a stack of them not too large? */
+/*
+ * Is the value of the body of the same size in every iteration, and a stack of them not too large?
+ */
 bool loop_can_stack(const struct loop *loop, const struct ir_value *value);
 
-/* The first carried value that an iteration computes from its value before; NULL: there is none. `whole`:
- * counts only what is computed from a whole carried value, not from regions of it. */
+/* The first carried value that an iteration computes from its value before; NULL: there is none.
+ * `whole`: counts only what is computed from a whole carried value, not from regions of it. */
 tssa_status *loop_find_recurrence(const struct loop *loop, bool whole,
                                   const struct ir_value **found);
 
@@ -84,9 +92,11 @@ tssa_status *loop_make_bool(struct ir_op *at, bool truth, struct ir_value **resu
 /* The value with one more axis, before `at`. */
 tssa_status *loop_make_unsqueeze(struct ir_op *at, struct ir_value *value, int64_t axis,
                                  struct ir_value **result);
-/* Before the loop: its trip count as an i64[] that is not negative and whose number is known as a dim. */
+/* Before the loop: its trip count as an i64[] that is not negative and whose number is known as a
+ * dim. */
 tssa_status *loop_make_trips(const struct loop *loop, struct ir_value **trips);
-/* A scan output without rows, as a Constant before `at`. Only of rows whose size is known it can be told. */
+/* A scan output without rows, as a Constant before `at`. Only of rows whose size is known it can be
+ * told. */
 bool loop_has_empty(const struct ir_type *row);
 tssa_status *loop_make_empty(struct ir_op *at, const struct ir_type *row, struct ir_value **result);
 /* All uses of `old` become uses of `by`, which takes the name over when it has none. */

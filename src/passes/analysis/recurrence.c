@@ -15,7 +15,7 @@ struct builder {
     uint32_t user; /* the node whose operands are visited */
 };
 
-/* ---- Edges ---------------------------------------------------------------------------------------- */
+/* ---- Edges ----------------------------------------------------------------------------------- */
 
 bool recurrence_visit_operands(const struct ir_op *op,
                                bool (*visit)(void *context, struct ir_value *value), void *context)
@@ -77,7 +77,7 @@ static bool add_edges(struct builder *builder)
     return true;
 }
 
-/* ---- Components (Tarjan, without recursion) ------------------------------------------------------- */
+/* ---- Components (Tarjan, without recursion) -------------------------------------------------- */
 
 struct tarjan {
     const uint32_t *first, *to;   /* successors of n: to[first[n]] up to to[first[n + 1]] */
@@ -171,7 +171,7 @@ static bool find_components(struct builder *builder, uint32_t n, uint32_t *compo
     return done;
 }
 
-/* ---- The whole ------------------------------------------------------------------------------------ */
+/* ---- The whole ------------------------------------------------------------------------------- */
 
 static tssa_status *list_ops(struct recurrences *found)
 {

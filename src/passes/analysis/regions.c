@@ -34,7 +34,7 @@ static bool prefix_shape(const struct ir_op *op, uint32_t n, int *rank, const st
     return !status && *rank >= 0;
 }
 
-/* ---- Two rules ------------------------------------------------------------------------------------ */
+/* ---- Two rules ------------------------------------------------------------------------------- */
 
 static void params_of(const struct ir_op *op, struct ir_value **params)
 {
@@ -60,7 +60,8 @@ static bool is_injective(const struct rule *rule, uint32_t n)
     return true;
 }
 
-/* The elements that a select or slice with a positive step can mean: start, start + step, ... below end. */
+/* The elements that a select or slice with a positive step can mean: start, start + step, ... below
+ * end. */
 struct range {
     int64_t start, end, step;
 };
@@ -176,7 +177,7 @@ const struct rule *rule_inside(struct region_space *space, const struct ir_op *o
     return rule_create(space->graph, n, steps);
 }
 
-/* ---- Rules that cannot fail ----------------------------------------------------------------------- */
+/* ---- Rules that cannot fail ------------------------------------------------------------------ */
 
 /* Regions that may hold an element more than once, or that data tells, are left alone. */
 static bool step_never_fails(const struct ir_op *op, const struct rule_step *step, int rank,

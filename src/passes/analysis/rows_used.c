@@ -5,7 +5,8 @@
 
 #define MAX_VALUES 48
 
-/* A value that holds the elements along an axis; if they come out of an If, whose other branch may hold others, which. */
+/* A value that holds the elements along an axis; if they come out of an If, whose other branch may
+ * hold others, which. */
 struct row_values {
     const struct ir_value *value;
     const struct ir_op *branch;
@@ -62,7 +63,7 @@ static bool add_result(struct reach *reach, const struct row_values *from,
            add(reach, result, from->branch, axis);
 }
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 /* The first so many, or all along another axis. */
 static bool follow_slice(struct reach *reach, const struct row_values *from,
@@ -173,9 +174,10 @@ static bool follow(struct reach *reach, const struct row_values *from, const str
     }
 }
 
-/* ---- Operands beside each other ------------------------------------------------------------------- */
+/* ---- Operands beside each other -------------------------------------------------------------- */
 
-/* Has the operand nothing along the axis, counted from the last one, that would have to be fewer too? */
+/* Has the operand nothing along the axis, counted from the last one, that would have to be fewer
+ * too? */
 static bool is_apart(const struct ir_value *operand, int from_last)
 {
     int axis = rank_of(operand) - from_last;

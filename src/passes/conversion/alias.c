@@ -54,7 +54,7 @@ static void refuse(struct aliases *aliases, const struct ir_value *value,
     }
 }
 
-/* ---- Trees ---------------------------------------------------------------------------------------- */
+/* ---- Trees ----------------------------------------------------------------------------------- */
 
 static void plant(struct aliases *aliases, struct ir_value *value)
 {
@@ -62,7 +62,9 @@ static void plant(struct aliases *aliases, struct ir_value *value)
     of->root = of->leader = of->kin = value;
 }
 
-/* The rule of `op` behind that of the view it is taken of: steps one after the other, params too. */
+/*
+ * The rule of `op` behind that of the view it is taken of: steps one after the other, params too.
+ */
 static tssa_status *compose(struct aliases *aliases, const struct alias_view *outer,
                             struct alias_view *view)
 {
@@ -152,7 +154,7 @@ static tssa_status *number_block(struct aliases *aliases, struct ir_block *block
     return NULL;
 }
 
-/* ---- Passing on ----------------------------------------------------------------------------------- */
+/* ---- Passing on ------------------------------------------------------------------------------ */
 
 static struct alias_value *tree_of(const struct aliases *aliases, const struct ir_value *value)
 {
@@ -160,8 +162,8 @@ static struct alias_value *tree_of(const struct aliases *aliases, const struct i
 }
 
 /*
- * Is the tree of `value` not looked at after `op`, in no run? Uses up to `last` are not after it. A loop
- * between the root and the op comes back to it.
+ * Is the tree of `value` not looked at after `op`, in no run? Uses up to `last` are not after it. A
+ * loop between the root and the op comes back to it.
  */
 static bool is_over(const struct aliases *aliases, const struct ir_value *value,
                     const struct ir_op *op, uint32_t last)
@@ -174,7 +176,8 @@ static bool is_over(const struct aliases *aliases, const struct ir_value *value,
     return alias_of(aliases, root)->last_use <= last;
 }
 
-/* Has the tree of a value moved away when `op` has passed it on? A block's return does so at its end. */
+/* Has the tree of a value moved away when `op` has passed it on? A block's return does so at its
+ * end. */
 static bool has_moved(const struct aliases *aliases, const struct ir_value *value,
                       const struct ir_op *op)
 {
@@ -203,7 +206,9 @@ static void join(struct aliases *aliases, const struct alias_passing *passing)
     b->leader = a->leader;
 }
 
-/* May the value name an element of its storage more than once? What is handed on does so no longer. */
+/*
+ * May the value name an element of its storage more than once? What is handed on does so no longer.
+ */
 static bool repeats(const struct aliases *aliases, const struct ir_value *value)
 {
     const struct alias_view *view = alias_of(aliases, value)->view;
@@ -215,7 +220,7 @@ static bool repeats(const struct aliases *aliases, const struct ir_value *value)
     return false;
 }
 
-/* ---- Names that are only looked at ---------------------------------------------------------------- */
+/* ---- Names that are only looked at ----------------------------------------------------------- */
 
 /* What stands for all trees that may have the value's storage, moved or not. */
 static struct ir_value *kin_of(const struct aliases *aliases, const struct ir_value *value)
@@ -317,7 +322,8 @@ static bool pass_on(struct aliases *aliases, const struct ir_value *from, struct
     return vec_push(&aliases->passings, passing);
 }
 
-/* What has moved is out of reach under its own name, but not when that name may be another's storage. */
+/* What has moved is out of reach under its own name, but not when that name may be another's
+ * storage. */
 static void join_sets(struct aliases *aliases)
 {
     size_t left = 0;
@@ -392,8 +398,8 @@ static bool pass_loop(struct aliases *aliases, struct ir_op *op)
     return ok && pass_returns(aliases, op->blocks[0], ir_loop_return(op, 0), n);
 }
 
-/* Elements go in, are handed to the body, and what it returns is put together: all one set. Nothing moves:
- * a tensor is handed to the body many times. */
+/* Elements go in, are handed to the body, and what it returns is put together: all one set. Nothing
+ * moves: a tensor is handed to the body many times. */
 static bool pass_sequence_map(struct aliases *aliases, struct ir_op *op)
 {
     struct ir_block *body = op->blocks[0];
@@ -468,10 +474,10 @@ static void check_write(struct aliases *aliases, const struct ir_op *write)
             refuse(aliases, value, ALIAS_FOREIGN, block->owner);
 }
 
-/* ---- Values that are another value ---------------------------------------------------------------- */
+/* ---- Values that are another value ----------------------------------------------------------- */
 
-/* What both branches return is that value, and a carried value that is never rebound, or to what it was in
- * the beginning, is that: not another name, of which one could not tell what it means. */
+/* What both branches return is that value, and a carried value that is never rebound, or to what it
+ * was in the beginning, is that: not another name, of which one could not tell what it means. */
 static tssa_status *bind_same(void *context, struct ir_op *op)
 {
     (void)context;
@@ -499,7 +505,7 @@ tssa_status *alias_bind_same(struct ir_block *block)
     return ir_block_walk(block, bind_same, NULL);
 }
 
-/* ---- Analysis ------------------------------------------------------------------------------------- */
+/* ---- Analysis -------------------------------------------------------------------------------- */
 
 void alias_free(struct aliases *aliases)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which values of an imperative program share storage: docs/tensorssa.md says what the program means.
+ * Which values of an imperative program share storage: docs/tensorssa.md says what the program
+ * means.
  *
- * A tree is a value that has storage of its own (the root: a result of an ordinary op, a parameter, or
- * what control flow hands out) with all views of it, and views of those. When a tree is handed on (a
- * loop carries it, a block returns it, a sequence takes it), its storage gets another root. That is no
- * trouble while nobody looks at the tree afterwards: it has moved. Otherwise both roots are one set, in
- * which two names may or may not mean the same storage, and a write to it cannot be converted. From such
- * a set nothing moves. Nor is it any trouble when nothing is written to the storage, under whatever name,
- * as long as the new name is used: then it means what the old one meant when it got it.
+ * A tree is a value that has storage of its own (the root: a result of an ordinary op, a parameter,
+ * or what control flow hands out) with all views of it, and views of those. When a tree is handed
+ * on (a loop carries it, a block returns it, a sequence takes it), its storage gets another root.
+ * That is no trouble while nobody looks at the tree afterwards: it has moved. Otherwise both roots
+ * are one set, in which two names may or may not mean the same storage, and a write to it cannot be
+ * converted. From such a set nothing moves. Nor is it any trouble when nothing is written to the
+ * storage, under whatever name, as long as the new name is used: then it means what the old one
+ * meant when it got it.
  */
 #ifndef TSSA_PASSES_CONVERSION_ALIAS_H
 #define TSSA_PASSES_CONVERSION_ALIAS_H
@@ -35,7 +37,8 @@ enum alias_refusal {
     ALIAS_LONG_RULE  /* a chain of views of more steps than a rule may have */
 };
 
-/* What is known of a value; of a root, what is known of its tree, of a set's leader that of its set. */
+/* What is known of a value; of a root, what is known of its tree, of a set's leader that of its
+ * set. */
 struct alias_value {
     struct ir_value *root;
     struct alias_view *view;         /* when it is one */
@@ -72,8 +75,8 @@ struct aliases {
     uint32_t n_looked_at; /* writes, for one passing after the other */
 };
 
-/* Names that always mean another value become that value: results of an If whose sides return the same,
- * carried values that are never rebound. */
+/* Names that always mean another value become that value: results of an If whose sides return the
+ * same, carried values that are never rebound. */
 tssa_status *alias_bind_same(struct ir_block *block);
 /* Finds trees and sets. alias_free in any case. */
 tssa_status *alias_analyse(struct aliases *aliases, struct pass_context *pass);
@@ -82,7 +85,9 @@ void alias_free(struct aliases *aliases);
 struct alias_value *alias_of(const struct aliases *aliases, const struct ir_value *value);
 /* What stands for the whole set of a value: `written` and `refusal` are told here. */
 struct alias_value *alias_set(const struct aliases *aliases, const struct ir_value *value);
-/* Until where `user` reads a value of the block `home`: a loop reads what it reads until its end. */
+/*
+ * Until where `user` reads a value of the block `home`: a loop reads what it reads until its end.
+ */
 uint32_t alias_until(const struct aliases *aliases, const struct ir_block *home,
                      const struct ir_op *user);
 /* Can the block's op hand values out? The body of another op never updates what is outside. */

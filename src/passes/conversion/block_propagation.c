@@ -2,10 +2,11 @@
 /*
  * TensorSSA conversion, step 2: updates leave the blocks they are in.
  *
- * Where update(x', x) is in a block of a Loop or If and x outside it, the op hands x out as one more result
- * x_out, all its blocks return x, and update(x_out, x) follows the op. A Loop carries x besides: its body
- * begins with update(x_in, x). A view u of x that was accessed anew in the block is not handed out but
- * accessed anew from x_in and x_out. Returns say x; `rename` puts in the version.
+ * Where update(x', x) is in a block of a Loop or If and x outside it, the op hands x out as one
+ * more result x_out, all its blocks return x, and update(x_out, x) follows the op. A Loop carries x
+ * besides: its body begins with update(x_in, x). A view u of x that was accessed anew in the block
+ * is not handed out but accessed anew from x_in and x_out. Returns say x; `rename` puts in the
+ * version.
  *
  *   needs   rewrite_mutation before it
  *   keeps   everything else
@@ -18,7 +19,9 @@
 #include "passes/conversion/version_name.h"
 #include "passes/pass.h"
 
-/* A value that an op hands out. Results move when there are more of them, so it is told by number. */
+/*
+ * A value that an op hands out. Results move when there are more of them, so it is told by number.
+ */
 struct handed {
     uint32_t result;
     struct ir_value *param; /* of a Loop's body */
@@ -80,7 +83,7 @@ static tssa_status *update_before(const struct propagation *propagation, struct 
     return NULL;
 }
 
-/* ---- More results --------------------------------------------------------------------------------- */
+/* ---- More results ---------------------------------------------------------------------------- */
 
 /* Puts `value` into a list of operands, before number `at`. */
 static bool insert_operand(struct propagation *propagation, struct ir_op *op, uint32_t at,
@@ -145,7 +148,7 @@ static tssa_status *hand_out(struct propagation *propagation, struct ir_op *op,
     return note(propagation, op, value, handed);
 }
 
-/* ---- Updates -------------------------------------------------------------------------------------- */
+/* ---- Updates --------------------------------------------------------------------------------- */
 
 /* When `version` is an access of a version of another value, made in the same block, that value. */
 static struct ir_value *base_of(const struct ir_value *version)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TensorSSA conversion, step 3: after update(x', x), in its block and in those inside, x' is used in the
- * place of x. An update says then which version came before: update(x'', x').
+ * TensorSSA conversion, step 3: after update(x', x), in its block and in those inside, x' is used
+ * in the place of x. An update says then which version came before: update(x'', x').
  *
  *   needs   block_propagation before it
  *   keeps   everything else
- *   breaks  as rewrite_mutation does; with it done, the graph means what the imperative program meant
+ *   breaks  as rewrite_mutation does; with it done, the graph means what the imperative program
+ *           meant
  *
  * One walk in program order, with the version that each value has there.
  */

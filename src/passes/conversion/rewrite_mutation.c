@@ -2,16 +2,17 @@
 /*
  * TensorSSA conversion, step 1: views become accesses, and writes assigns.
  *
- * A write of s into a view v of t becomes t' = assign(t, s) under the rule that leads from t to v (pass-up,
- * in one op, since rules compose), and update(t', t). Every view u that the write can reach and that may
- * be read afterwards is accessed anew, u' = access(t'), with update(u', u) (pass-down). Here and in the
- * next steps `update(x', x)` says that from here on x means x'.
+ * A write of s into a view v of t becomes t' = assign(t, s) under the rule that leads from t to v
+ * (pass-up, in one op, since rules compose), and update(t', t). Every view u that the write can
+ * reach and that may be read afterwards is accessed anew, u' = access(t'), with update(u', u)
+ * (pass-down). Here and in the next steps `update(x', x)` says that from here on x means x'.
  *
  *   needs   no updates; graphs without view and write are left alone
- *   keeps   all ops but views and writes; sets of names of one storage that cannot be told apart, with a
- *           remark
- *   breaks  the meaning of values that are written to, until `rename` has run; after remove_update the
- *           graph is to be inferred again: what is known of a value that is written to was not told
+ *   keeps   all ops but views and writes; sets of names of one storage that cannot be told apart,
+ *           with a remark
+ *   breaks  the meaning of values that are written to, until `rename` has run; after remove_update
+ *           the graph is to be inferred again: what is known of a value that is written to was not
+ *           told
  *
  * docs/tensorssa.md explains it all with an example.
  */
@@ -31,8 +32,8 @@ struct read {
 struct rewriting {
     struct aliases aliases;
     const struct rule *whole;
-    struct read *
-        *reads; /* by value id, of roots: of their views, those found so far, the first in front */
+    /* by value id, of roots: of their views, those found so far, the first in front */
+    struct read **reads;
     uint32_t *refreshed;  /* by value id, of views: the position of the write after which it was */
     uint32_t *last_read;  /* by value id, of views: the last read, a loop's being at its end */
     uint32_t *next_write; /* by op id, of writes: the next one to the same tree in the same block */
@@ -40,9 +41,10 @@ struct rewriting {
     VEC(struct ir_value *) updates; /* pairs of the write at hand: new, old */
 };
 
-/* ---- Views ---------------------------------------------------------------------------------------- */
+/* ---- Views ----------------------------------------------------------------------------------- */
 
-/* A view that will be accessed again needs its params as they were: those that are written to are copied. */
+/* A view that will be accessed again needs its params as they were: those that are written to are
+ * copied. */
 static tssa_status *keep_params(struct rewriting *rewriting, struct ir_op *op, bool *copied)
 {
     const struct aliases *aliases = &rewriting->aliases;
@@ -87,7 +89,7 @@ static tssa_status *find_names(struct rewriting *rewriting, struct pass_context 
     return alias_analyse(&rewriting->aliases, pass);
 }
 
-/* ---- Pass down ------------------------------------------------------------------------------------ */
+/* ---- Pass down ------------------------------------------------------------------------------- */
 
 static bool is_read(const struct ir_use *use)
 {
@@ -151,9 +153,9 @@ static tssa_status *refresh(struct rewriting *rewriting, const struct alias_view
 }
 
 /*
- * Which views are accessed anew after a write? Where the block writes again, the next write does it, but
- * for what is read in between. After the last one in a block, all are, as in the paper's algorithm, but
- * for views of outer blocks that nobody reads again.
+ * Which views are accessed anew after a write? Where the block writes again, the next write does
+ * it, but for what is read in between. After the last one in a block, all are, as in the paper's
+ * algorithm, but for views of outer blocks that nobody reads again.
  */
 static tssa_status *pass_down(struct rewriting *rewriting, struct ir_value *root,
                               struct ir_value *base, struct ir_op *write)
@@ -170,7 +172,7 @@ static tssa_status *pass_down(struct rewriting *rewriting, struct ir_value *root
     return NULL;
 }
 
-/* ---- Writes --------------------------------------------------------------------------------------- */
+/* ---- Writes ---------------------------------------------------------------------------------- */
 
 static tssa_status *emit_updates(struct rewriting *rewriting, struct ir_op *before)
 {
@@ -263,7 +265,7 @@ static tssa_status *order_writes(struct rewriting *rewriting, struct map *latest
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *remark(const struct pass_context *pass, const struct ir_value *value,
                            const struct alias_value *set)

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a name means is certain where the branch that chose it has not ended yet: what follows the branch
- * goes into both sides of it. What a loop carries into its first iteration is certain where that one is
- * not in the loop.
+ * What a name means is certain where the branch that chose it has not ended yet: what follows the
+ * branch goes into both sides of it. What a loop carries into its first iteration is certain where
+ * that one is not in the loop.
  *
  *     y = If(c) { then: a } { else: b }; write(y, s); f(a)
  *     If(c) { then: write(a, s); f(a) } { else: write(b, s); f(a) }
  *
  *     y = Loop(n, c, a) { (i, c, x): g(x, i)  return(c, x') }
- *     y = If(n > 0 and c) { then: g(a, 0); z = Loop(n - 1, c, a') { (i, c, x): g(x, i + 1)  return(c, x') }; z }
- *                         { else: a }
+ *     y = If(n > 0 and c) { then: g(a, 0)
+ *                                 z = Loop(n - 1, c, a') { (i, c, x): g(x, i + 1)  return(c, x') }
+ *                                 z } { else: a }
  *
- * Only where conversion would have to leave a write alone otherwise, and as long as the program does not
- * grow too large: such a program cannot be run at all.
+ * Only where conversion would have to leave a write alone otherwise, and as long as the program
+ * does not grow too large: such a program cannot be run at all.
  *
  *   needs   no updates; graphs without view and write are left alone
  *   keeps   what the program does, in the same order
@@ -36,9 +37,11 @@ struct separation {
     uint32_t n_copied;
 };
 
-/* ---- Which branch --------------------------------------------------------------------------------- */
+/* ---- Which branch ---------------------------------------------------------------------------- */
 
-/* The If behind which something follows that could go into it: this one, or the one that it ends. */
+/*
+ * The If behind which something follows that could go into it: this one, or the one that it ends.
+ */
 static struct ir_op *with_rest(struct ir_op *op)
 {
     while (op && ir_op_is(op, IR_OP_If) && op->next == ir_block_return(op->parent))
@@ -72,8 +75,8 @@ static bool is_peelable(const struct separation *separation, const struct ir_op 
            !was_peeled(separation, op);
 }
 
-/* What can be done about the op that gives a name to storage which has another one: the branch or loop to
- * change, and how many ops are copied. */
+/* What can be done about the op that gives a name to storage which has another one: the branch or
+ * loop to change, and how many ops are copied. */
 static struct ir_op *changeable(const struct separation *separation, struct ir_op *where,
                                 uint32_t *size)
 {
@@ -100,7 +103,7 @@ static struct ir_op *find_choice(struct separation *separation, const struct ali
     return NULL;
 }
 
-/* ---- Moving --------------------------------------------------------------------------------------- */
+/* ---- Moving ---------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct separation *separation, const struct ir_value *value)
 {
@@ -220,7 +223,7 @@ static tssa_status *move_rest(struct separation *separation, struct ir_op *branc
     return take_rest(separation, branch);
 }
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 static tssa_status *emit(struct ir_op *at, enum ir_op_id id, struct ir_value *a, struct ir_value *b,
                          struct ir_value **result)
@@ -234,7 +237,9 @@ static tssa_status *emit(struct ir_op *at, enum ir_op_id id, struct ir_value *a,
     return ir_infer_op_lenient(op);
 }
 
-/* Before the loop: is there an iteration at all, and how many after the first one? NULL: no limit. */
+/*
+ * Before the loop: is there an iteration at all, and how many after the first one? NULL: no limit.
+ */
 static tssa_status *read_limits(const struct loop *loop, struct ir_value **enters,
                                 struct ir_value **left)
 {
@@ -350,7 +355,7 @@ static tssa_status *peel(struct separation *separation, const struct loop *loop)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 /* One branch or loop; *found: there was one. */
 static tssa_status *separate_one(struct separation *separation, bool *found)

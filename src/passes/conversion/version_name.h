@@ -5,8 +5,8 @@
 
 #include "ir/ir.h"
 
-/* Names `to` after `from`, "b_2" or "b_in3", when that name is free and true is returned; a number of 0
- * is left out. Without memory there is no name. */
+/* Names `to` after `from`, "b_2" or "b_in3", when that name is free and true is returned; a number
+ * of 0 is left out. Without memory there is no name. */
 bool version_name(struct ir_graph *graph, struct ir_value *to, const struct ir_value *from,
                   const char *what, uint32_t number);
 /* update(new_value, old_value), in no block yet; NULL when memory runs out. */

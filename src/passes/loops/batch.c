@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ops of a loop body have a form for all iterations at once, and what stands for their values (batch.h). */
+/* Which ops of a loop body have a form for all iterations at once, and what stands for their values
+ * (batch.h). */
 #include "passes/loops/batch.h"
 
 #include "ir/total.h"
@@ -39,7 +40,7 @@ void batch_undo(struct batch *batch)
     }
 }
 
-/* ---- What stands for what ------------------------------------------------------------------------- */
+/* ---- What stands for what -------------------------------------------------------------------- */
 
 tssa_status *batch_share(struct batch *batch, struct ir_value *value, struct ir_value *outer)
 {
@@ -83,7 +84,7 @@ bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, 
     return false;
 }
 
-/* ---- The body ------------------------------------------------------------------------------------- */
+/* ---- The body -------------------------------------------------------------------------------- */
 
 /* Does the op, or what is in it, use a value that differs between iterations? */
 static bool uses_batched(const struct batch *batch, const struct ir_op *op)
@@ -148,7 +149,9 @@ static bool is_assign_total(const struct ir_op *op)
     return fits;
 }
 
-/* Reads and writes at an index that depends on the iteration fail in no iteration that is not made. */
+/*
+ * Reads and writes at an index that depends on the iteration fail in no iteration that is not made.
+ */
 static bool is_safe(struct batch *batch, const struct ir_op *op)
 {
     if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_Gather))

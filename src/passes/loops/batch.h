@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All iterations of a loop body at once: every value that differs between iterations becomes one tensor
- * with an axis in front, as long as there are iterations. The new ops stand before the loop; when an op of
- * the body has no rule, they can be taken back.
+ * All iterations of a loop body at once: every value that differs between iterations becomes one
+ * tensor with an axis in front, as long as there are iterations. The new ops stand before the loop;
+ * when an op of the body has no rule, they can be taken back.
  *
  *     struct batch batch;
  *     batch_init(&batch, pass, ..., loop, trips);
- *     batch_share(&batch, param, value);            for parameters that are the same in all iterations
- *     TRY(batch_body(&batch, &done));               done: all ops that are needed have a batched form
+ *     batch_share(&batch, param, value);            for parameters that are the same in all
+ *                                                   iterations
+ *     TRY(batch_body(&batch, &done));               done: all ops that are needed have a batched
+ *                                                   form
  *     value = batch_get(&batch, y, &batched);
  *     batch_undo(&batch);                           when it came to nothing
  *
- * Results have the bits of the loop's, but for matrix products and sums of floats, which may be added up in
- * another order.
+ * Results have the bits of the loop's, but for matrix products and sums of floats, which may be
+ * added up in another order.
  */
 #ifndef TSSA_PASSES_LOOPS_BATCH_H
 #define TSSA_PASSES_LOOPS_BATCH_H
@@ -68,7 +70,7 @@ struct ir_value *batch_get(const struct batch *batch, const struct ir_value *val
 struct ir_value *batch_stacked(struct batch *batch, const struct ir_value *value,
                                const struct ir_op *origin);
 
-/* ---- For control flow ----------------------------------------------------------------------------- */
+/* ---- For control flow ------------------------------------------------------------------------ */
 
 /* All ops that a block in the body needs, made before batch->before; false as for rules. */
 bool batch_ops(struct batch *batch, const struct ir_block *block);
@@ -79,7 +81,8 @@ bool batch_refuse(struct batch *batch, const struct ir_op *op, const char *reaso
 /* The same because of one of the op's operands. */
 bool batch_refuse_operand(struct batch *batch, const struct ir_op *op, uint32_t index,
                           const char *reason);
-/* Zero iterations cannot be ruled out. To be asked where nothing else is in the way: it is remembered. */
+/* Zero iterations cannot be ruled out. To be asked where nothing else is in the way: it is
+ * remembered. */
 static inline bool batch_may_be_empty(struct batch *batch)
 {
     batch->empty_matters |= batch->may_be_empty;
@@ -88,14 +91,16 @@ static inline bool batch_may_be_empty(struct batch *batch)
 /* Infers an op that was put somewhere; false when that fails. */
 bool batch_infer(struct batch *batch, struct ir_op *op);
 
-/* ---- For rules ------------------------------------------------------------------------------------ */
+/* ---- For rules ------------------------------------------------------------------------------- */
 
 /* A rule makes the batched form of an op with at least one batched operand; false: it has none. */
 typedef bool (*batch_rule)(struct batch *batch, const struct ir_op *op);
 /* NULL: no rule. Element-wise ops have one too. */
 batch_rule batch_find_rule(const struct ir_op *op);
 
-/* Makers put the op before the loop, infer it, and return NULL when that fails or memory runs out. */
+/*
+ * Makers put the op before the loop, infer it, and return NULL when that fails or memory runs out.
+ */
 struct ir_op *batch_make(struct batch *batch, const struct ir_op *origin, enum ir_op_id id,
                          uint32_t n_operands, struct ir_value *const *operands);
 /* The same, not put anywhere yet: for ops that get attributes first. */
@@ -147,8 +152,9 @@ bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, 
 bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *factor,
                   int64_t *offset);
 /*
- * The rule of `op` (access or assign) over all iterations: its region has the axis in front. *params are
- * outside the loop, *n_params of them. *exact: no index can be out of range. false: it has none.
+ * The rule of `op` (access or assign) over all iterations: its region has the axis in front.
+ * *params are outside the loop, *n_params of them. *exact: no index can be out of range. false: it
+ * has none.
  */
 struct batch_region {
     const struct rule *rule;

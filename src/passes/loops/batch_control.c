@@ -2,11 +2,12 @@
 /*
  * Control flow in the body of a loop all of whose iterations are computed at once (batch.h):
  *
- *     an If that all iterations decide alike       stays, and both branches are computed for all iterations
- *     an If that each iteration decides            goes: both branches are computed, and Where chooses, when
- *                                                  they are cheap and cannot fail
- *     a Loop that runs as often in all iterations  stays, outside: its body is computed for all iterations
- *                                                  and carries what they carry, stacked
+ *     an If that all iterations decide alike       stays, and both branches are computed for all
+ *                                                  iterations
+ *     an If that each iteration decides            goes: both branches are computed, and Where
+ *                                                  chooses, when they are cheap and cannot fail
+ *     a Loop that runs as often in all iterations  stays, outside: its body is computed for all
+ *                                                  iterations and carries what they carry, stacked
  */
 #include "ir/infer.h"
 #include "ir/total.h"
@@ -17,7 +18,7 @@
 #define MAX_CHOSEN_OPS 32         /* in both branches, where both are computed */
 #define MAX_CHOSEN_ELEMENTS 16384 /* that they compute in one iteration */
 
-/* ---- Blocks --------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* Where ops are made, and values that may only be used there. */
 struct place {
@@ -71,7 +72,8 @@ static bool make_block(struct batch *batch, const struct ir_block *from, const s
     return done;
 }
 
-/* What stands for the value, with the axis when `batched`, becomes operand `index` of what `to` returns. */
+/* What stands for the value, with the axis when `batched`, becomes operand `index` of what `to`
+ * returns. */
 static bool set_return(struct batch *batch, const struct ir_op *op, const struct ir_value *value,
                        const struct ir_block *to, uint32_t index, bool batched)
 {
@@ -91,7 +93,7 @@ static bool is_batched(const struct batch *batch, const struct ir_value *value)
     return value && batch_get(batch, value, &batched) && batched;
 }
 
-/* ---- If, the same way in all iterations ----------------------------------------------------------- */
+/* ---- If, the same way in all iterations ------------------------------------------------------ */
 
 static bool make_branches(struct batch *batch, const struct ir_op *op)
 {
@@ -114,7 +116,7 @@ static bool make_branches(struct batch *batch, const struct ir_op *op)
     return batch_infer(batch, made);
 }
 
-/* ---- If, each iteration in its way ---------------------------------------------------------------- */
+/* ---- If, each iteration in its way ----------------------------------------------------------- */
 
 static bool cannot_fail(const struct ir_op *op)
 {
@@ -210,7 +212,7 @@ static bool choose_all(struct batch *batch, const struct ir_op *op)
     return true;
 }
 
-/* ---- Loop ----------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* Of one shape in all steps and in all iterations. */
 static bool keeps_shape(const struct loop *loop, uint32_t k)
@@ -268,7 +270,9 @@ static bool set_params(struct batch *batch, const struct loop *loop, struct ir_o
     return true;
 }
 
-/* Carried values that turn out to differ between iterations; false: there are none but those known. */
+/*
+ * Carried values that turn out to differ between iterations; false: there are none but those known.
+ */
 static bool spread(const struct batch *batch, const struct loop *loop, bool *batched)
 {
     bool more = false;
@@ -278,7 +282,9 @@ static bool spread(const struct batch *batch, const struct loop *loop, bool *bat
     return more;
 }
 
-/* Only what is in use has the axis, so that counters stay numbers: tried again until that is right. */
+/*
+ * Only what is in use has the axis, so that counters stay numbers: tried again until that is right.
+ */
 static struct ir_op *make_body(struct batch *batch, const struct loop *loop, bool *batched)
 {
     for (;;) {
@@ -351,7 +357,7 @@ static bool make_loop(struct batch *batch, const struct ir_op *op)
     return batch_infer(batch, made) && define_results(batch, &loop, made, batched, stacked);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 bool batch_control(struct batch *batch, const struct ir_op *op)
 {

@@ -4,12 +4,13 @@
 #include "ir/cost.h"
 #include "passes/loops/versions.h"
 
-/* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in sessions. */
+/* To reduce whole rows, for an element and for one that comes out: in other runtimes, and in
+ * sessions. */
 #define SECONDS_ROWS_IN 1e-9
 #define SECONDS_ROWS_OUT 4e-9
 #define SECONDS_SESSION_ROWS 0.3e-9
-/* Of a byte that blocks stack: to fill them up, in the cache. Sessions take longer beside what they fuse: measured
- * with the copies behind that. */
+/* Of a byte that blocks stack: to fill them up, in the cache. Sessions take longer beside what they
+ * fuse: measured with the copies behind that. */
 #define SECONDS_FILLED 0.08e-9
 #define SECONDS_SESSION_STACKED 0.5e-9
 /* To tell how long blocks are, and in front of each of them. */
@@ -25,7 +26,7 @@ struct estimate {
     struct choice *choice;
 };
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* Is it another number in every iteration? */
 static bool counts(const struct estimate *e, const struct dim *dim)
@@ -74,7 +75,9 @@ static void forget_updates(const struct batch *batch, struct cost_ranges *body)
         body->count = count;
 }
 
-/* Bytes that are there while the loop runs, whatever is done: what it is given, and what it leaves. */
+/*
+ * Bytes that are there while the loop runs, whatever is done: what it is given, and what it leaves.
+ */
 static void find_fixed(const struct estimate *e, const struct cost_sizes *sizes, double *given,
                        double *left)
 {
@@ -84,7 +87,8 @@ static void find_fixed(const struct estimate *e, const struct cost_sizes *sizes,
         *left += cost_bytes(e->results[i]->type, sizes);
 }
 
-/* Could all iterations be made? Not where they move out of a value. An index may count from either end. */
+/* Could all iterations be made? Not where they move out of a value. An index may count from either
+ * end. */
 static bool is_in_range(const struct estimate *e, const struct ir_value *value, double trips,
                         const struct cost_sizes *sizes)
 {
@@ -107,9 +111,10 @@ static bool is_possible(const struct estimate *e, const struct cost_sizes *sizes
     return true;
 }
 
-/* ---- Time ----------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------ */
 
-/* Carried tensors that an iteration writes to are copied by other runtimes, and by sessions are not. */
+/* Carried tensors that an iteration writes to are copied by other runtimes, and by sessions are
+ * not. */
 static double seconds_copies(const struct estimate *e, const struct cost_sizes *sizes)
 {
     double bytes = 0;
@@ -121,7 +126,8 @@ static double seconds_copies(const struct estimate *e, const struct cost_sizes *
     return bytes * choice_seconds_byte(bytes);
 }
 
-/* A largest or a sum of rows that is carried becomes a reduction along the first axis, in each block. */
+/* A largest or a sum of rows that is carried becomes a reduction along the first axis, in each
+ * block. */
 static double seconds_rows(const struct estimate *e, double blocks, const struct cost_sizes *sizes)
 {
     double trips = cost_dim(e->batch->n_trips, sizes), outputs = 0;
@@ -137,7 +143,7 @@ static double seconds_rows(const struct estimate *e, double blocks, const struct
                : outputs * (SECONDS_ROWS_IN * trips + SECONDS_ROWS_OUT * blocks);
 }
 
-/* ---- All figures ---------------------------------------------------------------------------------- */
+/* ---- All figures ----------------------------------------------------------------------------- */
 
 #define CACHE_BYTES ((double)CHOICE_BLOCK_BYTES)
 
@@ -150,8 +156,9 @@ static bool is_row_known(const struct estimate *e)
 }
 
 /*
- * What blocks stack is filled up to whole blocks, and cut off at the end: each copies all of it. That is half the
- * time of an iteration that does little with a long row, and nothing beside the calls of one with a short row.
+ * What blocks stack is filled up to whole blocks, and cut off at the end: each copies all of it.
+ * That is half the time of an iteration that does little with a long row, and nothing beside the
+ * calls of one with a short row.
  */
 static double seconds_stacks(const struct estimate *e, const struct cost_sizes *sizes)
 {
@@ -191,7 +198,8 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
     return is_possible(e, sizes);
 }
 
-/* How many elements an iteration stacks; NULL where it stacks nothing, or only a run can tell of what rank. */
+/* How many elements an iteration stacks; NULL where it stacks nothing, or only a run can tell of
+ * what rank. */
 static const struct dim *row_elements(const struct estimate *e)
 {
     struct dim_table *table = &e->batch->graph->dims;
@@ -208,7 +216,8 @@ static const struct dim *row_elements(const struct estimate *e)
     return all;
 }
 
-/* Only a loop that is come to once may ask: in another one, every iteration of that would pay for it. */
+/* Only a loop that is come to once may ask: in another one, every iteration of that would pay for
+ * it. */
 static bool is_in_loop(const struct ir_block *block)
 {
     while (ir_block_is_branch(block))
@@ -235,7 +244,7 @@ static void choose(struct estimate *e)
         e->choice->way = CHOICE_BLOCKS;
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 static double sum_bytes(const struct cost_ranges *made, const struct cost_sizes *sizes)
 {

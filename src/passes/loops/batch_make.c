@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ops that stand before a loop in the place of its iterations: made, put there and inferred (batch.h). */
+/* The ops that stand before a loop in the place of its iterations: made, put there and inferred
+ * (batch.h). */
 #include <string.h>
 
 #include "ir/infer.h"
@@ -195,8 +196,8 @@ struct ir_value *batch_start(struct batch *batch, const struct ir_op *origin, in
 }
 
 /*
- * In a session, where a loop in a loop is a few calls whose number counts: what the iterations were counted by before
- * that was raised to 0, which for a Range is the same. NULL: it was not.
+ * In a session, where a loop in a loop is a few calls whose number counts: what the iterations were
+ * counted by before that was raised to 0, which for a Range is the same. NULL: it was not.
  */
 static struct ir_value *raised_to_0(const struct batch *batch)
 {

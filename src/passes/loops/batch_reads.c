@@ -3,7 +3,8 @@
 #include "passes/analysis/loops.h"
 #include "passes/loops/batch_rules.h"
 
-/* The indices of a rule that only selects along the first axes, as i64[n, count]; NULL: it is another. */
+/* The indices of a rule that only selects along the first axes, as i64[n, count]; NULL: it is
+ * another. */
 static struct ir_value *selected(struct batch *batch, const struct ir_op *op)
 {
     const struct rule *rule = rule_of(op);

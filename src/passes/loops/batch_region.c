@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The region that an access or an assign names in all iterations of a loop at once: its rule with one axis more, step
- * by step (batch.h). */
+/* The region that an access or an assign names in all iterations of a loop at once: its rule with
+ * one axis more, step by step (batch.h). */
 #include "passes/analysis/regions.h"
 #include "passes/loops/batch.h"
 
@@ -180,7 +180,9 @@ static bool batch_select(struct maker *m, const struct rule_step *step,
     return push_to_front(m, axis, rank);
 }
 
-/* gather(axis, indices that differ between iterations): theirs is the first of the axes that come. */
+/*
+ * gather(axis, indices that differ between iterations): theirs is the first of the axes that come.
+ */
 static bool batch_gather(struct maker *m, const struct rule_step *step, int rank)
 {
     bool batched;

@@ -4,7 +4,7 @@
 
 #include "ir/infer.h"
 
-/* ---- Operands ------------------------------------------------------------------------------------- */
+/* ---- Operands -------------------------------------------------------------------------------- */
 
 /* Only operand 0 has the axis. */
 static bool only_first(struct batch *batch, const struct ir_op *op)
@@ -52,10 +52,10 @@ static bool stack_all(struct batch *batch, const struct ir_op *op)
            batch_finish(batch, op, copy);
 }
 
-/* ---- Element-wise --------------------------------------------------------------------------------- */
+/* ---- Element-wise ---------------------------------------------------------------------------- */
 
-/* Of one number every runtime makes what the standard says, of several not all of them do (onnx/hazards.def): what
- * takes the place of one at a time is to be exact. */
+/* Of one number every runtime makes what the standard says, of several not all of them do
+ * (onnx/hazards.def): what takes the place of one at a time is to be exact. */
 static bool is_one_at_a_time(const struct ir_op *op)
 {
     const struct ir_type *type = op->results[0].type;
@@ -91,7 +91,7 @@ static bool rule_elementwise(struct batch *batch, const struct ir_op *op)
     return batch_finish(batch, op, copy);
 }
 
-/* ---- One operand, with an axis attribute ---------------------------------------------------------- */
+/* ---- One operand, with an axis attribute ----------------------------------------------------- */
 
 /* Negative axes count from the end, where nothing changes. */
 static bool rule_axis(struct batch *batch, const struct ir_op *op)
@@ -195,9 +195,10 @@ static bool rule_transpose(struct batch *batch, const struct ir_op *op)
     return value && batch_define(batch, op, 0, value, true);
 }
 
-/* ---- Movement with a shape ------------------------------------------------------------------------ */
+/* ---- Movement with a shape ------------------------------------------------------------------- */
 
-/* A shape operand whose numbers are constants, or could be: -1 and 0 where the result's dim is known. */
+/* A shape operand whose numbers are constants, or could be: -1 and 0 where the result's dim is
+ * known. */
 static bool target_shape(struct batch *batch, const struct ir_op *op, int64_t *dims, size_t *count)
 {
     const struct ir_type *type = op->results[0].type;
@@ -304,7 +305,7 @@ static bool rule_shape(struct batch *batch, const struct ir_op *op)
     return batch_put(batch, copy) && batch_define(batch, op, 0, &copy->results[0], false);
 }
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static const batch_rule rules[IR_OP_COUNT] = {
     [IR_OP_Identity] = rule_same,

@@ -2,16 +2,18 @@
 /*
  * A loop that only writes one and the same value to elements of a tensor is one write:
  *
- *     Loop(n, c, x) { (i, c, t): t1 = assign(t, v, a, b + i){[select(0, $0), select(0, $1)]}; return(c, t1) }
+ *     Loop(n, c, x) { (i, c, t): t1 = assign(t, v, a, b + i){[select(0, $0), select(0, $1)]}
+ *                                return(c, t1) }
  *     ScatterND(x, [[a, b], [a, b + 1], ...], [v, v, ...])
  *
- * Whether iterations write the same elements does not matter, since they write the same value; that is why
- * this is more than independent iterations (parallelize), which must prove that they do not. The indices
- * are computed for all iterations at once (batch.h), or for blocks of them (strip_mine.h) where all would
- * take much more memory than the loop (batch_cost.h), which a run may have to tell (versions.h).
+ * Whether iterations write the same elements does not matter, since they write the same value; that
+ * is why this is more than independent iterations (parallelize), which must prove that they do not.
+ * The indices are computed for all iterations at once (batch.h), or for blocks of them
+ * (strip_mine.h) where all would take much more memory than the loop (batch_cost.h), which a run
+ * may have to tell (versions.h).
  *
- *   needs   assigns (recover), counters computed from the iteration's number (induction), invariants outside
- *           of the loop (hoist), loops in loops made one (coalesce)
+ *   needs   assigns (recover), counters computed from the iteration's number (induction),
+ *           invariants outside of the loop (hoist), loops in loops made one (coalesce)
  *   keeps   types
  *   breaks  ops of the body that nothing uses were copied as well (dead_code)
  */
@@ -27,11 +29,11 @@ struct state {
     struct ir_cloner shared, stacked;
     struct loop loop;
     struct ir_block *block; /* the body of a loop over blocks of iterations, or NULL */
-    struct versions_few
-        few; /* where a run chooses between all at once and blocks; in_blocks: else NULL */
+    /* where a run chooses between all at once and blocks; in_blocks: else NULL */
+    struct versions_few few;
 };
 
-/* ---- Recognition ---------------------------------------------------------------------------------- */
+/* ---- Recognition ----------------------------------------------------------------------------- */
 
 /* The assign that is all that is done with a carried value. */
 static struct ir_op *only_write(const struct loop *loop, uint32_t k)
@@ -50,7 +52,7 @@ static bool only_writes(const struct loop *loop)
     return true;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 /* One param of the rule in all iterations, as a column. NULL: it has no form for all of them. */
 static struct ir_value *make_column(struct batch *batch, const struct ir_op *assign,
@@ -68,8 +70,8 @@ static struct ir_value *make_column(struct batch *batch, const struct ir_op *ass
     return batch_unsqueeze(batch, assign, value, 1, 1);
 }
 
-/* The indices [[a, b], [a, b + 1], ...] of sessions, for which Pad is one call in place of three. A file keeps the
- * columns, which recover reads. NULL: not of this form. */
+/* The indices [[a, b], [a, b + 1], ...] of sessions, for which Pad is one call in place of three. A
+ * file keeps the columns, which recover reads. NULL: not of this form. */
 static struct ir_value *pad_column(struct batch *batch, const struct ir_op *assign)
 {
     static const int64_t in_front[] = {0, 1, 0, 0};

@@ -14,9 +14,10 @@
 #define SHARED_BYTES ((double)(16 << 20))
 
 /*
- * Sizes decide nothing where the loop is given and leaves more bytes, or takes more seconds: temporaries that
- * grow faster than these exceed the budget at smaller sizes already, those that grow no faster take a share of
- * them that is the same there, and a loop that nobody waits for is none to keep for the sake of its memory.
+ * Sizes decide nothing where the loop is given and leaves more bytes, or takes more seconds:
+ * temporaries that grow faster than these exceed the budget at smaller sizes already, those that
+ * grow no faster take a share of them that is the same there, and a loop that nobody waits for is
+ * none to keep for the sake of its memory.
  */
 #define LARGEST ((double)(1 << 30))
 #define LONGEST 60
@@ -58,7 +59,7 @@ double choice_seconds(const struct choice_rates *rates, const struct cost_work *
            work->operations * SECONDS_OPERATION;
 }
 
-/* ---- What a loop is given ------------------------------------------------------------------------- */
+/* ---- What a loop is given -------------------------------------------------------------------- */
 
 static bool add_given(void *context, struct ir_value *value)
 {
@@ -98,7 +99,7 @@ double choice_given_bytes(const struct choice_given *given, const struct cost_si
     return bytes;
 }
 
-/* ---- Sizes that are tried ------------------------------------------------------------------------- */
+/* ---- Sizes that are tried -------------------------------------------------------------------- */
 
 void choice_try_dim(struct choice *choice, const struct dim *dim)
 {
@@ -119,7 +120,7 @@ void choice_try_type(struct choice *choice, const struct ir_type *type)
         choice_try_dim(choice, type->dims[d]);
 }
 
-/* ---- The choice ----------------------------------------------------------------------------------- */
+/* ---- The choice ------------------------------------------------------------------------------ */
 
 /* The figures that a remark tells: those of the sizes that speak most against all at once. */
 static void note(struct choice *choice, const struct choice_figures *f, bool fits)
@@ -151,8 +152,9 @@ typedef void visit_point(struct choice *choice, const struct cost_sizes *sizes,
                          const struct choice_figures *f, void *context);
 
 /*
- * A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it does not. Larger
- * sizes would put every loop over scalars into blocks, which cost most where there are few.
+ * A number for each of more iterations would count for the first time: beside 32 MiB, at 2^20, it
+ * does not. Larger sizes would put every loop over scalars into blocks, which cost most where there
+ * are few.
  */
 #define LARGEST_SIZE (INT64_C(1) << 20)
 #define BEYOND (INT64_C(1) << 23)
@@ -186,8 +188,8 @@ static bool loses(const struct choice_figures *f)
 }
 
 /*
- * Would all at once be too much of more iterations than are tried? Of mere scalars, of which there must be millions:
- * nothing that fewer ones should pay for by blocks.
+ * Would all at once be too much of more iterations than are tried? Of mere scalars, of which there
+ * must be millions: nothing that fewer ones should pay for by blocks.
  */
 static bool is_for_few(struct choice *choice)
 {
@@ -224,7 +226,7 @@ static void weigh(struct choice *choice, const struct cost_sizes *sizes,
     scales->blocks_lose |= loses(f);
 }
 
-/* ---- Two versions --------------------------------------------------------------------------------- */
+/* ---- Two versions ---------------------------------------------------------------------------- */
 
 /* Rows are too long where blocks lose. */
 static void bound_rows(struct choice *choice, const struct cost_sizes *sizes,
@@ -281,7 +283,7 @@ void choice_make(struct choice *choice)
         choice->way = scales.blocks_win && find_rows(choice) ? CHOICE_BOTH : CHOICE_LEAVE;
 }
 
-/* ---- What is said about it ------------------------------------------------------------------------ */
+/* ---- What is said about it ------------------------------------------------------------------- */
 
 #define MIB(bytes) ((bytes) / (1 << 20))
 

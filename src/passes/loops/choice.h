@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether a loop's iterations are computed together, all at once or in blocks, or one by one, told from what
- * each costs: bytes that live at once, and seconds. Every size that only a run can tell is tried small and
- * large, and what is chosen must hold for all of them: never more than half as much memory again as the loop
- * plus the budget, and never slower. Where short rows would win and long ones lose, a run may choose (CHOICE_BOTH), as
- * where only very many iterations would be too much at once (CHOICE_FEW).
+ * Whether a loop's iterations are computed together, all at once or in blocks, or one by one, told
+ * from what each costs: bytes that live at once, and seconds. Every size that only a run can tell
+ * is tried small and large, and what is chosen must hold for all of them: never more than half as
+ * much memory again as the loop plus the budget, and never slower. Where short rows would win and
+ * long ones lose, a run may choose (CHOICE_BOTH), as where only very many iterations would be too
+ * much at once (CHOICE_FEW).
  *
  *     struct choice choice = {.figures = my_figures, .context = &mine};
  *     choice_try_dim(&choice, dim);                 what symbols there are
@@ -20,7 +21,8 @@
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
 
-/* Of temporaries, where the pipeline says nothing else; and of a block, which is to stay in a cache. */
+/* Of temporaries, where the pipeline says nothing else; and of a block, which is to stay in a
+ * cache. */
 #define CHOICE_BUDGET (INT64_C(32) << 20)
 #define CHOICE_BLOCK_BYTES (INT64_C(1) << 20)
 
@@ -51,8 +53,9 @@ struct choice_figures {
 #define CHOICE_MAX_SYMBOLS 8
 
 /*
- * What an iteration stacks, and from where on blocks do not pay: rows of so many elements, and fewer iterations. Sizes
- * that only a run can tell are asked for there, in front of two versions of the loop (versions.h).
+ * What an iteration stacks, and from where on blocks do not pay: rows of so many elements, and
+ * fewer iterations. Sizes that only a run can tell are asked for there, in front of two versions of
+ * the loop (versions.h).
  */
 struct choice_rows {
     const struct dim *elements; /* NULL: nothing may be asked */
@@ -66,8 +69,8 @@ struct choice {
     void *context;
     bool must_win; /* at once only where some sizes win by it */
     bool may_ask;  /* for the number of iterations: CHOICE_FEW is among the choices */
-    const struct ir_block
-        *block; /* the loop's: branches around it may exclude sizes. NULL: they do not */
+    /* the loop's: branches around it may exclude sizes. NULL: they do not */
+    const struct ir_block *block;
     struct choice_rows rows;
     const struct dim *symbols[CHOICE_MAX_SYMBOLS];
     int n_symbols;
@@ -90,7 +93,8 @@ double choice_given_bytes(const struct choice_given *given, const struct cost_si
 
 /* Bytes of temporaries that a pass may spend. */
 int64_t choice_budget(const struct pass_context *pass);
-/* What may live at once, but for what the loop is given: all that is made, of `left` bytes that it leaves. */
+/* What may live at once, but for what the loop is given: all that is made, of `left` bytes that it
+ * leaves. */
 double choice_may(const struct pass_context *pass, double given, double left, double row);
 /* Of what a pass's target runs on. */
 const struct choice_rates *choice_rates(const struct pass_context *pass);

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop in a loop that only write one value to elements of a tensor become one loop, over the list of all
- * their iterations:
+ * A loop in a loop that only write one value to elements of a tensor become one loop, over the list
+ * of all their iterations:
  *
  *     Loop(n, _, x) { (i, c, t): d = f(i)
- *                                u = Loop(d, _, t) { (k, e, s): w = assign(s, v, i, g(i) + k)  return(e, w) }
+ *                                u = Loop(d, _, t) { (k, e, s): w = assign(s, v, i, g(i) + k)
+ *                                                               return(e, w) }
  *                                return(c, u) }
  *
  *     D, G = Loop(n, _) { (i, c): return(c, f(i), g(i)) }
  *     I, K = NonZero(Range(0, max(D)) < Unsqueeze(D, 1))
  *     Loop(Size(I), _, x) { (p, c, t): w = assign(t, v, I[p], G[I[p]] + K[p])  return(c, w) }
  *
- * What is left of the outer loop carries no tensor any more, and the new one can be one write (batch_writes).
- * Every loop's counter must name the index of an axis of its own, alone or in a sum: so the table that lists
- * the iterations has no more places than a few times the elements of the tensor, for outer iterations that
- * write at all. Otherwise it could be of any size. Even so the list takes 50 bytes and more for an element, and
- * where that is much more than the tensor (choice.h) the loops stay: the inner one's elements are written at
- * once (batch_writes).
+ * What is left of the outer loop carries no tensor any more, and the new one can be one write
+ * (batch_writes). Every loop's counter must name the index of an axis of its own, alone or in a
+ * sum: so the table that lists the iterations has no more places than a few times the elements of
+ * the tensor, for outer iterations that write at all. Otherwise it could be of any size. Even so
+ * the list takes 50 bytes and more for an element, and where that is much more than the tensor
+ * (choice.h) the loops stay: the inner one's elements are written at once (batch_writes).
  *
- *   needs   assigns (recover), invariants outside of the loops (hoist), recurrences beside the inner loop in
- *           loops of their own (distribute)
+ *   needs   assigns (recover), invariants outside of the loops (hoist), recurrences beside the
+ *           inner loop in loops of their own (distribute)
  *   keeps   types
  *   breaks  the tensor is still carried, unchanged (carried_values)
  */
@@ -40,7 +41,7 @@ struct nest {
     struct ir_cloner cloner;
 };
 
-/* ---- Recognition ---------------------------------------------------------------------------------- */
+/* ---- Recognition ----------------------------------------------------------------------------- */
 
 /* The step of the assign whose index the loop's counter is a term of; n_steps: there is none. */
 static uint32_t axis_of(const struct loop *loop, const struct ir_op *assign)
@@ -56,7 +57,9 @@ static uint32_t axis_of(const struct loop *loop, const struct ir_op *assign)
     return i;
 }
 
-/* The counters of all loops, from this one to the one that holds the assign, name different axes. */
+/*
+ * The counters of all loops, from this one to the one that holds the assign, name different axes.
+ */
 static bool names_axes(struct loop loop, uint32_t k, const struct ir_op *assign)
 {
     bool taken[TSSA_MAX_RANK] = {false};
@@ -110,7 +113,7 @@ static tssa_status *list_crossing(struct nest *nest, bool *ok)
     return cross_operands(nest, nest->inner.body, ok);
 }
 
-/* ---- What it costs -------------------------------------------------------------------------------- */
+/* ---- What it costs --------------------------------------------------------------------------- */
 
 /* A nest, and the assign in it. */
 struct writes {
@@ -167,7 +170,7 @@ static tssa_status *check_cost(struct writes *w, bool *ok)
     return *ok ? NULL : choice_remark(&choice, w->pass, w->loop.op, ways);
 }
 
-/* ---- The list of iterations ----------------------------------------------------------------------- */
+/* ---- The list of iterations ------------------------------------------------------------------ */
 
 static tssa_status *emit(struct ir_op *at, enum ir_op_id id, uint32_t n,
                          struct ir_value *const *operands, struct ir_value **result)
@@ -227,7 +230,7 @@ static tssa_status *list_iterations(struct ir_op *at, struct ir_value *lengths,
     return emit_with(at, IR_OP_Gather, 2, row, "axis", 0, inner);
 }
 
-/* ---- The new loop --------------------------------------------------------------------------------- */
+/* ---- The new loop ---------------------------------------------------------------------------- */
 
 /* base[index], at the end of the block. */
 static struct ir_value *add_row(struct ir_block *block, struct ir_value *base,
@@ -309,7 +312,7 @@ static tssa_status *make_loop(struct nest *nest, struct ir_op *at, const struct 
     return ir_infer_op_lenient(loop);
 }
 
-/* ---- Reads of rows -------------------------------------------------------------------------------- */
+/* ---- Reads of rows --------------------------------------------------------------------------- */
 
 /* A Gather of one element along axis 0, as an access. NULL and no error: it is none. */
 static tssa_status *as_access(struct ir_op *op, struct ir_op **access)
@@ -357,9 +360,10 @@ static tssa_status *join_reads(void *context, struct ir_op *op)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
-/* The outer loop stacks what crosses, and leaves the tensor alone. `stacks`: the first of the outputs. */
+/* The outer loop stacks what crosses, and leaves the tensor alone. `stacks`: the first of the
+ * outputs. */
 static tssa_status *split_outer(struct nest *nest, const struct ir_value **stacks)
 {
     struct ir_op *op = nest->outer.op;

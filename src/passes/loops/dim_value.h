@@ -6,8 +6,8 @@
 #include "passes/analysis/loops.h"
 #include "passes/loops/batch.h"
 
-/* An i64[] no less than the dim, which is not negative: the dim itself where nothing in it is taken away, divided or
- * chosen. NULL where no value tells its symbols, or with batch->status. */
+/* An i64[] no less than the dim, which is not negative: the dim itself where nothing in it is taken
+ * away, divided or chosen. NULL where no value tells its symbols, or with batch->status. */
 struct ir_value *dim_value_bound(struct batch *batch, const struct loop *loop,
                                  const struct dim *dim);
 

@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loop distribution: a Loop whose body does several heavy things becomes several Loops that run one after
- * the other, each with one of them (Allen and Kennedy, 1987):
+ * Loop distribution: a Loop whose body does several heavy things becomes several Loops that run one
+ * after the other, each with one of them (Allen and Kennedy, 1987):
  *
- *     for t: h = cell(x[t] W + h U)             for t: p[t] = x[t] W       <- no recurrence: one product
- *                                        ->     for t: h = cell(p[t] + h U)
+ *     for t: h = cell(x[t] W + h U)   ->   for t: p[t] = x[t] W    <- no recurrence: one product
+ *                                          for t: h = cell(p[t] + h U)
  *
- * What crosses from one to the next is stacked by a scan output and read back at the counter. A product
- * with an invariant matrix that no recurrence holds goes to a Loop without carried values, which
- * `parallelize` makes one large product; recurrences with products of their own (the layers of a
- * recurrent network) each get a Loop, whose weights then stay in the cache.
+ * What crosses from one to the next is stacked by a scan output and read back at the counter. A
+ * product with an invariant matrix that no recurrence holds goes to a Loop without carried values,
+ * which `parallelize` makes one large product; recurrences with products of their own (the layers
+ * of a recurrent network) each get a Loop, whose weights then stay in the cache.
  *
- * A loop in a loop that does nothing but write one value to elements of a tensor (write_nest.h) goes to a
- * Loop of its own as well, where the two can be made one (coalesce).
+ * A loop in a loop that does nothing but write one value to elements of a tensor (write_nest.h)
+ * goes to a Loop of its own as well, where the two can be made one (coalesce).
  *
- * What is stacked takes memory, and time to be written and read. It is estimated (distribute_cost.h), for small
- * and large sizes where only a run tells them: where stacks of all iterations would be too much, blocks of
- * iterations are split, in a Loop over them (strip_mine.h), and where little is won the loop stays.
+ * What is stacked takes memory, and time to be written and read. It is estimated
+ * (distribute_cost.h), for small and large sizes where only a run tells them: where stacks of all
+ * iterations would be too much, blocks of iterations are split, in a Loop over them (strip_mine.h),
+ * and where little is won the loop stays.
  *
  *   needs   a number of iterations that nothing computed in the body can change
  *   keeps   results' bits
@@ -30,7 +31,7 @@
 #include "passes/loops/write_nest.h"
 #include "passes/pass.h"
 
-/* ---- Components ----------------------------------------------------------------------------------- */
+/* ---- Components ------------------------------------------------------------------------------ */
 
 static bool has_product(const struct ir_op *op)
 {
@@ -63,7 +64,8 @@ static void classify(struct distribution *d)
     }
 }
 
-/* Is there anything to gain? A loop that only writes, or a heavy recurrence with a product or another heavy recurrence beside it. */
+/* Is there anything to gain? A loop that only writes, or a heavy recurrence with a product or
+ * another heavy recurrence beside it. */
 static bool is_worth_it(const struct distribution *d)
 {
     uint32_t products = 0, heavy = 0, recurrent = 0;
@@ -75,7 +77,7 @@ static bool is_worth_it(const struct distribution *d)
     return d->writer != RECURRENCE_NONE || heavy > 1 || (products > 0 && heavy + recurrent > 0);
 }
 
-/* ---- Stages --------------------------------------------------------------------------------------- */
+/* ---- Stages ---------------------------------------------------------------------------------- */
 
 /* `value` is an operand in component d->component. */
 static bool follow(void *context, struct ir_value *value)
@@ -159,8 +161,8 @@ static uint32_t first_use(const struct distribution *d, const struct ir_op *op)
 }
 
 /*
- * Reads go to where they are needed, when no more has to be stacked for it: they read one value of the
- * body at most. Arithmetic stays: beside a product it is done for all iterations at once.
+ * Reads go to where they are needed, when no more has to be stacked for it: they read one value of
+ * the body at most. Arithmetic stays: beside a product it is done for all iterations at once.
  */
 static void sink_reads(struct distribution *d)
 {
@@ -177,7 +179,7 @@ static void sink_reads(struct distribution *d)
     }
 }
 
-/* ---- What crosses --------------------------------------------------------------------------------- */
+/* ---- What crosses ---------------------------------------------------------------------------- */
 
 static bool check_crossing(void *context, struct ir_value *value)
 {
@@ -197,7 +199,7 @@ static bool all_can_cross(struct distribution *d)
     return true;
 }
 
-/* ---- Eligible loops ------------------------------------------------------------------------------- */
+/* ---- Eligible loops -------------------------------------------------------------------------- */
 
 /* Runs a fixed number of times, and each carried value is computed in the body. */
 static bool is_eligible(const struct ir_op *loop)
@@ -218,7 +220,7 @@ static bool is_eligible(const struct ir_op *loop)
     return true;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static uint32_t count_stages(const struct distribution *d)
 {

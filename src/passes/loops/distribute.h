@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop that is split into several: which part of its body goes where (distribute.c), and the loops that are made
- * of it (distribute_loops.c).
+ * A loop that is split into several: which part of its body goes where (distribute.c), and the
+ * loops that are made of it (distribute_loops.c).
  */
 #ifndef TSSA_PASSES_LOOPS_DISTRIBUTE_H
 #define TSSA_PASSES_LOOPS_DISTRIBUTE_H

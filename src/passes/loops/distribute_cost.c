@@ -20,7 +20,7 @@ struct estimate {
     const struct dim *trips;
 };
 
-/* ---- What crosses --------------------------------------------------------------------------------- */
+/* ---- What crosses ---------------------------------------------------------------------------- */
 
 static uint32_t stage_at(const struct split *split, uint32_t node)
 {
@@ -67,7 +67,7 @@ static tssa_status *find_crossings(struct estimate *e)
     return NULL;
 }
 
-/* ---- Memory --------------------------------------------------------------------------------------- */
+/* ---- Memory ---------------------------------------------------------------------------------- */
 
 /* The most bytes of an iteration that are stacked while one of the loops runs. */
 static double stacked_row(const struct estimate *e, const struct cost_sizes *sizes)
@@ -85,7 +85,7 @@ static double stacked_row(const struct estimate *e, const struct cost_sizes *siz
     return most;
 }
 
-/* ---- Time ----------------------------------------------------------------------------------------- */
+/* ---- Time ------------------------------------------------------------------------------------ */
 
 /* Bytes of matrices that are the same in all iterations. */
 static double invariant_bytes(const struct estimate *e, const struct ir_op *op,
@@ -135,7 +135,8 @@ static struct stage_work work_of(const struct estimate *e, uint32_t stage,
     return all;
 }
 
-/* In so many blocks, whose stacks take so many bytes. A loop that carries nothing becomes one operation. */
+/* In so many blocks, whose stacks take so many bytes. A loop that carries nothing becomes one
+ * operation. */
 static double seconds_split(const struct estimate *e, double row, double stacks, double count,
                             const struct cost_sizes *sizes)
 {
@@ -170,7 +171,7 @@ static double seconds_loop(const struct estimate *e, double row, const struct co
                              (rates->iteration + choice_seconds(rates, &body, row + weights));
 }
 
-/* ---- All figures ---------------------------------------------------------------------------------- */
+/* ---- All figures ----------------------------------------------------------------------------- */
 
 static bool find_figures(void *context, const struct cost_sizes *sizes, struct choice_figures *f)
 {
@@ -199,7 +200,7 @@ static bool find_figures(void *context, const struct cost_sizes *sizes, struct c
     return true;
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 /* Adds the bytes of a value as a dim; NULL: memory ran out. */
 static const struct dim *add_bytes(struct dim_table *table, const struct dim *sum,

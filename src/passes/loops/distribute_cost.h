@@ -13,13 +13,13 @@ struct split {
     const struct recurrences *found;
     const uint32_t *stage; /* by component: the loop that it goes to */
     uint32_t n_stages;
-    bool
-        writes; /* the last loop only writes, and coalesce takes it on: what it takes is not known here */
+    /* the last loop only writes, and coalesce takes it on: what it takes is not known here */
+    bool writes;
 };
 
 struct split_cost {
-    struct choice
-        choice; /* CHOICE_ALL: whole loops; CHOICE_BLOCKS: loops for a block, in a loop over blocks */
+    /* CHOICE_ALL: whole loops; CHOICE_BLOCKS: loops for a block, in a loop over blocks */
+    struct choice choice;
     struct block_size size; /* of blocks; `each` is what they stack in an iteration */
 };
 

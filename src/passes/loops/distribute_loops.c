@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops that a loop is split into: one for each stage, with the stacks between them (distribute.h). */
+/* The loops that a loop is split into: one for each stage, with the stacks between them
+ * (distribute.h). */
 #include "base/vec.h"
 #include "ir/infer.h"
 #include "ir/rebuild.h"

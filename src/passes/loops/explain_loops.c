@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says, for each loop and branch that is left, why it is: one remark each, which names the value that stands
- * in the way. Changes nothing; runs last.
+ * Says, for each loop and branch that is left, why it is: one remark each, which names the value
+ * that stands in the way. Changes nothing; runs last.
  *
  *   needs   nothing
  *   keeps   everything
@@ -10,7 +10,7 @@
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
 
-/* ---- Names ---------------------------------------------------------------------------------------- */
+/* ---- Names ----------------------------------------------------------------------------------- */
 
 /* "%name: type", or the type alone. */
 static void print_value(const struct ir_value *value, struct text *text)
@@ -38,7 +38,7 @@ static tssa_status *remark(struct pass_context *pass, const struct ir_op *op, co
     return status;
 }
 
-/* ---- Loops and branches --------------------------------------------------------------------------- */
+/* ---- Loops and branches ---------------------------------------------------------------------- */
 
 static tssa_status *explain_loop(struct pass_context *pass, struct ir_op *op)
 {

@@ -36,7 +36,7 @@ bool guard_has_form(const struct loop *loop)
     return used;
 }
 
-/* ---- The question --------------------------------------------------------------------------------- */
+/* ---- The question ---------------------------------------------------------------------------- */
 
 /* Does it make an iteration? */
 static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct ir_value **question)
@@ -59,7 +59,7 @@ static tssa_status *ask(const struct loop *loop, struct ir_value *trips, struct 
     return NULL;
 }
 
-/* ---- The branches --------------------------------------------------------------------------------- */
+/* ---- The branches ---------------------------------------------------------------------------- */
 
 /* What the loop leaves without an iteration. */
 static tssa_status *make_nothing(const struct loop *loop, uint32_t result, struct ir_op *ret,

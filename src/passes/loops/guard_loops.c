@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What does not change in a loop, but could fail, must not be computed before a loop that may make no iteration.
- * Such a loop goes into a branch that asks first (guard.h), where hoist moves these ops in front of it:
+ * What does not change in a loop, but could fail, must not be computed before a loop that may make
+ * no iteration. Such a loop goes into a branch that asks first (guard.h), where hoist moves these
+ * ops in front of it:
  *
  *     Loop(n, _, x) { (i, c, v): .. Gather(y, k) .. }
  *     If(n > 0) { r = Gather(y, k)  Loop(n, _, x) { (i, c, v): .. r .. } } { x }
@@ -9,8 +10,8 @@
  * The branch has its price, so this is done only where a few iterations win it back.
  *
  *   needs   types, known elements
- *   keeps   loops that stack rows of a size that only a run tells, since without an iteration nothing could stand
- *           for them; loops in which too little is won; a remark tells of both
+ *   keeps   loops that stack rows of a size that only a run tells, since without an iteration
+ *           nothing could stand for them; loops in which too little is won; a remark tells of both
  *   breaks  nothing; hoist is to follow
  */
 #include "base/bitset.h"

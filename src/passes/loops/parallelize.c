@@ -1,37 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Loops whose iterations do not need each other: all iterations are computed at once, by the ops of the
- * body with an axis more (batch.h), and the Loop goes. What a loop carries may be
+ * Loops whose iterations do not need each other: all iterations are computed at once, by the ops of
+ * the body with an axis more (batch.h), and the Loop goes. What a loop carries may be
  *
- *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself: rows
- *                    i, say. After the loop one assign writes what all iterations wrote.
+ *     a tensor       that every iteration writes elsewhere, and reads only where it writes itself:
+ *                    rows i, say. After the loop one assign writes what all iterations wrote.
  *     a result       of an operation on integers or truth values whose order does not matter
- *     a sum          that the iteration uses, of integers, FLOAT or DOUBLE: of those before it (CumSum, which adds
- *                    one after the other as the loop does)
+ *     a sum          that the iteration uses, of integers, FLOAT or DOUBLE: of those before it
+ *                    (CumSum, which adds one after the other as the loop does)
  *     nothing        scan outputs are what all iterations computed
  *
- * Ifs and Loops in the body may be among its ops (batch_control.c): an If that all iterations decide alike
- * stays, outside; of one that each iteration decides both branches are computed, where they are cheap and
- * cannot fail; a Loop that runs as often in all iterations stays, and takes a step of all of them at once.
+ * Ifs and Loops in the body may be among its ops (batch_control.c): an If that all iterations
+ * decide alike stays, outside; of one that each iteration decides both branches are computed, where
+ * they are cheap and cannot fail; a Loop that runs as often in all iterations stays, and takes a
+ * step of all of them at once.
  *
- * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own, since it
- * can be run, written as ONNX, and left as it is where an op has no form for all iterations (NonZero).
+ * A Loop that carries nothing is the map that loops are turned into: it needs no op of its own,
+ * since it can be run, written as ONNX, and left as it is where an op has no form for all
+ * iterations (NonZero).
  *
- * A loop that may make no iteration, in which something could fail that it then would not compute, is computed
- * in a branch that asks first (guard.h).
+ * A loop that may make no iteration, in which something could fail that it then would not compute,
+ * is computed in a branch that asks first (guard.h).
  *
- * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large sizes where
- * only a run tells them: where temporaries would need much more memory than the loop, or leave the caches, the
- * loop becomes one over blocks of iterations (strip_mine.c), and where an iteration does so much that
- * calls cost little beside it, it stays. What blocks stack is copied once more: with short rows they are tens of times
- * as fast as the loop, with long ones slower. Where only a run can tell how long rows are, there are two versions of
- * the loop, behind a branch that asks (versions.h), as long as the file does not grow too much (--file-growth). So
- * there are of a loop that would take too much memory from some million iterations on only, because an iteration makes
- * mere numbers: all at once below 65536 iterations, and blocks from there on.
+ * All at once is not always best. What it takes is estimated (batch_cost.h), for small and large
+ * sizes where only a run tells them: where temporaries would need much more memory than the loop,
+ * or leave the caches, the loop becomes one over blocks of iterations (strip_mine.c), and where an
+ * iteration does so much that calls cost little beside it, it stays. What blocks stack is copied
+ * once more: with short rows they are tens of times as fast as the loop, with long ones slower.
+ * Where only a run can tell how long rows are, there are two versions of the loop, behind a branch
+ * that asks (versions.h), as long as the file does not grow too much (--file-growth). So there are
+ * of a loop that would take too much memory from some million iterations on only, because an
+ * iteration makes mere numbers: all at once below 65536 iterations, and blocks from there on.
  *
  *   needs   forward_assigns, the loop's counter as a known element
- *   keeps   results' bits, but that matrix products and sums of floats may be added up in another order;
- *           loops that it does not understand, which a remark explains
+ *   keeps   results' bits, but that matrix products and sums of floats may be added up in another
+ *           order; loops that it does not understand, which a remark explains
  *   breaks  ops of the body that nothing uses were copied as well (dead_code)
  *
  * A trip count below zero is none. An index that is out of range is an error after the rewriting as
@@ -83,7 +86,8 @@ static struct ir_op *make_cumsum(struct batch *batch, const struct ir_op *origin
     return made ? sums : NULL;
 }
 
-/* The initial value and then the terms, in this order; without the last one they are what the iterations find. */
+/* The initial value and then the terms, in this order; without the last one they are what the
+ * iterations find. */
 static struct ir_value *ordered_sums(struct batch *batch, struct carried *c,
                                      struct ir_value *initial, struct ir_value *terms)
 {
@@ -146,8 +150,8 @@ static tssa_status *replace_loop(struct parallel *s, struct batch *batch, struct
     return NULL;
 }
 
-/* Where the loop makes an iteration; else it leaves what it was given. What was made goes into the branch, behind the
- * number of iterations. */
+/* Where the loop makes an iteration; else it leaves what it was given. What was made goes into the
+ * branch, behind the number of iterations. */
 static tssa_status *replace_under_guard(struct parallel *s, struct batch *batch,
                                         struct ir_value **results)
 {

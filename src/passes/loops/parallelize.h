@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A loop whose iterations do not need each other (parallelize.c): what it carries (parallelize_carried.c), what
- * it leaves (parallelize_results.c), and the loop over blocks of its iterations that may be made of it
- * (strip_mine.c).
+ * A loop whose iterations do not need each other (parallelize.c): what it carries
+ * (parallelize_carried.c), what it leaves (parallelize_results.c), and the loop over blocks of its
+ * iterations that may be made of it (strip_mine.c).
  */
 #ifndef TSSA_PASSES_LOOPS_PARALLELIZE_H
 #define TSSA_PASSES_LOOPS_PARALLELIZE_H
@@ -43,13 +43,15 @@ struct parallel {
     struct ir_op *begun; /* the last op that was made before what the iterations compute, or NULL */
     bool explained;      /* a remark has said why it stays */
     struct ir_value *question; /* where a run chooses between blocks and the loop; else NULL */
-    struct ir_value *
-        *blocks; /* where it chooses between all at once and blocks: what those leave; else NULL */
+    /* where it chooses between all at once and blocks: what those leave; else NULL */
+    struct ir_value **blocks;
     const struct ir_op *last; /* of what is all at once there; blocks stand behind it */
     bool guarded; /* it is computed in a branch that asks first whether it makes an iteration */
 };
 
-/* What makes one value of all: exact whatever the order, and a Reduce operator that does the same. */
+/*
+ * What makes one value of all: exact whatever the order, and a Reduce operator that does the same.
+ */
 struct reduction {
     enum ir_op_id id, reduce;
     bool truth; /* of bools: reduced as i32 */
@@ -66,13 +68,15 @@ tssa_status *parallel_check_carried(struct parallel *s, const struct batch *fact
 struct ir_value *parallel_slice(struct batch *batch, const struct ir_op *origin,
                                 struct ir_value *base, int64_t axis, struct ir_value *start,
                                 struct ir_value *end);
-/* What the iterations are given as carried value k: by the loop, or by the one over blocks of them. */
+/*
+ * What the iterations are given as carried value k: by the loop, or by the one over blocks of them.
+ */
 struct ir_value *parallel_given(const struct parallel *s, uint32_t k);
 /* All results of the loop; false when one has no form. */
 bool parallel_results(struct parallel *s, struct batch *batch, struct ir_value **results);
 
-/* Computes all iterations before batch->before: *done, and what stands for the results of the loop; else
- * something has no form, as the batch tells. */
+/* Computes all iterations before batch->before: *done, and what stands for the results of the loop;
+ * else something has no form, as the batch tells. */
 tssa_status *parallel_compute(struct parallel *s, struct batch *batch, struct ir_value **results,
                               bool *done);
 

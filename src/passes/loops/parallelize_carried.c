@@ -12,7 +12,7 @@ static bool refuse(struct parallel *s, const struct ir_value *value, const struc
     return false;
 }
 
-/* ---- What the loop carries ------------------------------------------------------------------------ */
+/* ---- What the loop carries ------------------------------------------------------------------- */
 
 /* The same region, which moves with the counter. */
 static bool moves(struct region_space *space, const struct batch *facts, const struct ir_op *a,
@@ -128,8 +128,8 @@ const struct reduction *reduction_of(const struct ir_op *op)
     return NULL;
 }
 
-/* A running sum of floats is what CumSum makes of the first one and the terms: it adds one after the other, too. Of two
- * bytes it would round at the end only. */
+/* A running sum of floats is what CumSum makes of the first one and the terms: it adds one after
+ * the other, too. Of two bytes it would round at the end only. */
 static bool is_ordered(const struct ir_op *op)
 {
     tssa_dtype dtype = op->results[0].type->dtype;

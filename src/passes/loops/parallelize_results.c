@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a loop leaves behind, of what all its iterations computed at once (parallelize.h): one assign of all that was
- * written, one reduction, and the stacks. */
+/* What a loop leaves behind, of what all its iterations computed at once (parallelize.h): one
+ * assign of all that was written, one reduction, and the stacks. */
 #include "passes/loops/parallelize.h"
 
 /* A source that broadcasts needs axes behind the one in front. */
@@ -41,8 +41,8 @@ static bool are_rows_of(const struct ir_value *base, const struct ir_value *rows
     return same;
 }
 
-/* The same of the first axis: ScatterND fails by itself where there are not enough rows, and copies what
- * stays at most once. */
+/* The same of the first axis: ScatterND fails by itself where there are not enough rows, and copies
+ * what stays at most once. */
 static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *assign,
                                      struct ir_value *base, struct ir_value *rows, int64_t offset)
 {
@@ -82,8 +82,8 @@ static struct ir_value *fit_rows(struct batch *batch, const struct ir_op *assign
 }
 
 /*
- * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows, what is
- * after, and a Reshape to the shape that it should have, which fails when it has not.
+ * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows,
+ * what is after, and a Reshape to the shape that it should have, which fails when it has not.
  */
 static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *assign,
                                     struct ir_value *base, struct ir_value *rows)
@@ -158,8 +158,8 @@ static struct ir_value *cast_to(struct batch *batch, const struct ir_op *origin,
     return batch_set_int(batch, op, "to", dtype) && batch_put(batch, op) ? &op->results[0] : NULL;
 }
 
-/* What was there before is one more of what is reduced, so that there is always one; of a block, in which
- * there is one, it joins the result. */
+/* What was there before is one more of what is reduced, so that there is always one; of a block, in
+ * which there is one, it joins the result. */
 static struct ir_value *final_reduction(struct parallel *s, struct batch *batch, uint32_t k)
 {
     static const int64_t zero = 0;

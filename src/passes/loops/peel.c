@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the first iteration of a Loop out in front of it, or the last one behind it, where that tells
- * something about all the others which is not known otherwise:
+ * Writes the first iteration of a Loop out in front of it, or the last one behind it, where that
+ * tells something about all the others which is not known otherwise:
  *
  *   - a comparison of the iteration's number that comes out differently in this iteration alone
  *     (i == 0, i > 0, i == n - 1), where an If or a Where asks for it;
@@ -13,13 +13,14 @@
  *
  * A loop that may make no iteration goes into a branch that asks first (guard.h).
  *
- * What is known is put in at once; the branches go when it is seen that they never run (known_branches).
- * The iteration is compared no more afterwards, so that no loop is peeled twice for one reason.
+ * What is known is put in at once; the branches go when it is seen that they never run
+ * (known_branches). The iteration is compared no more afterwards, so that no loop is peeled twice
+ * for one reason.
  *
  *   needs   known elements; loops whose iterations can be computed at once are gone (parallelize)
- *   keeps   the order of what is computed; loops that may make no iteration and stack rows of a size that only
- *           a run tells, which a remark says, large bodies, and loops that stack large rows, since all would be
- *           copied once more
+ *   keeps   the order of what is computed; loops that may make no iteration and stack rows of a
+ *           size that only a run tells, which a remark says, large bodies, and loops that stack
+ *           large rows, since all would be copied once more
  *   breaks  types: the iterations may be inferred more precisely (infer)
  */
 #include "base/vec.h"
@@ -36,7 +37,9 @@
 
 enum end { FIRST, LAST };
 
-/* A comparison that is `there` in the iteration that is written out, and `elsewhere` in all others. */
+/*
+ * A comparison that is `there` in the iteration that is written out, and `elsewhere` in all others.
+ */
 struct decision {
     struct ir_value *value;
     bool there, elsewhere;
@@ -52,7 +55,7 @@ struct peel {
     const struct dim *at[2], *others[2]; /* the iteration's number at an end, and everywhere else */
 };
 
-/* ---- What an iteration decides -------------------------------------------------------------------- */
+/* ---- What an iteration decides --------------------------------------------------------------- */
 
 static bool is_single(const struct ir_value *value)
 {
@@ -125,7 +128,7 @@ static tssa_status *note_comparisons(struct peel *peel, enum end end, struct ir_
     return NULL;
 }
 
-/* ---- Carried values ------------------------------------------------------------------------------- */
+/* ---- Carried values -------------------------------------------------------------------------- */
 
 /* One constant at first, another one ever after, and somebody asks. */
 static bool is_flag(const struct loop *loop, uint32_t k)
@@ -151,8 +154,8 @@ static bool is_of_known_size(const struct ir_type *type, int64_t *elements)
     return true;
 }
 
-/* Only the first iteration is given another size. (What is another carried value may take as many iterations
- * as there are carried values.) */
+/* Only the first iteration is given another size. (What is another carried value may take as many
+ * iterations as there are carried values.) */
 static bool settles(const struct loop *loop, uint32_t k)
 {
     int64_t elements;
@@ -172,9 +175,10 @@ static const struct ir_value *find_carried(const struct loop *loop)
     return NULL;
 }
 
-/* ---- Is it legal, and worth it? ------------------------------------------------------------------- */
+/* ---- Is it legal, and worth it? -------------------------------------------------------------- */
 
-/* Rows that are stacked are copied once more; a stack of none has a size that runtimes disagree about. */
+/* Rows that are stacked are copied once more; a stack of none has a size that runtimes disagree
+ * about. */
 static bool rows_are_small(const struct loop *loop)
 {
     int64_t elements;
@@ -240,7 +244,7 @@ static tssa_status *find_reason(struct peel *peel, enum end *end, const struct i
     return NULL;
 }
 
-/* ---- Facts ---------------------------------------------------------------------------------------- */
+/* ---- Facts ----------------------------------------------------------------------------------- */
 
 /* A truth in the place of a value of one element. */
 static tssa_status *replace_by_truth(struct ir_op *at, struct ir_value *value, bool truth)
@@ -287,7 +291,7 @@ static tssa_status *set_flags(const struct loop *loop)
     return NULL;
 }
 
-/* ---- The rewriting -------------------------------------------------------------------------------- */
+/* ---- The rewriting --------------------------------------------------------------------------- */
 
 static tssa_status *combine(struct ir_op *at, enum ir_op_id id, struct ir_value *a, int64_t b,
                             struct ir_value **result)
@@ -369,7 +373,9 @@ static tssa_status *follow_first(struct peel *peel, struct ir_value *const *carr
     return NULL;
 }
 
-/* The loop goes before the last iteration, which was made in front of it from what the loop leaves. */
+/*
+ * The loop goes before the last iteration, which was made in front of it from what the loop leaves.
+ */
 static void precede_last(const struct loop *loop, struct ir_op *mark)
 {
     struct ir_op *first = mark ? mark->next : loop->op->parent->first;

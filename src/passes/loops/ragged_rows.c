@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows of which every iteration writes the first elements, as many as data says, are written whole: what is
- * behind is what was there. All iterations can then be computed at once (parallelize), for which rows must be
- * of one size.
+ * Rows of which every iteration writes the first elements, as many as data says, are written whole:
+ * what is behind is what was there. All iterations can then be computed at once (parallelize), for
+ * which rows must be of one size.
  *
  *     ScatterND(t, [i, 0 .. count], base[start : end])
  *         ->   t[i] := Where(Range(L) < count, base[start + Range(L)], t[i])
  *
- * Packed rows are padded so (start is the sum of the counts before), and masks made of their lengths. Only in
- * loops that carry such rows, sums of integers, and what does not change: of others a whole row would cost
- * more than its part and save nothing.
+ * Packed rows are padded so (start is the sum of the counts before), and masks made of their
+ * lengths. Only in loops that carry such rows, sums of integers, and what does not change: of
+ * others a whole row would cost more than its part and save nothing.
  *
  *   needs   known elements, accesses (recover)
  *   keeps   results' bits
  *   breaks  nothing; the old indices are dead (dead_code)
  *
- * A source that is shorter than the part it is written to is no error any more: its last row is repeated.
+ * A source that is shorter than the part it is written to is no error any more: its last row is
+ * repeated.
  */
 #include "ir/element.h"
 #include "ir/infer.h"
@@ -43,7 +44,7 @@ struct part {
     struct cut source; /* when not uniform: along axis 0 */
 };
 
-/* ---- Slices --------------------------------------------------------------------------------------- */
+/* ---- Slices ---------------------------------------------------------------------------------- */
 
 static bool read_bound(const struct ir_op *op, const struct rule_param *param,
                        struct lower_number *number)
@@ -85,7 +86,7 @@ static bool find_count(const struct ir_block *body, const struct dim *count,
     return false;
 }
 
-/* ---- Where it writes ------------------------------------------------------------------------------ */
+/* ---- Where it writes ------------------------------------------------------------------------- */
 
 static tssa_status *read_column(struct pass_context *pass, const struct ir_op *op,
                                 const struct element_space *space, int column,
@@ -151,7 +152,7 @@ static tssa_status *read_places(struct pass_context *pass, const struct loop *lo
     return NULL;
 }
 
-/* ---- What it writes ------------------------------------------------------------------------------- */
+/* ---- What it writes -------------------------------------------------------------------------- */
 
 /* The last dims of both are the same; before them `from` has one that is not one, at most. */
 static bool has_rows(const struct ir_type *from, const struct ir_type *data, int n_trailing)
@@ -185,8 +186,8 @@ static bool is_rearranged(const struct ir_op *op)
 }
 
 /*
- * Back through what gives the rows another shape, to one value for all of them, or the slice that they come
- * from. Expand repeats a single row, as reading beyond the last one does.
+ * Back through what gives the rows another shape, to one value for all of them, or the slice that
+ * they come from. Expand repeats a single row, as reading beyond the last one does.
  */
 static bool read_source(struct part *part)
 {
@@ -210,7 +211,7 @@ static bool read_source(struct part *part)
     return false;
 }
 
-/* ---- The loop ------------------------------------------------------------------------------------- */
+/* ---- The loop -------------------------------------------------------------------------------- */
 
 static bool is_selectable(tssa_dtype dtype)
 {
@@ -272,7 +273,7 @@ static tssa_status *read_loop(struct pass_context *pass, const struct loop *loop
     return NULL;
 }
 
-/* ---- Whole rows ----------------------------------------------------------------------------------- */
+/* ---- Whole rows ------------------------------------------------------------------------------ */
 
 /* A size or bound as i64[]. */
 static struct ir_value *scalar(struct lowering *l, const struct lower_number *number)
@@ -300,7 +301,8 @@ static struct ir_value *clamp(struct lowering *l, const struct lower_number *bou
     return lower_binary(l, IR_OP_Min, at, size);
 }
 
-/* The base with one row more, of zeros, so that there is a row to read. NULL also where it cannot be said. */
+/* The base with one row more, of zeros, so that there is a row to read. NULL also where it cannot
+ * be said. */
 static struct ir_value *with_row(struct lowering *l, struct ir_value *base)
 {
     const struct ir_type *type = base->type;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A carried tensor of which every iteration writes one row, the next one, and which the loop does not
- * read, is an output that the loop stacks:
+ * A carried tensor of which every iteration writes one row, the next one, and which the loop does
+ * not read, is an output that the loop stacks:
  *
  *     Loop(n, c, init) { (i, c, t): ... t1 = assign(t, row, i){[select(0, $0)]}; return(c, t1) }
  *     rows = Loop(n, c) { (i, c): ... return(c, row) }
  *     Concat(rows, init[trips:])
  *
- * so that no iteration copies the tensor. The row may be i + k for a constant k: then init[:k] stands in
- * front. Only where the loop runs once at least (the shape of an empty stack is anybody's guess) and
- * cannot run beyond the tensor's end, where writing would fail.
+ * so that no iteration copies the tensor. The row may be i + k for a constant k: then init[:k]
+ * stands in front. Only where the loop runs once at least (the shape of an empty stack is anybody's
+ * guess) and cannot run beyond the tensor's end, where writing would fail.
  *
- *   needs   assigns (recover), known elements, counters computed from the iteration's number (induction)
+ *   needs   assigns (recover), known elements, counters computed from the iteration's number
+ *           (induction)
  *   keeps   types
  *   breaks  the value is still carried, unchanged (carried_values)
  */
@@ -28,7 +29,7 @@ struct append {
     int64_t first; /* the row that the first iteration writes */
 };
 
-/* ---- Recognition ---------------------------------------------------------------------------------- */
+/* ---- Recognition ----------------------------------------------------------------------------- */
 
 /* dim == i + *offset for the iteration's number i? */
 static bool counts(const struct loop *loop, const struct dim *dim, int64_t *offset)
@@ -99,7 +100,7 @@ static tssa_status *read_append(struct ir_graph *graph, const struct loop *loop,
     return stays_inside(graph, loop, init->type->dims[0], append->first, found);
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 /* value[start:end] along axis 0; `end` NULL: to the end. */
 static tssa_status *slice_rows(struct ir_op *at, struct ir_value *value, struct ir_value *start,
@@ -150,7 +151,9 @@ static tssa_status *row_behind(struct ir_op *at, struct ir_value *stacked, int64
     return ir_infer_op_lenient(add);
 }
 
-/* init[:first], the stacked rows, what is left of init; before `at`, which comes behind the loop. */
+/*
+ * init[:first], the stacked rows, what is left of init; before `at`, which comes behind the loop.
+ */
 static tssa_status *join_rows(struct ir_op *at, struct ir_value *init, struct ir_value *stacked,
                               int64_t first, struct ir_value **result)
 {

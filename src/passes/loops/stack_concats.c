@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor that every iteration of a loop appends a row to, and that the loop does not read, is an output that
- * the loop stacks:
+ * A tensor that every iteration of a loop appends a row to, and that the loop does not read, is an
+ * output that the loop stacks:
  *
  *     Loop(n, c, init) { (i, c, t): ... t1 = Concat(t, row); return(c, t1) }
  *     rows = Loop(n, c) { (i, c): ... return(c, Squeeze(row)) },  then Concat(init, rows)

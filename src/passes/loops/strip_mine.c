@@ -14,18 +14,19 @@ struct blocks {
     struct ir_op *op;        /* the new Loop */
     struct ir_block *body;   /* of it */
     struct ir_value *length; /* in its body: iterations of this block, i64[] */
-    struct ir_value
-        *places; /* rows of a whole block: i64[size], none beyond the last of this block */
+    /* rows of a whole block: i64[size], none beyond the last of this block */
+    struct ir_value *places;
 };
 
-/* ---- How large blocks are ------------------------------------------------------------------------- */
+/* ---- How large blocks are -------------------------------------------------------------------- */
 
 static bool has_rows(const struct blocks *b)
 {
     return b->s->loop.n_stacked > 0;
 }
 
-/* A whole number of iterations, in blocks of at most `limit`: of one size where that is no less than half. */
+/* A whole number of iterations, in blocks of at most `limit`: of one size where that is no less
+ * than half. */
 static int64_t even_size(int64_t trips, int64_t limit)
 {
     int64_t count = (trips + limit - 1) / limit, size = (trips + count - 1) / count;
@@ -78,7 +79,7 @@ static bool set_size(struct blocks *b, const struct block_size *size)
     return b->size && b->count;
 }
 
-/* ---- The loop over blocks ------------------------------------------------------------------------- */
+/* ---- The loop over blocks -------------------------------------------------------------------- */
 
 /* The number of a block is a symbol of the body. */
 static tssa_status *set_counter(struct ir_graph *graph, struct ir_value *param)
@@ -157,7 +158,7 @@ static tssa_status *begin_block(struct blocks *b, struct batch *batch)
     return NULL;
 }
 
-/* ---- What it leaves ------------------------------------------------------------------------------- */
+/* ---- What it leaves -------------------------------------------------------------------------- */
 
 /* As many rows as in any other block. */
 static struct ir_value *whole_block(struct blocks *b, struct batch *batch, struct ir_value *rows)
@@ -254,7 +255,7 @@ static bool make_results(struct blocks *b, struct ir_value **results)
     return true;
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 static tssa_status *compute_block(struct blocks *b, struct ir_value **results, bool *done)
 {

@@ -71,7 +71,7 @@ tssa_status *versions_create(struct pass_context *pass, const struct loop *loop,
     return ir_infer_op_lenient(branch);
 }
 
-/* ---- Few iterations and many ---------------------------------------------------------------------- */
+/* ---- Few iterations and many ----------------------------------------------------------------- */
 
 static struct ir_value *ask_few(struct batch *batch, bool some)
 {

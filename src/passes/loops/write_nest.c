@@ -89,7 +89,7 @@ struct ir_op *write_nest_find(const struct loop *loop, uint32_t k)
     return NULL;
 }
 
-/* ---- Loops that only write ------------------------------------------------------------------------ */
+/* ---- Loops that only write ------------------------------------------------------------------- */
 
 uint32_t write_nest_writer(const struct loop *loop)
 {

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Rows looked up in a constant table and multiplied with a constant matrix are looked up in the product:
+ * Rows looked up in a constant table and multiplied with a constant matrix are looked up in the
+ * product:
  *
  *     MatMul(E[tokens], W)   ->   (E W)[tokens]
  *
- * The first product of a decoder with an embedding is such a lookup. The product may be larger than what it is
- * made of, though the table and the matrix go with their last use: rows of four gates take the place of rows of an
- * embedding. Where it exceeds the budget of a file (pass_file_growth), and nobody has set one, it is made when it
- * adds no more than one part in MAX_FILE_PART to all constants of the model: it saves a product in every
- * iteration, a third of the time of a small decoder. A remark says the bytes.
+ * The first product of a decoder with an embedding is such a lookup. The product may be larger than
+ * what it is made of, though the table and the matrix go with their last use: rows of four gates
+ * take the place of rows of an embedding. Where it exceeds the budget of a file (pass_file_growth),
+ * and nobody has set one, it is made when it adds no more than one part in MAX_FILE_PART to all
+ * constants of the model: it saves a product in every iteration, a third of the time of a small
+ * decoder. A remark says the bytes.
  *
  *   needs   accesses (recover), an evaluator
  *   keeps   nothing of the last bits: the product of many rows may be summed in another order
@@ -28,7 +30,8 @@ static const struct tensor *constant_matrix(const struct ir_value *value)
     return tensor && tensor->rank == 2 && dtype_is_float(tensor->dtype) ? tensor : NULL;
 }
 
-/* Whole rows, whose elements come last: [gather(0, $0)], [select(0, i)], [select(0, i), unsqueeze(0)]. */
+/* Whole rows, whose elements come last: [gather(0, $0)], [select(0, i)], [select(0, i),
+ * unsqueeze(0)]. */
 static bool takes_rows(const struct rule *rule)
 {
     const struct rule_step *steps = rule->steps;
@@ -82,8 +85,8 @@ static int64_t growth(const struct ir_op *op, const struct tensor *table,
     return table->dims[0] * matrix->dims[1] * size - goes;
 }
 
-/* A Constant before `op` with the product of the table and the matrix; NULL in *constant when it cannot be
- * evaluated. */
+/* A Constant before `op` with the product of the table and the matrix; NULL in *constant when it
+ * cannot be evaluated. */
 static tssa_status *make_product(struct pass_context *pass, struct ir_op *op,
                                  struct ir_value *table, struct ir_value *matrix,
                                  struct ir_op **constant)

@@ -2,10 +2,12 @@
 /*
  * A Conv pads by itself what was padded with zeros before it:
  *
- *     Conv(Pad(x, [0, 0, 1, 1, 0, 0, 1, 1]), W) {pads = [1, 1, 1, 1]}   ->   Conv(x, W) {pads = [2, 2, 2, 2]}
+ *     Conv(Pad(x, [0, 0, 1, 1, 0, 0, 1, 1]), W) {pads = [1, 1, 1, 1]}
+ *       ->   Conv(x, W) {pads = [2, 2, 2, 2]}
  *
- * The padding must be of spatial axes, constant and not negative, with the constant 0, and the Conv must say its
- * pads in numbers. Its weights must be finite constants: an infinite one times a padded zero is NaN.
+ * The padding must be of spatial axes, constant and not negative, with the constant 0, and the Conv
+ * must say its pads in numbers. Its weights must be finite constants: an infinite one times a
+ * padded zero is NaN.
  *
  *   needs   constants where they are (fold_constants)
  *   keeps   nothing of the last bits: a library may sum the border in another order
@@ -26,7 +28,9 @@ static bool is_zero(const struct ir_value *value)
            tensor_count(c) == 1 && product_number(c, 0) == 0;
 }
 
-/* By how much each axis is padded, in ONNX's order; false: not by constants, or by something else. */
+/*
+ * By how much each axis is padded, in ONNX's order; false: not by constants, or by something else.
+ */
 static bool find_pads(const struct ir_op *pad, int rank, int64_t *pads)
 {
     int64_t given[IR_KNOWN_MAX], axes[IR_KNOWN_MAX];

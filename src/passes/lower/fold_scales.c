@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What multiplies or shifts each channel by a constant becomes part of the weights of the Conv, ConvTranspose,
- * Gemm or MatMul before or behind it:
+ * What multiplies or shifts each channel by a constant becomes part of the weights of the Conv,
+ * ConvTranspose, Gemm or MatMul before or behind it:
  *
  *     Conv(x, W, b) * s + t                 ->   Conv(x, W * s, b * s + t)
  *     BatchNormalization(Conv(x, W))        ->   Conv(x, W', b')
  *     Gemm(x * s + t, W, b)                 ->   Gemm(x, s * W, b + t W)
  *     MatMul(x, W) / s                      ->   MatMul(x, W / s)
  *
- * Mul, Div, Add, Sub and BatchNormalization are followed as far as each is the only user of the one before.
- * A shift needs a bias, which MatMul has not, and before a Conv it must not meet padding, which is not shifted;
- * before a ConvTranspose it never may, whose edges see less of the input than its middle.
- * New weights are computed in double and rounded once. They are not made where one would not be finite, nor where
- * others read the old ones and the file would grow too much (pass_file_growth). In FLOAT16 only factors that are
- * powers of two are folded, which round nothing: another one, or a shift, changes results by more than --check
- * tolerates (their error is 1.4 times as large, over convolutions of 8 to 576 products), as ONNX Runtime does
- * when it loads the file. BFLOAT16 stays.
- * Weights that are dequantised are no constants here: such models stay as they are.
+ * Mul, Div, Add, Sub and BatchNormalization are followed as far as each is the only user of the one
+ * before. A shift needs a bias, which MatMul has not, and before a Conv it must not meet padding,
+ * which is not shifted; before a ConvTranspose it never may, whose edges see less of the input than
+ * its middle. New weights are computed in double and rounded once. They are not made where one
+ * would not be finite, nor where others read the old ones and the file would grow too much
+ * (pass_file_growth). In FLOAT16 only factors that are powers of two are folded, which round
+ * nothing: another one, or a shift, changes results by more than --check tolerates (their error is
+ * 1.4 times as large, over convolutions of 8 to 576 products), as ONNX Runtime does when it loads
+ * the file. BFLOAT16 stays. Weights that are dequantised are no constants here: such models stay as
+ * they are.
  *
  *   needs   constants where they are (fold_constants)
- *   keeps   nothing of the last bits: a product is rounded elsewhere. A zero keeps its sign: a negative factor
- *           without a shift behind it stays
+ *   keeps   nothing of the last bits: a product is rounded elsewhere. A zero keeps its sign: a
+ *           negative factor without a shift behind it stays
  *   breaks  nothing
  */
 #include "passes/lower/fold_scales.h"
@@ -46,12 +47,12 @@ struct chain {
     uint32_t count;
     struct ir_value *from; /* what the chain before a product reads */
     struct affine affine;
-    const struct ir_op
-        *stays; /* would have been the next one; NULL: there was none, or it is something else */
+    /* would have been the next one; NULL: there was none, or it is something else */
+    const struct ir_op *stays;
     const char *obstacle;
 };
 
-/* ---- Products ------------------------------------------------------------------------------------- */
+/* ---- Products -------------------------------------------------------------------------------- */
 
 static const struct tensor *float_constant(const struct ir_value *value, int rank)
 {
@@ -127,7 +128,7 @@ double product_number(const struct tensor *tensor, int64_t index)
                : (double)half_to_float(((const uint16_t *)tensor->data)[index]);
 }
 
-/* ---- One op of a chain ---------------------------------------------------------------------------- */
+/* ---- One op of a chain ----------------------------------------------------------------------- */
 
 /* A constant that is one number, or one for each channel; other dims are 1. */
 static const struct tensor *channel_constant(const struct ir_value *value, tssa_dtype dtype,
@@ -211,7 +212,7 @@ static void step_numbers(const struct ir_op *op, const struct step *step, int64_
         *shift = ir_op_is(op, IR_OP_Add) ? c : -c;
 }
 
-/* ---- Chains --------------------------------------------------------------------------------------- */
+/* ---- Chains ---------------------------------------------------------------------------------- */
 
 static tssa_status *chain_create(struct pass_context *pass, int64_t count, struct chain *chain)
 {
@@ -237,7 +238,9 @@ static bool is_power_of_two(double number)
     return fabs(frexp(number, &exponent)) == 0.5;
 }
 
-/* Why what a step would make of the chain cannot be said with weights of this type; NULL: it can. */
+/*
+ * Why what a step would make of the chain cannot be said with weights of this type; NULL: it can.
+ */
 static const char *find_obstacle(const struct ir_op *op, const struct step *step,
                                  const struct affine *a, tssa_dtype dtype, bool after,
                                  bool may_shift)
@@ -329,7 +332,7 @@ static void follow_before(const struct product *p, struct chain *chain)
     }
 }
 
-/* ---- Weights -------------------------------------------------------------------------------------- */
+/* ---- Weights --------------------------------------------------------------------------------- */
 
 static struct tensor *create_tensor(struct ir_graph *graph, const struct tensor *like, int rank,
                                     const int64_t *dims)
@@ -426,7 +429,7 @@ static tssa_status *make_weights(struct ir_graph *graph, const struct product *p
     return NULL;
 }
 
-/* ---- The budget ----------------------------------------------------------------------------------- */
+/* ---- The budget ------------------------------------------------------------------------------ */
 
 static int64_t freed(const struct ir_value *value)
 {
@@ -462,7 +465,7 @@ static bool is_affordable(struct pass_context *pass, const struct product *p,
     return true;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *put_constant(struct ir_graph *graph, struct ir_op *op, uint32_t index,
                                  const struct tensor *tensor)

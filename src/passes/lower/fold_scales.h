@@ -13,8 +13,8 @@ struct product {
     int rank, in_axis, out_axis;      /* of operand 0 and the result: where their channels are */
     int64_t in, out, groups;          /* channels of all groups together */
     int64_t inner, step_in, step_out; /* elements of w for one pair; from pair to pair in w */
-    bool
-        turned; /* w has the inputs of all groups, and outputs of one; else it is the other way round */
+    /* w has the inputs of all groups, and outputs of one; else it is the other way round */
+    bool turned;
 };
 
 /* false: it is no such product, or its weights are no constants of these types. */

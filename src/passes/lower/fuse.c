@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses, assigns, concats and
- * gathers over one iteration space, or broadcast into it, that read each other's results or the same operands; and what
- * is computed row by row (ir/row.h: reductions of the last axes, softmax, normalizations) with what reads it of the same
- * row, so that softmax or a layer norm written out is one kernel, and the best class of a row as well; and reductions of
- * another axis with what alone they read, so that no table of pairs is stored of which the highest are wanted. And where
- * kernels can, what accesses, concats and gathers alone read, or assigns alone write, is computed where that is, and what
- * has nothing to do with each other is one launch. An access that several
- * kernels could make for themselves is copied for each first (fuse_copy.c), and what an access reshapes that another one has
- * permuted is one access, which rows are read by from where it lies (fuse_planes.c). Where the ops go is in
- * fuse.h: nothing is put together around which something else is computed, so there are no cycles, and nothing moves
- * across an op with effects. What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and
- * lost is told by ir/cost.h: bytes that are not moved and launches that are not made, and what is computed again for
- * every row it is broadcast to.
+ * Makes one `fuse` op of ops that may become one kernel (ir/fuse.h): element-wise ops, accesses,
+ * assigns, concats and gathers over one iteration space, or broadcast into it, that read each
+ * other's results or the same operands; and what is computed row by row (ir/row.h: reductions of
+ * the last axes, softmax, normalizations) with what reads it of the same row, so that softmax or a
+ * layer norm written out is one kernel, and the best class of a row as well; and reductions of
+ * another axis with what alone they read, so that no table of pairs is stored of which the highest
+ * are wanted. And where kernels can, what accesses, concats and gathers alone read, or assigns
+ * alone write, is computed where that is, and what has nothing to do with each other is one launch.
+ * An access that several kernels could make for themselves is copied for each first (fuse_copy.c),
+ * and what an access reshapes that another one has permuted is one access, which rows are read by
+ * from where it lies (fuse_planes.c). Where the ops go is in fuse.h: nothing is put together around
+ * which something else is computed, so there are no cycles, and nothing moves across an op with
+ * effects. What a kernel may hold and what its machine takes is lent (ir_fusion); what is won and
+ * lost is told by ir/cost.h: bytes that are not moved and launches that are not made, and what is
+ * computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects
  *   breaks  nothing
  *
- * Rules must still be there: an access lowered to a Slice moves its region once more. Fuse ops are a session's; `unfuse`
- * puts their ops back. A remark says of each op why it is in no kernel with others, or not in that of what it reads.
+ * Rules must still be there: an access lowered to a Slice moves its region once more. Fuse ops are
+ * a session's; `unfuse` puts their ops back. A remark says of each op why it is in no kernel with
+ * others, or not in that of what it reads.
  */
 #include "passes/lower/fuse.h"
 

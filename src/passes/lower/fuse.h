@@ -2,22 +2,26 @@
 /*
  * Which ops of a block become one kernel, for the pass `fuse`.
  *
- * A part is a set of ops over one iteration space, the dims of its results; values of fewer dims, or of dims of size
- * one, are broadcast into it. Ops begin as parts of their own and join, in the order of the block, where
+ * A part is a set of ops over one iteration space, the dims of its results; values of fewer dims,
+ * or of dims of size one, are broadcast into it. Ops begin as parts of their own and join, in the
+ * order of the block, where
  *
- *   - no path leads out of what would be one part and back: parts, and the ops in none, stay without cycles;
- *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is computed there, or is that
- *     of the rows which the other one has (ir/row.h): all that needs a row needs the same one then,
- *     or that of columns (ir_column_axis), of which a kernel has no other results than what they come to;
+ *   - no path leads out of what would be one part and back: parts, and the ops in none, stay
+ *     without cycles;
+ *   - the spaces are equal, or one is broadcast into the other and nobody else reads what is
+ *     computed there, or is that of the rows which the other one has (ir/row.h): all that needs a
+ *     row needs the same one then, or that of columns (ir_column_axis), of which a kernel has no
+ *     other results than what they come to;
  *   - it is not slower by the model of ir/cost.h.
  *
- * What an access, a Concat or a gather reads, what an assign writes into the region, indices, and the numbers in rules
- * come from outside of the part: they are needed at other places than where they are computed. Where kernels compute what
- * is needed where it is needed (ir_fusion.moves_inside), a part takes in another one all the same, if it alone reads what
- * that computes, but for the numbers, and no rows are computed there.
+ * What an access, a Concat or a gather reads, what an assign writes into the region, indices, and
+ * the numbers in rules come from outside of the part: they are needed at other places than where
+ * they are computed. Where kernels compute what is needed where it is needed
+ * (ir_fusion.moves_inside), a part takes in another one all the same, if it alone reads what that
+ * computes, but for the numbers, and no rows are computed there.
  *
- * Last, where one launch may do what several would (ir_fusion.side_by_side), parts of any spaces join of which neither
- * needs the other.
+ * Last, where one launch may do what several would (ir_fusion.side_by_side), parts of any spaces
+ * join of which neither needs the other.
  */
 #ifndef TSSA_PASSES_LOWER_FUSE_H
 #define TSSA_PASSES_LOWER_FUSE_H
@@ -27,7 +31,8 @@
 #include "ir/cost.h"
 #include "passes/pass.h"
 
-/* So many parts are open at a time: those before take nothing any more. A limit, so that time is linear. */
+/* So many parts are open at a time: those before take nothing any more. A limit, so that time is
+ * linear. */
 #define FUSE_OPEN 256
 
 #define FUSE_NO_PART UINT32_MAX
@@ -49,26 +54,30 @@ struct fuse_part {
 struct fuse_open {
     const struct ir_op *op;     /* that it was at first */
     const struct ir_type *like; /* whose dims are the iteration space */
-    int row; /* so many of its last axes are rows, which are computed as a whole; 0: elements are, one by one */
-    int column; /* 1 + 2 * the axis that is reduced where that is not the innermost one, + 1 if it stays; 0: none is */
+    /* so many of its last axes are rows, which are computed as a whole; 0: elements are, one by
+     * one */
+    int row;
+    /* 1 + 2 * the axis that is reduced where that is not the innermost one, + 1 if it stays; 0:
+     * none is */
+    int column;
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
     uint64_t uses;          /* of what it computes, by others */
     struct fuse_set direct; /* parts of which it reads results where they are computed */
-    struct fuse_set
-        behind; /* parts on which it depends through something else, as far as it was known */
-    struct fuse_set
-        moved; /* parts of which it reads results elsewhere, and could compute them there */
+    /* parts on which it depends through something else, as far as it was known */
+    struct fuse_set behind;
+    /* parts of which it reads results elsewhere, and could compute them there */
+    struct fuse_set moved;
     struct fuse_set before; /* all parts on which it depends */
 };
 
 struct fuse_op {
     uint32_t part;   /* FUSE_NO_PART: none takes it */
     uint32_t window; /* in which `past` was told */
-    struct fuse_set
-        past; /* of what is in no part: parts on which it depends, as far as it was known */
-    const char
-        *why; /* it is in no part, or not in that of `other`; NULL: nothing speaks against it */
+    /* of what is in no part: parts on which it depends, as far as it was known */
+    struct fuse_set past;
+    /* it is in no part, or not in that of `other`; NULL: nothing speaks against it */
+    const char *why;
     const struct ir_op *other;
     struct ir_op *next;
     uint32_t captures; /* 1 + the first in plan->captures; 0: none */
@@ -96,7 +105,8 @@ struct fuse_plan {
     struct ir_cloner cloner; /* of constants */
 };
 
-/* Copies accesses that several ops read, where no kernel has more to do then: before ops are numbered. */
+/* Copies accesses that several ops read, where no kernel has more to do then: before ops are
+ * numbered. */
 tssa_status *fuse_copy_reads(struct fuse_plan *plan);
 /* The plan is all zeros. */
 tssa_status *fuse_plan_init(struct fuse_plan *plan, struct pass_context *pass);
@@ -122,28 +132,34 @@ bool fuse_is_read_in_place(const struct ir_value *value);
 const char *fuse_outside(const struct ir_op *op);
 /* Whose dims a part of the op, a candidate, has. */
 const struct ir_type *fuse_space(const struct ir_op *op);
-/* Is the operand a constant that stands for itself in a block: a number, the axes of a reduction? */
+/*
+ * Is the operand a constant that stands for itself in a block: a number, the axes of a reduction?
+ */
 bool fuse_is_inner(const struct ir_op *op, uint32_t operand);
 
-/* How the space of part `b` lies in that of `a`, where there is an op in `a` that reads what `b` computes. */
+/* How the space of part `b` lies in that of `a`, where there is an op in `a` that reads what `b`
+ * computes. */
 enum fuse_fit {
     FUSE_APART, /* they are not one kernel */
     FUSE_SAME,  /* one space */
     FUSE_INTO,  /* `b` is broadcast: what it computes is computed again for each element */
     FUSE_ROWS,  /* what `b` computes is computed once for each row of `a` */
-    FUSE_OVER /* what `a` computes is computed once for each row of `b`, of what rows have come to */
+    /* what `a` computes is computed once for each row of `b`, of what rows have come to */
+    FUSE_OVER
 };
 enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b);
 /* fuse_open.column of the op. */
 int fuse_column(const struct ir_op *op);
-/* An access that only changes how many axes of one element there are in a value that has one for each row of the part:
- * it is computed where the row is. */
+/* An access that only changes how many axes of one element there are in a value that has one for
+ * each row of the part: it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);
 
-/* An access that only repeats an element along a last axis of a few, which a kernel computes together. */
+/* An access that only repeats an element along a last axis of a few, which a kernel computes
+ * together. */
 bool fuse_repeats_in_row(const struct ir_op *op);
 
-/* What the blocks of the op capture of its own block, one after the other; NULL behind the last. *at is 0 at first. */
+/* What the blocks of the op capture of its own block, one after the other; NULL behind the last.
+ * *at is 0 at first. */
 struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at);
 
 /* The op of `block` that makes the value, or NULL. */

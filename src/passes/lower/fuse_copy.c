@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A copy of an access for each op that reads it, before parts are found: what two kernels read of the same they read
- * each for itself then, and neither waits for the other. Of what costs nothing by itself: views, which move nothing, and
- * regions of what comes from outside of all kernels, of which a kernel reads the same elements as of a copy of them.
- * Copies that come into no kernel are merged again by common_subexpressions.
+ * A copy of an access for each op that reads it, before parts are found: what two kernels read of
+ * the same they read each for itself then, and neither waits for the other. Of what costs nothing
+ * by itself: views, which move nothing, and regions of what comes from outside of all kernels, of
+ * which a kernel reads the same elements as of a copy of them. Copies that come into no kernel are
+ * merged again by common_subexpressions.
  */
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "passes/lower/fuse.h"
 
-/* An access of more readers is computed once: copies are ops, and a part has only so many of these. */
+/*
+ * An access of more readers is computed once: copies are ops, and a part has only so many of these.
+ */
 #define MOST_COPIES 16
 
 struct copying {
@@ -27,7 +30,8 @@ static bool is_read(const struct fuse_plan *plan, const struct ir_op *op)
     return ir_op_is(op, IR_OP_access) && may_join(plan, op);
 }
 
-/* Is all that the op reads made outside of kernels, by itself or by reads of such? Chains of reads are short. */
+/* Is all that the op reads made outside of kernels, by itself or by reads of such? Chains of reads
+ * are short. */
 static bool is_from_outside(const struct fuse_plan *plan, const struct ir_op *op, int depth)
 {
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -54,7 +58,8 @@ static bool is_worth_copies(const struct fuse_plan *plan, const struct ir_op *op
     return n > 1 && (view || is_from_outside(plan, op, 4));
 }
 
-/* The op reads a copy. *copied is false where that would be of another size: one that only a run tells. */
+/* The op reads a copy. *copied is false where that would be of another size: one that only a run
+ * tells. */
 static tssa_status *copy_for(struct copying *copying, struct ir_op *op, struct ir_op *user,
                              bool *copied)
 {

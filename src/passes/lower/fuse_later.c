@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What parts take in when all of their ops are known: what they need elsewhere, and what has nothing to do with them. */
+/* What parts take in when all of their ops are known: what they need elsewhere, and what has
+ * nothing to do with them. */
 #include "ir/fuse.h"
 #include "passes/lower/fuse_parts.h"
 
-/* ---- Moving inside -------------------------------------------------------------------------------- */
+/* ---- Moving inside --------------------------------------------------------------------------- */
 
 /* What part `own` reads, elsewhere or in place, of what part `other` computes. */
 struct moved {
@@ -12,15 +13,16 @@ struct moved {
     double written, made;  /* bytes and elements, by the other one for it */
 };
 
-/* The elements that are needed of an operand: of what a gather reads, so much as it gives; all else that is moved once,
- * indices too; of what is read in place, one for each that is computed. */
+/* The elements that are needed of an operand: of what a gather reads, so much as it gives; all else
+ * that is moved once, indices too; of what is read in place, one for each that is computed. */
 static const struct ir_type *needed_of(struct fuse_plan *plan, const struct ir_op *op, uint32_t k)
 {
     const bool reads = !fuse_moves(plan, op, k) || (k == 0 && !ir_op_is(op, IR_OP_Concat));
     return reads && !fuse_repeats_in_row(op) ? op->results[0].type : ir_operand(op, k)->type;
 }
 
-/* What is read in place may be of another space than the part; where rows are computed, none but that of the rows. */
+/* What is read in place may be of another space than the part; where rows are computed, none but
+ * that of the rows. */
 static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t other, bool rows,
                        struct moved *moved)
 {
@@ -50,7 +52,9 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
     return moved;
 }
 
-/* Can part `own` compute what part `other` does, where it reads it? *joined is what both would be. */
+/*
+ * Can part `own` compute what part `other` does, where it reads it? *joined is what both would be.
+ */
 static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
 {
     const struct fuse_open *a = fuse_open_part(plan, own), *b = fuse_open_part(plan, other);
@@ -103,10 +107,10 @@ void fuse_move_all_inside(struct fuse_plan *plan)
     }
 }
 
-/* ---- Side by side --------------------------------------------------------------------------------- */
+/* ---- Side by side ---------------------------------------------------------------------------- */
 
-/* Is each a launch by itself, does neither need the other, and is one kernel of both not slower? *joined is what both
- * would be. */
+/* Is each a launch by itself, does neither need the other, and is one kernel of both not slower?
+ * *joined is what both would be. */
 static bool stand_beside(const struct fuse_plan *plan, const struct fuse_open *a, uint32_t number_a,
                          const struct fuse_open *b, uint32_t number_b, struct fuse_open *joined)
 {
@@ -126,7 +130,8 @@ static bool stand_beside(const struct fuse_plan *plan, const struct fuse_open *a
     return true;
 }
 
-/* Each with the first one that stands beside it: of equal rows of kernels the first ones come together, and so on. */
+/* Each with the first one that stands beside it: of equal rows of kernels the first ones come
+ * together, and so on. */
 void fuse_join_beside(struct fuse_plan *plan)
 {
     struct fuse_open joined;

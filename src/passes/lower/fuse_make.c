@@ -7,7 +7,7 @@
 #include "ir/rule.h"
 #include "passes/lower/fuse.h"
 
-/* ---- Order ---------------------------------------------------------------------------------------- */
+/* ---- Order ----------------------------------------------------------------------------------- */
 
 /* Parts, each as its first op, and ops in none, so that nothing comes before what it needs. */
 struct order {
@@ -108,7 +108,8 @@ static bool link_parts(struct fuse_plan *plan, const struct ir_block *block)
     return found;
 }
 
-/* Constants, then the order of the block, parts where their last op is, but for what is needed earlier. */
+/* Constants, then the order of the block, parts where their last op is, but for what is needed
+ * earlier. */
 static tssa_status *find_order(struct order *order)
 {
     struct fuse_plan *plan = order->plan;
@@ -123,7 +124,7 @@ static tssa_status *find_order(struct order *order)
     return NULL;
 }
 
-/* ---- Making --------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 struct making {
     struct pass_context *pass;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts while they are made: what fuse_plan.c, which joins them in the order of the block, and fuse_later.c share. */
+/* Parts while they are made: what fuse_plan.c, which joins them in the order of the block, and
+ * fuse_later.c share. */
 #ifndef TSSA_PASSES_LOWER_FUSE_PARTS_H
 #define TSSA_PASSES_LOWER_FUSE_PARTS_H
 
 #include "passes/lower/fuse.h"
 
-/* ---- Sets of parts -------------------------------------------------------------------------------- */
+/* ---- Sets of parts --------------------------------------------------------------------------- */
 
 static inline uint32_t fuse_root(struct fuse_plan *plan, uint32_t part)
 {
@@ -51,7 +52,8 @@ static inline void fuse_add_all(struct fuse_set *set, const struct fuse_set *mor
         set->words[i] |= more->words[i];
 }
 
-/* What the parts belong to, but for parts `one` and `two`, and what that depends on, as it is known by now. */
+/* What the parts belong to, but for parts `one` and `two`, and what that depends on, as it is known
+ * by now. */
 static inline struct fuse_set fuse_reached(struct fuse_plan *plan, const struct fuse_set *from,
                                            uint32_t one, uint32_t two)
 {
@@ -68,7 +70,7 @@ static inline struct fuse_set fuse_reached(struct fuse_plan *plan, const struct 
     return all;
 }
 
-/* ---- fuse_plan.c ---------------------------------------------------------------------------------- */
+/* ---- fuse_plan.c ----------------------------------------------------------------------------- */
 
 /* The part that makes the operand. */
 uint32_t fuse_maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand);
@@ -76,8 +78,8 @@ uint32_t fuse_maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_
 bool fuse_moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand);
 /* Could the part that makes the operand, which it moves, compute it where it is needed? */
 bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand);
-/* Is there a way from `from` to `to` that leads through something else? What is moved is something else, unless it is
- * to be moved `inside`. */
+/* Is there a way from `from` to `to` that leads through something else? What is moved is something
+ * else, unless it is to be moved `inside`. */
 bool fuse_leads_around(struct fuse_plan *plan, uint32_t from, uint32_t to, bool inside);
 /* Does it take longer than the two it is made of? */
 bool fuse_is_slower(const struct fuse_plan *plan, const struct fuse_open *a,
@@ -88,7 +90,7 @@ void fuse_add_sets(struct fuse_open *joined, const struct fuse_open *b);
 void fuse_join(struct fuse_plan *plan, uint32_t own, uint32_t other,
                const struct fuse_open *joined);
 
-/* ---- fuse_later.c --------------------------------------------------------------------------------- */
+/* ---- fuse_later.c ---------------------------------------------------------------------------- */
 
 /* Of all open parts: who computes inside what it needs elsewhere, and which stand side by side. */
 void fuse_move_all_inside(struct fuse_plan *plan);

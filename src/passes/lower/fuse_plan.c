@@ -42,7 +42,7 @@ void fuse_plan_free(struct fuse_plan *plan)
     allocator_free(allocator, plan->uses);
 }
 
-/* ---- Parts of one op ------------------------------------------------------------------------------ */
+/* ---- Parts of one op ------------------------------------------------------------------------- */
 
 static bool is_repeated(const struct ir_op *op, uint32_t operand)
 {
@@ -140,7 +140,7 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
     return vec_push(&plan->parts, part) ? NULL : status_out_of_memory();
 }
 
-/* ---- Joining -------------------------------------------------------------------------------------- */
+/* ---- Joining --------------------------------------------------------------------------------- */
 
 /* What an op and a part have to do with each other. */
 struct edges {
@@ -215,7 +215,8 @@ void fuse_add_sets(struct fuse_open *joined, const struct fuse_open *b)
     fuse_add_all(&joined->before, &b->before);
 }
 
-/* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would be. */
+/* Why the part of the op, `own`, does not take in part `other`; NULL: *joined is what both would
+ * be. */
 static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint32_t own,
                             uint32_t other, struct fuse_open *joined)
 {
@@ -299,8 +300,8 @@ static void join_maker(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
     own->other = ir_operand(op, operand)->op;
 }
 
-/* The last part that read the operand reads it once for both, if it takes the op in. One of columns, which others seldom
- * join, does not stand between those. */
+/* The last part that read the operand reads it once for both, if it takes the op in. One of
+ * columns, which others seldom join, does not stand between those. */
 static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
 {
     uint32_t *reader = &plan->readers[ir_operand(op, operand)->id];
@@ -312,10 +313,10 @@ static void join_reader(struct fuse_plan *plan, const struct ir_op *op, uint32_t
         *reader = plan->ops[op->id].part + 1;
 }
 
-/* ---- Windows -------------------------------------------------------------------------------------- */
+/* ---- Windows --------------------------------------------------------------------------------- */
 
-/* Nothing before takes anything any more. Only now do parts join that read the same: what computes something for
- * another goes first. */
+/* Nothing before takes anything any more. Only now do parts join that read the same: what computes
+ * something for another goes first. */
 static void close_parts(struct fuse_plan *plan)
 {
     fuse_move_all_inside(plan);
@@ -330,7 +331,7 @@ static void close_parts(struct fuse_plan *plan)
     plan->window++;
 }
 
-/* ---- Blocks --------------------------------------------------------------------------------------- */
+/* ---- Blocks ---------------------------------------------------------------------------------- */
 
 struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op, uint32_t *at)
 {
@@ -338,8 +339,8 @@ struct ir_op *fuse_captured(const struct fuse_plan *plan, const struct ir_op *op
     return *at ? plan->captures.data[*at - 1].maker : NULL;
 }
 
-/* Notes with each op of the block in whose blocks a result is read that it is. Constants, which depend on nothing, are
- * many there, and come first in any order. */
+/* Notes with each op of the block in whose blocks a result is read that it is. Constants, which
+ * depend on nothing, are many there, and come first in any order. */
 static tssa_status *note_captures(struct fuse_plan *plan, struct ir_op *maker)
 {
     const struct ir_block *block = maker->parent;

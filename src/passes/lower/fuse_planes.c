@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an access reshapes that another one has permuted is one access, where kernels read such an operand from where it
- * lies (ir_fusion.refuses_planes) and all that read it compute elements or rows of its shape: a kernel has then no copy to
- * wait for. Before ops are numbered.
+ * What an access reshapes that another one has permuted is one access, where kernels read such an
+ * operand from where it lies (ir_fusion.refuses_planes) and all that read it compute elements or
+ * rows of its shape: a kernel has then no copy to wait for. Before ops are numbered.
  */
 #include "ir/fuse.h"
 #include "ir/region.h"
 #include "passes/lower/fuse.h"
 
-/* The access that makes what the op reads, in the same block; NULL: there is none, or what it copies others read, too. */
+/* The access that makes what the op reads, in the same block; NULL: there is none, or what it
+ * copies others read, too. */
 static struct ir_op *read_before(const struct ir_op *op)
 {
     struct ir_op *maker = fuse_maker(ir_operand(op, 0), op->parent);

@@ -5,7 +5,7 @@
 #include "ir/rule.h"
 #include "passes/lower/fuse.h"
 
-/* ---- Spaces --------------------------------------------------------------------------------------- */
+/* ---- Spaces ---------------------------------------------------------------------------------- */
 
 /* Is every element of `from` broadcast to some of `to`? */
 static bool broadcasts(const struct ir_type *from, const struct ir_type *to)
@@ -23,7 +23,8 @@ static bool is_same_space(const struct ir_type *a, const struct ir_type *b)
     return a->rank == b->rank && broadcasts(a, b) && broadcasts(b, a);
 }
 
-/* Has the type an element for each row of `like`, `n` axes of it, with or without axes of one element for these? */
+/* Has the type an element for each row of `like`, `n` axes of it, with or without axes of one
+ * element for these? */
 static bool is_per_row(const struct ir_type *type, const struct ir_type *like, int n)
 {
     const int rows = like->rank - n;
@@ -41,7 +42,8 @@ int fuse_column(const struct ir_op *op)
     return axis < 0 ? 0 : 1 + 2 * axis + (ir_attr_int(op, "keepdims", 1) != 0);
 }
 
-/* Has the type an element for each column of the part, with or without an axis of one element, as its reductions? */
+/* Has the type an element for each column of the part, with or without an axis of one element, as
+ * its reductions? */
 static bool is_per_column(const struct ir_type *type, const struct fuse_open *part)
 {
     const struct ir_type *like = part->like;
@@ -111,7 +113,7 @@ bool fuse_repeats_in_row(const struct ir_op *op)
     return true;
 }
 
-/* ---- What may be in a part ------------------------------------------------------------------------ */
+/* ---- What may be in a part ------------------------------------------------------------------- */
 
 static bool has_rows(const struct ir_op *op)
 {
@@ -190,7 +192,8 @@ static const char *row_refusal(const struct ir_op *op)
         return "its rows are not the last axes";
     if (n == type->rank)
         return "it makes one row of all elements";
-    /* By its type nobody could tell then whether a value is one of each row, or one of each element of a row. */
+    /* By its type nobody could tell then whether a value is one of each row, or one of each element
+     * of a row. */
     bool ones = true;
     for (int i = 0; i < result->rank; i++)
         ones &= dim_is(result->dims[i], 1);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of the pass `lower_rules` share: ONNX operators put in front of an access or assign. The makers
- * are for every pass that builds much (then `space` is NULL, which only regions need). */
+/*
+ * What the files of the pass `lower_rules` share: ONNX operators put in front of an access or
+ * assign. The makers are for every pass that builds much (then `space` is NULL, which only regions
+ * need).
+ */
 #ifndef TSSA_PASSES_LOWER_LOWER_H
 #define TSSA_PASSES_LOWER_LOWER_H
 
@@ -8,8 +11,8 @@
 #include "passes/pass.h"
 
 /*
- * One access or assign that is being lowered. Makers give NULL after a failure, take such NULLs, and keep
- * the first failure in `status`, so that a caller checks once, at its end.
+ * One access or assign that is being lowered. Makers give NULL after a failure, take such NULLs,
+ * and keep the first failure in `status`, so that a caller checks once, at its end.
  */
 struct lowering {
     struct pass_context *pass;
@@ -19,7 +22,7 @@ struct lowering {
     tssa_status *status;
 };
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 struct ir_value *lower_emit(struct lowering *l, enum ir_op_id id, uint32_t n,
                             struct ir_value *const *operands);
@@ -46,7 +49,7 @@ struct ir_value *lower_cut(struct lowering *l, struct ir_value *x, int64_t axis,
 struct ir_value *lower_concat(struct lowering *l, uint32_t n, struct ir_value *const *parts,
                               int64_t axis);
 
-/* ---- Numbers and shapes --------------------------------------------------------------------------- */
+/* ---- Numbers and shapes ---------------------------------------------------------------------- */
 
 /* A number that is a constant, or an i64 tensor of rank 1 with one element. */
 struct lower_number {
@@ -79,7 +82,7 @@ struct ir_value *lower_rearrange(struct lowering *l, struct ir_value *x,
                                  const struct lower_shape *shape);
 struct ir_value *lower_flatten(struct lowering *l, struct ir_value *x); /* to rank 1 */
 
-/* ---- Parts ---------------------------------------------------------------------------------------- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /* What a rule reads of x. NULL without a failure: it cannot be said in ONNX. */
 struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const struct rule *rule,
@@ -91,13 +94,16 @@ struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_
 /* Makes Splits of Slices that cut an axis into parts (lower_split.c), in all blocks. */
 tssa_status *lower_splits(struct pass_context *pass);
 
-/* Does a session write it without copying what stays, or in one copy? Then it need not be lowered. */
+/*
+ * Does a session write it without copying what stays, or in one copy? Then it need not be lowered.
+ */
 tssa_status *lower_is_cheap_write(struct lowering *l, const struct ir_op *op, bool *cheap);
 
-/* Is an assign written together with the next one, which alone uses its result? Both write constant parts of
- * the same axis. */
+/* Is an assign written together with the next one, which alone uses its result? Both write constant
+ * parts of the same axis. */
 tssa_status *lower_is_chained(struct lowering *l, const struct ir_op *op, bool *chained);
-/* The result of the last of assigns of which each but the last is chained, each writing to the one before. */
+/* The result of the last of assigns of which each but the last is chained, each writing to the one
+ * before. */
 tssa_status *lower_chain(struct lowering *l, struct ir_op *const *ops, uint32_t n,
                          struct ir_value **y);
 

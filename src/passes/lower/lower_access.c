@@ -25,7 +25,7 @@ static const struct rule_step *next_step(const struct reader *r)
     return r->at < r->rule->n_steps ? &r->rule->steps[r->at] : NULL;
 }
 
-/* ---- Gathers -------------------------------------------------------------------------------------- */
+/* ---- Gathers --------------------------------------------------------------------------------- */
 
 static struct ir_value *index_of(struct lowering *l, struct ir_value *value)
 {
@@ -89,7 +89,7 @@ static void read_gather(struct reader *r, const struct rule_step *step)
     r->x = lower_emit_axis(r->l, IR_OP_Gather, 2, operands, number(step, 0));
 }
 
-/* ---- Slices --------------------------------------------------------------------------------------- */
+/* ---- Slices ---------------------------------------------------------------------------------- */
 
 /* Slices of different axes in a row are one operator. */
 static void read_slice(struct reader *r, const struct rule_step *step)
@@ -117,7 +117,7 @@ static void read_slice(struct reader *r, const struct rule_step *step)
     r->x = lower_emit(l, IR_OP_Slice, unit ? 4 : 5, operands);
 }
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static int read_numbers(const struct rule_step *step, int64_t *numbers)
 {
@@ -179,7 +179,7 @@ static void read_tile(struct reader *r, const struct rule_step *step)
     read_list(r, step, IR_OP_Tile);
 }
 
-/* ---- Masks and diagonals -------------------------------------------------------------------------- */
+/* ---- Masks and diagonals --------------------------------------------------------------------- */
 
 /* Axes [axis, axis + n) become one, of this size. */
 static void merge_axes(struct reader *r, int64_t axis, int n, struct lower_number size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An axis of which constant places are written is put together anew from pieces of the base and of what is
- * written; assigns that follow each other along one axis, at once.
+ * An axis of which constant places are written is put together anew from pieces of the base and of
+ * what is written; assigns that follow each other along one axis, at once.
  */
 #include "passes/lower/lower_writer.h"
 
@@ -157,9 +157,11 @@ struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct
     return y;
 }
 
-/* ---- Chains --------------------------------------------------------------------------------------- */
+/* ---- Chains ---------------------------------------------------------------------------------- */
 
-/* The one axis that an assign writes a constant part of, all others being whole; -1: it is not so. */
+/*
+ * The one axis that an assign writes a constant part of, all others being whole; -1: it is not so.
+ */
 static tssa_status *constant_axis(struct lowering *l, const struct ir_op *op, int *axis)
 {
     struct ir_value *params[IR_VARIADIC];

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes: to a box of the base (lower_box.c), where a mask is true, to rows by an index tensor. Other regions
- * are written by the offsets of their elements, which the rule gives when it reads a tensor of all offsets.
+ * Writes: to a box of the base (lower_box.c), where a mask is true, to rows by an index tensor.
+ * Other regions are written by the offsets of their elements, which the rule gives when it reads a
+ * tensor of all offsets.
  */
 #include <string.h>
 
 #include "passes/lower/lower_writer.h"
 
-/* ---- The source ----------------------------------------------------------------------------------- */
+/* ---- The source ------------------------------------------------------------------------------ */
 
 static bool has_dims(const struct ir_value *value, int rank, const struct dim *const *dims)
 {
@@ -53,7 +54,7 @@ struct ir_value *lower_full_source(struct writer *w)
     return operands[1] ? lower_emit(w->l, IR_OP_Expand, 2, operands) : NULL;
 }
 
-/* ---- Masks and rows ------------------------------------------------------------------------------- */
+/* ---- Masks and rows -------------------------------------------------------------------------- */
 
 /* The only step, if it is of this kind; its param is an operand. */
 static const struct rule_step *only_step(const struct writer *w, enum rule_kind kind)
@@ -61,7 +62,8 @@ static const struct rule_step *only_step(const struct writer *w, enum rule_kind 
     return w->rule->n_steps == 1 && w->rule->steps[0].kind == kind ? &w->rule->steps[0] : NULL;
 }
 
-/* The source as it broadcasts to the base, when it is the same wherever the mask is true; else NULL. */
+/* The source as it broadcasts to the base, when it is the same wherever the mask is true; else
+ * NULL. */
 static struct ir_value *uniform_source(struct writer *w, int axis, int mask_rank)
 {
     int64_t axes[TSSA_MAX_RANK];
@@ -122,8 +124,8 @@ static struct ir_value *assign_to_list(struct writer *w, const struct lower_numb
     return lower_emit(w->l, IR_OP_ScatterElements, 3, operands);
 }
 
-/* One element, row or slab, that numbers name, not all of them constants: their list is the index, and no
- * axis is needed around it or the source. */
+/* One element, row or slab, that numbers name, not all of them constants: their list is the index,
+ * and no axis is needed around it or the source. */
 static struct ir_value *assign_element(struct writer *w)
 {
     struct lower_number numbers[TSSA_MAX_RANK];
@@ -164,7 +166,7 @@ static struct ir_value *assign_rows(struct writer *w)
     return lower_emit(w->l, IR_OP_ScatterND, 3, operands);
 }
 
-/* ---- Any region ----------------------------------------------------------------------------------- */
+/* ---- Any region ------------------------------------------------------------------------------ */
 
 /* All of the base: the source, put back into its shape. */
 static struct ir_value *assign_all(struct writer *w)

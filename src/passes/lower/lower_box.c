@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes to a box of the base: one progression of coordinates per axis. The source is brought into the shape
- * of the box, and written one axis after the other: by a Concat of what is around it and itself, or by
- * ScatterND of rows.
+ * Writes to a box of the base: one progression of coordinates per axis. The source is brought into
+ * the shape of the box, and written one axis after the other: by a Concat of what is around it and
+ * itself, or by ScatterND of rows.
  */
 #include "passes/lower/lower_writer.h"
 
-/* ---- Boxes ---------------------------------------------------------------------------------------- */
+/* ---- Boxes ----------------------------------------------------------------------------------- */
 
 /* Every element of the base is in the region once at most, at a place that its axis alone tells. */
 static bool is_box(const struct region *region)
@@ -67,7 +67,7 @@ static bool is_whole_axis(const struct region *region, int i)
     return axis->exact && axis->step == 1 && axis->count == region->base[i];
 }
 
-/* ---- One axis ------------------------------------------------------------------------------------- */
+/* ---- One axis -------------------------------------------------------------------------------- */
 
 /* x with `part` at an axis's coordinates; NULL: it cannot be said here. */
 typedef struct ir_value *(*write_axis_fn)(struct writer *w, struct ir_value *x,
@@ -95,9 +95,11 @@ static struct ir_value *write_between(struct writer *w, struct ir_value *x, stru
     return lower_concat(w->l, n, parts, axis);
 }
 
-/* ---- Rows ----------------------------------------------------------------------------------------- */
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
-/* So many rows or more of the first axis, of which few are written: what stays is not copied twice. */
+/*
+ * So many rows or more of the first axis, of which few are written: what stays is not copied twice.
+ */
 #define MANY_ROWS 8
 #define FEW_OF 4
 
@@ -209,7 +211,7 @@ static struct ir_value *scatter_rows(struct writer *w, struct ir_value *x, struc
     return rows ? lower_emit(w->l, IR_OP_ScatterND, 3, operands) : NULL;
 }
 
-/* ---- What is around ------------------------------------------------------------------------------- */
+/* ---- What is around -------------------------------------------------------------------------- */
 
 /* x[:start], part, x[end:]; a start beyond the end leaves all of x and nothing else. */
 static struct ir_value *write_around(struct writer *w, struct ir_value *x, struct ir_value *part,
@@ -236,7 +238,7 @@ static struct ir_value *write_axis(struct writer *w, struct ir_value *x, struct 
     return y;
 }
 
-/* ---- Several axes --------------------------------------------------------------------------------- */
+/* ---- Several axes ---------------------------------------------------------------------------- */
 
 /* What x holds at the axis's places. */
 static struct ir_value *read_axis(struct writer *w, struct ir_value *x, int axis)
@@ -258,7 +260,9 @@ static struct ir_value *read_axis(struct writer *w, struct ir_value *x, int axis
     return lower_slice(w->l, x, axis, from, to);
 }
 
-/* Axes of the box that are not whole, the first one outermost; NULL: some cannot be written here. */
+/*
+ * Axes of the box that are not whole, the first one outermost; NULL: some cannot be written here.
+ */
 static struct ir_value *write_box(struct writer *w, struct ir_value *x, struct ir_value *part,
                                   int n, const int *axes)
 {

@@ -17,7 +17,7 @@ static struct ir_value *out_of_memory(struct lowering *l)
     return failed(l, status_out_of_memory());
 }
 
-/* ---- Operators ------------------------------------------------------------------------------------ */
+/* ---- Operators ------------------------------------------------------------------------------- */
 
 static struct ir_value *insert(struct lowering *l, struct ir_op *op)
 {
@@ -155,7 +155,7 @@ struct ir_value *lower_concat(struct lowering *l, uint32_t n, struct ir_value *c
     return n == 1 ? parts[0] : lower_emit_axis(l, IR_OP_Concat, n, parts, axis);
 }
 
-/* ---- Numbers -------------------------------------------------------------------------------------- */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 struct ir_value *lower_cast(struct lowering *l, struct ir_value *value, tssa_dtype to)
 {
@@ -245,7 +245,7 @@ struct ir_value *lower_numbers(struct lowering *l, int n, const struct lower_num
     return lower_concat(l, n_parts, parts, 0);
 }
 
-/* ---- Reshapes ------------------------------------------------------------------------------------- */
+/* ---- Reshapes -------------------------------------------------------------------------------- */
 
 /* What is left of x's elements beside dims that may be 0: 0 then. */
 static struct ir_value *rest_of(struct lowering *l, struct ir_value *x,

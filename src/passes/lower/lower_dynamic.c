@@ -32,8 +32,8 @@ const struct dim *lower_param_dim(struct writer *w, const struct rule_param *par
                              : dim_const(&w->l->graph->dims, param->value);
 }
 
-/* Is there a step that cuts the axis at [start, end), which needs no counting from the end? An index
- * may: it is made one that does not. */
+/* Is there a step that cuts the axis at [start, end), which needs no counting from the end? An
+ * index may: it is made one that does not. */
 bool lower_is_dynamic(struct writer *w, int axis)
 {
     const struct rule_step *step = w->dynamic[axis];

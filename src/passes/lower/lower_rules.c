@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Turns accesses and assigns into ONNX's operators, the cheapest that say the same: one Gather, Slice,
- * Transpose, ... for a step of a read, one Split for slices that cut an axis into parts; Concat, Where or
- * ScatterND for a write. Slices of slices are one operator, where nothing else reads what is between.
+ * Turns accesses and assigns into ONNX's operators, the cheapest that say the same: one Gather,
+ * Slice, Transpose, ... for a step of a read, one Split for slices that cut an axis into parts;
+ * Concat, Where or ScatterND for a write. Slices of slices are one operator, where nothing else
+ * reads what is between.
  *
  *   needs   types, known elements
  *   keeps   types; results' bits
  *   breaks  nothing; shape arithmetic that it makes may be folded, constants may be there twice
  *
- * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule asks
- * for it, assigns without a type, which can perhaps never run, and, in what is for a session, assigns to
- * boxes: in ONNX they would be copies. What fuse ops hold is left as it is.
+ * Afterwards no access or assign is left, but where the rank of the base is unknown and its rule
+ * asks for it, assigns without a type, which can perhaps never run, and, in what is for a session,
+ * assigns to boxes: in ONNX they would be copies. What fuse ops hold is left as it is.
  */
 #include "base/vec.h"
 #include "ir/fuse.h"
@@ -48,10 +49,10 @@ static tssa_status *simplified(const struct ir_op *op, const struct rule **rule)
     return NULL;
 }
 
-/* ---- Slices of slices ----------------------------------------------------------------------------- */
+/* ---- Slices of slices ------------------------------------------------------------------------ */
 
-/* Marks the axes of an access that only slices, by numbers, and each of them once; false for any other op. Bounds
- * that the run tells would have to be put together. */
+/* Marks the axes of an access that only slices, by numbers, and each of them once; false for any
+ * other op. Bounds that the run tells would have to be put together. */
 static bool mark_slices(const struct ir_op *op, bool *marked)
 {
     const struct rule *rule = is_read(op) ? rule_of(op) : NULL;
@@ -67,8 +68,8 @@ static bool mark_slices(const struct ir_op *op, bool *marked)
     return true;
 }
 
-/* Is the value sliced by all its users, along other axes than it was sliced along itself? A user in a loop would
- * keep the larger tensor alive. */
+/* Is the value sliced by all its users, along other axes than it was sliced along itself? A user in
+ * a loop would keep the larger tensor alive. */
 static bool is_only_sliced(const struct ir_value *value)
 {
     for (const struct ir_use *use = value->uses; use; use = use->next) {
@@ -100,7 +101,7 @@ static tssa_status *join_slices(void *context, struct ir_op *op)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 struct visitor {
     struct pass_context *pass;

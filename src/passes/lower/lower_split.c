@@ -4,10 +4,10 @@
  *
  *     x[.., 0:2], x[.., 2:4], x[.., 4:9]   ->   Split(x, [2, 2, 5])
  *
- * `recover` takes an exporter's Split apart, so that its parts can be followed; here they are put together again.
- * A write that is put together from pieces may complete the parts as well. A part that nobody reads is one of the
- * Split, too, where copying it takes less time than a Slice of each of the others. A Gather of one row among them is
- * a part without the axis.
+ * `recover` takes an exporter's Split apart, so that its parts can be followed; here they are put
+ * together again. A write that is put together from pieces may complete the parts as well. A part
+ * that nobody reads is one of the Split, too, where copying it takes less time than a Slice of each
+ * of the others. A Gather of one row among them is a part without the axis.
  */
 #include <stdlib.h>
 
@@ -74,8 +74,8 @@ static bool find_range(struct ir_op *op, int64_t size, struct slice *slice)
     return slice->start < slice->end;
 }
 
-/* Shapes are left to the operators that all runtimes follow when they infer shapes. What only a write read that
- * was just put together is no slice any more. */
+/* Shapes are left to the operators that all runtimes follow when they infer shapes. What only a
+ * write read that was just put together is no slice any more. */
 static bool find_slice(struct ir_op *op, int64_t *axis, struct slice *slice)
 {
     int64_t size;
@@ -101,11 +101,12 @@ static int by_place(const void *a, const void *b)
     return (x->end > y->end) - (x->end < y->end);
 }
 
-/* ---- Parts ---------------------------------------------------------------------------------------- */
+/* ---- Parts ----------------------------------------------------------------------------------- */
 
 /*
- * What ONNX Runtime takes, in tenths of a nanosecond: 1.31.1, one thread, ratios over 20 shapes and six element
- * types. A row is what one index of the axes before names. Single elements it splits off in a loop of their own.
+ * What ONNX Runtime takes, in tenths of a nanosecond: 1.31.1, one thread, ratios over 20 shapes and
+ * six element types. A row is what one index of the axes before names. Single elements it splits
+ * off in a loop of their own.
  */
 #define SLICE_ROW 42
 #define SPLIT_ROW 25
@@ -115,7 +116,8 @@ static int by_place(const void *a, const void *b)
 #define MANY_ROWS 1000 /* where nobody knows how many */
 #define MAX_BYTES ((int64_t)1 << 40)
 
-/* Elements of the axes from `begin` to before `end`; `unknown` when there is one whose size is not known. */
+/* Elements of the axes from `begin` to before `end`; `unknown` when there is one whose size is not
+ * known. */
 static int64_t count_elements(const struct ir_type *type, int begin, int end, int64_t unknown)
 {
     int64_t count = 1, size;
@@ -195,7 +197,7 @@ static bool is_partition(struct split *split)
            (split->n_gaps == 0 || is_faster(split, size, inner));
 }
 
-/* ---- The Split ------------------------------------------------------------------------------------ */
+/* ---- The Split ------------------------------------------------------------------------------- */
 
 /* The slices of the same axis of the same base, in the same block; and its rows. */
 static tssa_status *collect(struct split *split, const struct ir_op *first, bool with_rows)
@@ -265,7 +267,9 @@ static void put_part(struct ir_op *slice, struct ir_value *part)
     ir_op_remove(slice);
 }
 
-/* In the place of the slices, of which *first is the first one in the block; then it is the Split. */
+/*
+ * In the place of the slices, of which *first is the first one in the block; then it is the Split.
+ */
 static tssa_status *make_split(struct split *split, struct ir_op **first)
 {
     struct ir_op *op = NULL;

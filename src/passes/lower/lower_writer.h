@@ -12,8 +12,8 @@ struct writer {
     const struct rule *rule;
     struct ir_value *const *params;
     struct region region;
-    /* Of a region that is a box, by axis of the base: is the source turned around to run forwards, and
-     * which step of the rule alone cuts the axis. */
+    /* Of a region that is a box, by axis of the base: is the source turned around to run forwards,
+     * and which step of the rule alone cuts the axis. */
     bool is_box, turned[TSSA_MAX_RANK];
     const struct rule_step *dynamic[TSSA_MAX_RANK];
 };
@@ -27,7 +27,7 @@ struct ir_value *lower_slice(struct lowering *l, struct ir_value *x, int axis,
 /* The source in the region's shape. */
 struct ir_value *lower_full_source(struct writer *w);
 
-/* ---- Boxes (lower_box.c) -------------------------------------------------------------------------- */
+/* ---- Boxes (lower_box.c) --------------------------------------------------------------------- */
 
 /* Finds out whether the region is a box, and how its axes are written. */
 void lower_open_box(struct writer *w);
@@ -40,20 +40,22 @@ struct ir_value *lower_forward_source(struct writer *w);
 /* Would ONNX Runtime write to x in place, if rows of it were written by ScatterElements? */
 bool lower_is_in_place(const struct writer *w, const struct ir_value *x);
 
-/* ---- Places of an axis that are constants (lower_assembly.c) -------------------------------------- */
+/* ---- Places of an axis that are constants (lower_assembly.c) --------------------------------- */
 
 static inline bool lower_const_axis(const struct region_axis *axis, int64_t *start, int64_t *count)
 {
     return axis->exact && dim_is_const(axis->start, start) && dim_is_const(axis->count, count);
 }
 
-/* Are the places constants, of an axis short enough to be put together from pieces? Gives its size. */
+/*
+ * Are the places constants, of an axis short enough to be put together from pieces? Gives its size.
+ */
 bool lower_has_places(const struct region *region, int axis, int64_t *dim);
 /* x with `part` at the places; NULL without a failure: they are no constants. */
 struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct ir_value *part,
                                     int axis);
 
-/* ---- Places that a run tells (lower_dynamic.c) ---------------------------------------------------- */
+/* ---- Places that a run tells (lower_dynamic.c) ----------------------------------------------- */
 
 /* Sets w->dynamic. */
 void lower_find_dynamic(struct writer *w);

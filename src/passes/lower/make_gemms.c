@@ -4,9 +4,10 @@
  *
  *     Add(MatMul(x[M, K], W[K, N]), b[N])   ->   Gemm(x, W, b)
  *
- * Only matrices of FLOAT and DOUBLE, and a bias of one number for each column. In ONNX Runtime with its
- * optimizations this takes as long as before (it makes the same Gemm), without them 0.7 to 1.0 times as long;
- * other runtimes have less to find. Not for sessions, whose Gemm adds in a step of its own.
+ * Only matrices of FLOAT and DOUBLE, and a bias of one number for each column. In ONNX Runtime with
+ * its optimizations this takes as long as before (it makes the same Gemm), without them 0.7 to 1.0
+ * times as long; other runtimes have less to find. Not for sessions, whose Gemm adds in a step of
+ * its own.
  *
  *   needs   types
  *   keeps   nothing of the last bits: a library may begin its sums with the bias

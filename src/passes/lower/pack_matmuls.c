@@ -4,8 +4,9 @@
  *
  *     MatMul(a[1, K], W[G, K, N])   ->   Reshape(MatMul(a[1, K], W'[K, G*N]), [G, 1, N])
  *
- * Weights that are kept gate by gate cost a call each; a wide matrix costs one, and libraries lay it out
- * in advance. The wide matrix is made here, and takes the place of the other when nothing else reads it.
+ * Weights that are kept gate by gate cost a call each; a wide matrix costs one, and libraries lay
+ * it out in advance. The wide matrix is made here, and takes the place of the other when nothing
+ * else reads it.
  *
  *   needs   constants where they are (fold_constants)
  *   keeps   nothing of the last bits: a library may sum a row of a wide matrix in another order

@@ -2,10 +2,11 @@
 /*
  * Ops of one kind on all the parts of tensors become one op on the whole tensors:
  *
- *     Add(a[0], b[0]), Add(a[1], b[1]), ..., Add(a[n-1], b[n-1])   ->   c = Add(a, b), c[0], ..., c[n-1]
+ *     Add(a[0], b[0]), Add(a[1], b[1]), ..., Add(a[n-1], b[n-1])
+ *       ->   c = Add(a, b), c[0], c[1], ..., c[n-1]
  *
- * The gates of recurrent cells are written so: as many small additions as there are gates. Constants that
- * differ from part to part (a bias per gate) are put into one.
+ * The gates of recurrent cells are written so: as many small additions as there are gates.
+ * Constants that differ from part to part (a bias per gate) are put into one.
  *
  *   needs   accesses (recover)
  *   keeps   results' bits: element-wise ops only
@@ -116,7 +117,9 @@ static bool fits(struct row *row, const struct part *part, const struct part *fi
     return true;
 }
 
-/* The operands of the pattern: parts 0 of tensors of one shape along one axis, scalars, constants. */
+/*
+ * The operands of the pattern: parts 0 of tensors of one shape along one axis, scalars, constants.
+ */
 static bool find_operands(struct row *row)
 {
     const struct ir_op *pattern = row->pattern;
@@ -171,7 +174,7 @@ static bool find_siblings(struct row *row)
     return true;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 /* The first of the ops in the block; `position` is by op id. */
 static struct ir_op *first_of(const struct row *row, const uint32_t *position)
@@ -269,7 +272,7 @@ static tssa_status *widen(struct pass_context *pass, const struct row *row,
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static bool is_one_of(const struct row *row, const struct ir_op *op)
 {

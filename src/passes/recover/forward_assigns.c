@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads of what was just written: an access of an assign's result becomes what was assigned, or an access
- * of what was there before, where the two regions are proven to be equal or disjoint, or the first lies
- * in the second. Assigns that a later one overwrites go, and so do assigns that write what is there.
- * An access of an access becomes one when that takes no more steps. What was written inside a region that
- * is read is written to what is read of it:
+ * Reads of what was just written: an access of an assign's result becomes what was assigned, or an
+ * access of what was there before, where the two regions are proven to be equal or disjoint, or the
+ * first lies in the second. Assigns that a later one overwrites go, and so do assigns that write
+ * what is there. An access of an access becomes one when that takes no more steps. What was written
+ * inside a region that is read is written to what is read of it:
  *
  *     access(assign(x, s){[row, columns]}){[row]}   ->   assign(access(x){[row]}, s){[columns]}
  *
@@ -12,8 +12,8 @@
  *   keeps   types; assigns that nothing reads stay without uses (dead_code removes them)
  *   breaks  nothing
  *
- * What a run would have refused in an assign that is forwarded around (an index out of range) is refused
- * no more when nothing else uses the assign.
+ * What a run would have refused in an assign that is forwarded around (an index out of range) is
+ * refused no more when nothing else uses the assign.
  */
 #include "ir/rebuild.h"
 #include "ir/region.h"
@@ -122,7 +122,9 @@ static tssa_status *take_source(struct pass_context *pass, struct ir_op *access,
     return NULL;
 }
 
-/* The assign writes inside the access's region: it writes to the access of what was there before. */
+/*
+ * The assign writes inside the access's region: it writes to the access of what was there before.
+ */
 static tssa_status *write_inside(struct forwarding *f, struct ir_op *access,
                                  const struct ir_op *assign)
 {
@@ -262,9 +264,9 @@ static struct ir_value *entering(const struct ir_op *assign)
 }
 
 /*
- * What the assign writes is an access of the same region of its base, or of what its base was before it
- * was written elsewhere. A carried value that is only written so is what it was before the loop, by
- * induction over the iterations.
+ * What the assign writes is an access of the same region of its base, or of what its base was
+ * before it was written elsewhere. A carried value that is only written so is what it was before
+ * the loop, by induction over the iterations.
  */
 static tssa_status *writes_what_is_there(struct forwarding *f, const struct ir_op *assign,
                                          bool *answer)

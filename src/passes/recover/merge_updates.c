@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor that is updated part by part, until no part is left, with one element-wise op is updated at
- * once: columns 0, 2, ... clamped and then columns 1, 3, ... are the tensor clamped.
+ * A tensor that is updated part by part, until no part is left, with one element-wise op is updated
+ * at once: columns 0, 2, ... clamped and then columns 1, 3, ... are the tensor clamped.
  *
  *     a = assign(x, Clip(access(x, [slice(1, 0, 4, 2)]), lo, hi), [slice(1, 0, 4, 2)])
  *     y = assign(a, Clip(access(x, [slice(1, 1, 4, 2)]), lo, hi), [slice(1, 1, 4, 2)])
@@ -55,7 +55,9 @@ static tssa_status *read_elements(struct pass_context *pass, const struct ir_op 
     return NULL;
 }
 
-/* Which operand of the update is an access of the region that its result is assigned to; -1: none. */
+/*
+ * Which operand of the update is an access of the region that its result is assigned to; -1: none.
+ */
 static int part_operand(struct region_space *space, const struct ir_op *assign,
                         const struct ir_op *update)
 {

@@ -2,27 +2,29 @@
 /*
  * Raises ops that only move elements to `access`, and what exporters made of writes (scatters with
  * generated indices, concatenations of slices around a value, selections by a mask of positions) to
- * `assign`, by proving where every element goes. What cannot be proven stays as it is, with a remark that
- * names the missing fact.
+ * `assign`, by proving where every element goes. What cannot be proven stays as it is, with a
+ * remark that names the missing fact.
  *
  *     ScatterElements(x, Expand(k), v), ScatterND(x, [row, k] pairs, v),
- *     Transpose(ScatterND(Transpose(x), [[k]], v))                         x[.., k, ..] := v
- *     ScatterND(x, [[i]], v)                                               x[i] := v
+ *     Transpose(ScatterND(Transpose(x), [[k]], v))                 x[.., k, ..] := v
+ *     ScatterND(x, [[i]], v)                                       x[i] := v
  *     scatters with ranges in any of these ways,
- *     Concat(x[:a], v, x[b:]), TensorScatter                               x[.., a:b:step, ..] := v
- *     Where(positions, v, x) for positions that are a box                  x[box] := v[box]
- *     Add(x, Pad(v))                                                       x[box] := x[box] + v
- *     ScatterND(x, Unsqueeze(list), v)                                     x[list] := v
- *     ScatterND(x, [i, NonZero(mask)], Expand(v))                          x[i] := Where(mask, v, x[i])
- *     a write into a slice that is scattered back                          x[slice, rest] := v
- *     a scatter or Concat of everything                                    v, or x itself
+ *     Concat(x[:a], v, x[b:]), TensorScatter                       x[.., a:b:step, ..] := v
+ *     Where(positions, v, x) for positions that are a box          x[box] := v[box]
+ *     Add(x, Pad(v))                                               x[box] := x[box] + v
+ *     ScatterND(x, Unsqueeze(list), v)                             x[list] := v
+ *     ScatterND(x, [i, NonZero(mask)], Expand(v))                  x[i] := Where(mask, v, x[i])
+ *     a write into a slice that is scattered back                  x[slice, rest] := v
+ *     a scatter or Concat of everything                            v, or x itself
  *
- * The indices may come from constants, Range, Expand, Concat, shape arithmetic, a loop's counter and what
- * exporters put between (element.h). Scatters that add or multiply (reduction) are no writes.
- * Adding the 0.0 of a Pad makes 0.0 of -0.0: floats must be proven to be none (zero_sign.h).
+ * The indices may come from constants, Range, Expand, Concat, shape arithmetic, a loop's counter
+ * and what exporters put between (element.h). Scatters that add or multiply (reduction) are no
+ * writes. Adding the 0.0 of a Pad makes 0.0 of -0.0: floats must be proven to be none
+ * (zero_sign.h).
  *
  *   needs   types, known elements; dead code and shape arithmetic that is folded help
- *   keeps   types, known elements, results' bits; the arithmetic of shapes stays in ONNX's operators
+ *   keeps   types, known elements, results' bits; the arithmetic of shapes stays in ONNX's
+ *           operators
  *   breaks  nothing, but a model with these ops must be lowered before it can be written as ONNX
  */
 #include "passes/recover/recover.h"
@@ -33,7 +35,7 @@
 
 #include "ir/infer.h"
 
-/* ---- Ops ------------------------------------------------------------------------------------------ */
+/* ---- Ops ------------------------------------------------------------------------------------- */
 
 static void take_name(struct ir_value *from, struct ir_value *to)
 {
@@ -132,7 +134,7 @@ const char *recover_name(const struct ir_value *value, char *text, size_t size)
     return text;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 /* Writes go first: they are recognised by the ops that moved their parts. */
 static const recover_fn writes[IR_OP_COUNT] = {
@@ -158,7 +160,9 @@ static bool is_single_integer(const struct ir_type *type)
     return true;
 }
 
-/* Shapes, indices and what they are computed from are left to the ops that inference understands. */
+/*
+ * Shapes, indices and what they are computed from are left to the ops that inference understands.
+ */
 static bool is_shape_arithmetic(const struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_results; i++)

@@ -124,7 +124,9 @@ static bool are_apart(const struct padding *a, const struct padding *b)
     return false;
 }
 
-/* What is there afterwards: the sum, in the order of the operands; what is added where zeros lie. */
+/*
+ * What is there afterwards: the sum, in the order of the operands; what is added where zeros lie.
+ */
 static tssa_status *make_source(struct pass_context *pass, struct ir_op *op, uint32_t padded,
                                 const struct padding *padding, const struct rule_draft *draft,
                                 struct ir_value **source)
@@ -148,7 +150,8 @@ static tssa_status *make_source(struct pass_context *pass, struct ir_op *op, uin
     return NULL;
 }
 
-/* Writes the part of operand `1 - padded` that the other one is not zero in; NULL, or why it cannot. */
+/* Writes the part of operand `1 - padded` that the other one is not zero in; NULL, or why it
+ * cannot. */
 static tssa_status *write_part(struct pass_context *pass, struct ir_op *op, uint32_t padded,
                                const struct padding *padding, const char **reason)
 {

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ScatterND of one value to the places that NonZero lists: x[i][mask] = s. The list is as long as data
- * says; a Where needs none.
+ * ScatterND of one value to the places that NonZero lists: x[i][mask] = s. The list is as long as
+ * data says; a Where needs none.
  *
  *     ScatterND(x, Concat(i.., Transpose(NonZero(mask))), Expand(s))   x[i] := Where(mask, s, x[i])
  */
 #include "ir/infer.h"
 #include "passes/recover/recover.h"
 
-/* ---- Indices -------------------------------------------------------------------------------------- */
+/* ---- Indices --------------------------------------------------------------------------------- */
 
-/* Column `column` of the indices: a row of what NonZero gives, at one coordinate of the position. */
+/*
+ * Column `column` of the indices: a row of what NonZero gives, at one coordinate of the position.
+ */
 static tssa_status *trace_column(struct pass_context *pass, const struct ir_op *op,
                                  const struct element_space *space, int column,
                                  struct ir_value **list, int64_t *row, int *coordinate)
@@ -66,7 +68,7 @@ static tssa_status *read_mask(struct pass_context *pass, const struct ir_op *op,
     return NULL;
 }
 
-/* ---- Updates -------------------------------------------------------------------------------------- */
+/* ---- Updates --------------------------------------------------------------------------------- */
 
 /* The value that all positions get, without axes for them; NULL: they may get different ones. */
 static tssa_status *read_value(struct pass_context *pass, struct ir_op *op, int positions,
@@ -104,7 +106,7 @@ tssa_status *recover_read_listed(struct pass_context *pass, struct ir_op *op,
     return write->mask ? read_value(pass, op, space->rank, &write->value) : NULL;
 }
 
-/* ---- The write ------------------------------------------------------------------------------------ */
+/* ---- The write ------------------------------------------------------------------------------- */
 
 tssa_status *recover_write_listed(struct pass_context *pass, struct ir_op *op,
                                   const struct listed_write *write, const struct rule_draft *draft)

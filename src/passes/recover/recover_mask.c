@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where with a mask of positions: a constant mask that is true in a box, or comparisons of generated
- * coordinates with numbers. The box is a rule of slices; and TensorScatter, whose region is one slice.
+ * Where with a mask of positions: a constant mask that is true in a box, or comparisons of
+ * generated coordinates with numbers. The box is a rule of slices; and TensorScatter, whose region
+ * is one slice.
  */
 #include <string.h>
 
@@ -23,11 +24,12 @@ struct box {
     struct side sides[TSSA_MAX_RANK];
 };
 
-/* ---- Constant masks ------------------------------------------------------------------------------- */
+/* ---- Constant masks -------------------------------------------------------------------------- */
 
 #define MAX_MASK (1 << 22)
 
-/* Finds the true positions of one axis, which must be evenly spaced. Returns how many; 0: they are not. */
+/* Finds the true positions of one axis, which must be evenly spaced. Returns how many; 0: they are
+ * not. */
 static int64_t read_side(const struct tensor *mask, bool negated, int axis, struct side *side)
 {
     const unsigned char *bits = mask->data; /* 0 or 1 each */
@@ -80,7 +82,7 @@ static bool read_constant_mask(const struct tensor *mask, bool negated, struct b
     return set == (size_t)expected;
 }
 
-/* ---- Compared coordinates ------------------------------------------------------------------------- */
+/* ---- Compared coordinates -------------------------------------------------------------------- */
 
 /* Operand `index` of a comparison at the positions of the box. */
 static tssa_status *read_operand(struct pass_context *pass, const struct ir_op *op, uint32_t index,
@@ -227,7 +229,7 @@ static tssa_status *read_comparison(struct pass_context *pass, const struct ir_o
     return NULL;
 }
 
-/* ---- OneHot --------------------------------------------------------------------------------------- */
+/* ---- OneHot ---------------------------------------------------------------------------------- */
 
 /* Are the values that OneHot puts 0 and, in one place, 1? */
 static bool is_off_on(const struct tensor *values)
@@ -282,7 +284,7 @@ static tssa_status *read_one_hot(struct pass_context *pass, const struct ir_op *
     return NULL;
 }
 
-/* ---- Masks ---------------------------------------------------------------------------------------- */
+/* ---- Masks ----------------------------------------------------------------------------------- */
 
 /* The box in which the mask is true (negated: false). */
 static tssa_status *read_mask(struct pass_context *pass, struct ir_value *mask, bool negated,
@@ -314,7 +316,7 @@ static tssa_status *read_mask(struct pass_context *pass, struct ir_value *mask, 
                    : NULL;
 }
 
-/* ---- Where ---------------------------------------------------------------------------------------- */
+/* ---- Where ----------------------------------------------------------------------------------- */
 
 /* One position that is a number, and there. */
 static bool is_position(const struct side *side, const struct dim *dim)
@@ -419,7 +421,7 @@ tssa_status *recover_where(struct pass_context *pass, struct ir_op *op)
     return NULL;
 }
 
-/* ---- TensorScatter -------------------------------------------------------------------------------- */
+/* ---- TensorScatter --------------------------------------------------------------------------- */
 
 /* Where all batches are written to: one number. */
 static tssa_status *read_start(struct pass_context *pass, const struct ir_op *op, int64_t *start,

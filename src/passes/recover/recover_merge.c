@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Writes that are spelled with more ops than one: between two transpositions, as a concatenation, as a
- * write into a part that is then written back. */
+/* Writes that are spelled with more ops than one: between two transpositions, as a concatenation,
+ * as a write into a part that is then written back. */
 #include <string.h>
 
 #include "ir/infer.h"
@@ -11,7 +11,7 @@ static bool has_one_use(const struct ir_value *value)
     return value->uses && !value->uses->next;
 }
 
-/* ---- Between two transpositions ------------------------------------------------------------------- */
+/* ---- Between two transpositions -------------------------------------------------------------- */
 
 /* The permutation that made a value, and of what; false: it is no transposition. */
 static bool read_permutation(const struct ir_value *value, int64_t *perm, struct ir_value **from)
@@ -32,7 +32,9 @@ static bool read_permutation(const struct ir_value *value, int64_t *perm, struct
     return true;
 }
 
-/* The permuted axes that a region has so far: axis i of it is axis at[i] without the permutation. */
+/*
+ * The permuted axes that a region has so far: axis i of it is axis at[i] without the permutation.
+ */
 struct permuted {
     int rank;
     int64_t at[TSSA_MAX_RANK];
@@ -121,7 +123,7 @@ tssa_status *recover_transpose(struct pass_context *pass, struct ir_op *op)
     return recover_assign(pass, op, base, source, &draft);
 }
 
-/* ---- Concatenations ------------------------------------------------------------------------------- */
+/* ---- Concatenations -------------------------------------------------------------------------- */
 
 /* One operand of a Concat: what a tensor has there, or something else. */
 struct piece {
@@ -136,7 +138,9 @@ static const struct dim *start_from_end(struct ir_graph *graph, const struct dim
     return dim_sub(&graph->dims, dim, length);
 }
 
-/* Where a read of one slice of `axis` begins in the base; NULL: it is no such read, or not known. */
+/*
+ * Where a read of one slice of `axis` begins in the base; NULL: it is no such read, or not known.
+ */
 static const struct dim *slice_place(struct ir_graph *graph, const struct ir_op *op, int64_t axis,
                                      const struct dim *length)
 {
@@ -252,7 +256,7 @@ tssa_status *recover_concat(struct pass_context *pass, struct ir_op *op)
     return recover_assign(pass, op, whole, pieces[written].value, &draft);
 }
 
-/* ---- Writes into a part that is written back ------------------------------------------------------ */
+/* ---- Writes into a part that is written back ------------------------------------------------- */
 
 static bool is_injective(enum rule_kind kind)
 {

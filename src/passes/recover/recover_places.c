@@ -7,7 +7,7 @@
 
 #include "ir/infer.h"
 
-/* ---- The region of places ------------------------------------------------------------------------- */
+/* ---- The region of places -------------------------------------------------------------------- */
 
 /* Coordinates of size one move nothing. */
 static int find_move(const struct places *places, int axis)
@@ -153,7 +153,8 @@ static bool is_one_to_one(struct places *places)
     return true;
 }
 
-/* A select by an unknown index is an error when it is out of range, even if nothing is written there. */
+/* A select by an unknown index is an error when it is out of range, even if nothing is written
+ * there. */
 static bool is_never_empty(const struct places *places)
 {
     for (int i = 0; i < places->space.rank; i++)
@@ -182,8 +183,8 @@ static bool fixed_are_safe(struct ir_graph *graph, struct places *places)
 }
 
 /*
- * May an axis that is fixed at a number be the coordinate's, which has size one or none? An axis of size
- * one may; else the range of one element there must be empty whenever the coordinate is.
+ * May an axis that is fixed at a number be the coordinate's, which has size one or none? An axis of
+ * size one may; else the range of one element there must be empty whenever the coordinate is.
  */
 static bool takes_short(struct ir_graph *graph, const struct places *places, int axis,
                         const struct dim *extent)
@@ -200,7 +201,9 @@ static bool takes_short(struct ir_graph *graph, const struct places *places, int
            extent;
 }
 
-/* Coordinates of size one or none, which move nothing, get axes of their own where there are such. */
+/*
+ * Coordinates of size one or none, which move nothing, get axes of their own where there are such.
+ */
 static bool place_short(struct ir_graph *graph, struct places *places)
 {
     for (int i = 0; i < places->space.rank; i++) {
@@ -258,7 +261,7 @@ bool places_draft(struct ir_graph *graph, struct places *places, struct rule_dra
     return !draft->full;
 }
 
-/* ---- Reading index tensors ------------------------------------------------------------------------ */
+/* ---- Reading index tensors ------------------------------------------------------------------- */
 
 static tssa_status *read_component(struct pass_context *pass, struct places *places, int axis,
                                    const char *what, struct ir_value *indices,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scatters and gathers with index tensors, as assigns and accesses of the region that their places are. */
+/* Scatters and gathers with index tensors, as assigns and accesses of the region that their places
+ * are. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,7 +8,7 @@
 #include "ir/infer.h"
 #include "passes/recover/recover_places.h"
 
-/* ---- Sources and results -------------------------------------------------------------------------- */
+/* ---- Sources and results --------------------------------------------------------------------- */
 
 /* The steps from the positions (and the axes after them) to the region's axes. */
 static void draft_to_region(const struct places *places, int trailing, struct rule_draft *draft)
@@ -102,7 +103,7 @@ static tssa_status *fit_source(struct pass_context *pass, struct ir_op *op,
     return recover_insert_access(pass, op, *source, &draft, source);
 }
 
-/* ---- Writes --------------------------------------------------------------------------------------- */
+/* ---- Writes ---------------------------------------------------------------------------------- */
 
 static tssa_status *missed(struct pass_context *pass, const struct ir_op *op, const char *why)
 {
@@ -240,7 +241,7 @@ tssa_status *recover_scatter_elements(struct pass_context *pass, struct ir_op *o
     return proven ? write_places(pass, op, &places) : missed(pass, op, places.why);
 }
 
-/* ---- Reads ---------------------------------------------------------------------------------------- */
+/* ---- Reads ----------------------------------------------------------------------------------- */
 
 /* The op is an access by these steps; by none, it is what it reads from. */
 static tssa_status *read_draft(struct pass_context *pass, struct ir_op *op,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tensor that a Loop carries and that is only read and written at a few constant regions (a row per
- * layer of an LSTM, say) becomes one carried value per region: nothing is copied in the loop any more,
- * and what the loop computes for one region no longer waits for the others.
+ * A tensor that a Loop carries and that is only read and written at a few constant regions (a row
+ * per layer of an LSTM, say) becomes one carried value per region: nothing is copied in the loop
+ * any more, and what the loop computes for one region no longer waits for the others.
  *
  *     Loop(x) { v: w = assign(v, f(access(v, [R])), [R])  return(w) }
  *     Loop(access(x, [R])) { r: s = f(r)  return(s) },  then assign(x, s, [R])
  *
- *   needs   forward_assigns: the assigns of an iteration form one chain, accesses are of the parameter
+ *   needs   forward_assigns: the assigns of an iteration form one chain, accesses are of the
+ *           parameter
  *   keeps   types; a carried value with a use of any other kind, which a remark names
  *   breaks  nothing
  */
@@ -48,9 +49,11 @@ static bool refuse(struct buffer_use *use, const struct ir_op *op, const char *r
     return false;
 }
 
-/* ---- What is done with the buffer ----------------------------------------------------------------- */
+/* ---- What is done with the buffer ------------------------------------------------------------ */
 
-/* The piece of this op's region, a new one when it is disjoint from all others; NULL: it overlaps. */
+/*
+ * The piece of this op's region, a new one when it is disjoint from all others; NULL: it overlaps.
+ */
 static tssa_status *find_piece(struct buffer_use *use, struct ir_op *op, struct piece **piece)
 {
     enum region_relation relation;
@@ -77,7 +80,8 @@ static tssa_status *find_piece(struct buffer_use *use, struct ir_op *op, struct 
     return NULL;
 }
 
-/* All uses of one version of the buffer: accesses, and `next`, the assign that makes the next version. */
+/* All uses of one version of the buffer: accesses, and `next`, the assign that makes the next
+ * version. */
 static tssa_status *check_uses(struct buffer_use *use, const struct ir_value *version,
                                const struct ir_op *next, bool *ok)
 {
@@ -131,7 +135,7 @@ static bool is_written(const struct buffer_use *use)
     return false;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 /* The region of the piece in another version of the buffer. */
 static tssa_status *make_access(const struct buffer_use *use, const struct piece *piece,
@@ -188,7 +192,8 @@ static bool check_shapes(struct buffer_use *use)
     return true;
 }
 
-/* Makes the pieces carried values after the ones that are there; results of the loop are fetched anew. */
+/* Makes the pieces carried values after the ones that are there; results of the loop are fetched
+ * anew. */
 static tssa_status *carry_pieces(struct buffer_use *use, uint32_t *first_new)
 {
     struct ir_op *loop = use->loop, *ret = ir_block_return(body_of(use));

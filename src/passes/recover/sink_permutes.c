@@ -4,8 +4,8 @@
  *
  *     assign(x[permute], s, [rule])   ->   assign(x, s, [permute, rule])[permute]
  *
- * A front end that writes columns by moving them to the front and back leaves a permutation before and one
- * after a row of writes; behind all of them the two meet, and are gone.
+ * A front end that writes columns by moving them to the front and back leaves a permutation before
+ * and one after a row of writes; behind all of them the two meet, and are gone.
  *
  *   needs   accesses and assigns (recover)
  *   keeps   results' bits
@@ -51,8 +51,8 @@ static bool are_ordered(const struct axes *axes)
     return true;
 }
 
-/* [permute, rule], where selections and slices come before what is left of the permutation. NULL when
- * there are too many steps, or memory runs out (*failed). */
+/* [permute, rule], where selections and slices come before what is left of the permutation. NULL
+ * when there are too many steps, or memory runs out (*failed). */
 static const struct rule *permuted_rule(struct ir_graph *graph, const struct rule *permute,
                                         const struct rule *rule, bool *failed)
 {

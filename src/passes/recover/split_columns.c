@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Broadcasts between tensors of short rows, of which columns are read, are computed column by column:
+ * Broadcasts between tensors of short rows, of which columns are read, are computed column by
+ * column:
  *
  *     c = Max(a[80, 200, 1, 2], b[80, 1, 200, 2]), c[..., 0], c[..., 1]
  *         ->   Max(a[..., 0], b[..., 0]), Max(a[..., 1], b[..., 1])
  *
- * All pairs of boxes are compared so. A row of two elements is the longest run that such a broadcast has,
- * and a loop over runs of two is many times slower than one over a whole axis. What lies between the
- * broadcast and the reads goes column by column as well.
+ * All pairs of boxes are compared so. A row of two elements is the longest run that such a
+ * broadcast has, and a loop over runs of two is many times slower than one over a whole axis. What
+ * lies between the broadcast and the reads goes column by column as well.
  *
  *   needs   accesses (recover)
  *   keeps   results' bits: element-wise ops only
@@ -31,7 +32,7 @@ enum {
     WORTH_IT = 2        /* and a broadcast of short rows is computed on the way */
 };
 
-/* ---- Shapes --------------------------------------------------------------------------------------- */
+/* ---- Shapes ---------------------------------------------------------------------------------- */
 
 /* The number of columns of an element-wise op's result, or 0. */
 static int64_t columns_of(const struct ir_op *op)
@@ -83,7 +84,7 @@ static bool is_short_broadcast(const struct ir_op *op)
     return tensors > 1 && repeated && is_large(result);
 }
 
-/* ---- Uses ----------------------------------------------------------------------------------------- */
+/* ---- Uses ------------------------------------------------------------------------------------ */
 
 /* The column that an access reads of a value of this rank; -1: it does not read one column. */
 static int64_t column_read(const struct ir_op *op, int rank)
@@ -128,7 +129,7 @@ static bool can_split(const struct ir_op *op)
     return true;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 /* A column of an operand: the only one where it has one. */
 static tssa_status *read_column(struct ir_graph *graph, struct ir_op *before,
@@ -212,7 +213,7 @@ static tssa_status *split(struct splitting *s, struct ir_op *op)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static bool operand_is_worth_it(const struct splitting *s, const struct ir_op *op)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What ONNX Runtime has kernels for, of the operators that are functions: tests/rewritten/functions.py asks it. */
+/* What ONNX Runtime has kernels for, of the operators that are functions:
+ * tests/rewritten/functions.py asks it. */
 #include "passes/sequences/functions.h"
 
 #define NEVER 1 /* no kernel, whatever the element type is */
@@ -7,7 +8,8 @@
 #define HALF (F32 | DTYPE_BIT(TSSA_FLOAT16))
 #define WIDE (T_F32F64 | T_I32I64)
 
-/* The element types of operand 0 that there is a kernel for. 0: the operator is no function, or has them for all. */
+/* The element types of operand 0 that there is a kernel for. 0: the operator is no function, or has
+ * them for all. */
 static const dtype_mask kernels[IR_OP_COUNT] = {
     [IR_OP_AffineGrid] = T_F32F64,
     [IR_OP_Attention] = HALF,

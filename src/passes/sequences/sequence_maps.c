@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A Loop over the elements of sequences that only appends to sequences is a SequenceMap: what it makes of
- * element i depends on elements i alone.
+ * A Loop over the elements of sequences that only appends to sequences is a SequenceMap: what it
+ * makes of element i depends on elements i alone.
  *
- *     Loop(SequenceLength(s), _, SequenceEmpty()) { q: x = SequenceAt(s, i)  return(SequenceInsert(q, f(x))) }
+ *     Loop(SequenceLength(s), _, SequenceEmpty()) { q: x = SequenceAt(s, i)
+ *                                                      return(SequenceInsert(q, f(x))) }
  *     SequenceMap(s) { x: return(f(x)) }
  *
  *   needs   nothing
- *   keeps   the ops of the body, moved into the SequenceMap; models of an opset without SequenceMap; loops in
- *           a SequenceMap and around one: ONNX Runtime writes maps out as functions, and gives what the inner
- *           one takes from the outer one another name; in files, those with an operator that it writes out as
- *           a function as well (functions.c)
+ *   keeps   the ops of the body, moved into the SequenceMap; models of an opset without
+ *           SequenceMap; loops in a SequenceMap and around one: ONNX Runtime writes maps out as
+ *           functions, and gives what the inner one takes from the outer one another name; in
+ *           files, those with an operator that it writes out as a function as well (functions.c)
  *   breaks  nothing
  *
  * A sequence that is shorter than the first one is an error in both, one that is longer in none.
@@ -111,7 +112,7 @@ static bool check_counter(struct plan *plan)
     return true;
 }
 
-/* ---- Rewriting ------------------------------------------------------------------------------------ */
+/* ---- Rewriting ------------------------------------------------------------------------------- */
 
 static struct ir_value *input_param(const struct plan *plan, const struct ir_block *body,
                                     const struct ir_value *sequence)

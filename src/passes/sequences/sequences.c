@@ -35,9 +35,11 @@ struct items {
     bool known; /* false: the elements cannot be told */
 };
 
-/* ---- What a sequence consists of ------------------------------------------------------------------ */
+/* ---- What a sequence consists of ------------------------------------------------------------- */
 
-/* The position that an operand names, counted from the front; `limit` itself counts when `at_end`. */
+/*
+ * The position that an operand names, counted from the front; `limit` itself counts when `at_end`.
+ */
 static bool position(const struct ir_op *op, uint32_t index, size_t length, bool at_end, size_t *at)
 {
     int64_t value, limit = (int64_t)length;
@@ -186,7 +188,7 @@ out_of_memory:
     return status_out_of_memory();
 }
 
-/* ---- Replacements --------------------------------------------------------------------------------- */
+/* ---- Replacements ---------------------------------------------------------------------------- */
 
 static bool set_int(struct ir_op *op, const char *name, int64_t value)
 {
@@ -196,15 +198,16 @@ static bool set_int(struct ir_op *op, const char *name, int64_t value)
     return attr.name && ir_op_set_attr(graph, op, &attr);
 }
 
-/* `by`, which may be an outer value, takes the place and, when it has none, the name of op's result. */
+/* `by`, which may be an outer value, takes the place and, when it has none, the name of op's
+ * result. */
 static void replace(struct pass_context *pass, struct ir_op *op, struct ir_value *by)
 {
     loop_replace(&op->results[0], by);
     pass->changed = true;
 }
 
-/* The element as a value: a part becomes a Slice, without the axis where the split drops it. *value is
- * NULL for a part whose ends are not constants. */
+/* The element as a value: a part becomes a Slice, without the axis where the split drops it. *value
+ * is NULL for a part whose ends are not constants. */
 static tssa_status *element_value(struct ir_op *at, const struct item *item,
                                   struct ir_value **value)
 {
@@ -374,7 +377,7 @@ static void replace_optional(struct pass_context *pass, struct ir_op *op)
         replace(pass, op, ir_operand(optional->op, 0));
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 typedef tssa_status *(*replace_fn)(struct pass_context *pass, struct ir_op *op,
                                    struct items *items);

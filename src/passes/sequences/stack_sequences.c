@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A sequence to which every iteration of a loop appends one tensor, and whose elements have one shape, is
- * an output that the loop stacks:
+ * A sequence to which every iteration of a loop appends one tensor, and whose elements have one
+ * shape, is an output that the loop stacks:
  *
  *     seq = Loop(n, c, SequenceEmpty) { (i, c, s): ... s1 = SequenceInsert(s, x); return(c, s1) }
  *     Loop(n, c) { (i, c): ... return(c, x) }
@@ -11,8 +11,8 @@
  *     SequenceAt(seq, k)                       Gather
  *     SequenceLength(seq)                      Shape
  *
- * The elements have one shape where inference says so, or where all that is done with the sequence is to
- * stack it, which fails otherwise.
+ * The elements have one shape where inference says so, or where all that is done with the sequence
+ * is to stack it, which fails otherwise.
  *
  *   needs   types
  *   keeps   types
@@ -25,7 +25,7 @@
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
 
-/* ---- Recognition ---------------------------------------------------------------------------------- */
+/* ---- Recognition ----------------------------------------------------------------------------- */
 
 static bool is_constant_shape(const struct ir_type *type)
 {
@@ -47,7 +47,8 @@ static bool takes_sequence(const struct ir_op *user)
            ir_op_is(user, IR_OP_SequenceAt);
 }
 
-/* The axis along which the sequence is joined; false when there is none, so that the op can never run. */
+/* The axis along which the sequence is joined; false when there is none, so that the op can never
+ * run. */
 static bool join_axis(const struct ir_op *concat, const struct ir_type *element, int *axis)
 {
     return infer_find_axis(ir_op_axis(concat), element->rank + (stacks(concat) ? 1 : 0), axis);
@@ -93,7 +94,7 @@ static struct ir_value *appended(const struct loop *loop, uint32_t k)
     return element;
 }
 
-/* ---- What the uses become ------------------------------------------------------------------------- */
+/* ---- What the uses become -------------------------------------------------------------------- */
 
 static tssa_status *set_ints(struct ir_op *op, const char *name, size_t count, const int64_t *ints)
 {
@@ -195,8 +196,8 @@ static tssa_status *from_at(struct ir_op *op, struct ir_value *stacked, struct i
     return ir_infer_op_lenient(gather);
 }
 
-/* The op itself stays, without uses, and lets go of the sequence: a walk over the block may be about to come
- * to it. */
+/* The op itself stays, without uses, and lets go of the sequence: a walk over the block may be
+ * about to come to it. */
 static tssa_status *change_use(struct ir_op *op, struct ir_value *stacked,
                                const struct ir_type *element, struct ir_value *empty)
 {
@@ -212,7 +213,7 @@ static tssa_status *change_use(struct ir_op *op, struct ir_value *stacked,
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *rewrite(struct pass_context *pass, const struct loop *loop, uint32_t k,
                             struct ir_value *element)

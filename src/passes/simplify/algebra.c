@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Identities of arithmetic and of rearrangements, one row of a table each: neutral constants, an op that
- * undoes or repeats the one before it, and rearrangements in a row. Only what keeps every bit is here:
- * x + 0.0 is not x (of -0.0 it makes 0.0), x - 0.0 is.
+ * Identities of arithmetic and of rearrangements, one row of a table each: neutral constants, an op
+ * that undoes or repeats the one before it, and rearrangements in a row. Only what keeps every bit
+ * is here: x + 0.0 is not x (of -0.0 it makes 0.0), x - 0.0 is.
  *
  *   needs   types, known elements
  *   keeps   types, known elements, order
@@ -16,12 +16,13 @@
 #include "ir/rebuild.h"
 #include "passes/pass.h"
 
-/* What an op's only result is to be replaced by: an operand, or something further back. NULL: nothing. */
+/* What an op's only result is to be replaced by: an operand, or something further back. NULL:
+ * nothing. */
 typedef struct ir_value *(*identity_fn)(const struct ir_op *op);
 /* Changes or replaces the op; sets *changed. */
 typedef tssa_status *(*rewrite_fn)(struct ir_graph *graph, struct ir_op *op, bool *changed);
 
-/* ---- Reading -------------------------------------------------------------------------------------- */
+/* ---- Reading --------------------------------------------------------------------------------- */
 
 static const struct ir_op *producer(const struct ir_op *op, uint32_t index)
 {
@@ -37,7 +38,7 @@ static bool has_result_type(const struct ir_op *op, const struct ir_value *value
            type->dtype != TSSA_UNDEFINED;
 }
 
-/* ---- Neutral constants ---------------------------------------------------------------------------- */
+/* ---- Neutral constants ----------------------------------------------------------------------- */
 
 enum side { LEFT = 1, RIGHT = 2, BOTH = 3 };
 
@@ -105,7 +106,7 @@ static struct ir_value *without_neutral(const struct ir_op *op)
     return NULL;
 }
 
-/* ---- Ops that return an operand ------------------------------------------------------------------- */
+/* ---- Ops that return an operand -------------------------------------------------------------- */
 
 /* f(f(x)) is x. */
 static struct ir_value *undone(const struct ir_op *op)
@@ -207,7 +208,7 @@ static const struct {
     {IR_OP_Dropout, kept},
 };
 
-/* ---- Rearrangements in a row ---------------------------------------------------------------------- */
+/* ---- Rearrangements in a row ----------------------------------------------------------------- */
 
 static tssa_status *set_ints(struct ir_graph *graph, struct ir_op *op, const char *name,
                              size_t count, const int64_t *values)
@@ -282,7 +283,7 @@ static tssa_status *merge_reshapes(struct ir_graph *graph, struct ir_op *op, boo
     return NULL;
 }
 
-/* ---- Conversions in a row ------------------------------------------------------------------------- */
+/* ---- Conversions in a row -------------------------------------------------------------------- */
 
 /* What a number format holds exactly. */
 struct format {
@@ -319,8 +320,8 @@ static bool holds(const struct format *to, const struct format *from)
     return to->bits >= from->bits && (!to->exponent || (1 << (to->exponent - 1)) > from->bits);
 }
 
-/* Cast(Cast(x)) is one conversion when the first loses nothing, and the second does the same to both
- * formats: rounds once, or cuts bits off integers. */
+/* Cast(Cast(x)) is one conversion when the first loses nothing, and the second does the same to
+ * both formats: rounds once, or cuts bits off integers. */
 static tssa_status *merge_casts(struct ir_graph *graph, struct ir_op *op, bool *changed)
 {
     (void)graph;
@@ -340,7 +341,7 @@ static tssa_status *merge_casts(struct ir_graph *graph, struct ir_op *op, bool *
     return NULL;
 }
 
-/* ---- Broadcasting --------------------------------------------------------------------------------- */
+/* ---- Broadcasting ---------------------------------------------------------------------------- */
 
 static bool has_result_shape(const struct ir_op *op, const struct ir_value *value)
 {
@@ -380,8 +381,8 @@ static struct ir_op *filling(struct ir_graph *graph, const struct ir_op *fill)
     return constant;
 }
 
-/* What can stand for an operand that is broadcast: what was expanded, or one element of what was filled.
- * NULL where there is no such thing. */
+/* What can stand for an operand that is broadcast: what was expanded, or one element of what was
+ * filled. NULL where there is no such thing. */
 static tssa_status *unbroadcast(struct ir_graph *graph, struct ir_op *op, uint32_t index,
                                 struct ir_value **value)
 {
@@ -421,7 +422,7 @@ static tssa_status *drop_broadcasts(struct ir_graph *graph, struct ir_op *op, bo
     return NULL;
 }
 
-/* ---- Sums and products of integers ---------------------------------------------------------------- */
+/* ---- Sums and products of integers ----------------------------------------------------------- */
 
 static bool is_used_once(const struct ir_op *op)
 {
@@ -461,7 +462,7 @@ static tssa_status *merge_constants(struct ir_graph *graph, struct ir_op *op, bo
     return NULL;
 }
 
-/* ---- Concatenations ------------------------------------------------------------------------------- */
+/* ---- Concatenations -------------------------------------------------------------------------- */
 
 /* `inner` can be part of `outer`: its only use. */
 static bool is_part(const struct ir_op *inner, const struct ir_op *outer)
@@ -507,7 +508,7 @@ static const struct {
     {IR_OP_Add, merge_constants},        {IR_OP_Mul, merge_constants},
 };
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static struct ir_value *find_identity(const struct ir_op *op)
 {

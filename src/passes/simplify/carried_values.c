@@ -3,10 +3,11 @@
  * Results of loops and branches that need not be there:
  *
  *   - a carried value that every iteration passes on unchanged is its initial value;
- *   - carried values that start equal and go on equal are one, and so are outputs, and results of an If,
- *     that are equal;
- *   - a carried value goes when its result is unused and it matters only to itself and others that go;
- *     so do unused outputs, unused results of an If, and all ops that are computed for such alone.
+ *   - carried values that start equal and go on equal are one, and so are outputs, and results of
+ *     an If, that are equal;
+ *   - a carried value goes when its result is unused and it matters only to itself and others that
+ *     go; so do unused outputs, unused results of an If, and all ops that are computed for such
+ *     alone.
  *
  *   needs   nothing
  *   keeps   types, known elements, order
@@ -75,7 +76,7 @@ static void replace_result(struct state *state, struct ir_value *result, struct 
     state->pass->changed = true;
 }
 
-/* ---- Invariant values ----------------------------------------------------------------------------- */
+/* ---- Invariant values ------------------------------------------------------------------------ */
 
 static void replace_invariants(struct state *state, const struct control *c)
 {
@@ -92,7 +93,7 @@ static void replace_invariants(struct state *state, const struct control *c)
     }
 }
 
-/* ---- Equal values --------------------------------------------------------------------------------- */
+/* ---- Equal values ---------------------------------------------------------------------------- */
 
 struct key {
     uintptr_t parts[3];
@@ -122,8 +123,8 @@ static bool classify(const tssa_allocator *allocator, const struct key *keys, ui
 #define MAX_REFINEMENTS 8
 
 /*
- * At first all that start with the same value are thought equal; then those part whose next values are
- * not: not the same value, nor parameters that are thought equal.
+ * At first all that start with the same value are thought equal; then those part whose next values
+ * are not: not the same value, nor parameters that are thought equal.
  */
 static tssa_status *classify_carried(const struct control *c, struct key *keys, uint32_t *classes)
 {
@@ -203,11 +204,12 @@ static tssa_status *merge_equal(struct state *state, const struct control *c)
     return NULL;
 }
 
-/* ---- Liveness ------------------------------------------------------------------------------------- */
+/* ---- Liveness -------------------------------------------------------------------------------- */
 
 /*
- * One marking over the whole graph, from its outputs, and from ops with effects, backwards. Through loops
- * and branches it goes result by result: a carried value is needed when its result is, or its parameter.
+ * One marking over the whole graph, from its outputs, and from ops with effects, backwards. Through
+ * loops and branches it goes result by result: a carried value is needed when its result is, or its
+ * parameter.
  */
 
 static tssa_status *need(struct state *state, const struct ir_value *value)
@@ -305,7 +307,7 @@ static tssa_status *mark(struct state *state)
     return NULL;
 }
 
-/* ---- Removal -------------------------------------------------------------------------------------- */
+/* ---- Removal --------------------------------------------------------------------------------- */
 
 static bool is_needed(const struct state *state, const struct ir_op *op, uint32_t result)
 {
@@ -372,7 +374,7 @@ static tssa_status *sweep(struct state *state, struct ir_block *block)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {

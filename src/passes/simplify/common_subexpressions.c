@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops that compute what an op before them has computed go: same operator, attributes and operands, in the
- * same block or in one around it. Constants are equal by element type, shape and bytes, and ops with
- * blocks by what is in them. A block that reads its parameters alone (IR_ISOLATED) sees nothing of what is around it.
+ * Ops that compute what an op before them has computed go: same operator, attributes and operands,
+ * in the same block or in one around it. Constants are equal by element type, shape and bytes, and
+ * ops with blocks by what is in them. A block that reads its parameters alone (IR_ISOLATED) sees
+ * nothing of what is around it.
  *
  *   needs   nothing
  *   keeps   types, known elements, order; ops that are not pure
@@ -41,14 +42,15 @@ static bool is_pure(const struct table *table, const struct ir_op *op)
     return (op->info->flags & IR_PURE) && !table->has_effects[op->id];
 }
 
-/* An op that may go: `return` ends a block, and runtimes want a DequantizeLinear for each op that it is fused with. */
+/* An op that may go: `return` ends a block, and runtimes want a DequantizeLinear for each op that
+ * it is fused with. */
 static bool is_candidate(const struct table *table, const struct ir_op *op)
 {
     return is_pure(table, op) && op->n_results && !ir_op_is(op, IR_OP_return) &&
            !(op->info->flags & IR_RANDOM) && !pass_is_pinned(table->pass, op);
 }
 
-/* ---- The table ------------------------------------------------------------------------------------ */
+/* ---- The table ------------------------------------------------------------------------------- */
 
 static uint64_t hash_op(const struct table *table, const struct ir_op *op)
 {
@@ -101,7 +103,7 @@ static tssa_status *find(struct table *table, const struct ir_op *op, uint64_t h
     return NULL;
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static void merge(struct table *table, struct ir_op *op, struct ir_op *into)
 {

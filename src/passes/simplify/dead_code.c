@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Dead code elimination: pure ops whose results nobody uses go, with their blocks; optional results that
- * nobody uses become unwanted, so that they are not computed. Of fuse ops results go that nobody uses, and with
- * them what only they needed, inside and as operands.
+ * Dead code elimination: pure ops whose results nobody uses go, with their blocks; optional results
+ * that nobody uses become unwanted, so that they are not computed. Of fuse ops results go that
+ * nobody uses, and with them what only they needed, inside and as operands.
  *
  *   needs   nothing
  *   keeps   types, known elements, order; every op that is not pure
@@ -10,8 +10,8 @@
  *
  * A dead op that would have failed (an index out of range, say) no longer fails the run.
  *
- * Users come after what they use, so one walk from the last op to the first sees every op when all of
- * its users are decided.
+ * Users come after what they use, so one walk from the last op to the first sees every op when all
+ * of its users are decided.
  */
 #include "ir/clone.h"
 #include "ir/fuse.h"
@@ -27,8 +27,9 @@ static bool has_uses(const struct ir_op *op)
 }
 
 /*
- * Only results beyond the required ones: a kernel may count on those. In the normalizations the number
- * of results is itself a switch (BatchNormalization before version 14: training or inference).
+ * Only results beyond the required ones: a kernel may count on those. In the normalizations the
+ * number of results is itself a switch (BatchNormalization before version 14: training or
+ * inference).
  */
 static void drop_results(struct pass_context *pass, struct ir_op *op)
 {
@@ -42,7 +43,7 @@ static void drop_results(struct pass_context *pass, struct ir_op *op)
         }
 }
 
-/* ---- Fuse ops ------------------------------------------------------------------------------------- */
+/* ---- Fuse ops -------------------------------------------------------------------------------- */
 
 static bool has_unused(uint32_t n, const bool *unused)
 {
@@ -83,7 +84,7 @@ static tssa_status *drop_fused_operands(struct pass_context *pass, struct ir_op 
     return dropped ? NULL : status_out_of_memory();
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *sweep(struct pass_context *pass, struct ir_block *block)
 {

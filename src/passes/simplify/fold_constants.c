@@ -1,32 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Evaluates pure ops without blocks whose operands are all Constants. The evaluator runs the kernels of a
- * run, so results have the bits of a run; an op that fails is left to fail when the model is run.
+ * Evaluates pure ops without blocks whose operands are all Constants. The evaluator runs the
+ * kernels of a run, so results have the bits of a run; an op that fails is left to fail when the
+ * model is run.
  *
  *   needs   pass->evaluate; without it nothing happens
  *   keeps   types, known elements, order
  *   breaks  nothing
  *
- * So that a model does not grow out of hand (an Expand, a Range or a ConstantOfShape makes any size from
- * a few numbers), an op is evaluated only when
+ * So that a model does not grow out of hand (an Expand, a Range or a ConstantOfShape makes any size
+ * from a few numbers), an op is evaluated only when
  *
- *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that no
- *     other op uses), and no larger than MAX_REPLACED, but for views (Reshape), which copy nothing;
+ *   - its results are no larger than MAX_RESULT, or than the constants that go with it (those that
+ *     no other op uses), and no larger than MAX_REPLACED, but for views (Reshape), which copy
+ *     nothing;
  *   - all that was folded in the graph adds no more to its constants than pass_file_growth, or than
- *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a node takes
- *     as many;
+ *     MAX_SESSION_GROWTH where no file is written; up to MAX_FREE bytes are for nothing, since a
+ *     node takes as many;
  *   - all ops evaluated in the graph touch no more than MAX_WORK bytes; products and windows, which
  *     compute more than they read, are evaluated on small operands only.
  *
- * An op with too large a result is evaluated together with those behind it, if each is the only user of the one
- * before and the last result is small enough: a table that is turned around and resized, say.
+ * An op with too large a result is evaluated together with those behind it, if each is the only
+ * user of the one before and the last result is small enough: a table that is turned around and
+ * resized, say.
  *
- * In a file stay, whatever they weigh, ops that other runtimes fuse with their neighbours: those of quantised
- * models (pinned.c), and FP16 and BF16 constants that are widened, which are read half as large.
+ * In a file stay, whatever they weigh, ops that other runtimes fuse with their neighbours: those of
+ * quantised models (pinned.c), and FP16 and BF16 constants that are widened, which are read half as
+ * large.
  *
- * A constant has the precision of its type. A runtime that computes FP16 in FP32 and leaves conversions
- * out in between (ONNX Runtime, when its own optimizations are off) may use more of it for what is not
- * folded: results in FP16 may then differ in the last bit between the two models.
+ * A constant has the precision of its type. A runtime that computes FP16 in FP32 and leaves
+ * conversions out in between (ONNX Runtime, when its own optimizations are off) may use more of it
+ * for what is not folded: results in FP16 may then differ in the last bit between the two models.
  */
 #include "ir/infer.h"
 #include "passes/pass.h"
@@ -73,7 +77,7 @@ static bool is_constant_but(const struct ir_op *op, const struct ir_value *but)
     return op->n_operands > 0;
 }
 
-/* ---- The budget ----------------------------------------------------------------------------------- */
+/* ---- The budget ------------------------------------------------------------------------------ */
 
 /* What an op's operands weigh, and those of them that nobody else uses. */
 struct weight {
@@ -162,7 +166,7 @@ static tssa_status *refuse(const struct pass_context *pass, const struct ir_op *
         (long long)pass->graph->folded_growth);
 }
 
-/* ---- Folding -------------------------------------------------------------------------------------- */
+/* ---- Folding --------------------------------------------------------------------------------- */
 
 static tssa_status *replace(struct ir_graph *graph, struct ir_op *op, struct tensor *const *tensors)
 {
@@ -216,7 +220,7 @@ static tssa_status *evaluate(struct pass_context *pass, const struct ir_op *op,
     return pass->evaluate(pass->evaluate_user, graph, op, *tensors);
 }
 
-/* ---- Chains --------------------------------------------------------------------------------------- */
+/* ---- Chains ---------------------------------------------------------------------------------- */
 
 /* Ops that each use the one before, which nobody else does; the last result is small. */
 struct chain {
@@ -307,7 +311,7 @@ static tssa_status *fold_chain(struct pass_context *pass, struct chain *chain, s
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *fold(struct pass_context *pass, struct ir_op *op, struct ir_op **next)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Replaces values whose elements inference knows, all of them constants, by Constant ops: what exported
- * shape arithmetic (Shape, Gather, Concat, ...) comes to when shapes are fixed.
+ * Replaces values whose elements inference knows, all of them constants, by Constant ops: what
+ * exported shape arithmetic (Shape, Gather, Concat, ...) comes to when shapes are fixed.
  *
  *   needs   known elements
  *   keeps   types; the ops that computed the values stay, without uses (dead_code removes them)

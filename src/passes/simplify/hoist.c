@@ -2,18 +2,20 @@
 /*
  * Moves ops to where they are computed less often:
  *
- *   - out of a loop's body, with nested loops and branches, when nothing that they read is defined there;
+ *   - out of a loop's body, with nested loops and branches, when nothing that they read is defined
+ *     there;
  *   - out of an If, when both branches compute the same;
  *   - constants out of everything.
  *
- * An op that may fail stays in a loop that may not run at all (total.h), until that is asked first (guard_loops). What a reader of the file fuses with
- * its neighbours stays with them (pinned.c).
+ * An op that may fail stays in a loop that may not run at all (total.h), until that is asked first
+ * (guard_loops). What a reader of the file fuses with its neighbours stays with them (pinned.c).
  *
  *   needs   types, known elements
  *   keeps   types, known elements
  *   breaks  nothing
  *
- * Blocks are visited from the inside out, so what leaves an inner block may leave the outer one as well.
+ * Blocks are visited from the inside out, so what leaves an inner block may leave the outer one as
+ * well.
  */
 #include "base/hash.h"
 #include "base/map.h"
@@ -27,7 +29,7 @@ struct hoist {
     struct ir_cloner map;
 };
 
-/* ---- Loops ---------------------------------------------------------------------------------------- */
+/* ---- Loops ----------------------------------------------------------------------------------- */
 
 static bool is_defined_in(const struct ir_value *value, const struct ir_block *block)
 {
@@ -63,7 +65,7 @@ static void hoist_from_loop(struct hoist *hoist, struct ir_op *loop)
     }
 }
 
-/* ---- Branches ------------------------------------------------------------------------------------- */
+/* ---- Branches -------------------------------------------------------------------------------- */
 
 /* Ops of the else branch, by what they compute; the keys are in the arena. */
 struct others {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes ops that return their first operand unchanged: Identity, and conversions and rearrangements
- * that convert and rearrange nothing.
+ * Removes ops that return their first operand unchanged: Identity, and conversions and
+ * rearrangements that convert and rearrange nothing.
  *
  *   needs   types, known elements
- *   keeps   types, known elements, order; in the body of a Scan or Loop, an Identity of a value from outside of
- *           which less is known than the model says of the result's shape: runtimes lay results out by it.
- *           Moved out of the body (hoist), the op hands what is said to the value, and goes
+ *   keeps   types, known elements, order; in the body of a Scan or Loop, an Identity of a value
+ *           from outside of which less is known than the model says of the result's shape: runtimes
+ *           lay results out by it. Moved out of the body (hoist), the op hands what is said to the
+ *           value, and goes
  *   breaks  nothing
  */
 #include "ir/rebuild.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Carried integers that every iteration moves by the same step are computed from the iteration's number:
- * init + step * i. What they index is then affine in the counter, and the loop carries a value less.
+ * Carried integers that every iteration moves by the same step are computed from the iteration's
+ * number: init + step * i. What they index is then affine in the counter, and the loop carries a
+ * value less.
  *
  *     Loop(...init...) { (i, c, k): ... use(k) ... k1 = k + step; return(..., k1) }
  *     Loop(...)        { (i, c):    ... use(init + step * i) ... }
  *
- * The last value is init + step * trips, where every run makes as many iterations as the trip count says.
- * Elsewhere the value is carried on when it is used behind the loop.
+ * The last value is init + step * trips, where every run makes as many iterations as the trip count
+ * says. Elsewhere the value is carried on when it is used behind the loop.
  *
  *   needs   types; identities removed (identity)
  *   keeps   what wraps: integer arithmetic is modulo 2^n whichever way it is computed
@@ -57,7 +58,7 @@ static bool read_variable(const struct loop *loop, uint32_t k, struct variable *
     return true;
 }
 
-/* ---- init + step * count -------------------------------------------------------------------------- */
+/* ---- init + step * count --------------------------------------------------------------------- */
 
 static tssa_status *make_cast(struct ir_op *at, tssa_dtype dtype, struct ir_value **value)
 {
@@ -107,7 +108,7 @@ static tssa_status *copy_step(struct ir_op *at, struct variable *variable)
     return ir_infer_op_lenient(copy);
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 /* The number of iterations as a value in front of the loop; NULL when a run may make fewer. */
 static tssa_status *trip_count(const struct loop *loop, struct ir_value **count)

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Infers again what rewriting has made clearer: ops that have operands of which more is known than when
- * the op was last inferred, and with a Loop, If, Scan or SequenceMap everything in it.
+ * Infers again what rewriting has made clearer: ops that have operands of which more is known than
+ * when the op was last inferred, and with a Loop, If, Scan or SequenceMap everything in it.
  *
  *   needs   nothing
  *   keeps   ops and values; what was known of a value stays known
  *   breaks  nothing
  *
- * Inference errs where no run of an op could succeed. Such an op may stand in a branch that is never
- * taken, so it keeps the types that it had.
+ * Inference errs where no run of an op could succeed. Such an op may stand in a branch that is
+ * never taken, so it keeps the types that it had.
  */
 #include "ir/infer.h"
 #include "passes/pass.h"
@@ -23,7 +23,7 @@ struct state {
     struct facts *before; /* by id; of the values of the op that is being inferred */
 };
 
-/* ---- Which of two facts says more ----------------------------------------------------------------- */
+/* ---- Which of two facts says more ------------------------------------------------------------ */
 
 /* An unknown element says nothing, a fresh symbol little, a constant everything. */
 static int precision(const struct dim *dim)
@@ -67,12 +67,12 @@ static bool is_better_known(const struct ir_known *old, const struct ir_known *n
     return false;
 }
 
-/* ---- The better of both --------------------------------------------------------------------------- */
+/* ---- The better of both ---------------------------------------------------------------------- */
 
 /*
- * Where both say as much, the new one stands: the operands' symbols may have become others, and equal sizes
- * should have equal names. But for a symbol that inference has just made up: then the old one stays, so that
- * what depends on it stays as well.
+ * Where both say as much, the new one stands: the operands' symbols may have become others, and
+ * equal sizes should have equal names. But for a symbol that inference has just made up: then the
+ * old one stays, so that what depends on it stays as well.
  */
 static const struct dim *best_dim(const struct dim *old, const struct dim *now, uint32_t first_new)
 {
@@ -141,7 +141,7 @@ static tssa_status *keep_best(struct ir_graph *graph, struct ir_value *value,
     return best_known(graph, old->known, value->known, first_new, &value->known);
 }
 
-/* ---- The values of an op and of its blocks -------------------------------------------------------- */
+/* ---- The values of an op and of its blocks --------------------------------------------------- */
 
 typedef void (*value_fn)(struct state *state, struct ir_value *value);
 
@@ -182,7 +182,7 @@ static void compare(struct state *state, struct ir_value *value)
         is_better_type(old->type, value->type) || is_better_known(old->known, value->known);
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static bool is_stale(const struct ir_op *op)
 {

@@ -2,12 +2,13 @@
 /*
  * Control flow whose way is known before the run:
  *
- *   - an If whose condition is known becomes the branch that is taken. Known is a constant, and, inside a
- *     branch of another If or in a loop's body, what that If or loop has tested;
+ *   - an If whose condition is known becomes the branch that is taken. Known is a constant, and,
+ *     inside a branch of another If or in a loop's body, what that If or loop has tested;
  *   - an If whose branches are equal becomes one of them;
  *   - a result that is the same outer value in both branches is that value; one that is true in one
  *     branch and false in the other is the condition or its Not;
- *   - a Loop that never runs becomes its initial values, and, where their size is known, empty outputs.
+ *   - a Loop that never runs becomes its initial values, and, where their size is known, empty
+ *     outputs.
  *
  *   needs   known elements
  *   keeps   the order of what stays
@@ -25,7 +26,7 @@ struct branches {
     uint32_t n_assumed;
 };
 
-/* ---- Conditions ----------------------------------------------------------------------------------- */
+/* ---- Conditions ------------------------------------------------------------------------------ */
 
 static bool known_bool(const struct ir_value *value, bool *truth)
 {
@@ -57,7 +58,7 @@ static int truth_of(const struct branches *branches, const struct ir_value *cond
     return 0;
 }
 
-/* ---- Rewrites ------------------------------------------------------------------------------------- */
+/* ---- Rewrites -------------------------------------------------------------------------------- */
 
 static bool is_defined_in(const struct ir_value *value, const struct ir_block *block)
 {
@@ -191,7 +192,7 @@ static tssa_status *rewrite_loop(struct branches *branches, struct ir_op *op)
     return replace_outputs(branches, op, carried);
 }
 
-/* ---- The walk ------------------------------------------------------------------------------------- */
+/* ---- The walk -------------------------------------------------------------------------------- */
 
 static tssa_status *visit_block(struct branches *branches, struct ir_block *block);
 

@@ -2,13 +2,14 @@
 /*
  * Says in a Loop's trip count what its condition says, where that is a matter of counting:
  *
- *   - a comparison i + c < L of the iteration's number with a value from outside, alone or as a term of And,
- *     limits the trip count;
+ *   - a comparison i + c < L of the iteration's number with a value from outside, alone or as a
+ *     term of And, limits the trip count;
  *   - so it goes from the condition, as do terms that always hold;
  *   - a condition that is always true is the one that the body is given;
  *   - a condition that is false after the first iteration makes the trip count 1.
  *
- *   needs   known elements: the iteration's number is a symbol, carried counters are affine in it (induction)
+ *   needs   known elements: the iteration's number is a symbol, carried counters are affine in it
+ *           (induction)
  *   keeps   types, order
  *   breaks  nothing
  */
@@ -16,7 +17,7 @@
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
 
-/* ---- i + offset < limit --------------------------------------------------------------------------- */
+/* ---- i + offset < limit ---------------------------------------------------------------------- */
 
 struct bound {
     struct ir_value *limit; /* an INT64 of one element from outside of the loop */
@@ -84,7 +85,7 @@ static bool read_bound(const struct loop *loop, struct ir_value *term, struct bo
     return bound->offset >= 1;
 }
 
-/* ---- The new trip count --------------------------------------------------------------------------- */
+/* ---- The new trip count ---------------------------------------------------------------------- */
 
 /* A constant of the body, or a list of one element, as a scalar in front of the loop. */
 static tssa_status *scalar_outside(const struct loop *loop, struct ir_value *limit,
@@ -114,8 +115,8 @@ static bool has_limit(const struct loop *loop)
 }
 
 /*
- * Iteration i is followed by another while i + offset < limit, so there are limit - offset + 1 of them, and
- * at least the first one. (The condition before that one stays what it is.)
+ * Iteration i is followed by another while i + offset < limit, so there are limit - offset + 1 of
+ * them, and at least the first one. (The condition before that one stays what it is.)
  */
 static tssa_status *limit_trips(const struct loop *loop, const struct bound *bound)
 {
@@ -136,7 +137,7 @@ static tssa_status *limit_trips(const struct loop *loop, const struct bound *bou
     return NULL;
 }
 
-/* ---- Conditions ----------------------------------------------------------------------------------- */
+/* ---- Conditions ------------------------------------------------------------------------------ */
 
 static bool is_known_true(const struct loop *loop, struct ir_value *term)
 {
@@ -147,8 +148,9 @@ static bool is_known_true(const struct loop *loop, struct ir_value *term)
 }
 
 /*
- * Takes the terms that hold by counting, or always, out of a condition: *rest is what is left, NULL when
- * nothing is. Only through chains of And: what is left of them are operands that exist already.
+ * Takes the terms that hold by counting, or always, out of a condition: *rest is what is left, NULL
+ * when nothing is. Only through chains of And: what is left of them are operands that exist
+ * already.
  */
 static tssa_status *strip(const struct loop *loop, struct ir_value *condition,
                           struct ir_value **rest)

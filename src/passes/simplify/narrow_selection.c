@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * TopK and NonMaxSuppression choose no more elements than are used: exporters sort everything, or keep all boxes,
- * and then take the first.
+ * TopK and NonMaxSuppression choose no more elements than are used: exporters sort everything, or
+ * keep all boxes, and then take the first.
  *
  *     TopK(x, 2402), both results cut to [:200]   ->   TopK(x, 200)
- *     boxes = NonMaxSuppression(.., scores, n, ..)     boxes = NonMaxSuppression(.., scores, 100, ..)
- *     order = TopK(scores[boxes[:, 2]])            ->  order = TopK(scores[boxes[:, 2]])
- *     y = f(boxes[order])[:100]                        y = f(boxes[order])
+ *     boxes = NonMaxSuppression(.., scores, n)     boxes = NonMaxSuppression(.., scores, 100)
+ *     order = TopK(scores[boxes[:, 2]])        ->  order = TopK(scores[boxes[:, 2]])
+ *     y = f(boxes[order])[:100]                    y = f(boxes[order])
  *
- * The slices stay; `identity` removes those that take all there is now. What is made of each element by itself may
- * lie between the choice and the cut (analysis/rows_used.h). Of TopK only for results in order, of which the first
- * are the same whatever K is, and for a K that is no error. Boxes are chosen from the highest score down, so that
- * those with the 100 highest scores are the first 100 of their class. The standard does not say in which order they
- * are returned: in a file it counts only that they are sorted by their scores afterwards, of one batch and class;
- * in a session, where that order is known, any cut does.
+ * The slices stay; `identity` removes those that take all there is now. What is made of each
+ * element by itself may lie between the choice and the cut (analysis/rows_used.h). Of TopK only for
+ * results in order, of which the first are the same whatever K is, and for a K that is no error.
+ * Boxes are chosen from the highest score down, so that those with the 100 highest scores are the
+ * first 100 of their class. The standard does not say in which order they are returned: in a file
+ * it counts only that they are sorted by their scores afterwards, of one batch and class; in a
+ * session, where that order is known, any cut does.
  *
  *   needs   types, known elements
  *   keeps   what it does not narrow; not which boxes have a NaN as score, which is anybody's choice
@@ -35,7 +36,8 @@ static int rank_of(const struct ir_value *value)
     return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
 }
 
-/* The operand that says how many becomes `used`, where that is less in any case; else the less of both. */
+/* The operand that says how many becomes `used`, where that is less in any case; else the less of
+ * both. */
 static tssa_status *narrow(struct pass_context *pass, struct ir_op *op, uint32_t index,
                            bool is_less, int64_t used)
 {
@@ -53,9 +55,11 @@ static tssa_status *narrow(struct pass_context *pass, struct ir_op *op, uint32_t
                        "chooses no more than %lld, as no more are used", (long long)used);
 }
 
-/* ---- TopK ----------------------------------------------------------------------------------------- */
+/* ---- TopK ------------------------------------------------------------------------------------ */
 
-/* Along which axis elements come in order, all of them or fewer; -1: in none, or K may be an error. */
+/*
+ * Along which axis elements come in order, all of them or fewer; -1: in none, or K may be an error.
+ */
 static int sorted_axis(const struct ir_op *op)
 {
     const struct ir_value *x = ir_operand(op, 0);
@@ -91,9 +95,11 @@ static tssa_status *narrow_topk(struct pass_context *pass, struct ir_op *op)
     return narrow(pass, op, 1, only_element(ir_operand(op, 1))->low >= used, used);
 }
 
-/* ---- NonMaxSuppression ---------------------------------------------------------------------------- */
+/* ---- NonMaxSuppression ----------------------------------------------------------------------- */
 
-/* The numbers of the boxes that it keeps, which is all that is used of them; NULL: there is more. */
+/*
+ * The numbers of the boxes that it keeps, which is all that is used of them; NULL: there is more.
+ */
 static const struct ir_value *kept_boxes(const struct ir_op *op)
 {
     const struct ir_use *use = op->results[0].uses;
@@ -177,7 +183,7 @@ static tssa_status *narrow_boxes(struct pass_context *pass, struct ir_op *op)
     return narrow(pass, op, 2, limit->low >= used || limit == scores->type->dims[2], used);
 }
 
-/* ---- All ------------------------------------------------------------------------------------------ */
+/* ---- All ------------------------------------------------------------------------------------- */
 
 static tssa_status *visit_boxes(void *context, struct ir_op *op)
 {
@@ -189,7 +195,8 @@ static tssa_status *visit_topk(void *context, struct ir_op *op)
     return ir_op_is(op, IR_OP_TopK) ? narrow_topk(context, op) : NULL;
 }
 
-/* What sorts fewer boxes then may have no more to sort than it takes: its types tell, the next time. */
+/* What sorts fewer boxes then may have no more to sort than it takes: its types tell, the next
+ * time. */
 tssa_status *pass_narrow_selection(struct pass_context *pass)
 {
     TRY(ir_block_walk(pass->graph->body, visit_boxes, pass));

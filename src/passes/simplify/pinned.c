@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ops that stay what and where they are in a file, because the runtimes that read it look for them beside
- * their neighbours and compute both at once: a product between a DequantizeLinear and a QuantizeLinear is one in
- * integers. Where one of them is missing, ONNX Runtime finds no such pattern, or quantises again and rounds
- * differently.
+ * Ops that stay what and where they are in a file, because the runtimes that read it look for them
+ * beside their neighbours and compute both at once: a product between a DequantizeLinear and a
+ * QuantizeLinear is one in integers. Where one of them is missing, ONNX Runtime finds no such
+ * pattern, or quantises again and rounds differently.
  */
 #include "passes/pass.h"
 

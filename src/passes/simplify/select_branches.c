@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A branch that only does a little arithmetic on a few numbers (an index that is made positive, say)
- * costs more than what it saves: both sides are computed, and Where selects.
+ * A branch that only does a little arithmetic on a few numbers (an index that is made positive,
+ * say) costs more than what it saves: both sides are computed, and Where selects.
  *
  *   needs   types, known elements
- *   keeps   types; bits, signs of zeros too, for which the exporter sees to runtimes whose Where loses them
- *           (onnx/hazards.def); ops that might fail (total.h) stay behind their condition, and so does real
- *           work
+ *   keeps   types; bits, signs of zeros too, for which the exporter sees to runtimes whose Where
+ *           loses them (onnx/hazards.def); ops that might fail (total.h) stay behind their
+ *           condition, and so does real work
  *   breaks  known elements of the results
  */
 #include "ir/clone.h"

@@ -3,17 +3,21 @@
  * Writes loops out that have few iterations, all of which every run makes:
  *
  *   - a Loop of one iteration, or whose condition is false after the first one, always;
- *   - a Loop that goes through sequences or carries them, whose iterations differ in shape, when iterations
- *     times ops of the body stay below a limit. What it carries is then a known list (sequences);
- *   - a Loop in the body of another, each of whose iterations needs the one before: a stack of layers, say.
- *     Where it indexes what the outer loop carries, that can be taken apart then (scalar_replacement);
- *   - of a Loop whose iterations do not see what the ones before did, and overwrite it, the last one;
+ *   - a Loop that goes through sequences or carries them, whose iterations differ in shape, when
+ *     iterations times ops of the body stay below a limit. What it carries is then a known list
+ *     (sequences);
+ *   - a Loop in the body of another, each of whose iterations needs the one before: a stack of
+ *     layers, say. Where it indexes what the outer loop carries, that can be taken apart then
+ *     (scalar_replacement);
+ *   - of a Loop whose iterations do not see what the ones before did, and overwrite it, the last
+ *     one;
  *   - a SequenceMap over sequences that are constructed from as few values.
  *
- * Other loops over tensors stay: they become batched operators (parallelize), or are truly sequential, and
- * then writing them out would only make the model large.
+ * Other loops over tensors stay: they become batched operators (parallelize), or are truly
+ * sequential, and then writing them out would only make the model large.
  *
- *   needs   known elements, for trip counts; SequenceLength of known sequences is a constant (sequences)
+ *   needs   known elements, for trip counts; SequenceLength of known sequences is a constant
+ *           (sequences)
  *   keeps   the order of what is computed
  *   breaks  types: the copies may be inferred more precisely (infer)
  */
@@ -36,15 +40,15 @@ struct unroll {
     uint32_t made;
 };
 
-/* ---- Which loops ---------------------------------------------------------------------------------- */
+/* ---- Which loops ----------------------------------------------------------------------------- */
 
 static bool is_sequence(const struct ir_value *value)
 {
     return value && value->type->kind == TYPE_SEQUENCE;
 }
 
-/* Does an op of the body, at any depth, take an element of a sequence from outside at the place that the
- * iteration's number names? */
+/* Does an op of the body, at any depth, take an element of a sequence from outside at the place
+ * that the iteration's number names? */
 static bool indexes_sequence(const struct loop *loop)
 {
     for (const struct ir_use *use = loop->body->params[0]->uses; use; use = use->next)
@@ -111,7 +115,8 @@ static tssa_status *is_worth_it(struct unroll *unroll, const struct loop *loop, 
     return NULL;
 }
 
-/* Does every iteration write the same region of the carried value, and is that all that is done with it? */
+/* Does every iteration write the same region of the carried value, and is that all that is done
+ * with it? */
 static bool is_overwritten(const struct loop *loop, uint32_t k)
 {
     const struct ir_value *param = loop_param(loop, k), *next = loop_next(loop, k);
@@ -136,7 +141,7 @@ static bool only_last_counts(const struct loop *loop)
     return true;
 }
 
-/* ---- Loop ----------------------------------------------------------------------------------------- */
+/* ---- Loop ------------------------------------------------------------------------------------ */
 
 /* What was computed in the only iteration is better known under the loop's name. */
 static void take_name(struct ir_value *result, struct ir_value *value)
@@ -201,7 +206,7 @@ static tssa_status *visit_loop(struct unroll *unroll, struct ir_op *op)
     return worth ? unroll_loop(unroll, &loop, 0, trips) : NULL;
 }
 
-/* ---- SequenceMap ---------------------------------------------------------------------------------- */
+/* ---- SequenceMap ----------------------------------------------------------------------------- */
 
 /* The number of elements of all sequence operands; 0 when they are not constructed. */
 static uint32_t map_length(const struct ir_op *op)
@@ -265,7 +270,7 @@ static tssa_status *visit_map(struct unroll *unroll, struct ir_op *op)
     return NULL;
 }
 
-/* ---- The pass ------------------------------------------------------------------------------------- */
+/* ---- The pass -------------------------------------------------------------------------------- */
 
 static tssa_status *visit(void *context, struct ir_op *op)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Convolutions as primitives. Operands and result are reordered from and to the plain layouts that ONNX has
- * wherever the blocked ones are faster by more than that costs, which is nearly everywhere. oneDNN says
- * that it can do everything; what it does with plain loops is named "ref", and is refused.
+ * Convolutions as primitives. Operands and result are reordered from and to the plain layouts that
+ * ONNX has wherever the blocked ones are faster by more than that costs, which is nearly
+ * everywhere. oneDNN says that it can do everything; what it does with plain loops is named "ref",
+ * and is refused.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ struct primitive {
     size_t at[OPERANDS];                /* of copies in the scratch memory, behind the scratchpad */
 };
 
-/* ---- Layouts -------------------------------------------------------------------------------------- */
+/* ---- Layouts --------------------------------------------------------------------------------- */
 
 enum layout { PLAIN, BLOCKS_16, BLOCKS_8, ANY, LAYOUTS };
 
@@ -76,7 +77,8 @@ static bool is_pointwise(const struct conv_problem *c)
     return pointwise && !is_depthwise(c);
 }
 
-/* What is tried before the others: where images can stay as they are, or are too small for full blocks. */
+/* What is tried before the others: where images can stay as they are, or are too small for full
+ * blocks. */
 static size_t first_choice(const struct conv_problem *c)
 {
     int64_t pixels = 1;
@@ -98,7 +100,7 @@ static bool fits(const struct conv_problem *c, const struct choice *choice)
            c->out_channels / groups % block_of[choice->dst] == 0;
 }
 
-/* ---- Descriptions --------------------------------------------------------------------------------- */
+/* ---- Descriptions ---------------------------------------------------------------------------- */
 
 /* One spatial axis is the second of two: oneDNN has fast code for those only. */
 static int spatial_rank(const struct conv_problem *c)
@@ -184,7 +186,7 @@ static dnnl_primitive_desc_t create(const struct onednn_engine *engine,
     return made;
 }
 
-/* ---- Choosing ------------------------------------------------------------------------------------- */
+/* ---- Choosing -------------------------------------------------------------------------------- */
 
 static const char *name_of(dnnl_primitive_desc_t desc)
 {
@@ -193,7 +195,8 @@ static const char *name_of(dnnl_primitive_desc_t desc)
     return name;
 }
 
-/* Of one channel or few in each group, matrix products take ten times as long, but are better than nothing. */
+/* Of one channel or few in each group, matrix products take ten times as long, but are better than
+ * nothing. */
 static bool is_slow(const struct conv_problem *c, const char *name)
 {
     return c->groups > 1 && !is_pointwise(c) && strstr(name, "gemm") != NULL;
@@ -234,7 +237,7 @@ static dnnl_primitive_desc_t choose(const struct onednn_engine *engine,
     return made;
 }
 
-/* ---- Making --------------------------------------------------------------------------------------- */
+/* ---- Making ---------------------------------------------------------------------------------- */
 
 static size_t aligned(size_t size)
 {
@@ -325,7 +328,7 @@ static void release(struct library_primitive *base)
     free(p);
 }
 
-/* ---- Running -------------------------------------------------------------------------------------- */
+/* ---- Running --------------------------------------------------------------------------------- */
 
 static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
 {
@@ -348,7 +351,9 @@ static bool bind(const struct primitive *p, int number, desc_view desc, const vo
 
 #define MOST_ARGS 5
 
-/* Executes the unit on `n` arguments and its scratchpad; drops them, and those that were not bound. */
+/*
+ * Executes the unit on `n` arguments and its scratchpad; drops them, and those that were not bound.
+ */
 static bool execute(const struct primitive *p, const struct unit *unit, bool bound, int n,
                     dnnl_exec_arg_t *args, void *scratch)
 {
@@ -411,7 +416,7 @@ static bool run(const struct library_primitive *base, struct device_stream *stre
     return done;
 }
 
-/* ---- A primitive ---------------------------------------------------------------------------------- */
+/* ---- A primitive ----------------------------------------------------------------------------- */
 
 struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
                                            const struct library_problem *problem)

@@ -28,7 +28,7 @@ struct library_primitive *onednn_make_matmul(const struct library_problem *probl
 struct library_primitive *onednn_make_conv(struct cpu_engine *engine,
                                            const struct library_problem *problem);
 
-/* ---- Memory descriptions: values in oneDNN 2, handles in 3 ----------------------------------------- */
+/* ---- Memory descriptions: values in oneDNN 2, handles in 3 ----------------------------------- */
 
 #if DNNL_VERSION_MAJOR >= 3
 typedef const_dnnl_memory_desc_t desc_view;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 /*
- * oneDNN divides its work among as many threads as OpenMP promises, and leaves parts of the result out
- * when a parallel region gets fewer. So no more are asked for than there will be: one inside of another
- * region, no more than OMP_THREAD_LIMIT, and OpenMP may not choose for itself.
+ * oneDNN divides its work among as many threads as OpenMP promises, and leaves parts of the result
+ * out when a parallel region gets fewer. So no more are asked for than there will be: one inside of
+ * another region, no more than OMP_THREAD_LIMIT, and OpenMP may not choose for itself.
  */
 static int onednn_threads(int threads)
 {
