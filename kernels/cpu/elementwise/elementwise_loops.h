@@ -14,8 +14,8 @@
  * table drops what the row's element types exclude.
  */
 #include "base/clones.h"
+#include "ir/scalar/ops.h"
 #include "kernels/cpu/elementwise/elementwise.h"
-#include "kernels/cpu/lib/scalar_ops.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)

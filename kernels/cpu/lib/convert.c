@@ -5,28 +5,9 @@
  */
 #include "kernels/cpu/lib/convert.h"
 
-#include <string.h>
+#include "ir/scalar/convert.h"
 
 const struct convert_options convert_default = {.saturate = true, .round_mode = ROUND_UP};
-
-/* ---- Single elements ------------------------------------------------------------------------- */
-
-static inline int32_t to_int32(double v)
-{
-    return v > -0x1p31 - 1 && v < 0x1p31 ? (int32_t)v : INT32_MIN;
-}
-
-static inline int64_t to_int64(double v)
-{
-    return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
-}
-
-static inline uint64_t to_uint64(double v)
-{
-    if (v >= 0x1p63)
-        return (uint64_t)to_int64(v - 0x1p63) ^ UINT64_C(1) << 63;
-    return (uint64_t)to_int64(v);
-}
 
 /*
  * A double that rounds to every format of fewer bits as the integer itself would: bits that a
@@ -39,70 +20,6 @@ static inline double to_sticky_double(uint64_t magnitude, bool negative)
         magnitude = (magnitude & low ? magnitude | (low + 1) : magnitude) & ~low;
     }
     return negative ? -(double)magnitude : (double)magnitude;
-}
-
-/*
- * The same as half_to_float and the like of base/dtype.h, without branches, so that the compiler
- * can do several elements at once. Multiplications by powers of two move exponents, and shift the
- * bits of subnormal numbers; they are exact but for the one addition that rounds.
- */
-static inline uint32_t bits_of(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return bits;
-}
-
-static inline float float_of(uint32_t bits)
-{
-    float value;
-    memcpy(&value, &bits, sizeof value);
-    return value;
-}
-
-/*
- * Both sides are computed always: a branch around an operation that could trap stops vectorization.
- */
-static inline uint32_t choose(bool first, uint32_t a, uint32_t b)
-{
-    uint32_t mask = -(uint32_t)first;
-    return (a & mask) | (b & ~mask);
-}
-
-static inline float from_half(uint16_t half)
-{
-    uint32_t sign = (uint32_t)(half & 0x8000) << 16;
-    uint32_t magnitude = half & 0x7fff;
-    /* Infinity and NaN come out right too: 112 below the highest exponent, and back. */
-    uint32_t normal = bits_of(float_of((magnitude << 13) + (224u << 23)) * 0x1p-112f);
-    uint32_t subnormal = bits_of(float_of(magnitude | 126u << 23) - 0.5f);
-    return float_of(sign | choose(magnitude < 0x400, subnormal, normal));
-}
-
-static inline uint16_t to_half(float value)
-{
-    uint32_t bits = bits_of(value), magnitude = bits & 0x7fffffff;
-    /* Overflows to infinity where a half does, then scales back to four times the value. */
-    float scaled = (float_of(magnitude) * 0x1p112f) * 0x1p-110f;
-    /* Adding a power of two 13 bits above the value's leaves a half's 10 bits of it, rounded. */
-    uint32_t exponent = magnitude & 0x7f800000;
-    exponent = exponent < 0x38800000 ? 0x38800000 : exponent;
-    uint32_t rounded = bits_of(float_of(exponent + 0x07800000) + scaled);
-    uint32_t half = (rounded >> 13 & 0x7c00) + (rounded & 0xfff);
-    uint32_t nan = 0x7e00 | (bits >> 13 & 0x3ff);
-    return (uint16_t)((bits >> 16 & 0x8000) | choose(magnitude > 0x7f800000, nan, half));
-}
-
-static inline float from_bfloat16(uint16_t half)
-{
-    return float_of((uint32_t)half << 16);
-}
-
-static inline uint16_t to_bfloat16(float value)
-{
-    uint32_t bits = bits_of(value);
-    uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-    return (uint16_t)((bits & 0x7fffffff) > 0x7f800000 ? bits >> 16 | 0x40 : rounded);
 }
 
 /* ---- Direct loops ---------------------------------------------------------------------------- */
@@ -146,14 +63,14 @@ typedef void (*convert_loop)(int64_t n, const void *source, int64_t from_step, v
 #define FROM_FLOAT(from, type)                                                                     \
     LOOP(from, type, f32, float, v)                                                                \
     LOOP(from, type, f64, double, v)                                                               \
-    LOOP(from, type, i8, int8_t, to_int32((double)v))                                              \
-    LOOP(from, type, i16, int16_t, to_int32((double)v))                                            \
-    LOOP(from, type, i32, int32_t, to_int32((double)v))                                            \
-    LOOP(from, type, i64, int64_t, to_int64((double)v))                                            \
-    LOOP(from, type, u8, uint8_t, to_int32((double)v))                                             \
-    LOOP(from, type, u16, uint16_t, to_int32((double)v))                                           \
-    LOOP(from, type, u32, uint32_t, to_int64((double)v))                                           \
-    LOOP(from, type, u64, uint64_t, to_uint64((double)v))                                          \
+    LOOP(from, type, i8, int8_t, i32_of_f64((double)v))                                            \
+    LOOP(from, type, i16, int16_t, i32_of_f64((double)v))                                          \
+    LOOP(from, type, i32, int32_t, i32_of_f64((double)v))                                          \
+    LOOP(from, type, i64, int64_t, i64_of_f64((double)v))                                          \
+    LOOP(from, type, u8, uint8_t, i32_of_f64((double)v))                                           \
+    LOOP(from, type, u16, uint16_t, i32_of_f64((double)v))                                         \
+    LOOP(from, type, u32, uint32_t, i64_of_f64((double)v))                                         \
+    LOOP(from, type, u64, uint64_t, u64_of_f64((double)v))                                         \
     LOOP(from, type, b8, uint8_t, v != 0)
 
 FROM_FLOAT(f32, float)
@@ -173,10 +90,10 @@ LOOP(i64, int64_t, sticky, double, to_sticky_double(v < 0 ? -(uint64_t)v : (uint
 LOOP(u64, uint64_t, sticky, double, to_sticky_double(v, false))
 
 /* Formats that C lacks, to float (exact) and from float or double. */
-LOOP(f16, uint16_t, f32, float, from_half(v))
-LOOP(bf16, uint16_t, f32, float, from_bfloat16(v))
-LOOP(f32, float, f16, uint16_t, to_half(v))
-LOOP(f32, float, bf16, uint16_t, to_bfloat16(v))
+LOOP(f16, uint16_t, f32, float, f32_of_f16(v))
+LOOP(bf16, uint16_t, f32, float, f32_of_bf16(v))
+LOOP(f32, float, f16, uint16_t, f16_of_f32(v))
+LOOP(f32, float, bf16, uint16_t, bf16_of_f32(v))
 LOOP(f64, double, f16, uint16_t, double_to_half(v))
 LOOP(f64, double, bf16, uint16_t, double_to_bfloat16(v))
 

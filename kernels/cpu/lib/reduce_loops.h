@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loops of every row of ir/reduction.def for one element type. A file reduce_TYPE.c defines
- * what scalar_ops.h wants, and
+ * what ir/scalar/ops.h wants, and
  *
  *     T_TABLE      the table to fill, reduce_loops_f32
  *
@@ -9,8 +9,8 @@
  * use for it.
  */
 #include "base/clones.h"
+#include "ir/scalar/ops.h"
 #include "kernels/cpu/lib/reduce.h"
-#include "kernels/cpu/lib/scalar_ops.h"
 
 #define LANES REDUCTION_LANES
 #if defined(T_IS_FLOAT32)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of ArgMax and ArgMin for one element type. A file arg_TYPE.c defines what scalar_ops.h
- * wants; INDEX, an integer of its width, for vectors of both; and T_TABLE, the table to fill; and
- * includes this file.
+ * The loops of ArgMax and ArgMin for one element type. A file arg_TYPE.c defines what
+ * ir/scalar/ops.h wants; INDEX, an integer of its width, for vectors of both; and T_TABLE, the
+ * table to fill; and includes this file.
  */
 #include "base/clones.h"
-#include "kernels/cpu/lib/scalar_ops.h"
+#include "ir/scalar/ops.h"
 #include "kernels/cpu/reduction/arg_reduce.h"
 
 /* Where `best` is, which is there: comparisons are all made, so that they become vectors. */

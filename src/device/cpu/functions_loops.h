@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The loops of functions.h for one type: T, T_IS_FLOAT and so on as in
- * kernels/cpu/lib/scalar_ops.h; T_LANES, of the widest vectors; T_V3 and T_V4, the tables. */
+ * ir/scalar/ops.h; T_LANES, of the widest vectors; T_V3 and T_V4, the tables. */
 #include "base/clones.h"
 #include "device/cpu/functions.h"
-#include "kernels/cpu/lib/scalar_ops.h"
+#include "ir/scalar/ops.h"
 
 #define OF_1(name) name(x[i])
 #define OF_2(name) name(x[i], y[i])

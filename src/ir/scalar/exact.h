@@ -13,6 +13,8 @@
 #ifndef TSSA_IR_SCALAR_EXACT_H
 #define TSSA_IR_SCALAR_EXACT_H
 
+/* Generated code (codegen/clike) may have these of its own, and no headers. */
+#ifndef SCALAR_FN
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
@@ -58,6 +60,8 @@ SCALAR_FN double f64_fma(double a, double b, double c)
 {
     return __builtin_fma(a, b, c);
 }
+
+#endif
 
 SCALAR_FN float f32_abs(float x)
 {

@@ -21,7 +21,7 @@
 #include "ir/scalar/f64_pow.h"
 #include "ir/scalar/f64_trig.h"
 
-#define INLINE static inline __attribute__((always_inline, unused))
+#define INLINE SCALAR_FN
 #define UNARY(NAME, expression)                                                                    \
     INLINE T NAME(T a)                                                                             \
     {                                                                                              \
