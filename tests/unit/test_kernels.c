@@ -20,244 +20,15 @@
 
 #include "api/handles.h"
 #include "common/committed_models.h"
+#include "common/kernel_check.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
-#include "common/op_run.h"
-#include "common/random_columns.h"
 #include "common/random_programs.h"
-#include "common/random_region.h"
-#include "common/random_rows.h"
 #include "common/test_alloc.h"
 #include "common/test_device.h"
 #include "common/xmalloc.h"
 #include "ir/fuse.h"
-#include "ir/infer.h"
-#include "ir/parser.h"
-#include "ir/verifier.h"
 #include "runtime/compile.h"
-#include "runtime/executor.h"
-
-#define MAX_VALUES 16
-
-static struct ir_graph *parse(const char *text)
-{
-    struct ir_graph *graph;
-    tssa_status *status = ir_parse(&allocator_default, text, strlen(text), &graph);
-    if (!status)
-        status = ir_infer_graph(graph);
-    if (!status)
-        status = ir_verify(graph);
-    if (status)
-        print_message("%s\n%s\n", tssa_status_message(status), text);
-    no_error(status);
-    return graph;
-}
-
-/* ---- Inputs ---------------------------------------------------------------------------------- */
-
-static void random_element(struct random *random, tssa_dtype dtype, void *element)
-{
-    static const double special[] = {
-        0.0,  -0.0,  INFINITY,     -INFINITY,     NAN,    1e-41, -1e-310, 6e-8,
-        1e30, -1e30, 65504.0,      0x1p-126,      0.5,    -1,    2,       3,
-        2.5,  -3.5,  2147483648.0, -2147483649.0, 9.3e18, 88.5,  -104.5,  1.5e9};
-    const int64_t way = random_int(random, 0, 9);
-    const uint64_t bits = random_bits(random);
-    if (way == 0 || (way < 3 && !dtype_is_float(dtype)))
-        memcpy(element, &bits, dtype_info(dtype)->size);
-    else if (dtype_is_float(dtype) && way < 4)
-        dtype_store_double(dtype, element, special[random_int(random, 0, 23)]);
-    else if (dtype_is_float(dtype))
-        dtype_store_double(dtype, element, (double)random_int(random, -4096, 4096) / 512);
-    else
-        dtype_store_int64(dtype, element, random_int(random, -3, 5));
-}
-
-static void make_input(struct random *random, const struct ir_type *type, const int64_t *sizes,
-                       struct value *value)
-{
-    struct tensor tensor = {.dtype = type->dtype, .rank = type->rank};
-    for (int i = 0; i < type->rank; i++)
-        if (!dim_is_const(type->dims[i], &tensor.dims[i]))
-            tensor.dims[i] = sizes[type->dims[i]->name[0] - 'A'];
-    tensor.owner = buffer_create(&allocator_default, tensor_bytes(&tensor) + 1);
-    assert_non_null(tensor.owner);
-    tensor.data = tensor.owner->data;
-    /* Numbers of rows, some of which are there. */
-    const bool small = !dtype_is_float(tensor.dtype) && random_int(random, 0, 1);
-    for (size_t i = 0, n = tensor_count(&tensor); i < n; i++) {
-        char *element = (char *)tensor.data + i * dtype_info(tensor.dtype)->size;
-        if (small)
-            dtype_store_int64(tensor.dtype, element, random_int(random, -3, 5));
-        else
-            random_element(random, tensor.dtype, element);
-    }
-    *value = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = tensor};
-}
-
-/* Few elements in all, and now and then none. */
-static void make_sizes(struct random *random, int64_t *sizes)
-{
-    static const int64_t some[] = {1, 1, 2, 3, 4, 7, 16, 33, 64, 100};
-    int64_t count = 1;
-    for (int i = 0; i < 8; i++) {
-        sizes[i] = random_int(random, 0, 60) ? some[random_int(random, 0, 9)] : 0;
-        if (count * sizes[i] > 6000)
-            sizes[i] = 1;
-        count *= sizes[i] ? sizes[i] : 1;
-    }
-}
-
-/* Rows of all lengths at which something is done otherwise, H; few of the long ones. */
-static void make_row_sizes(struct random *random, int64_t *sizes)
-{
-    static const int64_t lengths[] = {0,    1,    64,   65,    100,    1000,   1999,   2048,
-                                      2049, 4100, 7000, 33000, 100000, 131072, 131073, 140000};
-    const bool is_short = random_int(random, 0, 9) < 6;
-    const int64_t n = is_short ? random_int(random, 2, 70) : lengths[random_int(random, 0, 15)];
-    int64_t most = 12000 / (n + 1) + 1;
-    for (int i = 0; i < 3; i++) {
-        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 50) : 0;
-        if (sizes[i] > most)
-            sizes[i] = 1 + (most > 1);
-        most /= sizes[i] ? sizes[i] : 1;
-    }
-    sizes['H' - 'A'] = n;
-}
-
-/* Columns, all that is reduced of them, H, and at which lengths something is done otherwise. */
-static void make_column_sizes(struct random *random, int64_t *sizes)
-{
-    static const int64_t lengths[] = {0, 1, 63, 64, 65, 128, 200, 4095, 4096, 4097, 8200};
-    const int64_t n =
-        random_int(random, 0, 2) ? random_int(random, 1, 40) : lengths[random_int(random, 0, 10)];
-    int64_t most = 400 / (n + 1) + 1;
-    for (int i = 0; i < 3; i++) {
-        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 6) : 0;
-        if (sizes[i] > most)
-            sizes[i] = 1;
-        most /= sizes[i] ? sizes[i] : 1;
-    }
-    sizes['H' - 'A'] = n;
-}
-
-/* ---- Running --------------------------------------------------------------------------------- */
-
-struct program {
-    struct ir_graph *graph;
-    struct plan *plan;
-    struct run *run;
-    struct value outputs[MAX_VALUES];
-    uint32_t n_outputs;
-};
-
-static void program_open(struct program *p, struct ir_graph *graph)
-{
-    p->graph = graph;
-    no_error(plan_create(graph, test_device(), &p->plan));
-    no_error(run_create(p->plan, &allocator_default, NULL, false, &p->run));
-    p->n_outputs = ir_block_return(graph->body)->n_operands;
-    assert_true(p->n_outputs <= MAX_VALUES);
-}
-
-static void program_close(struct program *p)
-{
-    for (uint32_t i = 0; i < p->n_outputs; i++)
-        value_release(&p->outputs[i]);
-    run_free(p->run);
-    plan_free(p->plan);
-    ir_graph_free(p->graph);
-}
-
-static bool same_element(tssa_dtype dtype, const char *a, const char *b)
-{
-    return memcmp(a, b, dtype_info(dtype)->size) == 0 ||
-           (dtype_is_float(dtype) && isnan(dtype_load_double(dtype, a)) &&
-            isnan(dtype_load_double(dtype, b)));
-}
-
-static void compare(const struct tensor *a, const struct tensor *b, const char *text,
-                    uint32_t output)
-{
-    const size_t width = dtype_info(a->dtype)->size;
-    assert_true(a->dtype == b->dtype && tensor_same_shape(a, b));
-    for (size_t i = 0, n = tensor_count(a); i < n; i++)
-        if (!same_element(a->dtype, (char *)a->data + i * width, (char *)b->data + i * width)) {
-            print_message("%s", text);
-            fail_msg("output %u, element %zu: %.17g where %.17g is right", (unsigned)output, i,
-                     dtype_load_double(a->dtype, (char *)a->data + i * width),
-                     dtype_load_double(b->dtype, (char *)b->data + i * width));
-        }
-}
-
-/* Whether the region was compiled. Where one run errs, the other does. */
-static bool check_text(char *text, uint64_t seed, void (*make)(struct random *, int64_t *))
-{
-    struct random random = {seed};
-    struct program compiled = {0}, interpreted = {0};
-    struct compile_report report = {0};
-    struct ir_graph *graph = parse(text);
-    uint64_t one;
-    if (programs_seed(&one))
-        print_message("%s", text);
-    no_error(compile_fused(graph, test_device(), -1, &report));
-    program_open(&compiled, graph);
-    program_open(&interpreted, parse(text));
-    for (int round = 0; round < 2; round++) {
-        struct value inputs[MAX_VALUES];
-        const struct value *given[MAX_VALUES];
-        const uint32_t n = graph->body->n_params;
-        int64_t sizes[8];
-        make(&random, sizes);
-        for (uint32_t i = 0; i < n; i++) {
-            make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
-            given[i] = &inputs[i];
-        }
-        tssa_status *status = run_execute(compiled.run, given, compiled.outputs),
-                    *other = run_execute(interpreted.run, given, interpreted.outputs);
-        if (!status != !other)
-            fail_msg("%s\n%s\n%s", status ? tssa_status_message(status) : "no error",
-                     other ? tssa_status_message(other) : "no error", text);
-        for (uint32_t i = 0; i < compiled.n_outputs && !status; i++) {
-            compare(&compiled.outputs[i].tensor, &interpreted.outputs[i].tensor, text, i);
-            value_release(&compiled.outputs[i]);
-            value_release(&interpreted.outputs[i]);
-        }
-        tssa_status_free(status);
-        tssa_status_free(other);
-        for (uint32_t i = 0; i < n; i++)
-            value_release(&inputs[i]);
-    }
-    program_close(&compiled);
-    program_close(&interpreted);
-    free(text);
-    return report.compiled == 1;
-}
-
-static bool check_region(uint64_t seed)
-{
-    return check_text(random_region(seed), seed, make_sizes);
-}
-
-static bool check_maps(uint64_t seed)
-{
-    return check_text(random_map_region(seed), seed, make_sizes);
-}
-
-static bool check_rows(uint64_t seed)
-{
-    return check_text(random_rows(seed), seed, make_row_sizes);
-}
-
-static bool check_columns(uint64_t seed)
-{
-    return check_text(random_columns(seed), seed, make_column_sizes);
-}
-
-static bool check_planes(uint64_t seed)
-{
-    return check_text(random_planes(seed), seed, make_row_sizes);
-}
 
 /* Is there a generator of code? */
 static bool can_compile(void)
@@ -266,7 +37,7 @@ static bool can_compile(void)
         "graph @g opset(\"\": 21) ir_version(10) (%x: f32[N]) -> (%y) {\n"
         "  %y = fuse(%x) { body(%p: f32[N]) { %a = Neg(%p) return(%a) } }\n  return(%y)\n}\n";
     struct compile_report report = {0};
-    struct ir_graph *graph = parse(text);
+    struct ir_graph *graph = kernel_parse(text);
     no_error(compile_fused(graph, test_device(), -1, &report));
     ir_graph_free(graph);
     if (!report.compiled)
@@ -284,15 +55,15 @@ static uint32_t count_over(const char *ops)
                 "  %l = ReduceMax(%r)\n  %s = Concat(%r) {axis = 0}\n",
                 ops, "  return(%z)\n}\n");
     struct compile_report report = {0};
-    struct program compiled = {0};
-    struct ir_graph *graph = parse(text);
+    struct kernel_program compiled = {0};
+    struct ir_graph *graph = kernel_parse(text);
     uint32_t n = 0;
     no_error(compile_fused(graph, test_device(), -1, &report));
     assert_int_equal(report.refused, 0);
-    program_open(&compiled, graph);
+    kernel_program_open(&compiled, graph, test_device());
     for (uint32_t i = 0; i < compiled.plan->n_placed; i++)
         n += compiled.plan->placed[i].back > 0;
-    program_close(&compiled);
+    kernel_program_close(&compiled);
     free(text);
     return n;
 }
@@ -340,11 +111,11 @@ static void errors_name_operators(void **state)
         {.kind = TSSA_KIND_TENSOR, .tensor = {.dtype = TSSA_INT64, .data = &number}}};
     const struct value *const given[] = {&values[0], &values[1]};
     struct compile_report report = {0};
-    struct program compiled = {0};
-    struct ir_graph *graph = parse(text);
+    struct kernel_program compiled = {0};
+    struct ir_graph *graph = kernel_parse(text);
     no_error(compile_fused(graph, test_device(), -1, &report));
     assert_int_equal(report.refused, 0);
-    program_open(&compiled, graph);
+    kernel_program_open(&compiled, graph, test_device());
     tssa_status *status = run_execute(compiled.run, given, compiled.outputs);
     assert_non_null(status);
     assert_non_null(strstr(tssa_status_message(status),
@@ -352,10 +123,10 @@ static void errors_name_operators(void **state)
     tssa_status_free(status);
     number = -4;
     no_error(run_execute(compiled.run, given, compiled.outputs));
-    program_close(&compiled);
+    kernel_program_close(&compiled);
 }
 
-static void check_many(bool (*check)(uint64_t seed), unsigned long usual)
+static void check_many(enum kernel_kind kind, unsigned long usual)
 {
     if (!can_compile())
         skip();
@@ -364,7 +135,7 @@ static void check_many(bool (*check)(uint64_t seed), unsigned long usual)
     const unsigned long n = one ? 1 : programs_count(usual);
     unsigned long compiled = 0;
     for (unsigned long i = 0; i < n; i++)
-        compiled += check(begin + i);
+        compiled += kernel_check(kind, begin + i, test_device());
     print_message("%lu of %lu regions were compiled\n", compiled, n);
     assert_true(n < 20 || compiled > n / 2);
 }
@@ -372,31 +143,31 @@ static void check_many(bool (*check)(uint64_t seed), unsigned long usual)
 static void regions(void **state)
 {
     (void)state;
-    check_many(check_region, 400);
+    check_many(KERNEL_REGIONS, 400);
 }
 
 static void regions_with_maps(void **state)
 {
     (void)state;
-    check_many(check_maps, 400);
+    check_many(KERNEL_MAPS, 400);
 }
 
 static void regions_with_rows(void **state)
 {
     (void)state;
-    check_many(check_rows, 400);
+    check_many(KERNEL_ROWS, 400);
 }
 
 static void regions_with_columns(void **state)
 {
     (void)state;
-    check_many(check_columns, 200);
+    check_many(KERNEL_COLUMNS, 200);
 }
 
 static void regions_with_planes(void **state)
 {
     (void)state;
-    check_many(check_planes, 200);
+    check_many(KERNEL_PLANES, 200);
 }
 
 /* ---- Functions ------------------------------------------------------------------------------- */
@@ -411,18 +182,18 @@ static void functions(void **state)
     const int64_t n = 1 << 20;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char text[256];
-        struct program compiled = {0}, interpreted = {0};
+        struct kernel_program compiled = {0}, interpreted = {0};
         struct compile_report report = {0};
         snprintf(text, sizeof text,
                  "graph @g opset(\"\": 21) ir_version(10) (%%x: f32[N]) -> (%%y) {\n"
                  "  %%y = fuse(%%x) { body(%%p: f32[N]) { %%a = %s(%%p) return(%%a) } }\n"
                  "  return(%%y)\n}\n",
                  names[i]);
-        struct ir_graph *graph = parse(text);
+        struct ir_graph *graph = kernel_parse(text);
         no_error(compile_fused(graph, test_device(), -1, &report));
         assert_int_equal(report.compiled, 1);
-        program_open(&compiled, graph);
-        program_open(&interpreted, parse(text));
+        kernel_program_open(&compiled, graph, test_device());
+        kernel_program_open(&interpreted, kernel_parse(text), test_device());
         struct value input = {.kind = TSSA_KIND_TENSOR,
                               .tensor = {.dtype = TSSA_FLOAT, .rank = 1, .dims = {n}}};
         input.tensor.owner = buffer_create(&allocator_default, tensor_bytes(&input.tensor));
@@ -437,10 +208,10 @@ static void functions(void **state)
         const struct value *given[] = {&input};
         no_error(run_execute(compiled.run, given, compiled.outputs));
         no_error(run_execute(interpreted.run, given, interpreted.outputs));
-        compare(&compiled.outputs[0].tensor, &interpreted.outputs[0].tensor, text, 0);
+        kernel_compare(&compiled.outputs[0].tensor, &interpreted.outputs[0].tensor, text, 0);
         value_release(&input);
-        program_close(&compiled);
-        program_close(&interpreted);
+        kernel_program_close(&compiled);
+        kernel_program_close(&interpreted);
     }
 }
 
@@ -462,20 +233,20 @@ static void one_model(void **state)
         .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
     struct model_run run = {0};
     tssa_session *session;
-    tssa_value *outputs[MAX_VALUES] = {NULL};
+    tssa_value *outputs[KERNEL_MAX_VALUES] = {NULL};
     no_error(model_run_open(&run, *state, 0));
     no_error(tssa_model_optimize(run.model, &optimize));
     no_error(model_run_read_inputs(&run, *state));
     no_error(model_run_execute(&run));
     no_error(tssa_session_create(run.model, &compile, &session));
-    assert_true(run.output_count <= MAX_VALUES);
+    assert_true(run.output_count <= KERNEL_MAX_VALUES);
     for (int i = 0; i < 3; i++) {
         no_error(tssa_session_run(session, run.input_count, run.inputs, run.output_count, outputs));
         for (size_t k = 0; k < run.output_count; k++) {
             const struct value *made = &outputs[k]->value, *wanted = model_run_output(&run, k);
             assert_int_equal(made->kind, wanted->kind);
             if (made->kind == TSSA_KIND_TENSOR)
-                compare(&made->tensor, &wanted->tensor, *state, (uint32_t)k);
+                kernel_compare(&made->tensor, &wanted->tensor, *state, (uint32_t)k);
             tssa_value_free(outputs[k]);
             outputs[k] = NULL;
         }

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/kernel_check.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/no_error.h"
+#include "common/op_run.h"
+#include "common/random_columns.h"
+#include "common/random_programs.h"
+#include "common/random_region.h"
+#include "common/random_rows.h"
+#include "common/test_device.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/verifier.h"
+#include "runtime/compile.h"
+
+struct ir_graph *kernel_parse(const char *text)
+{
+    struct ir_graph *graph;
+    tssa_status *status = ir_parse(&allocator_default, text, strlen(text), &graph);
+    if (!status)
+        status = ir_infer_graph(graph);
+    if (!status)
+        status = ir_verify(graph);
+    if (status)
+        print_message("%s\n%s\n", tssa_status_message(status), text);
+    no_error(status);
+    return graph;
+}
+
+/* ---- Inputs ---------------------------------------------------------------------------------- */
+
+static void random_element(struct random *random, tssa_dtype dtype, void *element)
+{
+    static const double special[] = {
+        0.0,  -0.0,  INFINITY,     -INFINITY,     NAN,    1e-41, -1e-310, 6e-8,
+        1e30, -1e30, 65504.0,      0x1p-126,      0.5,    -1,    2,       3,
+        2.5,  -3.5,  2147483648.0, -2147483649.0, 9.3e18, 88.5,  -104.5,  1.5e9};
+    const int64_t way = random_int(random, 0, 9);
+    const uint64_t bits = random_bits(random);
+    if (way == 0 || (way < 3 && !dtype_is_float(dtype)))
+        memcpy(element, &bits, dtype_info(dtype)->size);
+    else if (dtype_is_float(dtype) && way < 4)
+        dtype_store_double(dtype, element, special[random_int(random, 0, 23)]);
+    else if (dtype_is_float(dtype))
+        dtype_store_double(dtype, element, (double)random_int(random, -4096, 4096) / 512);
+    else
+        dtype_store_int64(dtype, element, random_int(random, -3, 5));
+}
+
+static void make_input(struct random *random, const struct ir_type *type, const int64_t *sizes,
+                       struct value *value)
+{
+    struct tensor tensor = {.dtype = type->dtype, .rank = type->rank};
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &tensor.dims[i]))
+            tensor.dims[i] = sizes[type->dims[i]->name[0] - 'A'];
+    tensor.owner = buffer_create(&allocator_default, tensor_bytes(&tensor) + 1);
+    assert_non_null(tensor.owner);
+    tensor.data = tensor.owner->data;
+    /* Numbers of rows, some of which are there. */
+    const bool small = !dtype_is_float(tensor.dtype) && random_int(random, 0, 1);
+    for (size_t i = 0, n = tensor_count(&tensor); i < n; i++) {
+        char *element = (char *)tensor.data + i * dtype_info(tensor.dtype)->size;
+        if (small)
+            dtype_store_int64(tensor.dtype, element, random_int(random, -3, 5));
+        else
+            random_element(random, tensor.dtype, element);
+    }
+    *value = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = tensor};
+}
+
+/* Few elements in all, and now and then none. */
+static void make_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t some[] = {1, 1, 2, 3, 4, 7, 16, 33, 64, 100};
+    int64_t count = 1;
+    for (int i = 0; i < 8; i++) {
+        sizes[i] = random_int(random, 0, 60) ? some[random_int(random, 0, 9)] : 0;
+        if (count * sizes[i] > 6000)
+            sizes[i] = 1;
+        count *= sizes[i] ? sizes[i] : 1;
+    }
+}
+
+/* Rows of all lengths at which something is done otherwise, H; few of the long ones. */
+static void make_row_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0,    1,    64,   65,    100,    1000,   1999,   2048,
+                                      2049, 4100, 7000, 33000, 100000, 131072, 131073, 140000};
+    const bool is_short = random_int(random, 0, 9) < 6;
+    const int64_t n = is_short ? random_int(random, 2, 70) : lengths[random_int(random, 0, 15)];
+    int64_t most = 12000 / (n + 1) + 1;
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 50) : 0;
+        if (sizes[i] > most)
+            sizes[i] = 1 + (most > 1);
+        most /= sizes[i] ? sizes[i] : 1;
+    }
+    sizes['H' - 'A'] = n;
+}
+
+/* Columns, all that is reduced of them, H, and at which lengths something is done otherwise. */
+static void make_column_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0, 1, 63, 64, 65, 128, 200, 4095, 4096, 4097, 8200};
+    const int64_t n =
+        random_int(random, 0, 2) ? random_int(random, 1, 40) : lengths[random_int(random, 0, 10)];
+    int64_t most = 400 / (n + 1) + 1;
+    for (int i = 0; i < 3; i++) {
+        sizes[i] = random_int(random, 0, 30) ? random_int(random, 1, 6) : 0;
+        if (sizes[i] > most)
+            sizes[i] = 1;
+        most /= sizes[i] ? sizes[i] : 1;
+    }
+    sizes['H' - 'A'] = n;
+}
+
+/* ---- Running --------------------------------------------------------------------------------- */
+
+void kernel_program_open(struct kernel_program *p, struct ir_graph *graph,
+                         struct device_context *device)
+{
+    p->graph = graph;
+    no_error(plan_create(graph, device, &p->plan));
+    no_error(run_create(p->plan, &allocator_default, NULL, false, &p->run));
+    p->n_outputs = ir_block_return(graph->body)->n_operands;
+    assert_true(p->n_outputs <= KERNEL_MAX_VALUES);
+}
+
+void kernel_program_close(struct kernel_program *p)
+{
+    for (uint32_t i = 0; i < p->n_outputs; i++)
+        value_release(&p->outputs[i]);
+    run_free(p->run);
+    plan_free(p->plan);
+    ir_graph_free(p->graph);
+}
+
+static bool same_element(tssa_dtype dtype, const char *a, const char *b)
+{
+    return memcmp(a, b, dtype_info(dtype)->size) == 0 ||
+           (dtype_is_float(dtype) && isnan(dtype_load_double(dtype, a)) &&
+            isnan(dtype_load_double(dtype, b)));
+}
+
+void kernel_compare(const struct tensor *a, const struct tensor *b, const char *text,
+                    uint32_t output)
+{
+    const size_t width = dtype_info(a->dtype)->size;
+    assert_true(a->dtype == b->dtype && tensor_same_shape(a, b));
+    for (size_t i = 0, n = tensor_count(a); i < n; i++)
+        if (!same_element(a->dtype, (char *)a->data + i * width, (char *)b->data + i * width)) {
+            print_message("%s", text);
+            fail_msg("output %u, element %zu: %.17g where %.17g is right", (unsigned)output, i,
+                     dtype_load_double(a->dtype, (char *)a->data + i * width),
+                     dtype_load_double(b->dtype, (char *)b->data + i * width));
+        }
+}
+
+static const struct {
+    char *(*text)(uint64_t seed);
+    void (*make_sizes)(struct random *random, int64_t *sizes);
+} kinds[KERNEL_KINDS] = {
+    [KERNEL_REGIONS] = {random_region, make_sizes},
+    [KERNEL_MAPS] = {random_map_region, make_sizes},
+    [KERNEL_ROWS] = {random_rows, make_row_sizes},
+    [KERNEL_COLUMNS] = {random_columns, make_column_sizes},
+    [KERNEL_PLANES] = {random_planes, make_row_sizes},
+};
+
+char *kernel_text(enum kernel_kind kind, uint64_t seed)
+{
+    return kinds[kind].text(seed);
+}
+
+bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device)
+{
+    char *text = kernel_text(kind, seed);
+    struct random random = {seed};
+    struct kernel_program compiled = {0}, interpreted = {0};
+    struct compile_report report = {0};
+    struct ir_graph *graph = kernel_parse(text);
+    uint64_t one;
+    if (programs_seed(&one))
+        print_message("%s", text);
+    no_error(compile_fused(graph, device, -1, &report));
+    kernel_program_open(&compiled, graph, device);
+    kernel_program_open(&interpreted, kernel_parse(text), test_device());
+    for (int round = 0; round < 2; round++) {
+        struct value inputs[KERNEL_MAX_VALUES];
+        const struct value *given[KERNEL_MAX_VALUES];
+        const uint32_t n = graph->body->n_params;
+        int64_t sizes[8];
+        kinds[kind].make_sizes(&random, sizes);
+        for (uint32_t i = 0; i < n; i++) {
+            make_input(&random, graph->body->params[i]->type, sizes, &inputs[i]);
+            given[i] = &inputs[i];
+        }
+        tssa_status *status = run_execute(compiled.run, given, compiled.outputs),
+                    *other = run_execute(interpreted.run, given, interpreted.outputs);
+        if (!status != !other)
+            fail_msg("%s\n%s\n%s", status ? tssa_status_message(status) : "no error",
+                     other ? tssa_status_message(other) : "no error", text);
+        for (uint32_t i = 0; i < compiled.n_outputs && !status; i++) {
+            kernel_compare(&compiled.outputs[i].tensor, &interpreted.outputs[i].tensor, text, i);
+            value_release(&compiled.outputs[i]);
+            value_release(&interpreted.outputs[i]);
+        }
+        tssa_status_free(status);
+        tssa_status_free(other);
+        for (uint32_t i = 0; i < n; i++)
+            value_release(&inputs[i]);
+    }
+    kernel_program_close(&compiled);
+    kernel_program_close(&interpreted);
+    free(text);
+    return report.compiled == 1;
+}

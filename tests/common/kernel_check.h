@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Graphs of fuse ops run with kernels, which a device has compiled, and without: the results have
+ * the same bits. Operands are all kinds of numbers, NaN, infinities, -0, denormals and the ends of
+ * integers among them.
+ */
+#ifndef TSSA_TESTS_COMMON_KERNEL_CHECK_H
+#define TSSA_TESTS_COMMON_KERNEL_CHECK_H
+
+#include "device/device.h"
+#include "runtime/executor.h"
+
+#define KERNEL_MAX_VALUES 16 /* inputs of a graph, and outputs */
+
+struct kernel_program {
+    struct ir_graph *graph;
+    struct plan *plan;
+    struct run *run;
+    struct value outputs[KERNEL_MAX_VALUES];
+    uint32_t n_outputs;
+};
+
+/* Inferred and verified; the test fails, with the text, where it cannot be. */
+struct ir_graph *kernel_parse(const char *text);
+/* Takes the graph. */
+void kernel_program_open(struct kernel_program *program, struct ir_graph *graph,
+                         struct device_context *device);
+void kernel_program_close(struct kernel_program *program);
+/* Fails the test, with the text, where an element is not the same. */
+void kernel_compare(const struct tensor *a, const struct tensor *b, const char *text,
+                    uint32_t output);
+
+/* Random programs of common/random_region.h and its kin. */
+enum kernel_kind {
+    KERNEL_REGIONS,
+    KERNEL_MAPS,
+    KERNEL_ROWS,
+    KERNEL_COLUMNS,
+    KERNEL_PLANES,
+    KERNEL_KINDS
+};
+
+/* To be freed. */
+char *kernel_text(enum kernel_kind kind, uint64_t seed);
+/*
+ * Runs it twice, with operands of several shapes and numbers: by kernels that the context compiles,
+ * and by the interpreter. Where one run errs, the other does. Whether it was compiled. Where
+ * TSSA_SEED asks for one program it is printed.
+ */
+bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device);
+
+#endif
