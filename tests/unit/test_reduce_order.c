@@ -230,13 +230,21 @@ static void some_shape(struct random *random, struct shape *shape)
     shape->reduced[random_int(random, 0, shape->rank - 1)] = true;
 }
 
+static void put(struct tensor *x, int64_t i, double value)
+{
+    dtype_store_double(x->dtype, (char *)x->data + (size_t)i * dtype_info(x->dtype)->size, value);
+}
+
+/* Some have infinities of both signs, and some of these numbers that are none. */
 static void fill(struct random *random, struct tensor *x)
 {
-    for (int64_t i = 0; i < (int64_t)tensor_count(x); i++) {
-        double value = (double)random_int(random, -1000000, 1500000) / 700000;
-        dtype_store_double(x->dtype, (char *)x->data + (size_t)i * dtype_info(x->dtype)->size,
-                           value);
-    }
+    static const double odd[] = {INFINITY, -INFINITY, NAN, NAN};
+    const int64_t count = (int64_t)tensor_count(x);
+    for (int64_t i = 0; i < count; i++)
+        put(x, i, (double)random_int(random, -1000000, 1500000) / 700000);
+    const int64_t n_odd = random_int(random, 0, 3) ? 0 : random_int(random, 1, 4);
+    for (int64_t i = 0; count && i < n_odd; i++)
+        put(x, random_int(random, 0, count - 1), odd[i]);
 }
 
 /* Reduces a random tensor of the shape on a team. */

@@ -77,8 +77,8 @@
         if (n % LANES)                                                                             \
             tail_##row(lanes, x + n / LANES * LANES, n % LANES, s);                                \
     }                                                                                              \
-    INLINE void group_##row(T *restrict out, const T *restrict x, int64_t stride, int64_t lines,   \
-                            int64_t n, const T *restrict shifts)                                   \
+    INLINE void group_to_##row(T *restrict out, const T *restrict x, int64_t stride,               \
+                               int64_t lines, int64_t n, const T *restrict shifts)                 \
     {                                                                                              \
         T lanes[GROUP * LANES];                                                                    \
         for (int64_t k = 0; k < lines * LANES; k++)                                                \
@@ -91,11 +91,14 @@
 
 /*
  * The largest and the smallest of floats take half of the comparisons, and give the same bits,
- * where no element is a NaN: such lines are looked at first.
+ * where no element is a NaN. Short lines are looked at first; of long ones a sum is made on the
+ * way, which is a NaN where an element is, or, of no consequence but for time, where infinities of
+ * both signs are.
  */
 #define PLAIN_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define PLAIN_MIN(a, b) ((a) > (b) ? (b) : (a))
 #if defined(T_IS_FLOAT)
+#define LONG_LINE ((int64_t)4 * LANES)
 INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
 {
     BITS most = 0;
@@ -110,13 +113,13 @@ INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
         }
     return most > BITS_OF((T)INFINITY) << 1;
 }
-#define IF_PLAIN(row, x, stride, lines, n, f, ...)                                                 \
-    do {                                                                                           \
-        if (has_nan(x, stride, lines, n))                                                          \
-            f##_##row(__VA_ARGS__);                                                                \
-        else                                                                                       \
-            f##_plain_##row(__VA_ARGS__);                                                          \
-    } while (0)
+INLINE bool is_any_nan(const T *sums)
+{
+    bool any = false;
+    for (int k = 0; k < LANES; k++)
+        any |= sums[k] != sums[k];
+    return any;
+}
 #define PLAIN_LOOPS_OF_EXTREME(row, combine)                                                       \
     INLINE T identity_plain_##row(void)                                                            \
     {                                                                                              \
@@ -134,19 +137,72 @@ INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
     {                                                                                              \
         return combine(combine(combine(combine(a, b), c), d), e);                                  \
     }                                                                                              \
-    GROUP_LOOPS(plain_##row)
+    GROUP_LOOPS(plain_##row)                                                                       \
+    INLINE void fold_summing_##row(T *restrict lanes, T *restrict sums, const T *restrict x,       \
+                                   int64_t n)                                                      \
+    {                                                                                              \
+        for (; n >= 4 * LANES; n -= 4 * LANES, x += (ptrdiff_t)4 * LANES)                          \
+            for (int k = 0; k < LANES; k++) {                                                      \
+                T a = x[k], b = x[k + LANES], c = x[k + 2 * LANES], d = x[k + 3 * LANES];          \
+                lanes[k] = four_plain_##row(lanes[k], a, b, c, d);                                 \
+                sums[k] += (a + b) + (c + d);                                                      \
+            }                                                                                      \
+        for (; n >= LANES; n -= LANES, x += LANES)                                                 \
+            for (int k = 0; k < LANES; k++) {                                                      \
+                lanes[k] = combine(lanes[k], x[k]);                                                \
+                sums[k] += x[k];                                                                   \
+            }                                                                                      \
+        for (int k = 0; k < LANES; k++)                                                            \
+            if (k < n) {                                                                           \
+                lanes[k] = combine(lanes[k], x[k]);                                                \
+                sums[k] += x[k];                                                                   \
+            }                                                                                      \
+    }                                                                                              \
+    INLINE void fold_extreme_##row(T *lanes, const T *x, int64_t n, T s)                           \
+    {                                                                                              \
+        T before[LANES], sums[LANES] = {0};                                                        \
+        for (int k = 0; k < LANES; k++)                                                            \
+            before[k] = lanes[k];                                                                  \
+        fold_summing_##row(lanes, sums, x, n);                                                     \
+        if (!is_any_nan(sums))                                                                     \
+            return;                                                                                \
+        for (int k = 0; k < LANES; k++)                                                            \
+            lanes[k] = before[k];                                                                  \
+        fold_to_##row(lanes, x, n, s);                                                             \
+    }                                                                                              \
+    INLINE void group_extreme_##row(T *restrict out, const T *restrict x, int64_t stride,          \
+                                    int64_t lines, int64_t n, const T *restrict shifts)            \
+    {                                                                                              \
+        T lanes[GROUP * LANES], sums[LANES] = {0};                                                 \
+        if (n < LONG_LINE) {                                                                       \
+            if (has_nan(x, stride, lines, n))                                                      \
+                group_to_##row(out, x, stride, lines, n, shifts);                                  \
+            else                                                                                   \
+                group_to_plain_##row(out, x, stride, lines, n, shifts);                            \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t k = 0; k < lines * LANES; k++)                                                \
+            lanes[k] = identity_##row();                                                           \
+        for (int64_t i = 0; i < lines; i++)                                                        \
+            fold_summing_##row(lanes + i * LANES, sums, x + i * stride, n);                        \
+        if (is_any_nan(sums))                                                                      \
+            group_to_##row(out, x, stride, lines, n, shifts);                                      \
+        else                                                                                       \
+            halve_group_plain_##row(lanes, out, lines);                                            \
+    }
+#define EXTREME(f, row, ...) f##_extreme_##row(__VA_ARGS__)
 #else
-#define IF_PLAIN(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
 #define PLAIN_LOOPS_OF_EXTREME(row, combine)
+#define EXTREME(f, row, ...) f##_to_##row(__VA_ARGS__)
 #endif
 #define PLAIN_LOOPS_ADD(row)
 #define PLAIN_LOOPS_MUL(row)
 #define PLAIN_LOOPS_MAX(row) PLAIN_LOOPS_OF_EXTREME(row, PLAIN_MAX)
 #define PLAIN_LOOPS_MIN(row) PLAIN_LOOPS_OF_EXTREME(row, PLAIN_MIN)
-#define BEST_ADD(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
-#define BEST_MUL(row, x, stride, lines, n, f, ...) f##_##row(__VA_ARGS__)
-#define BEST_MAX IF_PLAIN
-#define BEST_MIN IF_PLAIN
+#define BEST_ADD(f, row, ...) f##_to_##row(__VA_ARGS__)
+#define BEST_MUL(f, row, ...) f##_to_##row(__VA_ARGS__)
+#define BEST_MAX EXTREME
+#define BEST_MIN EXTREME
 
 #define LINE_LOOPS(row, combine)                                                                   \
     VECTOR_PROCEDURE(fold_##row, (void *to, const void *from, int64_t n, const void *shift),       \
@@ -154,7 +210,7 @@ INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
     {                                                                                              \
         const T *x = from;                                                                         \
         T s = shift ? *(const T *)shift : 0;                                                       \
-        BEST_##combine(row, x, n, 1, n, fold_to, to, x, n, s);                                     \
+        BEST_##combine(fold, row, to, x, n, s);                                                    \
     }                                                                                              \
     VECTOR_PROCEDURE(                                                                              \
         lines_##row,                                                                               \
@@ -164,7 +220,7 @@ INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
         for (int64_t i = 0; i < lines; i += GROUP) {                                               \
             const T *x = (const T *)from + i * stride, *s = shift ? (const T *)shift + i : NULL;   \
             int64_t count = lines - i < GROUP ? lines - i : GROUP;                                 \
-            BEST_##combine(row, x, stride, count, n, group, (T *)to + i, x, stride, count, n, s);  \
+            BEST_##combine(group, row, (T *)to + i, x, stride, count, n, s);                       \
         }                                                                                          \
     }                                                                                              \
     static void halve_lanes_##row(void *lanes)                                                     \
