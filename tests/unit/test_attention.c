@@ -126,6 +126,45 @@ static void test_packed(void **state)
     op_close(&packed);
 }
 
+/* ---- Attention: what is masked counts for nothing, whatever it is ---------------------------- */
+
+enum { LENGTH = 29, INFINITE = 20, COLUMN = 3, KEY_SIZE = 5, VALUE_SIZE = 9 };
+
+/* One head, causal; asked for the scores, too, all positions are computed. */
+static void causal_attention(const float *q, const float *k, const float *v, bool scores, float *y)
+{
+    struct op_run t;
+    op_begin(&t, IR_OP_Attention, 0);
+    op_int(&t, "is_causal", 1);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, LENGTH, KEY_SIZE}, q);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, LENGTH, KEY_SIZE}, k);
+    op_add(&t, TSSA_FLOAT, 4, (const int64_t[]){1, 1, LENGTH, VALUE_SIZE}, v);
+    op_outputs(&t, scores ? 4 : 1);
+    op_go(&t);
+    memcpy(y, t.outputs[0].tensor.data, LENGTH * VALUE_SIZE * sizeof *y);
+    op_close(&t);
+}
+
+static void test_masked(void **state)
+{
+    (void)state;
+    float q[LENGTH * KEY_SIZE], k[LENGTH * KEY_SIZE], v[LENGTH * VALUE_SIZE];
+    float wanted[LENGTH * VALUE_SIZE], y[LENGTH * VALUE_SIZE];
+    random_floats(q, LENGTH * KEY_SIZE, 1);
+    random_floats(k, LENGTH * KEY_SIZE, 2);
+    random_floats(v, LENGTH * VALUE_SIZE, 3);
+    causal_attention(q, k, v, false, wanted);
+    causal_attention(q, k, v, true, y);
+    assert_memory_equal(y, wanted, sizeof y);
+    for (int i = 0; i < VALUE_SIZE; i++) /* the first query sees the first position alone */
+        assert_true(wanted[i] == v[i]);
+    v[INFINITE * VALUE_SIZE + COLUMN] = INFINITY;
+    causal_attention(q, k, v, false, y);
+    for (int i = 0; i < LENGTH * VALUE_SIZE; i++)
+        assert_true(i / VALUE_SIZE >= INFINITE && i % VALUE_SIZE == COLUMN ? isinf(y[i])
+                                                                           : y[i] == wanted[i]);
+}
+
 static void attention_refused(int64_t q_heads, int64_t kv_heads, int64_t size, const int64_t *mask)
 {
     float x[64] = {0};
@@ -290,9 +329,10 @@ static void test_linear_attention(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attention),         cmocka_unit_test(test_packed),
-        cmocka_unit_test(test_attention_refuses), cmocka_unit_test(test_rotary),
-        cmocka_unit_test(test_causal_conv),       cmocka_unit_test(test_linear_attention),
+        cmocka_unit_test(test_attention),        cmocka_unit_test(test_packed),
+        cmocka_unit_test(test_masked),           cmocka_unit_test(test_attention_refuses),
+        cmocka_unit_test(test_rotary),           cmocka_unit_test(test_causal_conv),
+        cmocka_unit_test(test_linear_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,9 +35,10 @@ static tssa_dtype some_dtype(struct random *random)
 /* float32 only where no library is asked: products of few elements. */
 static void test_matrices(void **state)
 {
-    static const int64_t shapes[][3] = {{3, 5, 7},    {1, 130, 9},  {2, 3, 300}, {9, 4, 50},
-                                        {17, 1, 100}, {1, 1, 2000}, {3, 2, 64},  {20, 200, 150},
-                                        {3, 9, 4200}, {9, 2, 8200}, {1, 3, 65}};
+    static const int64_t shapes[][3] = {{3, 5, 7},    {1, 130, 9},  {2, 3, 300},  {9, 4, 50},
+                                        {17, 1, 100}, {1, 1, 2000}, {3, 2, 64},   {20, 200, 150},
+                                        {3, 9, 4200}, {9, 2, 8200}, {1, 3, 65},   {7, 8, 130},
+                                        {6, 21, 64},  {13, 33, 9},  {8, 13, 8300}};
     struct random random = {31};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)

@@ -178,7 +178,7 @@ static void global_norms(void **state)
     }
 }
 
-enum { QUERIES = 3, TOTAL = 150, SIZE = 70, VALUES = 9 };
+enum { QUERIES = 31, TOTAL = 150, SIZE = 70, VALUES = 25 };
 
 static void attention_as(int64_t mode, const float *q, const float *k, const float *v, float *y,
                          float *scores)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, one query row at a
- * time. DOUBLE is computed in double, narrower types in float32 and rounded once; sums are those of
- * ir/reduction.def over an axis that is not the innermost one: of products of queries and keys, one
- * element after the other, and of weighed values, one position after the other. A masked position
- * counts for nothing, whatever its key and value hold; a row with no position left is 0.
+ * Attention (ai.onnx 23, 24): scaled dot products, softcap, masks, softmax, of as many queries at a
+ * time as leave their scores in the cache. DOUBLE is computed in double, narrower types in float32
+ * and rounded once; sums are those of ir/reduction.def over an axis that is not the innermost one:
+ * of products of queries and keys, one element after the other, and of weighed values, one position
+ * after the other. A masked position counts for nothing, whatever its key and value hold; a row
+ * with no position left is 0.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -94,6 +95,7 @@ struct attention {
     const struct attention_loops *loops;
     /* Of their type: [batch][kv heads][size][total], and [total][size]. */
     const char *keys, *values;
+    bool finite; /* the values are: one of weight 0 adds nothing */
     struct tensor *out[RESULTS];
 };
 
@@ -194,17 +196,29 @@ static tssa_status *open_results(struct kernel_args *args, struct attention *a)
     return kernel_output(args, SCORES, dtype, 4, scores, &a->out[SCORES]);
 }
 
-/* Past and present positions together, of the loops' type. */
+/* Do the heads lie as [batch][heads][total][size], of the loops' type? */
+static bool lies_ready(const struct attention *a, const struct heads *now,
+                       const struct tensor *past)
+{
+    return !past && now->tensor->rank == 4 && now->tensor->dtype == a->loops->dtype;
+}
+
+/* Past and present positions together, of the loops' type; *buffer is NULL where they lie so. */
 static tssa_status *join(struct kernel_args *args, const struct attention *a,
                          const struct heads *now, const struct tensor *past, struct tensor *present,
-                         struct buffer **buffer)
+                         const char **all, struct buffer **buffer)
 {
     size_t count, bytes, width = a->loops->width;
     const tssa_dtype dtype = a->loops->dtype;
     const int64_t dims[] = {now->batch, now->heads, a->total, now->size};
+    const bool ready = lies_ready(a, now, past);
+    *all = now->tensor->data;
     TRY(tensor_layout(dtype, 4, dims, &count, &bytes));
-    TRY(kernel_scratch(args, bytes, buffer));
-    for (int64_t i = 0; count > 0 && i < now->batch * now->heads; i++) {
+    if (!ready) {
+        TRY(kernel_scratch(args, bytes, buffer));
+        *all = (*buffer)->data;
+    }
+    for (int64_t i = 0; !ready && count > 0 && i < now->batch * now->heads; i++) {
         char *to = (char *)(*buffer)->data + (size_t)(i * a->total * now->size) * width;
         int64_t from = i / now->heads * now->batch_step + i % now->heads * now->head_step;
         if (past)
@@ -215,37 +229,54 @@ static tssa_status *join(struct kernel_args *args, const struct attention *a,
                           to + (size_t)(p * now->size) * width);
     }
     if (present)
-        store_elements(present, 0, 1, (int64_t)count, dtype, (*buffer)->data);
+        store_elements(present, 0, 1, (int64_t)count, dtype, *all);
     return NULL;
 }
 
 /* ---- Rows ------------------------------------------------------------------------------------ */
 
-struct row {
-    int64_t batch, head, query;
+/* Queries that are computed together, whose scores are about so many if there are several; and
+ * fewer that would be left over with the last ones. */
+#define ROWS 24
+#define LEFT_OVER 5
+#define SCORES_TOGETHER 32768
+
+/* Neighbouring queries of a head; scores of the first so many positions, beyond which all are
+ * masked. */
+struct rows {
+    int64_t batch, head, query, n, columns;
 };
 
 /* Memory of a part, all of the loops' type. */
 struct scratch {
-    char *query, *scores;
-    char *other; /* as many as scores: biases, then exponentials */
-    char *sums;  /* of scores or values, at all levels */
+    char *queries, *scores, *values; /* [n][size], [n][columns], [n][size] */
+    char *other;                     /* as many as scores: biases, then exponentials */
+    char *sums;                      /* of values, at all levels */
 };
+
+static int64_t rows_together(const struct attention *a)
+{
+    const int64_t most = SCORES_TOGETHER / (a->total > 0 ? a->total : 1);
+    return most < 1 ? 1 : most < ROWS ? most : ROWS;
+}
 
 static struct scratch scratch_of(const struct attention *a, char *memory)
 {
-    size_t width = a->loops->width, row = (size_t)a->total * width;
-    struct scratch s = {.query = memory};
-    s.scores = s.query + (size_t)a->q.size * width;
-    s.other = s.scores + row;
-    s.sums = s.other + row;
+    const size_t row = (size_t)(rows_together(a) + LEFT_OVER) * a->loops->width;
+    struct scratch s = {.queries = memory};
+    s.scores = s.queries + (size_t)a->q.size * row;
+    s.other = s.scores + (size_t)a->total * row;
+    s.values = s.other + (size_t)a->total * row;
+    s.sums = s.values + (size_t)a->v.size * row;
     return s;
 }
 
 static bool scratch_bytes(const struct attention *a, size_t *bytes)
 {
-    int64_t most = a->v.size > a->total ? a->v.size : a->total, all;
-    return i64_mul(most, REDUCE_LEVELS + 2, &all) && i64_add(all, a->q.size, &all) &&
+    int64_t all, sums;
+    return i64_mul(a->total, 2, &all) && i64_add(all, a->q.size, &all) &&
+           i64_add(all, a->v.size, &all) && i64_mul(all, rows_together(a) + LEFT_OVER, &all) &&
+           i64_mul(a->v.size, REDUCE_LEVELS, &sums) && i64_add(all, sums, &all) &&
            size_mul((size_t)all, a->loops->width, bytes);
 }
 
@@ -266,63 +297,124 @@ const void *attention_weighed_sum(const struct attention_loops *loops, const voi
     return reduce_levels_end(&levels);
 }
 
-/* Positions from here on are masked. */
-static int64_t masked_from(const struct attention *a, const struct row *row)
+/* Positions from here on are masked for query `query`. */
+static int64_t masked_from(const struct attention *a, int64_t batch, int64_t query)
 {
     int64_t end = a->total, before = a->past;
     if (a->lengths) {
-        int64_t valid = ((const int64_t *)a->lengths->data)[row->batch];
+        int64_t valid = ((const int64_t *)a->lengths->data)[batch];
         end = valid < end ? valid : end;
         before = valid < 0 ? INT64_MIN / 2 : valid - a->q.length;
     }
-    if (a->attrs->causal && row->query + before < end)
-        end = row->query + before + 1;
+    if (a->attrs->causal && query + before < end)
+        end = query + before + 1;
     if (a->mask.tensor && a->mask.length < end)
         end = a->mask.length;
     return end < 0 ? 0 : end;
 }
 
-static void mask_scores(const struct attention *a, const struct row *row, const struct scratch *s)
+static void mask_scores(const struct attention *a, const struct rows *rows, int64_t row,
+                        const struct scratch *s)
 {
     const struct attention_loops *loops = a->loops;
     const struct mask *m = &a->mask;
-    int64_t end = masked_from(a, row);
+    const int64_t query = rows->query + row, end = masked_from(a, rows->batch, query);
+    char *scores = s->scores + (size_t)(row * rows->columns) * loops->width;
     if (m->tensor) {
         load_elements(m->tensor,
-                      row->batch * m->steps[0] + row->head * m->steps[1] + row->query * m->steps[2],
-                      1, end, loops->dtype, s->other);
-        loops->add_bias(s->scores, s->other, end, m->tensor->dtype == TSSA_BOOL);
+                      rows->batch * m->steps[0] + rows->head * m->steps[1] + query * m->steps[2], 1,
+                      end, loops->dtype, s->other);
+        loops->add_bias(scores, s->other, end, m->tensor->dtype == TSSA_BOOL);
     }
-    loops->fill(s->scores + (size_t)end * loops->width, a->total - end, -INFINITY);
+    loops->fill(scores + (size_t)end * loops->width, rows->columns - end, -INFINITY);
 }
 
-static void store_scores(const struct attention *a, const struct row *row, enum scores_mode mode,
+/* Then all positions have scores. */
+static void store_scores(const struct attention *a, const struct rows *rows, enum scores_mode mode,
                          const struct scratch *s)
 {
-    int64_t at = (row->batch * a->q.heads + row->head) * a->q.length + row->query;
+    int64_t at = (rows->batch * a->q.heads + rows->head) * a->q.length + rows->query;
     if (a->out[SCORES] && a->attrs->scores == mode)
-        store_elements(a->out[SCORES], at * a->total, 1, a->total, a->loops->dtype, s->scores);
+        store_elements(a->out[SCORES], at * a->total, 1, rows->n * a->total, a->loops->dtype,
+                       s->scores);
 }
 
-static void score(const struct attention *a, const struct row *row, const struct scratch *s,
+static void softmax_rows(const struct attention *a, const struct rows *rows,
+                         const struct scratch *s)
+{
+    const struct attention_loops *loops = a->loops;
+    const int64_t n = rows->columns;
+    bool masked[ROWS + LEFT_OVER];
+    for (int64_t i = 0; i < rows->n; i++)
+        masked[i] = loops->all_masked(s->scores + (size_t)(i * n) * loops->width, n);
+    if (n > 0)
+        softmax_of_lines(loops->dtype, s->scores, s->other, rows->n, n);
+    for (int64_t i = 0; i < rows->n; i++)
+        if (masked[i])
+            loops->fill(s->scores + (size_t)(i * n) * loops->width, n, 0);
+}
+
+static void score(const struct attention *a, const struct rows *rows, const struct scratch *s,
                   const char *keys)
 {
     const struct attention_loops *loops = a->loops;
-    memcpy(s->scores,
-           attention_weighed_sum(a->loops, keys, s->query, a->q.size, a->total, false, s->sums),
-           (size_t)a->total * loops->width);
-    loops->scale(s->scores, a->total, a->scale);
-    store_scores(a, row, SCORES_RAW, s);
+    const int64_t n = rows->n * rows->columns;
+    struct gemm gemm = {.m = rows->n, .n = rows->columns, .k = a->q.size};
+    gemm.a = s->queries;
+    gemm.a_row = a->q.size;
+    gemm.b = keys;
+    gemm.b_row = a->total;
+    gemm.c = s->scores;
+    gemm.a_column = gemm.b_column = 1;
+    loops->multiply(&gemm, 0, rows->n);
+    loops->scale(s->scores, n, a->scale);
+    store_scores(a, rows, SCORES_RAW, s);
     if (a->attrs->softcap > 0)
-        loops->cap(s->scores, a->total, a->attrs->softcap);
-    store_scores(a, row, SCORES_CAPPED, s);
-    mask_scores(a, row, s);
-    store_scores(a, row, SCORES_MASKED, s);
-    if (loops->all_masked(s->scores, a->total))
-        loops->fill(s->scores, a->total, 0);
-    else
-        softmax_of_line(loops->dtype, s->scores, s->other, a->total);
-    store_scores(a, row, SCORES_SOFTMAX, s);
+        loops->cap(s->scores, n, a->attrs->softcap);
+    store_scores(a, rows, SCORES_CAPPED, s);
+    for (int64_t i = 0; i < rows->n; i++)
+        mask_scores(a, rows, i, s);
+    store_scores(a, rows, SCORES_MASKED, s);
+    softmax_rows(a, rows, s);
+    store_scores(a, rows, SCORES_SOFTMAX, s);
+}
+
+/* What has weight 0 is left out, whatever it is. */
+static void weigh_values(const struct attention *a, const struct rows *rows,
+                         const struct scratch *s, const char *values)
+{
+    const size_t width = a->loops->width, size = (size_t)a->v.size * width;
+    struct gemm gemm = {.m = rows->n, .n = a->v.size, .k = rows->columns};
+    gemm.a = s->scores;
+    gemm.a_row = rows->columns;
+    gemm.b = values;
+    gemm.b_row = a->v.size;
+    gemm.c = s->values;
+    gemm.a_column = gemm.b_column = 1;
+    if (a->finite)
+        a->loops->multiply(&gemm, 0, rows->n);
+    for (int64_t i = 0; !a->finite && i < rows->n; i++)
+        memcpy(s->values + (size_t)i * size,
+               attention_weighed_sum(a->loops, values,
+                                     s->scores + (size_t)(i * rows->columns) * width, rows->columns,
+                                     a->v.size, true, s->sums),
+               size);
+}
+
+/* From query i of all on: of one head, and before `end`. */
+static struct rows rows_from(const struct attention *a, int64_t i, int64_t end)
+{
+    const struct heads *q = &a->q;
+    const int64_t most = rows_together(a);
+    struct rows rows = {i / q->length / q->heads, i / q->length % q->heads, i % q->length,
+                        q->length - i % q->length, a->out[SCORES] ? a->total : 0};
+    rows.n = rows.n < end - i ? rows.n : end - i;
+    rows.n = rows.n <= most + LEFT_OVER ? rows.n : most;
+    for (int64_t row = 0; row < rows.n; row++) {
+        const int64_t columns = masked_from(a, rows.batch, rows.query + row);
+        rows.columns = columns > rows.columns ? columns : rows.columns;
+    }
+    return rows;
 }
 
 /* Indices are (batch, head, query) triples. */
@@ -331,24 +423,28 @@ static void attend(void *context, void *memory, int64_t begin, int64_t end)
     const struct attention *a = context;
     const struct heads *q = &a->q;
     const struct scratch s = scratch_of(a, memory);
-    const tssa_dtype dtype = a->loops->dtype;
-    size_t width = a->loops->width;
-    for (int64_t i = begin; i < end; i++) {
-        struct row row = {i / q->length / q->heads, i / q->length % q->heads, i % q->length};
-        int64_t group = row.batch * a->k.heads + row.head / (q->heads / a->k.heads);
-        load_elements(q->tensor,
-                      row.batch * q->batch_step + row.head * q->head_step +
-                          row.query * q->length_step,
-                      1, q->size, dtype, s.query);
-        score(a, &row, &s, a->keys + (size_t)(group * a->total * a->k.size) * width);
+    const struct attention_loops *loops = a->loops;
+    struct rows rows;
+    for (int64_t i = begin; i < end; i += rows.n) {
+        rows = rows_from(a, i, end);
+        const int64_t from =
+            rows.batch * q->batch_step + rows.head * q->head_step + rows.query * q->length_step;
+        const int64_t group = rows.batch * a->k.heads + rows.head / (q->heads / a->k.heads);
+        for (int64_t k = 0; k < rows.n; k++)
+            load_elements(q->tensor, from + k * q->length_step, 1, q->size, loops->dtype,
+                          s.queries + (size_t)(k * q->size) * loops->width);
+        score(a, &rows, &s, a->keys + (size_t)(group * a->total * a->k.size) * loops->width);
         if (!a->out[Y])
             continue;
-        const char *values = a->values + (size_t)(group * a->total * a->v.size) * width;
-        const void *sums =
-            attention_weighed_sum(a->loops, values, s.scores, a->total, a->v.size, true, s.sums);
-        int64_t to =
-            a->out[Y]->rank == 4 ? i : (row.batch * q->length + row.query) * q->heads + row.head;
-        store_elements(a->out[Y], to * a->v.size, 1, a->v.size, dtype, sums);
+        weigh_values(a, &rows, &s,
+                     a->values + (size_t)(group * a->total * a->v.size) * loops->width);
+        for (int64_t k = 0; k < rows.n; k++) {
+            int64_t to = a->out[Y]->rank == 4
+                             ? i + k
+                             : (rows.batch * q->length + rows.query + k) * q->heads + rows.head;
+            store_elements(a->out[Y], to * a->v.size, 1, a->v.size, loops->dtype,
+                           s.values + (size_t)(k * a->v.size) * loops->width);
+        }
     }
 }
 
@@ -365,36 +461,40 @@ static tssa_status *attend_all(struct kernel_args *args, struct attention *a)
     return parts_for(args, rows, cost, bytes, attend, a);
 }
 
-static tssa_status *transpose_keys(struct kernel_args *args, const struct attention *a,
-                                   struct buffer **keys)
+/* [batch][kv heads][total][size] to [size][total]. */
+static tssa_status *transpose_keys(struct kernel_args *args, struct attention *a,
+                                   struct buffer **buffer)
 {
     const struct attention_loops *loops = a->loops;
-    struct buffer *joined = *keys, *turned;
-    size_t each = (size_t)(a->total * a->k.size) * loops->width;
-    size_t heads = (size_t)(a->k.batch * a->k.heads);
-    TRY(kernel_scratch(args, heads * each, &turned));
-    for (size_t i = 0; i < heads; i++)
-        loops->transpose((const char *)joined->data + i * each, a->total, a->k.size,
-                         (char *)turned->data + i * each);
-    *keys = turned;
-    buffer_release(joined);
+    const size_t heads = (size_t)(a->k.batch * a->k.heads);
+    size_t each = (size_t)(a->total * a->k.size) * loops->width, bytes;
+    if (!size_mul(heads, each, &bytes))
+        return status_out_of_memory();
+    TRY(kernel_scratch(args, bytes, buffer));
+    char *turned = (*buffer)->data;
+    for (size_t i = 0; each && i < heads; i++)
+        loops->transpose(a->keys + i * each, a->total, a->k.size, turned + i * each);
+    a->keys = turned;
     return NULL;
 }
 
 static tssa_status *run_Attention(struct kernel_args *args)
 {
     struct attention a = {.attrs = args->state};
-    struct buffer *keys = NULL, *values = NULL;
+    struct buffer *joined = NULL, *keys = NULL, *values = NULL;
     tssa_status *status;
     TRY(open_operands(args, &a));
     TRY(open_results(args, &a));
-    TRY_GOTO(status, join(args, &a, &a.k, a.past_key, a.out[PRESENT_KEY], &keys), done);
+    TRY_GOTO(status, join(args, &a, &a.k, a.past_key, a.out[PRESENT_KEY], &a.keys, &joined), done);
     TRY_GOTO(status, transpose_keys(args, &a, &keys), done);
-    TRY_GOTO(status, join(args, &a, &a.v, a.past_value, a.out[PRESENT_VALUE], &values), done);
-    a.keys = keys->data;
-    a.values = values->data;
+    buffer_release(joined);
+    joined = NULL;
+    TRY_GOTO(status, join(args, &a, &a.v, a.past_value, a.out[PRESENT_VALUE], &a.values, &values),
+             done);
+    a.finite = a.loops->all_finite(a.values, a.v.batch * a.v.heads * a.total * a.v.size);
     status = attend_all(args, &a);
 done:
+    buffer_release(joined);
     buffer_release(keys);
     buffer_release(values);
     return status;

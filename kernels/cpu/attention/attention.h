@@ -4,7 +4,7 @@
 #ifndef TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
 #define TSSA_KERNELS_CPU_ATTENTION_ATTENTION_H
 
-#include "base/dtype.h"
+#include "kernels/cpu/lib/gemm.h"
 
 /* All elements are of the type. */
 struct attention_loops {
@@ -21,6 +21,8 @@ struct attention_loops {
     void (*add_bias)(void *scores, const void *biases, int64_t n, bool truths);
     void (*fill)(void *values, int64_t n, double value);
     bool (*all_masked)(const void *scores, int64_t n); /* all are -infinity */
+    bool (*all_finite)(const void *values, int64_t n); /* false, too, where their sum is not */
+    void (*multiply)(void *gemm, int64_t begin, int64_t end); /* lib/gemm_rows.h */
     /* sums[i] + weights[0] * values[i] + weights[1] * values[n + i] + ...; `skips`: without what
      * has weight 0. */
     void (*weigh)(const void *values, const void *weights, int64_t rows, int64_t n, bool skips,

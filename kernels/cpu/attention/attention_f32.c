@@ -5,5 +5,6 @@
 #define T float
 #define T_DTYPE TSSA_FLOAT
 #define T_TANH f32_tanh
+#define T_ROWS gemm_rows_f32
 #define T_LOOPS attention_loops_f32
 #include "kernels/cpu/attention/attention_loops.h"

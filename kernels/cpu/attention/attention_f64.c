@@ -5,5 +5,6 @@
 #define T double
 #define T_DTYPE TSSA_DOUBLE
 #define T_TANH f64_tanh
+#define T_ROWS gemm_rows_f64
 #define T_LOOPS attention_loops_f64
 #include "kernels/cpu/attention/attention_loops.h"

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The loops of Attention for one element type. A file attention_TYPE.c defines T, the C type of an
- * element; T_DTYPE, its number; T_TANH; and T_LOOPS, the table to fill; and includes this file.
+ * element; T_DTYPE, its number; T_TANH; T_ROWS, its function of lib/gemm_rows.h; and T_LOOPS, the
+ * table to fill; and includes this file.
  */
 #include <math.h>
 
 #include "base/clones.h"
 #include "kernels/cpu/attention/attention.h"
+#include "kernels/cpu/lib/gemm_rows.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -71,6 +73,24 @@ static bool all_masked(const void *scores, int64_t n)
     return true;
 }
 
+/* Elements whose sums are made together. */
+#define LANES 32
+
+VECTOR_FUNCTION(bool, all_finite, (const void *values, int64_t n), (values, n))
+{
+    const T *x = values;
+    T sums[LANES] = {0}, sum = 0;
+    int64_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (int k = 0; k < LANES; k++)
+            sums[k] += x[i + k];
+    for (; i < n; i++)
+        sum += x[i];
+    for (int k = 0; k < LANES; k++)
+        sum += sums[k];
+    return sum - sum == 0;
+}
+
 INLINE void weigh_rows(const T *restrict v, const T *restrict w, int64_t rows, int64_t n,
                        bool skips, T *restrict a)
 {
@@ -92,5 +112,5 @@ VECTOR_PROCEDURE(weigh,
     weigh_rows(values, weights, rows, n, skips, sums);
 }
 
-const struct attention_loops T_LOOPS = {T_DTYPE,  sizeof(T), transpose,  scale, cap,
-                                        add_bias, fill,      all_masked, weigh};
+const struct attention_loops T_LOOPS = {T_DTYPE, sizeof(T),  transpose,  scale,  cap,  add_bias,
+                                        fill,    all_masked, all_finite, T_ROWS, weigh};

@@ -34,7 +34,7 @@ static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *s
 }
 
 #define BLOCK 4096 /* elements */
-#define LINES 64   /* at most */
+#define LINES SOFTMAX_LINES
 
 int64_t softmax_lines(int64_t n)
 {
@@ -168,12 +168,12 @@ static void hardmax_line(double *x, double *exps, int64_t n)
 
 /* ---- Lines of other kernels ------------------------------------------------------------------ */
 
-void softmax_of_line(tssa_dtype dtype, void *x, void *exps, int64_t n)
+void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n)
 {
-    if (dtype == TSSA_DOUBLE)
-        softmax_line(x, exps, n);
-    else
-        softmax_block(&(struct block){x, x, x, 1, n});
+    if (dtype != TSSA_DOUBLE)
+        softmax_block(&(struct block){x, x, x, lines, n});
+    for (int64_t i = 0; dtype == TSSA_DOUBLE && i < lines; i++)
+        softmax_line((double *)x + i * n, exps, n);
 }
 
 void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n)

@@ -9,9 +9,10 @@
 
 /* How many lines of n > 0 elements are computed together, at most. */
 int64_t softmax_lines(int64_t n);
-/* In place, on n neighbours of FLOAT or DOUBLE; `exps` is memory for as many. */
-void softmax_of_line(tssa_dtype dtype, void *x, void *exps, int64_t n);
-/* On so many lines, which lie side by side. */
+/* In place, on so many lines of n neighbours of FLOAT or DOUBLE, one line after the other; `exps`
+ * is memory for as many. Lines: SOFTMAX_LINES at most. */
+#define SOFTMAX_LINES 64
+void softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
 void log_softmax_of_lines(tssa_dtype dtype, void *x, void *exps, int64_t lines, int64_t n);
 
 #endif
