@@ -128,6 +128,8 @@ struct device_part {
     const void *code;
     struct gir_part_space space;
     const struct gir_map *maps; /* per argument of the kernel */
+    bool is_triangle;           /* of columns whose first rows tell all: gir/triangle.h */
+    int64_t diagonal;
 };
 
 /* A fuse op for which there is code: ir_op.kernel. */

@@ -40,7 +40,8 @@
  * call, in the order of ir/reduction.def for an axis that is not the innermost one. What that comes
  * to is one value for the column, and so is what is computed of such values and of what does not
  * move from row to row, which the argument says. All results are per column. Columns may come in
- * parts, and lie as elements do elsewhere; a call has all rows, or none.
+ * parts, and lie as elements do elsewhere; a call has all rows, or none, or as many of the first
+ * ones as tell of its columns (gir/triangle.h).
  *
  *     columns, args 0: f32 moves, 1: f32 moves per column, 2: f32 result per column
  *     %0 = load 0 : f32

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "gir/triangle.h"
 #include "ir/fuse.h"
 
 /* A fuse op for which there is a kernel. */
@@ -47,6 +48,7 @@ static tssa_status *add_part(struct compiling *c, struct ir_op *op, struct devic
     made->maps =
         arena_copy(&c->graph->arena, part->maps, part->kernel->n_args * sizeof *part->maps);
     TRY_ALLOC(made->maps);
+    made->is_triangle = gir_find_triangle(part->kernel, part->maps, &part->space, &made->diagonal);
     part->kernel = NULL;
     return add(c, &candidate);
 }

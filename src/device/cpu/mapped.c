@@ -291,6 +291,8 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
     memcpy(walk->data, s->data, walk->n_args * sizeof *walk->data);
     walk_finish(walk);
     walk->reduced = s->part->space.column < 0 ? 0 : s->dims[s->part->space.column];
+    walk->is_triangle = s->part->is_triangle;
+    walk->diagonal = s->part->diagonal;
     for (uint32_t k = 0; s->part->space.column >= 0 && k < walk->n_args; k++)
         walk->given[k] = s->steps[k][s->part->space.column];
     memcpy(walk->given + 2 * walk->n_args, s->row_steps, walk->n_args * sizeof *walk->given);

@@ -4,6 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "gir/triangle.h"
+
 tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor)
 {
     char text[160];
@@ -58,16 +60,23 @@ void walk_run(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Columns of a triangle that are computed together: a vector has no more. */
+#define BLOCK 32
+
 void walk_run_columns(void *context, int64_t begin, int64_t end)
 {
     const struct walk *walk = context;
     while (begin < end) {
-        int64_t index[TSSA_MAX_RANK];
+        int64_t index[TSSA_MAX_RANK], rows = walk->reduced;
         char *at[GIR_MAX_ARGS];
         go_to(walk, begin, index, at);
-        const int64_t left = walk->sizes[0] - index[0], n = left < end - begin ? left : end - begin;
-        walk->code->run((void *const *)at, walk->given, walk->reduced, n, walk->code->functions,
-                        NULL);
+        const int64_t left = walk->sizes[0] - index[0];
+        int64_t n = left < end - begin ? left : end - begin;
+        if (walk->is_triangle) {
+            n = n < BLOCK ? n : BLOCK;
+            rows = gir_triangle_rows(walk->diagonal, index[0] + n, rows);
+        }
+        walk->code->run((void *const *)at, walk->given, rows, n, walk->code->functions, NULL);
         begin += n;
     }
 }

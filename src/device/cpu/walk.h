@@ -21,6 +21,8 @@ struct walk {
      * next and how many. */
     int64_t given[4 * GIR_MAX_ARGS];
     int64_t reduced; /* rows of a column, in kernels of such; who has found out gives their steps */
+    bool is_triangle; /* of which the first ones may tell: gir/triangle.h */
+    int64_t diagonal;
     char *data[GIR_MAX_ARGS];
 };
 
