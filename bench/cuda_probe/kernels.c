@@ -16,6 +16,6 @@ const char *kernels_name(kernels_file file)
 tssa_status *kernels_compile(kernels_file file, int architecture, image_kind kind,
                              struct image *image)
 {
-    return nvrtc_compile(&allocator_default, files[file].source, files[file].name, architecture,
-                         kind, image);
+    const struct nvrtc_source source = {.text = files[file].source, .name = files[file].name};
+    return nvrtc_compile(&allocator_default, &source, architecture, kind, image);
 }

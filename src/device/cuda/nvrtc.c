@@ -82,7 +82,7 @@ static tssa_status *take(const struct nvrtc *nvrtc, const tssa_allocator *alloca
     return status;
 }
 
-tssa_status *nvrtc_compile(const tssa_allocator *allocator, const char *source, const char *name,
+tssa_status *nvrtc_compile(const tssa_allocator *allocator, const struct nvrtc_source *source,
                            int architecture, image_kind kind, struct image *image)
 {
     struct nvrtc nvrtc;
@@ -90,10 +90,13 @@ tssa_status *nvrtc_compile(const tssa_allocator *allocator, const char *source, 
     char target[32];
     snprintf(target, sizeof target, "-arch=%s_%d", kind == IMAGE_CUBIN ? "sm" : "compute",
              architecture);
-    const char *const options[] = {target};
+    const char *options[NVRTC_MAX_OPTIONS + 1] = {target};
+    int n = 1;
+    for (; n <= NVRTC_MAX_OPTIONS && source->options[n - 1]; n++)
+        options[n] = source->options[n - 1];
     TRY(open_nvrtc(&nvrtc));
-    TRY(NVRTC(&nvrtc, nvrtcCreateProgram, &program, source, name, 0, NULL, NULL));
-    tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, 1, options);
+    TRY(NVRTC(&nvrtc, nvrtcCreateProgram, &program, source->text, source->name, 0, NULL, NULL));
+    tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, n, options);
     status = status ? explain(&nvrtc, allocator, program, status)
                     : take(&nvrtc, allocator, program, kind, image);
     if (nvrtc.nvrtcDestroyProgram)

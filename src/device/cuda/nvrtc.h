@@ -15,8 +15,15 @@ struct image {
     size_t size;
 };
 
+#define NVRTC_MAX_OPTIONS 8
+
+struct nvrtc_source {
+    const char *text, *name;
+    const char *options[NVRTC_MAX_OPTIONS]; /* beside the architecture; NULL at the end */
+};
+
 /* `architecture`: 90 for compute capability 9.0. An error of the compiler is its first line. */
-tssa_status *nvrtc_compile(const tssa_allocator *allocator, const char *source, const char *name,
+tssa_status *nvrtc_compile(const tssa_allocator *allocator, const struct nvrtc_source *source,
                            int architecture, image_kind kind, struct image *image);
 
 #endif

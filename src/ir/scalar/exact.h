@@ -16,6 +16,7 @@
 /* Generated code (codegen/clike) may have these of its own, and no headers. */
 #ifndef SCALAR_FN
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 

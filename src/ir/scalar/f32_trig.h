@@ -25,7 +25,8 @@ SCALAR_FN struct f32_angle f32_small_angle(float a)
     float rest = f32_fma(n, -F32_PI_2_A, a), product = n * F32_PI_2_B;
     float product_low = f32_fma(n, F32_PI_2_B, -product), high = rest - product;
     float low = ((rest - high) - product) - product_low;
-    return (struct f32_angle){f32_bits(shifted), high, f32_fma(n, -F32_PI_2_C, low)};
+    struct f32_angle angle = {f32_bits(shifted), high, f32_fma(n, -F32_PI_2_C, low)};
+    return angle;
 }
 
 /* Four words of the digits of 2/pi, as choices between constants: processors are slow at looking
@@ -70,15 +71,17 @@ SCALAR_FN struct f32_angle f32_large_angle(float a)
     float r = fraction * F32_PI_2_A;
     float r_low = f32_fma(fraction, F32_PI_2_A, -r);
     r_low = f32_fma(fraction, F32_PI_2_B, f32_fma(rest, F32_PI_2_A, r_low));
-    return (struct f32_angle){n, r, r_low};
+    struct f32_angle angle = {n, r, r_low};
+    return angle;
 }
 
 SCALAR_FN struct f32_angle f32_angle_of(float a)
 {
     struct f32_angle small = f32_small_angle(a), large = f32_large_angle(a);
     int is_large = a >= 0x1p+17f;
-    return (struct f32_angle){is_large ? large.quarter : small.quarter,
+    struct f32_angle angle = {is_large ? large.quarter : small.quarter,
                               is_large ? large.high : small.high, is_large ? large.low : small.low};
+    return angle;
 }
 
 SCALAR_FN float f32_sin_reduced(struct f32_angle x)

@@ -18,14 +18,16 @@ struct f64_pair {
 SCALAR_FN struct f64_pair f64_pair_sum(double a, double b, double low)
 {
     double high = a + b;
-    return (struct f64_pair){high, (b - (high - a)) + low};
+    struct f64_pair pair = {high, (b - (high - a)) + low};
+    return pair;
 }
 
 SCALAR_FN struct f64_pair f64_pair_product(struct f64_pair a, struct f64_pair b)
 {
     double high = a.high * b.high;
     double low = f64_fma(a.high, b.high, -high);
-    return (struct f64_pair){high, f64_fma(a.high, b.low, f64_fma(a.low, b.high, low))};
+    struct f64_pair pair = {high, f64_fma(a.high, b.low, f64_fma(a.low, b.high, low))};
+    return pair;
 }
 
 /* log(m) + e ln(2), sqrt(1/2) <= m < sqrt(2): 2 (s + s^3 / 3 + s^5 ...), s = (m - 1) / (m + 1), to

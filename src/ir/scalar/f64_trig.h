@@ -26,7 +26,8 @@ SCALAR_FN struct f64_angle f64_small_angle(double a)
     double rest = f64_fma(n, -F64_PI_2_A, a), product = n * F64_PI_2_B;
     double product_low = f64_fma(n, F64_PI_2_B, -product), high = rest - product;
     double low = ((rest - high) - product) - product_low;
-    return (struct f64_angle){f64_bits(shifted), high, f64_fma(n, -F64_PI_2_C, low)};
+    struct f64_angle angle = {f64_bits(shifted), high, f64_fma(n, -F64_PI_2_C, low)};
+    return angle;
 }
 
 /* The high half of a product. */
@@ -88,7 +89,8 @@ SCALAR_FN struct f64_angle f64_large_angle(double a)
     double fraction = head + tail, rest = tail - (fraction - head);
     double r = fraction * F64_PI_2_A, r_low = f64_fma(fraction, F64_PI_2_A, -r);
     r_low = f64_fma(fraction, F64_PI_2_B, f64_fma(rest, F64_PI_2_A, r_low));
-    return (struct f64_angle){n, r, r_low};
+    struct f64_angle angle = {n, r, r_low};
+    return angle;
 }
 
 SCALAR_FN struct f64_angle f64_angle_of(double a)

@@ -8,9 +8,6 @@
  *     T_IS_FLOAT32 for float: its own functions of ir/scalar; other types take those of double
  *     T_WIDE       for integers: an unsigned type of 32 bits at least and T's width at least
  */
-#include <math.h>
-#include <stdbool.h>
-
 #include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f32_trig.h"

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kernels (gir/gir.h) as text in languages like C: one printer, whose text is the same for all of
+ * them but for names that a prelude defines (cuda.h, shim.h). Nothing of a processor is in it.
+ *
+ *     clike_print_prelude(CLIKE_CUDA, clike_types(kernel), &text);
+ *     clike_print(kernel, CLIKE_CUDA, "softmax", &text);
+ *
+ * A file has one prelude, for the types of all of its kernels. Operations, functions and
+ * conversions are the interpreter's own text (ir/scalar/), and reductions have the order of
+ * ir/reduction.def, so the bits are the interpreter's. CUDA C is compiled with CLIKE_CUDA_OPTIONS;
+ * the shim, which runs all threads of a kernel on the CPU one after the other, by a C compiler with
+ * CLIKE_SHIM_OPTIONS.
+ *
+ * What a function's parameters are is told by clike_params, in the order of their steps in
+ * codegen_run (codegen/codegen.h), which also says where arguments lie. How many threads run it is
+ * the caller's: each takes what is left to it, by the form of the kernel:
+ *
+ *     CLIKE_ELEMENTS  threads in x share the elements of a row, in y the rows
+ *     CLIKE_ROWS      a block is 32 threads in x, which share a row, by as many rows in y; more
+ *                     blocks, in x, take other rows
+ *     CLIKE_COLUMNS   each thread, in x, has columns, and walks all rows of them
+ *
+ * Threads: all of it may be called by any.
+ */
+#ifndef TSSA_CODEGEN_CLIKE_CLIKE_H
+#define TSSA_CODEGEN_CLIKE_CLIKE_H
+
+#include "base/text.h"
+#include "gir/gir.h"
+
+enum clike_dialect { CLIKE_CUDA, CLIKE_SHIM };
+
+#define CLIKE_CUDA_OPTIONS "-fmad=false", "-ftz=false", "-prec-div=true", "-prec-sqrt=true"
+#define CLIKE_SHIM_OPTIONS "-ffp-contract=off -fno-math-errno -fno-strict-aliasing"
+
+enum clike_form { CLIKE_ELEMENTS, CLIKE_ROWS, CLIKE_COLUMNS };
+enum clike_form clike_form(const struct gir_kernel *kernel);
+
+/* A parameter, of an argument but for the last two. */
+enum clike_param_kind {
+    CLIKE_MEMORY, /* where it has the first row */
+    CLIKE_ROW,    /* bytes from row to row */
+    CLIKE_STEP,   /* of what is strided, from element to element */
+    CLIKE_NEXT,   /* of what is looked up in, from a row there to the next */
+    CLIKE_COUNT,  /* and how many there are */
+    CLIKE_N_ROWS, /* of the call */
+    CLIKE_LENGTH  /* elements of a row */
+};
+
+struct clike_param {
+    enum clike_param_kind kind;
+    uint32_t arg;
+};
+
+#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + 2)
+
+/* All are int64 but for memory. Returns how many. */
+uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);
+
+/* Element types whose operations a kernel has. */
+dtype_mask clike_types(const struct gir_kernel *kernel);
+
+/* What stands before the kernels of a file. False: memory ran out. */
+bool clike_print_prelude(enum clike_dialect dialect, dtype_mask types, struct text *text);
+
+/* Why a kernel that gir_check accepts cannot be printed; NULL: it can. */
+const char *clike_refuses(const struct gir_kernel *kernel);
+
+/*
+ * A kernel that is not refused, as a function of this name; of CLIKE_SHIM there is also NAME_run, a
+ * codegen_run that needs neither functions nor scratch memory. False: memory ran out.
+ */
+bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
+                 struct text *text);
+
+#endif

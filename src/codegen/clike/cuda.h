@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The prelude of CUDA C, for NVRTC, which has no headers. */
+typedef signed char int8_t;
+typedef short int16_t;
+typedef int int32_t;
+typedef long long int64_t;
+typedef unsigned char uint8_t;
+typedef unsigned short uint16_t;
+typedef unsigned int uint32_t;
+typedef unsigned long long uint64_t;
+#define INT8_MIN (-128)
+#define INT16_MIN (-32768)
+#define INT32_MIN (-2147483647 - 1)
+#define INT64_MIN (-9223372036854775807ll - 1)
+#define INT8_MAX 127
+#define INT16_MAX 32767
+#define INT32_MAX 2147483647
+#define INT64_MAX 9223372036854775807ll
+#define UINT8_MAX 255
+#define UINT16_MAX 65535
+#define UINT32_MAX 4294967295u
+#define UINT64_MAX 18446744073709551615ull
+#define INFINITY __uint_as_float(0x7f800000u)
+#define NAN __uint_as_float(0x7fc00000u)
+
+/* What the functions of ir/scalar are made of. */
+#define SCALAR_FN static __device__ __forceinline__
+
+SCALAR_FN uint32_t f32_bits(float x)
+{
+    return __float_as_uint(x);
+}
+
+SCALAR_FN float f32_of(uint32_t bits)
+{
+    return __uint_as_float(bits);
+}
+
+SCALAR_FN uint64_t f64_bits(double x)
+{
+    return (uint64_t)__double_as_longlong(x);
+}
+
+SCALAR_FN double f64_of(uint64_t bits)
+{
+    return __longlong_as_double((int64_t)bits);
+}
+
+SCALAR_FN float f32_fma(float a, float b, float c)
+{
+    return __fmaf_rn(a, b, c);
+}
+
+SCALAR_FN double f64_fma(double a, double b, double c)
+{
+    return __fma_rn(a, b, c);
+}
+
+/* Functions, and memory that they are given. */
+#define KERNEL extern "C" __global__ void
+#define OPERAND const char *__restrict__
+#define RESULT char *__restrict__
+#define OPERAND_IN_PLACE const char *
+#define RESULT_IN_PLACE char *
+#define LOAD(type, memory, offset) (*(const type *)((memory) + (offset)))
+#define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
+
+/* What a thread does of a kernel. */
+#define EACH_ROW(r, rows)                                                                          \
+    for (int64_t r = (int64_t)blockIdx.y * blockDim.y + threadIdx.y; r < (rows);                   \
+         r += (int64_t)gridDim.y * blockDim.y)
+#define EACH_ELEMENT(i, n)                                                                         \
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < (n);                      \
+         i += (int64_t)gridDim.x * blockDim.x)
+#define EACH_COLUMN(i, n) EACH_ELEMENT(i, n)
+#define EACH_WARP(r, rows)                                                                         \
+    for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < (rows);                   \
+         r += (int64_t)gridDim.x * blockDim.y)
+
+/* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
+#define LANE ((int)threadIdx.x)
+#define LANES(type, name) type name
+#define OF_LANE(name) name
+#define EACH_LANE
+#define FIRST_LANE if (LANE == 0)
+#define UNROLL _Pragma("unroll")
+#define REDUCE_LANES(type, name, combine, lanes)                                                   \
+    UNROLL for (int half = LANE_COUNT / 2; half > 0; half /= 2)                                    \
+    {                                                                                              \
+        lanes = combine(lanes, __shfl_down_sync(0xffffffffu, lanes, half));                        \
+    }                                                                                              \
+    const type name = __shfl_sync(0xffffffffu, lanes, 0)

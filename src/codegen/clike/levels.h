@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the preludes of all dialects end with: the order of ir/reduction.def. One thread has a lane,
+ * or a column: 64 steps are combined one after the other, and what they come to in levels, by 64,
+ * 64 times 64, ... What is left of a level that has not been begun is the identity.
+ */
+#define LANE_COUNT 32
+#define RADIX 64
+#define LEVEL_COUNT 7 /* enough for 2^53 elements */
+
+#define BEGIN_LEVELS(type, sum, levels, identity)                                                  \
+    type sum = identity, levels[LEVEL_COUNT];                                                      \
+    UNROLL for (int level = 0; level < LEVEL_COUNT; level++) levels[level] = identity
+
+/* Group number `groups`, counted from 1, is complete. */
+#define CARRY(combine, sum, levels, identity, groups)                                              \
+    do {                                                                                           \
+        int64_t left = groups;                                                                     \
+        UNROLL for (int level = 0; level < LEVEL_COUNT; level++)                                   \
+        {                                                                                          \
+            sum = combine(levels[level], sum);                                                     \
+            if (left % RADIX) {                                                                    \
+                levels[level] = sum;                                                               \
+                break;                                                                             \
+            }                                                                                      \
+            levels[level] = identity;                                                              \
+            left /= RADIX;                                                                         \
+        }                                                                                          \
+        sum = identity;                                                                            \
+    } while (0)
+
+/* So many steps are combined. */
+#define JOIN_LEVELS(combine, sum, levels, steps)                                                   \
+    if ((steps) >= RADIX)                                                                          \
+    UNROLL for (int level = 0; level < LEVEL_COUNT; level++) sum = combine(levels[level], sum)
+
+/* A row's number that is counted from the end where it is negative. */
+#define ROW_OF(number, count) ((number) < 0 ? (number) + (count) : (number))

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The function around a kernel's steps, by its form. r is a row, i an element of it:
+ *
+ *     each row                      each row of a warp               each column i
+ *         steps, once                   for each pass:                   for each pass:
+ *         each element                      steps, once                      steps, once
+ *             steps                         each lane                        each row
+ *                                               each element of it               steps; combined
+ *                                                   steps; combined          what they come to
+ *                                           what the lanes come to       steps, once
+ *                                       steps, once
+ *
+ * What is computed in an earlier pass is computed again in those behind: on what this is for,
+ * memory costs more.
+ */
+#include <inttypes.h>
+
+#include "codegen/clike/printer.h"
+
+/* ---- Forms ----------------------------------------------------------------------------------- */
+
+enum clike_form clike_form(const struct gir_kernel *kernel)
+{
+    enum clike_form form = kernel->columns ? CLIKE_COLUMNS : CLIKE_ELEMENTS;
+    for (uint32_t k = 0; k < kernel->n_args; k++)
+        if (kernel->whole_rows && gir_args(kernel)[k].is_result &&
+            gir_args(kernel)[k].moves == GIR_STAYS)
+            form = CLIKE_ROWS;
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (kernel->whole_rows && gir_codes(kernel)[i].op == GIR_REDUCE)
+            form = CLIKE_ROWS;
+    return form;
+}
+
+const char *clike_refuses(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        switch ((enum gir_op)gir_codes(kernel)[i].op) {
+        case GIR_LOAD:
+        case GIR_CONSTANT:
+        case GIR_CONVERT:
+        case GIR_SCALAR:
+        case GIR_STORE:
+        case GIR_REDUCE:
+        case GIR_LENGTH:
+        case GIR_LOOKUP:
+            break;
+        default:
+            return "a step of the kernel has no form in C";
+        }
+    return NULL;
+}
+
+dtype_mask clike_types(const struct gir_kernel *kernel)
+{
+    dtype_mask types = 0;
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        if (code->op != GIR_SCALAR && code->op != GIR_REDUCE)
+            continue;
+        if (code->scalar != SCALAR_SEL)
+            types |= DTYPE_BIT(gir_codes(kernel)[code->operands[0]].type);
+    }
+    return types;
+}
+
+/* ---- Parameters ------------------------------------------------------------------------------ */
+
+uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const struct gir_arg *arg = &gir_args(kernel)[k];
+        params[n++] = (struct clike_param){CLIKE_MEMORY, k};
+        if (!arg->per_column)
+            params[n++] = (struct clike_param){CLIKE_ROW, k};
+        if (arg->moves == GIR_STRIDED)
+            params[n++] = (struct clike_param){CLIKE_STEP, k};
+        if (!arg->is_looked_up)
+            continue;
+        params[n++] = (struct clike_param){CLIKE_NEXT, k};
+        params[n++] = (struct clike_param){CLIKE_COUNT, k};
+    }
+    params[n++] = (struct clike_param){CLIKE_N_ROWS, 0};
+    params[n++] = (struct clike_param){CLIKE_LENGTH, 0};
+    return n;
+}
+
+/* May the argument lie where another one does that is written, or read? */
+static bool is_in_place(const struct gir_kernel *kernel, uint32_t arg)
+{
+    bool found = gir_args(kernel)[arg].may_lie_on != 0;
+    for (uint32_t k = 0; k < kernel->n_args; k++)
+        found |= gir_args(kernel)[k].may_lie_on >> arg & 1;
+    return found;
+}
+
+static void print_param(const struct printer *p, const struct clike_param *param)
+{
+    static const char *const suffix[] = {
+        [CLIKE_ROW] = "row", [CLIKE_STEP] = "step", [CLIKE_NEXT] = "next", [CLIKE_COUNT] = "count"};
+    if (param->kind == CLIKE_MEMORY)
+        text_printf(p->text, "%s%s a%" PRIu32,
+                    gir_args(p->kernel)[param->arg].is_result ? "RESULT" : "OPERAND",
+                    is_in_place(p->kernel, param->arg) ? "_IN_PLACE" : "", param->arg);
+    else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
+        text_printf(p->text, "int64_t %s", param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else
+        text_printf(p->text, "int64_t a%" PRIu32 "_%s", param->arg, suffix[param->kind]);
+}
+
+/* Where codegen_run has it. */
+static void print_given(const struct printer *p, const struct clike_param *param)
+{
+    if (param->kind == CLIKE_MEMORY)
+        text_printf(p->text, "args[%" PRIu32 "]", param->arg);
+    else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
+        text_puts(p->text, param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else
+        text_printf(p->text, "steps[%" PRIu32 "]",
+                    (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
+}
+
+/* In a list, `first` of which is there: on a line of its own for each argument. */
+static void print_params(const struct printer *p, bool first,
+                         void (*print)(const struct printer *, const struct clike_param *))
+{
+    struct clike_param params[CLIKE_MAX_PARAMS];
+    const uint32_t n = clike_params(p->kernel, params);
+    for (uint32_t i = 0; i < n; i++) {
+        const bool begins = params[i].kind == CLIKE_MEMORY || params[i].kind == CLIKE_N_ROWS;
+        if (first || i)
+            text_puts(p->text, begins ? ",\n    " : ", ");
+        print(p, &params[i]);
+    }
+}
+
+/* ---- Blocks ---------------------------------------------------------------------------------- */
+
+static void line(const struct printer *p, const char *text)
+{
+    clike_indent(p);
+    text_puts(p->text, text);
+    text_putc(p->text, '\n');
+}
+
+static void open_block(struct printer *p, const char *head)
+{
+    line(p, head);
+    line(p, "{");
+    p->depth++;
+}
+
+static void close_block(struct printer *p)
+{
+    p->depth--;
+    line(p, "}");
+}
+
+/* Steps that are once for the row, or the column, and wait for what is before the pass. */
+static void print_once(const struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        if (!p->when[i].varies && p->when[i].pass == p->pass && code->op != GIR_REDUCE &&
+            code->op != GIR_STORE)
+            clike_print_step(p, i);
+    }
+}
+
+/* Those of each element; whether there are any. */
+static bool find_steps(struct printer *p)
+{
+    bool any = false;
+    gir_find_needed(p->kernel, p->when, p->pass, p->needed);
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++)
+        any |= p->needed[i];
+    return any;
+}
+
+static void print_steps(const struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++)
+        if (p->needed[i])
+            clike_print_step(p, i);
+}
+
+static bool is_stored_once(const struct printer *p, uint32_t i)
+{
+    return gir_codes(p->kernel)[i].op == GIR_STORE && !p->when[i].varies;
+}
+
+static void print_stores(const struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++)
+        if (is_stored_once(p, i))
+            clike_print_step(p, i);
+}
+
+static bool stores_once(const struct printer *p)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++)
+        any |= is_stored_once(p, i);
+    return any;
+}
+
+/* ---- Reductions ------------------------------------------------------------------------------ */
+
+/* The first reduction of the pass from step i on; the number of steps where there is none. */
+static uint32_t next_reduction(const struct printer *p, uint32_t i)
+{
+    while (i < p->kernel->n_codes &&
+           (gir_codes(p->kernel)[i].op != GIR_REDUCE || p->when[i].pass != p->pass))
+        i++;
+    return i;
+}
+
+static bool reduces(const struct printer *p)
+{
+    return next_reduction(p, 0) < p->kernel->n_codes;
+}
+
+#define EACH_REDUCTION(p, i)                                                                       \
+    for (uint32_t i = next_reduction(p, 0); i < (p)->kernel->n_codes; i = next_reduction(p, i + 1))
+
+/* The function that combines, "f32_ADD". */
+static void print_combine(const struct printer *p, const struct gir_code *code)
+{
+    text_printf(p->text, "%s_%s", dtype_info(code->type)->ir_name, scalar_info(code->scalar)->name);
+}
+
+static void begin_levels(const struct printer *p)
+{
+    if (!reduces(p))
+        return;
+    line(p, "int64_t steps = 0;");
+    EACH_REDUCTION(p, i)
+    {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        clike_indent(p);
+        text_printf(p->text, "BEGIN_LEVELS(%s, s%" PRIu32 ", l%" PRIu32 ", ",
+                    clike_type_of(code->type), i, i);
+        clike_print_number(p, code->type, code->bits);
+        text_puts(p->text, ");\n");
+    }
+}
+
+static void combine_steps(struct printer *p)
+{
+    if (!reduces(p))
+        return;
+    EACH_REDUCTION(p, i)
+    {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        clike_indent(p);
+        text_printf(p->text, "s%" PRIu32 " = ", i);
+        print_combine(p, code);
+        text_printf(p->text, "(s%" PRIu32 ", v%" PRIu32 ");\n", i, code->operands[0]);
+    }
+    open_block(p, "if (++steps % RADIX == 0)");
+    EACH_REDUCTION(p, i)
+    {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        clike_indent(p);
+        text_puts(p->text, "CARRY(");
+        print_combine(p, code);
+        text_printf(p->text, ", s%" PRIu32 ", l%" PRIu32 ", ", i, i);
+        clike_print_number(p, code->type, code->bits);
+        text_puts(p->text, ", steps / RADIX);\n");
+    }
+    close_block(p);
+}
+
+static void join_levels(const struct printer *p)
+{
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_puts(p->text, "JOIN_LEVELS(");
+        print_combine(p, &gir_codes(p->kernel)[i]);
+        text_printf(p->text, ", s%" PRIu32 ", l%" PRIu32 ", steps);\n", i, i);
+    }
+}
+
+/* ---- Functions ------------------------------------------------------------------------------- */
+
+static void print_elements(struct printer *p)
+{
+    open_block(p, "EACH_ROW(r, rows)");
+    print_once(p);
+    if (find_steps(p)) {
+        open_block(p, "EACH_ELEMENT(i, n)");
+        print_steps(p);
+        close_block(p);
+    }
+    close_block(p);
+}
+
+/* What lanes have is declared around them, as o0, o1, ... */
+static void print_lanes(struct printer *p)
+{
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, "LANES(%s, o%" PRIu32 ");\n",
+                    clike_type_of(gir_codes(p->kernel)[i].type), i);
+    }
+    open_block(p, "EACH_LANE");
+    begin_levels(p);
+    open_block(p, "for (int64_t i = LANE; i < n; i += LANE_COUNT)");
+    print_steps(p);
+    combine_steps(p);
+    close_block(p);
+    join_levels(p);
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n", i, i);
+    }
+    close_block(p);
+    EACH_REDUCTION(p, i)
+    {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        clike_indent(p);
+        text_printf(p->text, "REDUCE_LANES(%s, v%" PRIu32 ", ", clike_type_of(code->type), i);
+        print_combine(p, code);
+        text_printf(p->text, ", o%" PRIu32 ");\n", i);
+    }
+}
+
+static void print_rows(struct printer *p)
+{
+    open_block(p, "EACH_WARP(r, rows)");
+    for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
+        print_once(p);
+        if (find_steps(p) || reduces(p))
+            print_lanes(p);
+    }
+    print_once(p);
+    if (stores_once(p)) {
+        open_block(p, "FIRST_LANE");
+        print_stores(p);
+        close_block(p);
+    }
+    close_block(p);
+}
+
+/* Sums are of a block of their own, behind which there is what they have come to. */
+static void print_column_pass(struct printer *p)
+{
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, "%s v%" PRIu32 ";\n", clike_type_of(gir_codes(p->kernel)[i].type), i);
+    }
+    line(p, "{");
+    p->depth++;
+    begin_levels(p);
+    open_block(p, "for (int64_t r = 0; r < rows; r++)");
+    print_steps(p);
+    combine_steps(p);
+    close_block(p);
+    join_levels(p);
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, "v%" PRIu32 " = s%" PRIu32 ";\n", i, i);
+    }
+    close_block(p);
+}
+
+static void print_columns(struct printer *p)
+{
+    open_block(p, "EACH_COLUMN(i, n)");
+    for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
+        print_once(p);
+        if (find_steps(p) || reduces(p))
+            print_column_pass(p);
+    }
+    print_once(p);
+    print_stores(p);
+    close_block(p);
+}
+
+static void print_function(struct printer *p)
+{
+    line(p, "{");
+    p->depth++;
+    if (p->form == CLIKE_ELEMENTS)
+        print_elements(p);
+    else if (p->form == CLIKE_ROWS)
+        print_rows(p);
+    else
+        print_columns(p);
+    close_block(p);
+}
+
+/* Without reductions: what differs from element to element, numbers of rows that are looked up
+ * among it. */
+static void find_elements(struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        if (code->op == GIR_LOAD || code->op == GIR_LOOKUP)
+            p->when[i].varies = gir_varies(p->kernel, &gir_args(p->kernel)[gir_arg_of(code)]);
+        for (uint32_t k = 0; k < gir_n_operands(code) && code->op != GIR_STORE; k++)
+            p->when[i].varies |= p->when[code->operands[k]].varies;
+    }
+}
+
+bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
+                 struct text *text)
+{
+    struct printer p = {.kernel = kernel, .text = text, .form = clike_form(kernel)};
+    p.n_passes = gir_find_passes(kernel, p.when);
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        p.when[i].kept_in = 0;
+    if (p.form == CLIKE_ELEMENTS)
+        find_elements(&p);
+    text_printf(text, "KERNEL %s(\n    ", name);
+    print_params(&p, false, print_param);
+    text_puts(text, ")\n");
+    print_function(&p);
+    if (dialect == CLIKE_SHIM) {
+        text_printf(text, "LAUNCHER(%s", name);
+        print_params(&p, true, print_given);
+        text_puts(text, ")\n");
+    }
+    return !text->failed;
+}

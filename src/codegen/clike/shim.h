@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The prelude of the shim: a kernel in C, whose threads run one after the other, in an order that
+ * is chosen. Threads meet where lanes are reduced, and there alone, so what lanes do between two
+ * such places is a loop over them.
+ */
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define KERNEL static void
+#define OPERAND const char *restrict
+#define RESULT char *restrict
+#define OPERAND_IN_PLACE const char *
+#define RESULT_IN_PLACE char *
+#define LOAD(type, memory, offset) (*(const type *)((memory) + (offset)))
+#define STORE(type, memory, offset, value) (*(type *)((memory) + (offset)) = (value))
+
+/* Few, so that each has several elements or rows, and columns of no power of two. */
+enum { SHIM_WIDTH = 7, SHIM_HEIGHT = 3, SHIM_THREADS = SHIM_WIDTH * SHIM_HEIGHT };
+enum { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED };
+
+static _Thread_local int shim_order, shim_thread;
+
+void shim_set_order(int order);
+void shim_set_order(int order)
+{
+    shim_order = order;
+}
+
+/* Who has turn number `turn` of `count`, which is no multiple of 5. */
+static inline int shim_turn(int turn, int count)
+{
+    if (shim_order == SHIM_FORWARD)
+        return turn;
+    return shim_order == SHIM_BACKWARD ? count - 1 - turn : (turn * 5 + 3) % count;
+}
+
+#define EACH_ROW(r, rows) for (int64_t r = shim_thread / SHIM_WIDTH; r < (rows); r += SHIM_HEIGHT)
+#define EACH_ELEMENT(i, n) for (int64_t i = shim_thread % SHIM_WIDTH; i < (n); i += SHIM_WIDTH)
+#define EACH_COLUMN(i, n) for (int64_t i = shim_thread; i < (n); i += SHIM_THREADS)
+#define EACH_WARP(r, rows) for (int64_t r = shim_thread; r < (rows); r += SHIM_THREADS)
+
+#define LANES(type, name) type name[LANE_COUNT]
+#define OF_LANE(name) name[LANE]
+#define EACH_LANE                                                                                  \
+    for (int turn = 0, LANE = shim_turn(0, LANE_COUNT); turn < LANE_COUNT;                         \
+         LANE = shim_turn(++turn, LANE_COUNT))
+#define FIRST_LANE
+#define UNROLL
+#define REDUCE_LANES(type, name, combine, lanes)                                                   \
+    for (int half = LANE_COUNT / 2; half > 0; half /= 2)                                           \
+        for (int lane = 0; lane < half; lane++)                                                    \
+            lanes[lane] = combine(lanes[lane], lanes[lane + half]);                                \
+    const type name = lanes[0]
+
+/* The kernel as a codegen_run. */
+#define LAUNCHER(name, ...)                                                                        \
+    void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
+                    const void *functions, void *scratch);                                         \
+    void name##_run(void *const *args, const int64_t *steps, int64_t rows, int64_t n,              \
+                    const void *functions, void *scratch)                                          \
+    {                                                                                              \
+        (void)args, (void)steps, (void)functions, (void)scratch;                                   \
+        for (int turn = 0; turn < SHIM_THREADS; turn++) {                                          \
+            shim_thread = shim_turn(turn, SHIM_THREADS);                                           \
+            name(__VA_ARGS__);                                                                     \
+        }                                                                                          \
+    }

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Steps of a kernel as declarations in C. Operations are calls of functions that the prelude has,
+ * by type and by the name in ir/scalar.def, f32_ADD; but for those of truth values, which C has.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "codegen/clike/printer.h"
+
+const char *clike_type_of(tssa_dtype dtype)
+{
+    switch (dtype) {
+    case TSSA_FLOAT:
+        return "float";
+    case TSSA_DOUBLE:
+        return "double";
+    case TSSA_BOOL:
+        return "bool";
+    case TSSA_INT8:
+        return "int8_t";
+    case TSSA_INT16:
+        return "int16_t";
+    case TSSA_INT32:
+        return "int32_t";
+    case TSSA_INT64:
+        return "int64_t";
+    case TSSA_UINT8:
+        return "uint8_t";
+    case TSSA_UINT32:
+        return "uint32_t";
+    case TSSA_UINT64:
+        return "uint64_t";
+    default: /* and what is its bits: FLOAT16, BFLOAT16 */
+        return "uint16_t";
+    }
+}
+
+void clike_indent(const struct printer *p)
+{
+    for (int i = 0; i < p->depth; i++)
+        text_puts(p->text, "    ");
+}
+
+/* ---- Numbers --------------------------------------------------------------------------------- */
+
+static void print_float(const struct printer *p, tssa_dtype type, uint64_t bits)
+{
+    const bool wide = type == TSSA_DOUBLE;
+    const double number = dtype_load_double(type, &bits);
+    if (isfinite(number))
+        text_printf(p->text, "%a%s", number, wide ? "" : "f");
+    else if (isinf(number))
+        text_printf(p->text, "%s%sINFINITY", number < 0 ? "-" : "", wide ? "(double)" : "");
+    else
+        text_puts(p->text, wide ? "(double)NAN" : "NAN");
+}
+
+void clike_print_number(const struct printer *p, tssa_dtype type, uint64_t bits)
+{
+    const int64_t number = dtype_load_int64(type, &bits);
+    if (type == TSSA_FLOAT || type == TSSA_DOUBLE)
+        print_float(p, type, bits);
+    else if (dtype_info(type)->cls != DTYPE_CLASS_SIGNED)
+        text_printf(p->text, "(%s)%" PRIu64 "u", clike_type_of(type), bits);
+    else if (number == INT64_MIN) /* C has no such literal */
+        text_puts(p->text, "INT64_MIN");
+    else
+        text_printf(p->text, "(%s)%" PRId64, clike_type_of(type), number);
+}
+
+/* ---- Memory ---------------------------------------------------------------------------------- */
+
+/* How far behind the argument's first byte it is. */
+static void print_offset(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t k = gir_arg_of(code), field = gir_field_of(code);
+    const struct gir_arg *arg = &gir_args(p->kernel)[k];
+    const unsigned size = dtype_info((tssa_dtype)code->type)->size;
+    const char *plus = "";
+    if (!arg->per_column) {
+        text_printf(p->text, "r * a%" PRIu32 "_row", k);
+        plus = " + ";
+    }
+    if (arg->is_looked_up) {
+        text_printf(p->text, "%sROW_OF(v%" PRIu32 ", a%" PRIu32 "_count) * a%" PRIu32 "_next", plus,
+                    code->operands[0], k, k);
+        plus = " + ";
+    }
+    if (arg->moves == GIR_STRIDED)
+        text_printf(p->text, "%si * a%" PRIu32 "_step", plus, k);
+    else if (arg->moves == GIR_SIDE_BY_SIDE)
+        text_printf(p->text, "%si * %u", plus, size * arg->fields);
+    if (arg->moves != GIR_STAYS)
+        plus = " + ";
+    if (field || !*plus)
+        text_printf(p->text, "%s%" PRIu32, plus, field * size);
+}
+
+static void print_load(const struct printer *p, const struct gir_code *code)
+{
+    text_printf(p->text, "LOAD(%s, a%" PRIu32 ", ", clike_type_of(code->type), gir_arg_of(code));
+    print_offset(p, code);
+    text_putc(p->text, ')');
+}
+
+static void print_store(const struct printer *p, const struct gir_code *code)
+{
+    text_printf(p->text, "STORE(%s, a%" PRIu32 ", ", clike_type_of(code->type), gir_arg_of(code));
+    print_offset(p, code);
+    text_printf(p->text, ", v%" PRIu32 ");\n", code->operands[0]);
+}
+
+/* ---- Conversions ----------------------------------------------------------------------------- */
+
+static bool is_float(tssa_dtype dtype)
+{
+    return dtype == TSSA_FLOAT || dtype == TSSA_DOUBLE;
+}
+
+/* Of ir/scalar/convert.h; NULL: it is C's own. */
+static const char *conversion(tssa_dtype from, tssa_dtype to)
+{
+    if (from == TSSA_FLOAT16 || from == TSSA_BFLOAT16)
+        return from == TSSA_FLOAT16 ? "f32_of_f16" : "f32_of_bf16";
+    if (to == TSSA_FLOAT16 || to == TSSA_BFLOAT16)
+        return to == TSSA_FLOAT16 ? "f16_of_f32" : "bf16_of_f32";
+    if (!is_float(from) || is_float(to))
+        return NULL;
+    if (to == TSSA_UINT64)
+        return "u64_of_f64";
+    return to == TSSA_INT64 || to == TSSA_UINT32 ? "i64_of_f64" : "i32_of_f64";
+}
+
+static void print_conversion(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t from = code->operands[0];
+    const char *function = conversion(gir_codes(p->kernel)[from].type, code->type);
+    if (code->type == TSSA_BOOL)
+        text_printf(p->text, "v%" PRIu32 " != 0", from);
+    else if (function)
+        text_printf(p->text, "(%s)%s(v%" PRIu32 ")", clike_type_of(code->type), function, from);
+    else
+        text_printf(p->text, "(%s)v%" PRIu32, clike_type_of(code->type), from);
+}
+
+/* ---- Operations ------------------------------------------------------------------------------ */
+
+/* Of truth values. */
+static const char *truth_operator(enum scalar_id id)
+{
+    switch (id) {
+    case SCALAR_AND:
+        return "&&";
+    case SCALAR_OR:
+        return "||";
+    case SCALAR_XOR:
+        return "!=";
+    default:
+        return "==";
+    }
+}
+
+static void print_scalar(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t n = gir_n_operands(code), *x = code->operands;
+    const tssa_dtype type = gir_codes(p->kernel)[x[n - 1]].type;
+    if (code->scalar == SCALAR_SEL) {
+        text_printf(p->text, "v%" PRIu32 " ? v%" PRIu32 " : v%" PRIu32, x[0], x[1], x[2]);
+    } else if (type == TSSA_BOOL && n == 1) {
+        text_printf(p->text, "!v%" PRIu32, x[0]);
+    } else if (type == TSSA_BOOL) {
+        text_printf(p->text, "v%" PRIu32 " %s v%" PRIu32, x[0], truth_operator(code->scalar), x[1]);
+    } else {
+        text_printf(p->text, "%s_%s(v%" PRIu32, dtype_info(type)->ir_name,
+                    scalar_info(code->scalar)->name, x[0]);
+        for (uint32_t k = 1; k < n; k++)
+            text_printf(p->text, ", v%" PRIu32, x[k]);
+        text_putc(p->text, ')');
+    }
+}
+
+/* ---- Steps ----------------------------------------------------------------------------------- */
+
+void clike_print_step(const struct printer *p, uint32_t i)
+{
+    const struct gir_code *code = &gir_codes(p->kernel)[i];
+    clike_indent(p);
+    if (code->op == GIR_STORE) {
+        print_store(p, code);
+        return;
+    }
+    text_printf(p->text, "const %s v%" PRIu32 " = ", clike_type_of(code->type), i);
+    switch ((enum gir_op)code->op) {
+    case GIR_CONSTANT:
+        clike_print_number(p, code->type, code->bits);
+        break;
+    case GIR_CONVERT:
+        print_conversion(p, code);
+        break;
+    case GIR_SCALAR:
+        print_scalar(p, code);
+        break;
+    case GIR_LENGTH:
+        text_printf(p->text, "(%s)%s", clike_type_of(code->type),
+                    p->form == CLIKE_COLUMNS ? "rows" : "n");
+        break;
+    default:
+        print_load(p, code);
+    }
+    text_puts(p->text, ";\n");
+}
