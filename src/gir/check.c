@@ -215,6 +215,10 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
         return dtype_in(TYPES_REDUCED, code->type) && (c->kernel->whole_rows || c->kernel->columns)
                    ? NULL
                    : wrong(c, "it is no number, or rows may come in parts");
+    case GIR_POSITION:
+        return (code->type == TSSA_INT32 || code->type == TSSA_INT64) && c->kernel->whole_rows
+                   ? NULL
+                   : wrong(c, "it is no position, or rows may come in parts");
     default:
         return check_memory(c, code);
     }
@@ -224,8 +228,8 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = (code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
-               !gir_varies(c->kernel, &c->args[gir_arg_of(code)]);
+    bool all = code->op != GIR_POSITION && ((code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
+                                            !gir_varies(c->kernel, &c->args[gir_arg_of(code)]));
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
     return all || code->op == GIR_REDUCE;

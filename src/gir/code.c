@@ -60,20 +60,42 @@ void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *whe
     }
 }
 
-/* Functions are computed once, in the first pass that needs them. */
+/* Marks functions, and quotients of what these compute (a sigmoid): one of them takes longer than a
+ * load, and is kept in the function's place. */
+static void find_long(const struct gir_kernel *kernel, const struct gir_when *when,
+                      bool *takes_long)
+{
+    bool of_call[GIR_MAX_CODES];
+    for (uint32_t i = 0; i < kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(kernel)[i];
+        const bool divides = code->op == GIR_SCALAR && code->scalar == SCALAR_DIV;
+        bool any = false;
+        for (uint32_t k = 0; k < gir_n_operands(code); k++)
+            any |= of_call[code->operands[k]];
+        of_call[i] = when[i].varies && (any || gir_is_call(code));
+        takes_long[i] =
+            gir_is_call(code) || (of_call[i] && divides && dtype_in(T_F32F64, code->type));
+    }
+}
+
+/* What takes long is computed once, in the first pass that needs it. What only such needs as is
+ * kept is not needed again: from the end. */
 static void find_kept(const struct gir_kernel *kernel, struct gir_when *when, uint32_t n_passes)
 {
-    bool needed[GIR_MAX_CODES];
+    bool needed[GIR_MAX_CODES], takes_long[GIR_MAX_CODES];
     uint16_t first[GIR_MAX_CODES] = {0};
+    find_long(kernel, when, takes_long);
     for (uint32_t pass = 0; pass < n_passes; pass++) {
         gir_find_needed(kernel, when, pass, needed);
-        for (uint32_t i = 0; i < kernel->n_codes; i++) {
-            if (!needed[i] || !gir_is_call(&gir_codes(kernel)[i]))
+        for (uint32_t i = kernel->n_codes; i-- > 0;) {
+            if (!needed[i] || !takes_long[i])
                 continue;
-            if (first[i])
+            if (first[i]) {
                 when[i].kept_in = first[i];
-            else
+                gir_find_needed(kernel, when, pass, needed);
+            } else {
                 first[i] = (uint16_t)(pass + 1);
+            }
         }
     }
 }
@@ -98,6 +120,8 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         when[i] = operands_of(kernel, when, code);
         if (code->op == GIR_REDUCE)
             when[i].varies = false;
+        else if (code->op == GIR_POSITION)
+            when[i].varies = true;
         else if (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE)
             when[i].varies = gir_varies(kernel, &args[gir_arg_of(code)]);
         if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&

@@ -36,6 +36,12 @@
  *     %3 = DIV %1 %2 : f32
  *     store 1 %3
  *
+ * Where in its row an element is, is a position: what ArgMax looks for.
+ *
+ *     %4 = position : i32
+ *     %5 = SEL %3 %4 %2 : i32
+ *     %6 = reduce MIN from 2147483647 %5 : i32
+ *
  * A kernel of columns combines across rows: what a value is in the same element of all rows of a
  * call, in the order of ir/reduction.def for an axis that is not the innermost one. What that comes
  * to is one value for the column, and so is what is computed of such values and of what does not
@@ -99,6 +105,9 @@ enum gir_op {
     GIR_LENGTH, /* how many elements are reduced: those of a row, or the rows */
     /* as a load, of row number operand 0, an i64, of an argument that is looked up in */
     GIR_LOOKUP,
+    /* which element of a whole row it is: 0, 1, ...; type: i32, where its numbers are enough, or
+     * i64 */
+    GIR_POSITION,
     GIR_OP_COUNT
 };
 

@@ -89,6 +89,8 @@ bool gir_print(const struct gir_kernel *kernel, struct text *text)
             print_reduction(code, text);
         } else if (code->op == GIR_LENGTH) {
             text_puts(text, "length");
+        } else if (code->op == GIR_POSITION) {
+            text_puts(text, "position");
         } else {
             text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
         }

@@ -5,6 +5,8 @@
  */
 #include "gir/rows.h"
 
+#include "ir/row.h"
+
 static uint32_t refuse(struct gir_maker *maker, const char *why)
 {
     if (!maker->why)
@@ -70,6 +72,42 @@ static uint32_t make_layer(struct composer *c, const struct ir_op *op, uint32_t 
     return value;
 }
 
+static bool is_arg(const struct ir_op *op)
+{
+    return (ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin)) && ir_row_axes(op) == 1;
+}
+
+/* Where the extreme is: the first or the last position of an element that is equal to it. NaN is
+ * beyond all: where there is one, so is the extreme, which none is equal to, and else none is. */
+static uint32_t make_arg(struct composer *c, const struct ir_op *op, uint32_t value)
+{
+    struct gir_maker *maker = c->maker;
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    const bool last = ir_attr_int(op, "select_last_index", 0) != 0;
+    const struct dim *length = type->dims[type->rank - 1];
+    if (!dim_at_least(length, 1))
+        return refuse(maker, "there may be no element to choose");
+    const bool is_least = ir_op_is(op, IR_OP_ArgMin);
+    const uint32_t x = gir_make_as(maker, value, c->type);
+    const uint32_t most = reduce(c, is_least ? REDUCTION_Min : REDUCTION_Max, value, GIR_NONE);
+    uint32_t equal = gir_make_scalar(maker, SCALAR_EQ, TSSA_BOOL, (uint32_t[]){x, most});
+    if (dtype_is_float(c->type)) {
+        const uint32_t no_number = gir_make_scalar(maker, SCALAR_ISNAN, TSSA_BOOL, &x);
+        equal = gir_make_scalar(maker, SCALAR_OR, TSSA_BOOL, (uint32_t[]){equal, no_number});
+    }
+    const bool narrow = length->high <= INT32_MAX;
+    const tssa_dtype as = narrow ? TSSA_INT32 : TSSA_INT64;
+    const uint32_t at = gir_make(maker, (struct gir_code){.op = GIR_POSITION, .type = (uint8_t)as});
+    const uint32_t none = gir_make_number(maker, as, last ? -1 : narrow ? INT32_MAX : 0x1p62);
+    const uint32_t found = gir_make_scalar(maker, SCALAR_SEL, as, (uint32_t[]){equal, at, none});
+    return maker->why ? 0
+                      : gir_make(maker, (struct gir_code){.op = GIR_REDUCE,
+                                                          .scalar = last ? SCALAR_MAX : SCALAR_MIN,
+                                                          .type = (uint8_t)as,
+                                                          .operands = {found},
+                                                          .bits = maker->codes[none].bits});
+}
+
 uint32_t gir_make_row_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
 {
     const tssa_dtype dtype = ir_operand(op, 0)->type->dtype, result = op->results[0].type->dtype;
@@ -82,6 +120,8 @@ uint32_t gir_make_row_op(struct gir_maker *maker, const struct ir_op *op, const 
     if (op->info->reduction)
         return gir_make_as(maker, reduce(&c, op->info->reduction->row, operands[0], GIR_NONE),
                            result);
+    if (is_arg(op))
+        return gir_make_as(maker, make_arg(&c, op, operands[0]), result);
     const uint32_t x = gir_make_as(maker, operands[0], c.type);
     switch (op->info->id) {
     case IR_OP_Softmax:

@@ -175,11 +175,32 @@ static void add_row_op(struct writer *w)
                 some[random_int(&w->random, 0, 9)], x, keeps);
 }
 
+/* Where an extreme is, as an element that others may be computed with. There is one: the row has a
+ * size. */
+static void add_arg(struct writer *w)
+{
+    const int x = find_full(w);
+    const bool keeps = w->folds_all ? false : random_chance(&w->random, 60);
+    const enum lie lie = keeps ? KEPT : DROPPED;
+    const int at = add_value(w, TSSA_INT64, lie);
+    w->n_row_ops++;
+    text_printf(&w->text.ops,
+                "%%v%d = Arg%s(%%v%d) {axis = -1, keepdims = %d, select_last_index = %d}\n", at,
+                random_chance(&w->random, 50) ? "Max" : "Min", x, keeps,
+                (int)random_int(&w->random, 0, 1));
+    if (w->n_values < MAX_VALUES && w->dtype != TSSA_INT64)
+        text_printf(&w->text.ops, "%%v%d = Cast(%%v%d) {to = %d}\n", add_value(w, w->dtype, lie),
+                    at, (int)w->dtype);
+}
+
 static void write_all(struct writer *w)
 {
+    static const int lengths[] = {1, 2, 3, 9, 20, 21, 31, 32, 33, 64, 100, 128, 2100};
     const int params = (int)random_int(&w->random, 0, 3), ops = (int)random_int(&w->random, 1, 8);
     if (!w->rank)
         w->rank = (int)random_int(&w->random, 1, 3);
+    if (!w->sizes[w->rank] && random_chance(&w->random, 40))
+        w->sizes[w->rank] = lengths[random_int(&w->random, 0, 12)];
     w->dtype = dtypes[random_int(&w->random, 0, N_DTYPES - 1)];
     w->folds_all = random_chance(&w->random, 40);
     add_param(w, FULL);
@@ -191,7 +212,9 @@ static void write_all(struct writer *w)
         add_elementwise(w);
     add_row_op(w);
     for (int i = 0; i < ops && w->n_values < MAX_VALUES; i++)
-        if (random_chance(&w->random, 35))
+        if (w->sizes[w->rank] && random_chance(&w->random, 20))
+            add_arg(w);
+        else if (random_chance(&w->random, 35))
             add_row_op(w);
         else
             add_elementwise(w);

@@ -154,6 +154,25 @@ static void texts_of_rows(void **state)
         "%2 = reduce MAX from -128 %1 : i64\n"
         "%3 = convert %2 : i8\n"
         "store 1 %3\n");
+    /* The best class of a row and its number: the same extreme. */
+    expect_text(FUSED_GRAPH("%x: f32[N, 80]", "%x",
+                            "%p: f32[N, 80]) { %k = Constant() {value = i64[1] [1]} "
+                            "%m = ReduceMax(%p, %k) {keepdims = 0} "
+                            "%a = ArgMax(%p) {axis = 1, keepdims = 0} return(%m, %a)",
+                            "%y, %z"),
+                "whole rows, args 0: f32 moves, 1: f32 result per row, 2: i64 result per row\n"
+                "%0 = load 0 : f32\n"
+                "%1 = reduce MAX from -inf %0 : f32\n"
+                "%2 = EQ %0 %1 : bool\n"
+                "%3 = ISNAN %0 : bool\n"
+                "%4 = OR %2 %3 : bool\n"
+                "%5 = position : i32\n"
+                "%6 = 2147483647 : i32\n"
+                "%7 = SEL %4 %5 %6 : i32\n"
+                "%8 = reduce MIN from 2147483647 %7 : i32\n"
+                "%9 = convert %8 : i64\n"
+                "store 1 %1\n"
+                "store 2 %9\n");
 }
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
@@ -260,6 +279,9 @@ static void refusals(void **state)
                     "%m = ReduceMax(%p, %k) {keepdims = 0} %a = Add(%m, %q) %b = Add(%p, %q) "
                     "return(%a, %b)",
                     "%y, %z"),
+        /* There may be none of which one is the largest. */
+        FUSED_GRAPH("%x: f32[4, N]", "%x", "%p: f32[4, N]) { %a = ArgMax(%p) {axis = 1} return(%a)",
+                    "%y"),
         FUSED_GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Pow(%p, %p) return(%a)", "%y"),
         FUSED_GRAPH("%x: i32[N]", "%x", "%p: i32[N]) { %a = Shrink(%p) return(%a)", "%y"),
         FUSED_GRAPH("%x: f32[4]", "%x",

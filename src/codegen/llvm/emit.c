@@ -399,6 +399,20 @@ static LLVMValue emit_length(const struct emitter *e, tssa_dtype dtype)
     return emit_splat(e, length, dtype);
 }
 
+/* Which element of the row it is: the same one in all lanes, where these are rows. */
+static LLVMValue emit_position(const struct emitter *e, tssa_dtype dtype)
+{
+    LLVMValue numbers[MOST_LANES], first = e->is_across ? e->element : e->index;
+    if (width_of(dtype) < 64)
+        first = emit_cast(e, LLVM_TRUNC, first, emit_element(e, dtype));
+    first = emit_splat(e, first, dtype);
+    if (e->is_across || e->lanes == 1)
+        return first;
+    for (unsigned i = 0; i < e->lanes; i++)
+        numbers[i] = emit_int(e, width_of(dtype), i);
+    return emit_binary(e, LLVM_ADD, first, e->llvm->LLVMConstVector(numbers, e->lanes));
+}
+
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
 void emit_step(struct emitter *e, uint32_t i)
@@ -418,6 +432,8 @@ void emit_step(struct emitter *e, uint32_t i)
         value = emit_lookup(e, code, operands[0]);
     else if (code->op == GIR_LENGTH)
         value = emit_length(e, code->type);
+    else if (code->op == GIR_POSITION)
+        value = emit_position(e, code->type);
     else if (code->op == GIR_CONSTANT)
         value = emit_constant(e, code->type, code->bits);
     else if (code->op == GIR_CONVERT)

@@ -38,14 +38,51 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     return kernel->run && !op->opaque ? kernel : NULL;
 }
 
-static bool takes(void *user, const struct ir_op *op)
+/* Elements or rows that are vectors in kernels: what is left of them is computed as if there were
+ * all. */
+#define VECTOR 32
+#define SHORT_ROW 20 /* elements of rows that are lanes */
+
+/* Do so many fill vectors by nine tenths? */
+static bool fills_vectors(int64_t n)
 {
-    (void)user;
-    return !gir_refuses(op);
+    return n * 10 >= (n + VECTOR - 1) / VECTOR * VECTOR * 9;
 }
 
-/* Rows that are vectors in kernels: what is left of them is computed as if there were all. */
-#define VECTOR_OF_ROWS 32
+#define FUNCTION 12 /* operations: those of an exponential */
+#define MOST_DEPTH 4
+
+/* Is the value computed by functions, a few ops before at most? */
+static bool is_of_functions(const struct ir_value *value, int depth)
+{
+    const struct ir_op *op = value ? value->op : NULL;
+    if (!op || depth == MOST_DEPTH)
+        return false;
+    if (op->info->cls == IR_CLASS_NORMALIZATION || cost_element_work(op) >= FUNCTION)
+        return true;
+    for (uint32_t i = 0; op->info->ew && i < op->n_operands; i++)
+        if (is_of_functions(ir_operand(op, i), depth + 1))
+            return true;
+    return false;
+}
+
+/* ArgMax and ArgMin walk a row twice. What functions compute for them, they take in where vectors
+ * of it are full: else nothing is won. */
+static bool is_worth_walking(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    int64_t n;
+    if (!is_of_functions(ir_operand(op, 0), 0) || !dim_is_const(type->dims[type->rank - 1], &n))
+        return true;
+    return n <= SHORT_ROW || fills_vectors(n);
+}
+
+static bool takes(void *user, const struct ir_op *op)
+{
+    const bool is_arg = ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
+    (void)user;
+    return !gir_refuses(op) && (!is_arg || is_worth_walking(op));
+}
 
 /* What reduces rows gains where it reads them from planes. A copy in squares and what computes one
  * element of it take as long as stores across rows do. */
@@ -59,9 +96,9 @@ static const char *refuses_planes(void *user, const struct ir_op *op)
         any |= ir_row_axes(use->user) > 0;
     if (why || !any)
         return why ? why : "no rows are computed of what it permutes: a copy takes no longer";
-    const int64_t rows = gir_rows_of_planes(&planes);
-    const int64_t lanes = (rows + VECTOR_OF_ROWS - 1) / VECTOR_OF_ROWS * VECTOR_OF_ROWS;
-    return rows * 10 < lanes * 9 ? "the rows side by side do not fill vectors of them" : NULL;
+    return fills_vectors(gir_rows_of_planes(&planes))
+               ? NULL
+               : "the rows side by side do not fill vectors of them";
 }
 
 /* Short rows are vectors in kernels, and exponentials are not stored in between. */
