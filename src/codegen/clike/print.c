@@ -45,6 +45,7 @@ const char *clike_refuses(const struct gir_kernel *kernel)
         case GIR_REDUCE:
         case GIR_LENGTH:
         case GIR_LOOKUP:
+        case GIR_POSITION:
             break;
         default:
             return "a step of the kernel has no form in C";

@@ -206,6 +206,9 @@ void clike_print_step(const struct printer *p, uint32_t i)
         text_printf(p->text, "(%s)%s", clike_type_of(code->type),
                     p->form == CLIKE_COLUMNS ? "rows" : "n");
         break;
+    case GIR_POSITION:
+        text_printf(p->text, "(%s)i", clike_type_of(code->type));
+        break;
     default:
         print_load(p, code);
     }
