@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels as text in languages like C. The text of a few is golden. Kernels of random regions are
- * compiled as the shim, all of them at once by the C compiler that has built this, and give the
- * interpreter's bits in three orders of threads; the same kernels compile as CUDA C, where NVRTC is
- * installed.
+ * Kernels as text in languages like C. The text of a few is golden. Kernels of the committed models
+ * and of random regions are compiled as the shim, many at once by the C compiler that has built
+ * this, and give the interpreter's bits in three orders of threads; the same kernels compile as
+ * CUDA C, where NVRTC is installed, and without spilling registers.
  */
 /* ctest-labels: random */
-#include <dlfcn.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,20 +14,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
+#include "api/handles.h"
 #include "codegen/clike/clike.h"
+#include "common/committed_models.h"
 #include "common/gir_build.h"
 #include "common/kernel_check.h"
+#include "common/model_run.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_programs.h"
-#include "common/test_device.h"
-#include "device/cpu/compile.h"
+#include "common/shim_device.h"
 #include "device/cuda/nvrtc.h"
 #include "runtime/compile.h"
+
+#define MAX_PROGRAMS 1000 /* of a kind */
+#define CUDA_KERNELS 8    /* of random regions are compiled as CUDA C */
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
@@ -123,78 +127,12 @@ static void refuses(void **state)
 
 /* ---- Kernels of random regions --------------------------------------------------------------- */
 
-#define MAX_KERNELS 8192
-#define SHIM_KERNELS 128 /* in one file */
-#define CUDA_KERNELS 24  /* as CUDA C */
-
-/* Equal ones are there once. */
-static struct {
-    struct gir_kernel *kernel;
-    struct cpu_code code;
-} kernels[MAX_KERNELS];
-static uint32_t n_kernels, n_refused;
-
-static uint32_t find_kernel(const struct gir_kernel *kernel)
-{
-    uint32_t i = 0;
-    while (i < n_kernels && (kernels[i].kernel->size != kernel->size ||
-                             memcmp(kernels[i].kernel, kernel, kernel->size) != 0))
-        i++;
-    return i;
-}
-
-static void add_kernel(const struct gir_kernel *kernel)
-{
-    const uint32_t i = find_kernel(kernel);
-    if (clike_refuses(kernel)) {
-        n_refused++;
-        return;
-    }
-    if (i < n_kernels)
-        return;
-    assert_true(n_kernels < MAX_KERNELS);
-    kernels[i].kernel = malloc(kernel->size);
-    assert_non_null(kernels[i].kernel);
-    memcpy(kernels[i].kernel, kernel, kernel->size);
-    n_kernels++;
-}
-
-/* struct device.compile: at first there is no code, but kernels are kept in mind. */
-static tssa_status *compile_later(struct device_context *context, struct device_compiling *asked)
-{
-    (void)context;
-    asked->stopped = false;
-    asked->cache_problem[0] = '\0';
-    for (uint32_t k = 0; k < asked->n; k++) {
-        struct device_kernel *one = &asked->kernels[k];
-        const uint32_t i = find_kernel(one->kernel);
-        if (i == n_kernels)
-            add_kernel(one->kernel);
-        one->code = i < n_kernels && kernels[i].code.run ? &kernels[i].code : NULL;
-        strcpy(one->message, "later");
-    }
-    return NULL;
-}
-
-/* The host, with that instead of its own. */
-static struct device_context *shim_device(void)
-{
-    static struct device device;
-    static struct device_context context;
-    if (context.device)
-        return &context;
-    device = *device_find(NULL);
-    device.compile = compile_later;
-    device.close = NULL;
-    device_context_open(&context, &device, &allocator_default, NULL);
-    return &context;
-}
-
 static unsigned long n_programs(enum kernel_kind kind)
 {
-    static const unsigned long usual[KERNEL_KINDS] = {80, 80, 50, 40, 30};
+    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30};
     uint64_t seed;
-    return programs_seed(&seed) ? 1 : programs_count(usual[kind]);
+    const unsigned long n = programs_seed(&seed) ? 1 : programs_count(usual[kind]);
+    return n < MAX_PROGRAMS ? n : MAX_PROGRAMS;
 }
 
 static uint64_t first_program(void)
@@ -210,185 +148,199 @@ static void find_kernels(void)
             char *text = kernel_text(kind, first_program() + i);
             struct compile_report report;
             struct ir_graph *graph = kernel_parse(text);
-            no_error(compile_fused(graph, shim_device(), -1, &report));
+            no_error(compile_fused(graph, shim_context(), -1, &report));
             ir_graph_free(graph);
             free(text);
         }
 }
 
-/* ---- The shim -------------------------------------------------------------------------------- */
-
-static char folder[] = "/tmp/tssa_clike_XXXXXX";
-
-/* Every `step`th of some. */
-static void print_kernels(enum clike_dialect dialect, uint32_t begin, uint32_t end, uint32_t step,
-                          struct text *text)
-{
-    dtype_mask types = 0;
-    for (uint32_t i = begin; i < end; i += step)
-        types |= clike_types(kernels[i].kernel);
-    assert_true(clike_print_prelude(dialect, types, text));
-    for (uint32_t i = begin; i < end; i += step) {
-        char name[32];
-        snprintf(name, sizeof name, "k%u", (unsigned)i);
-        assert_true(clike_print(kernels[i].kernel, dialect, name, text));
-    }
-}
-
-/* gcc and clang have it as an instruction; elsewhere libm's is exact as well, and slow. */
-static const char *fma_option(void)
-{
-#if defined(__x86_64__)
-    return __builtin_cpu_supports("fma") ? "-mfma" : "";
-#else
-    return "";
-#endif
-}
-
-/* A file of kernels, and the library that it becomes. */
-struct shim {
-    uint32_t begin, end;
-    char source[64], library[64];
-    FILE *compiler;
-    void *handle;
-    void (*set_order)(int order);
-};
-
-static struct shim shims[MAX_KERNELS / SHIM_KERNELS];
-static uint32_t n_shims;
-
-static void start_shim(struct shim *shim)
-{
-    char command[512];
-    struct text text;
-    text_init(&text, &allocator_default);
-    print_kernels(CLIKE_SHIM, shim->begin, shim->end, 1, &text);
-    snprintf(shim->source, sizeof shim->source, "%s/%u.c", folder, (unsigned)shim->begin);
-    snprintf(shim->library, sizeof shim->library, "%s/%u.so", folder, (unsigned)shim->begin);
-    FILE *file = fopen(shim->source, "w");
-    assert_non_null(file);
-    assert_int_equal(fwrite(text.data, 1, text.size, file), text.size);
-    assert_int_equal(fclose(file), 0);
-    text_free(&text);
-    snprintf(command, sizeof command, "%s -std=c17 -O1 -shared -fPIC %s %s -o %s %s -lm",
-             TSSA_COMPILER, CLIKE_SHIM_OPTIONS, fma_option(), shim->library, shim->source);
-    shim->compiler = popen(command, "r");
-    assert_non_null(shim->compiler);
-}
-
-static void *symbol_of(const struct shim *shim, const char *name)
-{
-    void *symbol = dlsym(shim->handle, name);
-    if (!symbol)
-        fail_msg("%s", dlerror());
-    return symbol;
-}
-
-static void open_shim(struct shim *shim)
-{
-    const int status = pclose(shim->compiler);
-    shim->compiler = NULL;
-    assert_int_equal(status, 0);
-    shim->handle = dlopen(shim->library, RTLD_NOW | RTLD_LOCAL);
-    if (!shim->handle)
-        fail_msg("%s", dlerror());
-    void *symbol = symbol_of(shim, "shim_set_order");
-    memcpy(&shim->set_order, &symbol, sizeof symbol);
-    for (uint32_t i = shim->begin; i < shim->end; i++) {
-        char name[32];
-        snprintf(name, sizeof name, "k%u_run", (unsigned)i);
-        symbol = symbol_of(shim, name);
-        memcpy(&kernels[i].code.run, &symbol, sizeof symbol);
-    }
-}
-
-static void close_shim(struct shim *shim)
-{
-    if (shim->compiler)
-        pclose(shim->compiler);
-    if (shim->handle)
-        dlclose(shim->handle);
-    unlink(shim->source);
-    unlink(shim->library);
-}
-
-/* Three orders of threads and lanes: forward, backward, shuffled. */
+/* In three orders of threads and lanes. */
 static void random_kernels(void **state)
 {
     (void)state;
     unsigned long compiled = 0, n = 0;
-    for (uint32_t i = 0; i < n_kernels; i += SHIM_KERNELS) {
-        shims[n_shims].begin = i;
-        shims[n_shims].end = i + SHIM_KERNELS < n_kernels ? i + SHIM_KERNELS : n_kernels;
-        start_shim(&shims[n_shims++]);
-    }
-    for (uint32_t i = 0; i < n_shims; i++)
-        open_shim(&shims[i]);
     for (int order = 0; order < 3; order++) {
-        for (uint32_t i = 0; i < n_shims; i++)
-            shims[i].set_order(order);
+        shim_order(order);
         for (int kind = 0; kind < KERNEL_KINDS; kind++)
             for (unsigned long i = 0; i < n_programs(kind); i++, n++)
-                compiled += kernel_check(kind, first_program() + i, shim_device());
+                compiled += kernel_check(kind, first_program() + i, shim_context());
     }
     print_message("%lu of %lu runs by %u kernels; %u were refused\n", compiled, n,
-                  (unsigned)n_kernels, (unsigned)n_refused);
+                  (unsigned)shim_count(), (unsigned)shim_refused());
     assert_true(n < 60 || compiled > n / 2);
+}
+
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+static size_t n_steps;       /* by kernels, of all models */
+static uint32_t n_of_models; /* kernels: the first ones */
+
+static void count_steps(void *user, const tssa_step_profile *step)
+{
+    (void)user;
+    n_steps += strcmp(step->op, "fuse") == 0;
+}
+
+static void open_session(struct model_run *run, const char *path, tssa_session **session)
+{
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options compile = {
+        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
+    no_error(model_run_open(run, path, 0));
+    no_error(tssa_model_optimize(run->model, &optimize));
+    no_error(session_create_on(run->model, shim_device(), &compile, session));
+}
+
+static void find_kernels_of_model(void **state)
+{
+    struct model_run run = {0};
+    tssa_session *session;
+    open_session(&run, *state, &session);
+    tssa_session_free(session);
+    model_run_close(&run);
+}
+
+/* The same outputs as without kernels, in each order. */
+static void one_model(void **state)
+{
+    struct model_run run = {0};
+    tssa_session *session;
+    tssa_value *outputs[KERNEL_MAX_VALUES] = {NULL};
+    open_session(&run, *state, &session);
+    no_error(model_run_read_inputs(&run, *state));
+    no_error(model_run_execute(&run));
+    assert_true(run.output_count <= KERNEL_MAX_VALUES);
+    for (int order = 0; order < 3; order++) {
+        shim_order(order);
+        no_error(tssa_session_run(session, run.input_count, run.inputs, run.output_count, outputs));
+        for (size_t k = 0; k < run.output_count; k++) {
+            const struct value *made = &outputs[k]->value, *wanted = model_run_output(&run, k);
+            assert_int_equal(made->kind, wanted->kind);
+            if (made->kind == TSSA_KIND_TENSOR)
+                kernel_compare(&made->tensor, &wanted->tensor, *state, (uint32_t)k);
+            tssa_value_free(outputs[k]);
+            outputs[k] = NULL;
+        }
+    }
+    no_error(tssa_session_profile_steps(session, count_steps, NULL));
+    tssa_session_free(session);
+    model_run_close(&run);
+}
+
+static void kernels_ran(void **state)
+{
+    (void)state;
+    print_message("%zu steps by kernels\n", n_steps);
+    assert_true(n_steps > 100);
 }
 
 /* ---- CUDA C ---------------------------------------------------------------------------------- */
 
-/* Some of all kinds: it takes a while. */
+/* The assembler tells of each kernel how much of it lies in memory for want of registers. */
+static void expect_no_spills(const char *log)
+{
+    size_t n = 0;
+    for (const char *at = log; (at = strstr(at, " bytes spill stores")); at++, n++)
+        if (at[-1] != '0' || at[-2] != ' ')
+            fail_msg("%s", log);
+    assert_true(n > 0);
+}
+
+struct cuda_job {
+    pthread_t thread;
+    struct nvrtc_source source;
+    int architecture;
+    struct image image;
+    tssa_status *status;
+};
+
+static void *compile_as_cuda(void *user)
+{
+    struct cuda_job *job = user;
+    job->status = nvrtc_compile(&allocator_default, &job->source, job->architecture, IMAGE_CUBIN,
+                                &job->image);
+    return NULL;
+}
+
+/* Whether NVRTC is there. */
+static bool take_cuda(const struct cuda_job *job)
+{
+    if (tssa_status_code(job->status) == TSSA_UNSUPPORTED) {
+        tssa_status_free(job->status);
+        return false;
+    }
+    no_error(job->status);
+    if (job->source.keeps_log)
+        expect_no_spills(job->image.log);
+    allocator_free(&allocator_default, job->image.data);
+    allocator_free(&allocator_default, job->image.log);
+    return true;
+}
+
+/* At the same time. */
+static bool compile_for_all(uint32_t begin, uint32_t end, uint32_t step, bool of_models)
+{
+    static const int architectures[] = {75, 80, 90, 100};
+    struct cuda_job jobs[4];
+    bool is_there = true;
+    struct text text;
+    text_init(&text, &allocator_default);
+    shim_print(CLIKE_CUDA, begin, end, step, &text);
+    for (int i = 0; i < 4; i++) {
+        jobs[i] = (struct cuda_job){.source = {text_string(&text),
+                                               "kernels.cu",
+                                               {CLIKE_CUDA_OPTIONS, "--ptxas-options=-v"},
+                                               of_models},
+                                    .architecture = architectures[i]};
+        assert_int_equal(pthread_create(&jobs[i].thread, NULL, compile_as_cuda, &jobs[i]), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(jobs[i].thread, NULL), 0);
+    for (int i = 0; i < 4; i++)
+        is_there &= take_cuda(&jobs[i]);
+    text_free(&text);
+    return is_there;
+}
+
+/* All kernels of models, and some of all kinds: it takes a while. */
 static void compiles_as_cuda(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_ADDRESS__ /* what NVRTC keeps is not given back */
     skip();
 #endif
-    static const int architectures[] = {75, 80, 90, 100};
-    struct text text;
-    text_init(&text, &allocator_default);
-    print_kernels(CLIKE_CUDA, 0, n_kernels, 1 + n_kernels / CUDA_KERNELS, &text);
-    const struct nvrtc_source source = {text_string(&text), "kernels.cu", {CLIKE_CUDA_OPTIONS}};
-    for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++) {
-        struct image image;
-        tssa_status *status =
-            nvrtc_compile(&allocator_default, &source, architectures[i], IMAGE_CUBIN, &image);
-        if (tssa_status_code(status) == TSSA_UNSUPPORTED) {
-            print_message("nothing is compiled as CUDA C: %s\n", tssa_status_message(status));
-            tssa_status_free(status);
-            text_free(&text);
-            skip();
-        }
-        no_error(status);
-        allocator_free(&allocator_default, image.data);
+    const uint32_t rest = shim_count() - n_of_models;
+    if (!compile_for_all(0, n_of_models, 1, true) ||
+        !compile_for_all(n_of_models, shim_count(), 1 + rest / CUDA_KERNELS, false)) {
+        print_message("nothing is compiled as CUDA C: NVRTC does not open\n");
+        skip();
     }
-    text_free(&text);
 }
 
 static int prepare(void **state)
 {
     (void)state;
-    assert_non_null(mkdtemp(folder));
+    n_of_models = shim_count();
     find_kernels();
+    shim_compile();
     return 0;
 }
 
 static int clean_up(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < n_shims; i++)
-        close_shim(&shims[i]);
-    rmdir(folder);
-    for (uint32_t i = 0; i < n_kernels; i++)
-        free(kernels[i].kernel);
+    shim_close();
     return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(texts), cmocka_unit_test(refuses),
-                                       cmocka_unit_test(random_kernels),
-                                       cmocka_unit_test(compiles_as_cuda)};
-    return cmocka_run_group_tests(tests, prepare, clean_up);
+                                       cmocka_unit_test(compiles_as_cuda),
+                                       cmocka_unit_test(random_kernels)},
+                            last[] = {cmocka_unit_test(kernels_ran)};
+    return committed_models_test(find_kernels_of_model) +
+           cmocka_run_group_tests(tests, prepare, NULL) + committed_models_test(one_model) +
+           cmocka_run_group_tests(last, NULL, clean_up);
 }

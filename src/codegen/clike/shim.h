@@ -21,7 +21,8 @@
 enum { SHIM_WIDTH = 7, SHIM_HEIGHT = 3, SHIM_THREADS = SHIM_WIDTH * SHIM_HEIGHT };
 enum { SHIM_FORWARD, SHIM_BACKWARD, SHIM_SHUFFLED };
 
-static _Thread_local int shim_order, shim_thread;
+static int shim_order; /* of all that run */
+static _Thread_local int shim_thread;
 
 void shim_set_order(int order);
 void shim_set_order(int order)

@@ -48,17 +48,27 @@ static tssa_status *open_nvrtc(struct nvrtc *nvrtc)
     return NULL;
 }
 
+/* What the compiler said; NULL where that cannot be had. */
+static char *read_log(const struct nvrtc *nvrtc, const tssa_allocator *allocator, program program)
+{
+    char *log;
+    size_t size = 0;
+    if (!nvrtc->nvrtcGetProgramLogSize || !nvrtc->nvrtcGetProgramLog ||
+        nvrtc->nvrtcGetProgramLogSize(program, &size) != 0 ||
+        !(log = allocator_calloc(allocator, 1, size + 1)))
+        return NULL;
+    if (nvrtc->nvrtcGetProgramLog(program, log) == 0)
+        return log;
+    allocator_free(allocator, log);
+    return NULL;
+}
+
 /* Puts the compiler's first line before the error. */
 static tssa_status *explain(const struct nvrtc *nvrtc, const tssa_allocator *allocator,
                             program program, tssa_status *status)
 {
-    char *log;
-    size_t size = 0;
-    if (!status || !nvrtc->nvrtcGetProgramLogSize || !nvrtc->nvrtcGetProgramLog ||
-        nvrtc->nvrtcGetProgramLogSize(program, &size) != 0 ||
-        !(log = allocator_calloc(allocator, 1, size + 1)))
-        return status;
-    if (nvrtc->nvrtcGetProgramLog(program, log) == 0) {
+    char *log = read_log(nvrtc, allocator, program);
+    if (log) {
         log[strcspn(log, "\n")] = '\0';
         status = status_prefix(status, "%s", log);
     }
@@ -99,6 +109,7 @@ tssa_status *nvrtc_compile(const tssa_allocator *allocator, const struct nvrtc_s
     tssa_status *status = NVRTC(&nvrtc, nvrtcCompileProgram, program, n, options);
     status = status ? explain(&nvrtc, allocator, program, status)
                     : take(&nvrtc, allocator, program, kind, image);
+    image->log = source->keeps_log && !status ? read_log(&nvrtc, allocator, program) : NULL;
     if (nvrtc.nvrtcDestroyProgram)
         (void)nvrtc.nvrtcDestroyProgram(&program);
     return status;

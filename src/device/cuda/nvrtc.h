@@ -3,6 +3,7 @@
 #ifndef TSSA_DEVICE_CUDA_NVRTC_H
 #define TSSA_DEVICE_CUDA_NVRTC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/alloc.h"
@@ -13,6 +14,7 @@ typedef enum { IMAGE_CUBIN, IMAGE_PTX } image_kind;
 struct image {
     char *data; /* the allocator's; ends with a NUL that `size` does not count */
     size_t size;
+    char *log; /* what the compiler said, where that is asked for; the allocator's, may be NULL */
 };
 
 #define NVRTC_MAX_OPTIONS 8
@@ -20,6 +22,7 @@ struct image {
 struct nvrtc_source {
     const char *text, *name;
     const char *options[NVRTC_MAX_OPTIONS]; /* beside the architecture; NULL at the end */
+    bool keeps_log;
 };
 
 /* `architecture`: 90 for compute capability 9.0. An error of the compiler is its first line. */
