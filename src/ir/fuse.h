@@ -62,15 +62,16 @@ struct ir_fusion {
     bool side_by_side;
     /* What the graph is given is the caller's memory: an assign into it is a copy first. */
     bool borrows;
-    /* May the op, of these classes, be in a kernel? NULL: any. */
-    bool (*takes)(void *user, const struct ir_op *op);
+    /* Why the op, of these classes, is in no kernel; NULL: it may be. The function is NULL: any may
+     * be. */
+    const char *(*refuses)(void *user, const struct ir_op *op);
     /*
      * Why the op, an access that permutes and then reshapes, is not in a kernel with what reads it,
      * an op of its shape; NULL: it may be. Such accesses are made one first (fuse_planes.c). The
      * function is NULL: none may be.
      */
     const char *(*refuses_planes)(void *user, const struct ir_op *op);
-    /* May the op, if it is taken, be a kernel without others? NULL: none. */
+    /* May the op, if it is not refused, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;
 };

@@ -77,11 +77,14 @@ static bool is_worth_walking(const struct ir_op *op)
     return n <= SHORT_ROW || fills_vectors(n);
 }
 
-static bool takes(void *user, const struct ir_op *op)
+static const char *refuses(void *user, const struct ir_op *op)
 {
     const bool is_arg = ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
+    const char *why = gir_refuses(op);
     (void)user;
-    return !gir_refuses(op) && (!is_arg || is_worth_walking(op));
+    if (!why && is_arg && !is_worth_walking(op))
+        return "its rows do not fill the vectors that functions are computed in";
+    return why;
 }
 
 /* What reduces rows gains where it reads them from planes. A copy in squares and what computes one
@@ -117,7 +120,7 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
         .most_operands = 32,
         .moves_inside = true,
         .borrows = true,
-        .takes = takes,
+        .refuses = refuses,
         .refuses_planes = refuses_planes,
         .takes_alone = takes_alone};
     (void)context;

@@ -218,13 +218,14 @@ static bool permutes(const struct rule *rule)
     return false;
 }
 
-/* Of what no kernel takes otherwise. */
-static const char *refuses_planes(const struct fuse_plan *plan, const struct ir_op *op)
+/* Where kernels refuse it, it may be planes that they read. */
+static const char *kernel_refusal(const struct fuse_plan *plan, const struct ir_op *op)
 {
     const struct ir_fusion *fusion = plan->fusion;
     const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
-    if (!fusion->refuses_planes || !rule || !permutes(rule))
-        return "no kernel has code for it";
+    const char *why = fusion->refuses ? fusion->refuses(fusion->user, op) : NULL;
+    if (!why || !fusion->refuses_planes || !rule || !permutes(rule))
+        return why;
     return fuse_is_read_in_place(&op->results[0]) ? fusion->refuses_planes(fusion->user, op)
                                                   : "what it permutes is moved once more";
 }
@@ -252,9 +253,7 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
                                          ? row_refusal(op)
                                          : "the shape of what it reads is not known"
                                    : NULL;
-    if (!why && plan->fusion->takes && !plan->fusion->takes(plan->fusion->user, op))
-        why = refuses_planes(plan, op);
-    return why;
+    return why ? why : kernel_refusal(plan, op);
 }
 
 const char *fuse_outside(const struct ir_op *op)
