@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "common/op_run.h"
+#include "common/op_numbers.h"
 
 #define BATCHES 2
 #define CLASSES 4
@@ -79,6 +79,44 @@ static void test_losses(void **state)
         }
 }
 
+/* Terms of given log-probabilities are a product each, rounded to what the type is computed in and
+ * to the type. */
+static void check_given(struct random *random, tssa_dtype dtype, bool planes, bool weighted)
+{
+    enum { ITEMS = 3, MANY = 11, PLACES = 83, IGNORED = 4 };
+    const int64_t dims[] = {planes ? ITEMS : PLACES, MANY, PLACES}, each = MANY;
+    const int64_t places[] = {dims[0], PLACES}, inner = planes ? PLACES : 1;
+    int64_t target[ITEMS * PLACES];
+    struct op_run t;
+    for (int i = 0; i < ITEMS * PLACES; i++)
+        target[i] = random_int(random, 0, MANY - 1);
+    op_begin(&t, IR_OP_NegativeLogLikelihoodLoss, 0);
+    op_string(&t, "reduction", "none");
+    op_int(&t, "ignore_index", IGNORED);
+    const struct tensor *x = op_add_numbers(&t, random, dtype, planes ? 3 : 2, dims),
+                        *weight = NULL;
+    op_add(&t, TSSA_INT64, planes ? 2 : 1, places, target);
+    if (weighted)
+        weight = op_add_numbers(&t, random, dtype, 1, &each);
+    op_go(&t);
+    for (int64_t i = 0; i < dims[0] * inner; i++) {
+        const int64_t at = (i / inner * MANY + target[i]) * inner + i % inner;
+        const double factor = weight ? op_number(weight, target[i]) : 1;
+        op_expect_number(&t.outputs[0].tensor, i,
+                         target[i] == IGNORED ? 0 : op_rounded(dtype, -op_number(x, at) * factor));
+    }
+    op_close(&t);
+}
+
+static void test_given(void **state)
+{
+    static const tssa_dtype dtypes[] = {TSSA_FLOAT, TSSA_DOUBLE, TSSA_FLOAT16, TSSA_BFLOAT16};
+    struct random random = {7};
+    (void)state;
+    for (int i = 0; i < 16; i++)
+        check_given(&random, dtypes[i / 4], i & 1, i & 2);
+}
+
 static void refuse(int64_t target, int64_t positions, const char *reduction)
 {
     const float x[2] = {0};
@@ -104,6 +142,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_losses),
+        cmocka_unit_test(test_given),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -43,16 +43,13 @@ struct work {
     const struct loss *state;
     const struct tensor *in, *target, *weight; /* weight: NULL when there is none */
     const struct tensor *log_prob;             /* the second result; NULL where not wanted */
+    const int64_t *targets;                    /* per position */
+    const void *weights;                       /* per class, of the type that is computed in */
     struct lines lines;                        /* batches, classes, positions */
     tssa_dtype dtype;                          /* that is computed in */
     size_t width;
     char *term, *factor; /* per position of the batch, of that type */
 };
-
-static int64_t target_at(const struct work *w, int64_t position)
-{
-    return dtype_load_int64(w->target->dtype, element_at(w->target, position));
-}
 
 static bool ignored(const struct work *w, int64_t target)
 {
@@ -63,11 +60,6 @@ static bool ignored(const struct work *w, int64_t target)
 static double get(const struct work *w, const char *values, int64_t i)
 {
     return dtype_load_double(w->dtype, values + (size_t)i * w->width);
-}
-
-static void put(const struct work *w, char *values, int64_t i, double value)
-{
-    dtype_store_double(w->dtype, values + (size_t)i * w->width, value);
 }
 
 /* Lines of neighbouring positions to one line after the other; and back. */
@@ -91,25 +83,47 @@ static void store_lines(const struct work *w, int64_t offset, int64_t lines, con
                          element_at(w->log_prob, offset + c * inner), 1, &convert_default);
 }
 
-/*
- * Term and factor of position p, whose log-probability of the target is at x where it was computed.
- */
-static void run_position(const struct work *w, int64_t p, const char *x)
+/* Terms and factors of `count` positions from p on. The log-probability of class c of the i-th of
+ * them is at x[i * step + c * class_step]. */
+#define TERMS(name, T)                                                                             \
+    static void name(const struct work *w, int64_t p, int64_t count, const T *x, int64_t step,     \
+                     int64_t class_step)                                                           \
+    {                                                                                              \
+        const T *weights = w->weights;                                                             \
+        T *term = (T *)(void *)w->term + p, *factor = (T *)(void *)w->factor + p;                  \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            const int64_t target = w->targets[p + i];                                              \
+            const bool counts = !ignored(w, target);                                               \
+            factor[i] = !counts ? 0 : weights ? weights[target] : 1;                               \
+            term[i] = counts ? -x[i * step + target * class_step] * factor[i] : 0;                 \
+        }                                                                                          \
+    }
+TERMS(terms_of_floats, float)
+TERMS(terms_of_doubles, double)
+
+static void find_terms(const struct work *w, int64_t p, int64_t count, const void *x, int64_t step,
+                       int64_t class_step)
 {
-    int64_t target = target_at(w, p), inner = w->lines.inner;
-    char value[sizeof(double)];
-    put(w, w->factor, p, 0);
-    put(w, w->term, p, 0);
-    if (ignored(w, target))
+    if (w->dtype == TSSA_FLOAT)
+        terms_of_floats(w, p, count, x, step, class_step);
+    else
+        terms_of_doubles(w, p, count, x, step, class_step);
+}
+
+/* The same where the operand has log-probabilities, from `offset` on. */
+static void find_given_terms(const struct work *w, int64_t p, int64_t offset, int64_t count,
+                             char *x)
+{
+    const int64_t inner = w->lines.inner, step = inner > 1 ? 1 : w->lines.n;
+    if (w->in->dtype == w->dtype) {
+        find_terms(w, p, count, element_at(w->in, offset), step, inner);
         return;
-    put(w, w->factor, p, 1);
-    if (w->weight)
-        load_elements(w->weight, target, 1, 1, w->dtype, w->factor + (size_t)p * w->width);
-    if (!w->state->softmax)
-        load_elements(w->in, (p / inner * w->lines.n + target) * inner + p % inner, 1, 1, w->dtype,
-                      value);
-    double log_prob = w->state->softmax ? get(w, x, target) : get(w, value, 0);
-    put(w, w->term, p, rounded_to(w->dtype, -log_prob * get(w, w->factor, p)));
+    }
+    for (int64_t i = 0; i < count; i++)
+        if (!ignored(w, w->targets[p + i]))
+            load_elements(w->in, offset + i * step + w->targets[p + i] * inner, 1, 1, w->dtype,
+                          x + (size_t)i * w->width);
+    find_terms(w, p, count, x, 1, 0);
 }
 
 static void run_positions(void *context, void *scratch, int64_t begin, int64_t end)
@@ -122,21 +136,22 @@ static void run_positions(void *context, void *scratch, int64_t begin, int64_t e
         lines = end - p < most ? end - p : most;
         if (inner > 1 && inner - p % inner < lines)
             lines = inner - p % inner;
-        if (w->state->softmax) {
-            load_lines(w, offset, lines, x);
-            log_softmax_of_lines(w->dtype, x, exps, lines, n);
-            if (w->log_prob)
-                store_lines(w, offset, lines, x);
+        if (!w->state->softmax) {
+            find_given_terms(w, p, offset, lines, x);
+            continue;
         }
-        for (int64_t i = 0; i < lines; i++)
-            run_position(w, p + i, x + (size_t)(i * n) * w->width);
+        load_lines(w, offset, lines, x);
+        log_softmax_of_lines(w->dtype, x, exps, lines, n);
+        if (w->log_prob)
+            store_lines(w, offset, lines, x);
+        find_terms(w, p, lines, x, n, 1);
     }
 }
 
 static tssa_status *check_targets(const struct work *w, int64_t count)
 {
     for (int64_t p = 0; p < count; p++) {
-        int64_t target = target_at(w, p);
+        int64_t target = w->targets[p];
         if ((target < 0 || target >= w->lines.n) && !ignored(w, target))
             return ERROR(TSSA_RUNTIME, "target %" PRId64 " is not one of %" PRId64 " classes",
                          target, w->lines.n);
@@ -193,36 +208,49 @@ static tssa_status *check_shapes(struct kernel_args *args, struct work *w)
     return typed_vector(args, 2, in->dims[1], true, &w->weight);
 }
 
-static tssa_status *run(struct kernel_args *args)
+static tssa_status *run_all(struct kernel_args *args, struct work *work)
 {
-    struct work work = {.state = args->state};
-    TRY(check_shapes(args, &work));
-    work.lines = lines_along(work.in, 1);
-    int64_t count = work.lines.outer * work.lines.inner;
-    TRY(check_targets(&work, count));
+    const int64_t count = work->lines.outer * work->lines.inner, n = work->lines.n;
     struct tensor *log_prob;
-    TRY(kernel_output(args, 1, work.in->dtype, work.in->rank, work.in->dims, &log_prob));
-    work.log_prob = log_prob;
-    work.dtype = computed_in(work.in->dtype);
-    work.width = tssa_dtype_size(work.dtype);
+    TRY(check_targets(work, count));
+    TRY(kernel_output(args, 1, work->in->dtype, work->in->rank, work->in->dims, &log_prob));
+    work->log_prob = log_prob;
     size_t bytes, line;
-    if (!size_mul((size_t)count, 2 * work.width, &bytes) ||
-        !size_mul((size_t)work.lines.n,
-                  (size_t)(work.lines.n > 0 ? softmax_lines(work.lines.n) : 1) * 2 * work.width,
-                  &line))
+    if (!size_mul((size_t)count, 2 * work->width, &bytes) ||
+        !size_mul((size_t)n, (size_t)(n > 0 ? softmax_lines(n) : 1) * 2 * work->width, &line))
         return ERROR(TSSA_LIMIT, "too many positions");
     struct buffer *buffer;
     TRY(kernel_scratch(args, bytes, &buffer));
-    work.term = buffer->data;
-    work.factor = work.term + (size_t)count * work.width;
+    work->term = buffer->data;
+    work->factor = work->term + (size_t)count * work->width;
     tssa_status *status = NULL;
-    if (work.lines.n > 0)
-        status = parts_for(args, count, work.lines.n * 4, line, run_positions, &work);
+    if (n > 0)
+        status = parts_for(args, count, n * 4, line, run_positions, work);
     else /* every target was ignored */
         memset(buffer->data, 0, bytes);
     if (!status)
-        status = reduce(args, &work, count);
+        status = reduce(args, work, count);
     buffer_release(buffer);
+    return status;
+}
+
+static tssa_status *run(struct kernel_args *args)
+{
+    struct work work = {.state = args->state};
+    struct buffer *targets = NULL, *weights = NULL;
+    const void *elements = NULL;
+    TRY(check_shapes(args, &work));
+    work.lines = lines_along(work.in, 1);
+    work.dtype = computed_in(work.in->dtype);
+    work.width = tssa_dtype_size(work.dtype);
+    tssa_status *status = elements_as(args, work.target, TSSA_INT64, &elements, &targets);
+    work.targets = elements;
+    if (!status && work.weight)
+        status = elements_as(args, work.weight, work.dtype, &work.weights, &weights);
+    if (!status)
+        status = run_all(args, &work);
+    buffer_release(weights);
+    buffer_release(targets);
     return status;
 }
 
