@@ -319,6 +319,29 @@ static tssa_status *replace_first(struct ir_graph *graph, const struct rule *rul
     return NULL;
 }
 
+/* A choice of a column behind a squeeze, before it: of elements of [1, N, 4] instead of [N, 4]. */
+static tssa_status *choose_first(struct ir_graph *graph, const struct rule **rule)
+{
+    struct rule_step steps[RULE_MAX_STEPS];
+    struct rule_param axes[TSSA_MAX_RANK], chosen[2];
+    const struct rule_step *old = *rule ? (*rule)->steps : NULL;
+    if (!old || (*rule)->n_steps < 2 || old[0].kind != RULE_SQUEEZE || old[1].kind != RULE_SELECT)
+        return NULL;
+    chosen[0] = old[1].params[0];
+    chosen[1] = old[1].params[1];
+    for (uint32_t i = 0; i < old[0].n_params; i++)
+        chosen[0].value += old[0].params[i].value <= chosen[0].value;
+    for (uint32_t i = 0; i < old[0].n_params; i++)
+        axes[i] =
+            rule_constant(old[0].params[i].value - (old[0].params[i].value > chosen[0].value));
+    memcpy(steps, old, (*rule)->n_steps * sizeof *steps);
+    steps[0] = (struct rule_step){RULE_SELECT, 2, chosen};
+    steps[1] = (struct rule_step){RULE_SQUEEZE, old[0].n_params, axes};
+    *rule = rule_create(graph, (*rule)->n_steps, steps);
+    TRY_ALLOC(*rule);
+    return NULL;
+}
+
 /* Of what an assign computes, a view that begins with the choice of a column. */
 static uint32_t assigned_column(struct mapper *m, const struct ir_op *op, struct gir_view view)
 {
@@ -327,7 +350,8 @@ static uint32_t assigned_column(struct mapper *m, const struct ir_op *op, struct
     const struct dim *dims[TSSA_MAX_RANK];
     int64_t size, at;
     int n = 0;
-    if (!mapper_check(m, gir_view_rule(op, &rule), true))
+    if (!mapper_check(m, choose_first(m->body->graph, &view.rule), true) ||
+        !mapper_check(m, gir_view_rule(op, &rule), true))
         return 0;
     const struct rule_step *seen = view.rule && view.rule->n_steps ? view.rule->steps : NULL,
                            *step = rule && rule->n_steps == 1 ? rule->steps : NULL;

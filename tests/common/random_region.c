@@ -464,16 +464,32 @@ static void add_op(struct writer *w, const struct ir_op_info *info)
 
 /* ---- The region ------------------------------------------------------------------------------ */
 
-static void add_results(struct writer *w)
+/* Without the axis, which has one element in every run; -1: as they are. */
+static void add_results(struct writer *w, int squeezed)
 {
     int n = 0;
     for (int i = w->n_values; i-- > 0;) {
+        int result = i;
         if (!w->values[i].full ||
             (!w->values[i].errs && (n >= 4 || (n > 0 && random_chance(&w->random, 50)))))
             continue;
-        fuse_text_result(&w->text, i);
+        if (squeezed >= 0) {
+            result = add_value(w, w->values[i].dtype, false);
+            text_printf(&w->text.ops, "%%v%d = access(%%v%d) {rule = [squeeze(%d)]}\n", result, i,
+                        squeezed);
+        }
+        fuse_text_result(&w->text, result);
         n++;
     }
+}
+
+/* An axis that results can do without; -1: they stay. */
+static int spare_axis(struct writer *w)
+{
+    for (int i = 0; i + 1 < w->rank; i++)
+        if (w->fixed[i] == 1 && w->n_values < MAX_VALUES / 2 && random_chance(&w->random, 50))
+            return i;
+    return -1;
 }
 
 static void write_all(struct writer *w)
@@ -486,7 +502,7 @@ static void write_all(struct writer *w)
         add_param(w, any_dtype(w, T_FLOAT | T_INT | T_BOOL), random_chance(&w->random, 40));
     for (int i = 0; i < ops && w->n_values < MAX_VALUES - 10; i++)
         add_op(w, any_row(w));
-    add_results(w);
+    add_results(w, -1);
 }
 
 static void write_maps(struct writer *w)
@@ -517,7 +533,7 @@ static void write_maps(struct writer *w)
             add_concat(w);
     }
     add_op(w, any_row(w));
-    add_results(w);
+    add_results(w, spare_axis(w));
 }
 
 static char *write_region_text(uint64_t seed, void (*write)(struct writer *w))

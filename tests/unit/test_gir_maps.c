@@ -67,6 +67,21 @@ static void maps(void **state)
                  "0 is 0 along 1 \n"
                  "1 is 1 along 1 \n"
                  "2 is 0 along 1 \n");
+    /* The same, where an axis of one element goes once all is written. */
+    expect_parts(FUSED_GRAPH("%x: f32[1, N, 2], %s: f32[N]", "%x, %s",
+                             "%p: f32[1, N, 2], %q: f32[N]) { %n = Neg(%p) "
+                             "%d = assign(%n, %q) {rule = [select(2, 1)]} "
+                             "%a = access(%d) {rule = [squeeze(0)]} return(%a)",
+                             "%y"),
+                 "args 0: f32 moves by 2, 1: f32 moves, 2: f32 result by 2\n"
+                 "%0 = load 0.0 : f32\n"
+                 "%1 = NEG %0 : f32\n"
+                 "%2 = load 1 : f32\n"
+                 "store 2.0 %1\n"
+                 "store 2.1 %2\n"
+                 "0 is 0 along 1 [squeeze(0)]\n"
+                 "1 is 1 along 1 \n"
+                 "2 is 0 along 1 \n");
     /* What is broadcast to columns that are written is the same in each of them. */
     expect_parts(FUSED_GRAPH("%x: f32[N, 2], %s: f32[]", "%x, %s",
                              "%p: f32[N, 2], %q: f32[]) { %b = Neg(%p) "
