@@ -119,6 +119,8 @@ static tssa_status *selects_fewer(const struct ir_use *use, const struct ir_valu
 static tssa_status *may_compose(const struct ir_op *op, bool *may)
 {
     *may = selects_rows(op) && op->results[0].uses;
+    if (!*may)
+        return NULL;
     for (const struct ir_use *use = op->results[0].uses; use && *may; use = use->next) {
         if (use->user->parent != op->parent)
             *may = false;
