@@ -56,6 +56,7 @@ static void share(struct lifetime *own, const struct ir_block *home, const struc
     extend(own, other->last);
     own->escapes |= other->escapes;
     own->taken |= other->taken;
+    own->passed |= other->passed;
     if (other->leaves)
         leave(own, other->exit);
     if (other->loop && is_inside(home, other->loop->op))
@@ -70,6 +71,7 @@ static void pass_on(const struct lifetimes *l, struct lifetime *own, const struc
     const struct lifetime *other = &l->values[result->id];
     share(own, home, other);
     own->escapes |= other->taken;
+    own->passed = true;
 }
 
 /* What its block returns is the result itself, or another handle to what it is. */

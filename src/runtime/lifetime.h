@@ -23,6 +23,7 @@ struct lifetime {
     bool leaves;   /* it is that of a graph output ... */
     uint32_t exit; /* ... of this number */
     bool taken;    /* an op may change it in place under the name that it has now */
+    bool passed;   /* a result of control flow may be another name of it */
 };
 
 struct lifetimes {

@@ -77,6 +77,16 @@ static bool may_lie_on(const struct finder *f, const struct step *step, uint32_t
     }
 }
 
+/* May the value be a name of that memory? What control flow passes on is what it was given, or not:
+ * a loop without iterations returns what it begins with. */
+static bool may_be_in(const struct finder *f, const struct ir_value *value,
+                      const struct ir_value *memory)
+{
+    const struct ir_value *own = memory_of(f, value);
+    return own == memory || (lifetime_of(f, memory)->passed && own && own->op &&
+                             own->op->info->cls == IR_CLASS_CONTROL);
+}
+
 /* Does no other operand read the same memory, but element by element as this one is read? */
 static bool reads_alike(const struct finder *f, const struct step *step, uint32_t result,
                         uint32_t operand, const struct ir_value *memory)
@@ -85,7 +95,7 @@ static bool reads_alike(const struct finder *f, const struct step *step, uint32_
     const struct ir_type *type = ir_operand(op, operand)->type;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *other = i == operand ? NULL : ir_operand(op, i);
-        if (other && memory_of(f, other) == memory &&
+        if (other && may_be_in(f, other, memory) &&
             (other->type != type || !may_lie_on(f, step, result, i) || !is_whole(f, other)))
             return false;
     }

@@ -276,6 +276,32 @@ static void test_updates(void **state)
         0);
 }
 
+#define REVERSED_BY(begin)                                                                         \
+    UPDATES("  %n = Constant() {value = i64[] 0}: i64[]\n"                                         \
+            "  %l = Loop@16(%n, _, %" begin "): f32[4] {\n"                                        \
+            "    body(%j: i64[], %c: bool[], %p: f32[4]) {\n"                                      \
+            "      %q = Cos@7(%p): f32[4]\n      return(%c, %q)\n    }\n  }\n"                     \
+            "  %i = Constant() {value = i64[4, 1] [3, 2, 1, 0]}: i64[4, 1]\n"                      \
+            "  %b = ScatterND@18(%a, %i, %l): f32[4]\n"                                            \
+            "  %z = Abs@13(%b): f32[4]\n")
+
+/* Of a loop that may make no iteration the result may be what it begins with. */
+static void test_updates_by_loops(void **state)
+{
+    (void)state;
+    assert_int_equal(count_in_place(REVERSED_BY("x")), 1);
+    assert_int_equal(count_in_place(REVERSED_BY("a")), 0);
+    assert_int_equal(
+        count_in_place(UPDATES("  %t = Greater@13(%u, %u): bool[1]\n"
+                               "  %l = If@16(%t): f32[4] {\n"
+                               "    then_branch() {\n      return(%a)\n    }\n"
+                               "    else_branch() {\n      return(%x)\n    }\n  }\n"
+                               "  %i = Constant() {value = i64[4, 1] [3, 2, 1, 0]}: i64[4, 1]\n"
+                               "  %b = ScatterND@18(%a, %i, %l): f32[4]\n"
+                               "  %z = Abs@13(%b): f32[4]\n")),
+        0);
+}
+
 /* The same for element-wise ops: of a type, and when the operand is done with. */
 static void test_element_wise(void **state)
 {
@@ -435,11 +461,17 @@ static void test_loops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_lifetimes), cmocka_unit_test(test_chain_reuses_memory),
-        cmocka_unit_test(test_little_is_unused), cmocka_unit_test(test_symbolic_sizes),
-        cmocka_unit_test(test_results),          cmocka_unit_test(test_updates),
-        cmocka_unit_test(test_element_wise),     cmocka_unit_test(test_lies_over),
-        cmocka_unit_test(test_branches),         cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_random_lifetimes),
+        cmocka_unit_test(test_chain_reuses_memory),
+        cmocka_unit_test(test_little_is_unused),
+        cmocka_unit_test(test_symbolic_sizes),
+        cmocka_unit_test(test_results),
+        cmocka_unit_test(test_updates),
+        cmocka_unit_test(test_updates_by_loops),
+        cmocka_unit_test(test_element_wise),
+        cmocka_unit_test(test_lies_over),
+        cmocka_unit_test(test_branches),
+        cmocka_unit_test(test_loops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
