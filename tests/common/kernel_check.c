@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "api/handles.h"
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_columns.h"
@@ -165,6 +166,20 @@ void kernel_compare(const struct tensor *a, const struct tensor *b, const char *
                      dtype_load_double(a->dtype, (char *)a->data + i * width),
                      dtype_load_double(b->dtype, (char *)b->data + i * width));
         }
+}
+
+void kernel_compare_run(tssa_session *session, const struct model_run *run, const char *name)
+{
+    tssa_value *outputs[KERNEL_MAX_VALUES] = {NULL};
+    assert_true(run->output_count <= KERNEL_MAX_VALUES);
+    no_error(tssa_session_run(session, run->input_count, run->inputs, run->output_count, outputs));
+    for (size_t k = 0; k < run->output_count; k++) {
+        const struct value *made = &outputs[k]->value, *wanted = model_run_output(run, k);
+        assert_int_equal(made->kind, wanted->kind);
+        if (made->kind == TSSA_KIND_TENSOR)
+            kernel_compare(&made->tensor, &wanted->tensor, name, (uint32_t)k);
+        tssa_value_free(outputs[k]);
+    }
 }
 
 static const struct {

@@ -7,6 +7,7 @@
 #ifndef TSSA_TESTS_COMMON_KERNEL_CHECK_H
 #define TSSA_TESTS_COMMON_KERNEL_CHECK_H
 
+#include "common/model_run.h"
 #include "device/device.h"
 #include "runtime/executor.h"
 
@@ -29,6 +30,9 @@ void kernel_program_close(struct kernel_program *program);
 /* Fails the test, with the text, where an element is not the same. */
 void kernel_compare(const struct tensor *a, const struct tensor *b, const char *text,
                     uint32_t output);
+/* Runs the session with the model's inputs; fails the test, with the name, where an output is not
+ * the model's own, which has been run. */
+void kernel_compare_run(tssa_session *session, const struct model_run *run, const char *name);
 
 /* Random programs of common/random_region.h and its kin. */
 enum kernel_kind {

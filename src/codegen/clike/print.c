@@ -299,6 +299,22 @@ static void print_elements(struct printer *p)
     close_block(p);
 }
 
+/* A loop over what is reduced, and what its reductions have come to. */
+static void print_reducing(struct printer *p, const char *loop, const char *comes_to)
+{
+    begin_levels(p);
+    open_block(p, loop);
+    print_steps(p);
+    combine_steps(p);
+    close_block(p);
+    join_levels(p);
+    EACH_REDUCTION(p, i)
+    {
+        clike_indent(p);
+        text_printf(p->text, comes_to, i, i);
+    }
+}
+
 /* What lanes have is declared around them, as o0, o1, ... */
 static void print_lanes(struct printer *p)
 {
@@ -309,17 +325,8 @@ static void print_lanes(struct printer *p)
                     clike_type_of(gir_codes(p->kernel)[i].type), i);
     }
     open_block(p, "EACH_LANE");
-    begin_levels(p);
-    open_block(p, "for (int64_t i = LANE; i < n; i += LANE_COUNT)");
-    print_steps(p);
-    combine_steps(p);
-    close_block(p);
-    join_levels(p);
-    EACH_REDUCTION(p, i)
-    {
-        clike_indent(p);
-        text_printf(p->text, "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n", i, i);
-    }
+    print_reducing(p, "for (int64_t i = LANE; i < n; i += LANE_COUNT)",
+                   "OF_LANE(o%" PRIu32 ") = s%" PRIu32 ";\n");
     close_block(p);
     EACH_REDUCTION(p, i)
     {
@@ -358,17 +365,7 @@ static void print_column_pass(struct printer *p)
     }
     line(p, "{");
     p->depth++;
-    begin_levels(p);
-    open_block(p, "for (int64_t r = 0; r < rows; r++)");
-    print_steps(p);
-    combine_steps(p);
-    close_block(p);
-    join_levels(p);
-    EACH_REDUCTION(p, i)
-    {
-        clike_indent(p);
-        text_printf(p->text, "v%" PRIu32 " = s%" PRIu32 ";\n", i, i);
-    }
+    print_reducing(p, "for (int64_t r = 0; r < rows; r++)", "v%" PRIu32 " = s%" PRIu32 ";\n");
     close_block(p);
 }
 
