@@ -117,10 +117,14 @@ tssa_dtype infer_dtype(const struct ir_op *op, uint32_t index)
     return type->kind == TYPE_TENSOR ? type->dtype : TSSA_UNDEFINED;
 }
 
+int infer_value_rank(const struct ir_value *value)
+{
+    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
+}
+
 int infer_rank(const struct ir_op *op, uint32_t index)
 {
-    const struct ir_value *value = ir_operand(op, index);
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
+    return infer_value_rank(ir_operand(op, index));
 }
 
 const struct dim *infer_dim(const struct ir_op *op, uint32_t index, int d)

@@ -53,6 +53,8 @@ const struct ir_type *infer_operand_type(const struct ir_graph *graph, const str
 tssa_dtype infer_dtype(const struct ir_op *op, uint32_t index);
 /* Rank of a tensor operand; -1 when unknown. */
 int infer_rank(const struct ir_op *op, uint32_t index);
+/* The same of any value; -1 for NULL too. */
+int infer_value_rank(const struct ir_value *value);
 /* The d-th dim of an operand of known rank. */
 const struct dim *infer_dim(const struct ir_op *op, uint32_t index, int d);
 /* Sets a result's type (NULL type: out of memory). Results beyond n_results or unwanted are

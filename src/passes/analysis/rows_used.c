@@ -25,11 +25,6 @@ bool rows_known_at(const struct ir_value *list, size_t i, int64_t *number)
            dim_is_const(list->known->elements[i], number);
 }
 
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
-}
-
 static const struct row_values *find(const struct reach *reach, const struct ir_value *value)
 {
     for (uint32_t i = 0; i < reach->count; i++)
@@ -44,7 +39,7 @@ static bool add(struct reach *reach, const struct ir_value *value, const struct 
     const struct row_values *there = find(reach, value);
     if (there)
         return there->axis == axis && there->branch == branch;
-    if (reach->count == MAX_VALUES || axis < 0 || axis >= rank_of(value))
+    if (reach->count == MAX_VALUES || axis < 0 || axis >= infer_value_rank(value))
         return false;
     reach->values[reach->count++] = (struct row_values){value, branch, axis};
     return true;
@@ -59,8 +54,8 @@ static const struct dim *rows_of(const struct row_values *of)
 static bool add_result(struct reach *reach, const struct row_values *from,
                        const struct ir_value *result, int axis)
 {
-    return axis >= 0 && axis < rank_of(result) && result->type->dims[axis] == rows_of(from) &&
-           add(reach, result, from->branch, axis);
+    return axis >= 0 && axis < infer_value_rank(result) &&
+           result->type->dims[axis] == rows_of(from) && add(reach, result, from->branch, axis);
 }
 
 /* ---- Ops ------------------------------------------------------------------------------------- */
@@ -77,7 +72,7 @@ static bool follow_slice(struct reach *reach, const struct row_values *from,
         int64_t along = (int64_t)i, start, end, step = 1;
         int at;
         if ((axes && !rows_known_at(axes, i, &along)) ||
-            !infer_find_axis(along, rank_of(ir_operand(slice, 0)), &at))
+            !infer_find_axis(along, infer_value_rank(ir_operand(slice, 0)), &at))
             return false;
         if (at != from->axis)
             continue;
@@ -97,15 +92,15 @@ static bool follow_gather(struct reach *reach, const struct row_values *from,
     const struct ir_op *gather = use->user;
     const struct ir_value *indices = ir_operand(gather, 1);
     int along, axis = from->axis;
-    if (rank_of(indices) < 0 ||
-        !infer_find_axis(ir_op_axis(gather), rank_of(ir_operand(gather, 0)), &along))
+    if (infer_value_rank(indices) < 0 ||
+        !infer_find_axis(ir_op_axis(gather), infer_value_rank(ir_operand(gather, 0)), &along))
         return false;
     if (use == &gather->operands[1])
         return add_result(reach, from, &gather->results[0], along + axis);
     if (along == axis)
         return false;
     return add_result(reach, from, &gather->results[0],
-                      axis < along ? axis : axis + rank_of(indices) - 1);
+                      axis < along ? axis : axis + infer_value_rank(indices) - 1);
 }
 
 /* The axis in a result that has others besides. */
@@ -116,15 +111,15 @@ static bool follow_unsqueeze(struct reach *reach, const struct row_values *from,
     int64_t axes[IR_KNOWN_MAX];
     size_t count;
     bool added[TSSA_MAX_RANK] = {false};
-    if (rank_of(result) < 0 || !infer_const_ints(op, 1, axes, &count))
+    if (infer_value_rank(result) < 0 || !infer_const_ints(op, 1, axes, &count))
         return false;
     for (size_t i = 0; i < count; i++) {
         int at;
-        if (!infer_find_axis(axes[i], rank_of(result), &at))
+        if (!infer_find_axis(axes[i], infer_value_rank(result), &at))
             return false;
         added[at] = true;
     }
-    for (int at = 0, old = 0; at < rank_of(result); at++)
+    for (int at = 0, old = 0; at < infer_value_rank(result); at++)
         if (!added[at] && old++ == from->axis)
             return add_result(reach, from, result, at);
     return false;
@@ -134,7 +129,7 @@ static bool follow_concat(struct reach *reach, const struct row_values *from,
                           const struct ir_op *op)
 {
     int along;
-    return infer_find_axis(ir_op_axis(op), rank_of(&op->results[0]), &along) &&
+    return infer_find_axis(ir_op_axis(op), infer_value_rank(&op->results[0]), &along) &&
            along != from->axis && add_result(reach, from, &op->results[0], from->axis);
 }
 
@@ -157,7 +152,8 @@ static bool follow(struct reach *reach, const struct row_values *from, const str
     const struct ir_op *op = use->user;
     if (is_elementwise(op))
         return add_result(reach, from, &op->results[0],
-                          rank_of(&op->results[0]) - rank_of(from->value) + from->axis);
+                          infer_value_rank(&op->results[0]) - infer_value_rank(from->value) +
+                              from->axis);
     switch (op->info->id) {
     case IR_OP_Slice:
         return use == &op->operands[0] && follow_slice(reach, from, op);
@@ -180,14 +176,14 @@ static bool follow(struct reach *reach, const struct row_values *from, const str
  * too? */
 static bool is_apart(const struct ir_value *operand, int from_last)
 {
-    int axis = rank_of(operand) - from_last;
-    return rank_of(operand) >= 0 && (axis < 0 || dim_is(operand->type->dims[axis], 1));
+    int axis = infer_value_rank(operand) - from_last;
+    return infer_value_rank(operand) >= 0 && (axis < 0 || dim_is(operand->type->dims[axis], 1));
 }
 
 static bool are_alike(const struct row_values *a, const struct row_values *b)
 {
-    return rank_of(a->value) - a->axis == rank_of(b->value) - b->axis && a->branch == b->branch &&
-           rows_of(a) == rows_of(b);
+    return infer_value_rank(a->value) - a->axis == infer_value_rank(b->value) - b->axis &&
+           a->branch == b->branch && rows_of(a) == rows_of(b);
 }
 
 static bool fits(const struct reach *reach, const struct row_values *from, const struct ir_op *op)
@@ -197,7 +193,7 @@ static bool fits(const struct reach *reach, const struct row_values *from, const
         const struct row_values *other = operand ? find(reach, operand) : NULL;
         if (other ? !are_alike(from, other)
                   : operand && (ir_op_is(op, IR_OP_Concat) ||
-                                !is_apart(operand, rank_of(from->value) - from->axis)))
+                                !is_apart(operand, infer_value_rank(from->value) - from->axis)))
             return false;
     }
     return true;

@@ -21,11 +21,6 @@
 /* Ops between a list of numbers and what finds them. */
 #define MOST_STEPS 8
 
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
-}
-
 /* ---- Numbers in range ------------------------------------------------------------------------ */
 
 /* Are all of them numbers of places along an axis of `size`, in every run? */
@@ -37,7 +32,7 @@ static bool are_below(const struct ir_value *numbers, const struct dim *size, in
         return false;
     if (ir_op_is(op, IR_OP_TopK)) {
         const struct ir_value *x = ir_operand(op, 0);
-        if (numbers->index != 1 || !infer_find_axis(ir_op_axis(op), rank_of(x), &axis))
+        if (numbers->index != 1 || !infer_find_axis(ir_op_axis(op), infer_value_rank(x), &axis))
             return false;
         const struct dim *found = x->type->dims[axis];
         return found == size || found->high <= size->low;
@@ -75,12 +70,12 @@ static bool selects_rows(const struct ir_op *op)
     const struct ir_value *x = ir_operand(op, 0), *rows = ir_operand(op, 1);
     int64_t size, bytes;
     int axis;
-    if (!ir_op_is(op, IR_OP_Gather) || op->opaque || rank_of(rows) < 1 ||
-        !infer_find_axis(ir_op_axis(op), rank_of(x), &axis) || axis != 0 ||
-        rank_of(&op->results[0]) < 0)
+    if (!ir_op_is(op, IR_OP_Gather) || op->opaque || infer_value_rank(rows) < 1 ||
+        !infer_find_axis(ir_op_axis(op), infer_value_rank(x), &axis) || axis != 0 ||
+        infer_value_rank(&op->results[0]) < 0)
         return false;
     bytes = (int64_t)dtype_info(x->type->dtype)->size;
-    for (int i = 1; i < rank_of(x); i++)
+    for (int i = 1; i < infer_value_rank(x); i++)
         if (!dim_is_const(x->type->dims[i], &size) || !i64_mul(bytes, size, &bytes))
             return false;
     return bytes >= (int64_t)dtype_info(rows->type->dtype)->size &&
@@ -95,16 +90,18 @@ static tssa_status *selects_fewer(const struct ir_use *use, const struct ir_valu
     struct ir_graph *graph = op->parent->graph;
     const struct ir_value *places = ir_operand(op, 1);
     int64_t depth = 1;
-    int axis, lists = rank_of(places);
+    int axis, lists = infer_value_rank(places);
     *fewer = false;
     if (use != &op->operands[0] || op->opaque || lists < 0)
         return NULL;
     if (ir_op_is(op, IR_OP_GatherND)) {
         if (ir_attr_int(op, "batch_dims", 0) != 0 || lists-- == 0 ||
-            !dim_is_const(places->type->dims[lists], &depth) || depth < 1 || depth > rank_of(rows))
+            !dim_is_const(places->type->dims[lists], &depth) || depth < 1 ||
+            depth > infer_value_rank(rows))
             return NULL;
     } else if (!ir_op_is(op, IR_OP_Gather) ||
-               !infer_find_axis(ir_op_axis(op), rank_of(ir_operand(op, 0)), &axis) || axis != 0) {
+               !infer_find_axis(ir_op_axis(op), infer_value_rank(ir_operand(op, 0)), &axis) ||
+               axis != 0) {
         return NULL;
     }
     const struct dim *selected = count_of(graph, places->type, lists),

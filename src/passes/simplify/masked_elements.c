@@ -10,8 +10,10 @@
  *     GatherND(Slice(x, [0], [80], [1]), Transpose(NonZero(mask)))   ->   GatherND(x, ...)
  *
  * Detectors ask which scores exceed a threshold, and for both the scores and their places, of which
- * there are few: so the mask is gone through once, and the slice need not be written for them. In
- * sessions alone: other runtimes have other costs where most are selected.
+ * there are few: so the mask is gone through once, and the slice need not be written for them. Of
+ * 24,000 elements it saves a third of the time where a fiftieth is selected, and costs an eighth
+ * more where half is and a third more where all are. So it is done in sessions alone, where
+ * detectors are, and not in files, whose reader may select more.
  *
  *   needs   types, known elements
  *   keeps   results' bits
@@ -22,16 +24,11 @@
 #include "passes/analysis/loops.h"
 #include "passes/pass.h"
 
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
-}
-
 static bool have_same_dims(const struct ir_value *a, const struct ir_value *b)
 {
-    if (rank_of(a) < 0 || rank_of(a) != rank_of(b))
+    if (infer_value_rank(a) < 0 || infer_value_rank(a) != infer_value_rank(b))
         return false;
-    for (int i = 0; i < rank_of(a); i++)
+    for (int i = 0; i < infer_value_rank(a); i++)
         if (a->type->dims[i] != b->type->dims[i])
             return false;
     return true;
@@ -43,7 +40,7 @@ static bool have_same_dims(const struct ir_value *a, const struct ir_value *b)
 static struct ir_value *flattened(const struct ir_value *list)
 {
     const struct ir_op *op = list ? list->op : NULL;
-    return op && !op->opaque && ir_op_is(op, IR_OP_Reshape) && rank_of(list) == 1
+    return op && !op->opaque && ir_op_is(op, IR_OP_Reshape) && infer_value_rank(list) == 1
                ? ir_operand(op, 0)
                : NULL;
 }
@@ -51,11 +48,11 @@ static struct ir_value *flattened(const struct ir_value *list)
 /* The elements of x, a tensor of several axes, where the mask is true, in order. */
 static bool selects_masked(const struct ir_op *op, struct ir_value **x, struct ir_value **mask)
 {
-    if (!ir_op_is(op, IR_OP_Compress) || op->opaque || rank_of(ir_operand(op, 0)) != 1)
+    if (!ir_op_is(op, IR_OP_Compress) || op->opaque || infer_value_rank(ir_operand(op, 0)) != 1)
         return false;
     *x = flattened(ir_operand(op, 0));
     *mask = flattened(ir_operand(op, 1));
-    return *x && *mask && rank_of(*x) > 1 && have_same_dims(*x, *mask) &&
+    return *x && *mask && infer_value_rank(*x) > 1 && have_same_dims(*x, *mask) &&
            (*mask)->type->dtype == TSSA_BOOL;
 }
 

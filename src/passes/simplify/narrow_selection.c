@@ -31,18 +31,13 @@ static const struct dim *only_element(const struct ir_value *list)
     return list && list->known && list->known->count == 1 ? list->known->elements[0] : NULL;
 }
 
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
-}
-
 /* The operand that says how many becomes `used`, where that is less in any case; else the less of
  * both. */
 static tssa_status *narrow(struct pass_context *pass, struct ir_op *op, uint32_t index,
                            bool is_less, int64_t used)
 {
     struct ir_value *old = ir_operand(op, index), *number;
-    struct ir_op *constant = ir_constant_ints(pass->graph, rank_of(old), 1, &used);
+    struct ir_op *constant = ir_constant_ints(pass->graph, infer_value_rank(old), 1, &used);
     TRY_ALLOC(constant);
     TRY(pass_insert(constant, op));
     number = &constant->results[0];
@@ -66,7 +61,7 @@ static int sorted_axis(const struct ir_op *op)
     const struct dim *k = only_element(ir_operand(op, 1));
     int axis;
     if (!ir_op_is(op, IR_OP_TopK) || !ir_attr_int(op, "sorted", 1) || !k ||
-        !infer_find_axis(ir_op_axis(op), rank_of(x), &axis))
+        !infer_find_axis(ir_op_axis(op), infer_value_rank(x), &axis))
         return -1;
     const struct dim *all = x->type->dims[axis];
     bool fits = k == all || (k->low >= 0 && k->high <= all->low);
@@ -105,7 +100,7 @@ static const struct ir_value *kept_boxes(const struct ir_op *op)
     const struct ir_use *use = op->results[0].uses;
     int64_t column;
     if (!use || use->next || !ir_op_is(use->user, IR_OP_Gather) || use != &use->user->operands[0] ||
-        ir_op_axis(use->user) != 1 || rank_of(ir_operand(use->user, 1)) != 0 ||
+        ir_op_axis(use->user) != 1 || infer_value_rank(ir_operand(use->user, 1)) != 0 ||
         !rows_known_at(ir_operand(use->user, 1), 0, &column) || (column != 2 && column != -1))
         return NULL;
     return &use->user->results[0];
@@ -115,13 +110,13 @@ static const struct ir_value *kept_boxes(const struct ir_op *op)
 static const struct ir_value *score_list(const struct ir_op *op)
 {
     const struct ir_value *scores = ir_operand(op, 1);
-    if (rank_of(scores) != 3 || !dim_is(scores->type->dims[0], 1) ||
+    if (infer_value_rank(scores) != 3 || !dim_is(scores->type->dims[0], 1) ||
         !dim_is(scores->type->dims[1], 1))
         return NULL;
-    while (rank_of(scores) > 1 && scores->op && (scores->op->info->flags & IR_ALIAS) &&
+    while (infer_value_rank(scores) > 1 && scores->op && (scores->op->info->flags & IR_ALIAS) &&
            scores->op->info->cls == IR_CLASS_MOVEMENT)
         scores = ir_operand(scores->op, 0);
-    return rank_of(scores) == 1 ? scores : NULL;
+    return infer_value_rank(scores) == 1 ? scores : NULL;
 }
 
 /* What sorts the elements, if nothing else but their number is asked for, for it; else NULL. */
@@ -175,7 +170,7 @@ static tssa_status *narrow_boxes(struct pass_context *pass, struct ir_op *op)
     const struct ir_value *results[] = {&op->results[0]}, *scores = ir_operand(op, 1);
     const struct dim *limit = only_element(ir_operand(op, 2));
     int64_t used;
-    if (!limit || rank_of(scores) != 3 ||
+    if (!limit || infer_value_rank(scores) != 3 ||
         (!sorted_boxes_used(op, &used) &&
          !(pass_is_for_session(pass) && rows_used(results, 1, 0, &used))) ||
         limit->high <= used)

@@ -34,15 +34,10 @@ struct selection {
     int axis;
 };
 
-static int rank_of(const struct ir_value *value)
-{
-    return value && value->type->kind == TYPE_TENSOR ? value->type->rank : -1;
-}
-
 static bool is_compress(const struct ir_op *op, int *axis)
 {
     return ir_op_is(op, IR_OP_Compress) && ir_attr(op, "axis") &&
-           infer_find_axis(ir_attr_int(op, "axis", 0), rank_of(ir_operand(op, 0)), axis);
+           infer_find_axis(ir_attr_int(op, "axis", 0), infer_value_rank(ir_operand(op, 0)), axis);
 }
 
 /* Are these never more, and fewer in some runs? */
@@ -58,8 +53,8 @@ static bool are_fewer(const struct dim *count, const struct dim *all)
 static bool is_gather(const struct ir_op *op, int *axis)
 {
     const struct ir_value *x = ir_operand(op, 0), *rows = ir_operand(op, 1);
-    return ir_op_is(op, IR_OP_Gather) && rank_of(rows) == 1 &&
-           infer_find_axis(ir_op_axis(op), rank_of(x), axis) &&
+    return ir_op_is(op, IR_OP_Gather) && infer_value_rank(rows) == 1 &&
+           infer_find_axis(ir_op_axis(op), infer_value_rank(x), axis) &&
            are_fewer(rows->type->dims[0], x->type->dims[*axis]);
 }
 
@@ -69,14 +64,14 @@ static bool is_gather_nd(const struct ir_op *op, int *axis)
     const struct ir_value *x = ir_operand(op, 0), *rows = ir_operand(op, 1);
     *axis = 0;
     return ir_op_is(op, IR_OP_GatherND) && ir_attr_int(op, "batch_dims", 0) == 0 &&
-           rank_of(rows) == 2 && dim_is(rows->type->dims[1], 1) &&
+           infer_value_rank(rows) == 2 && dim_is(rows->type->dims[1], 1) &&
            are_fewer(rows->type->dims[0], x->type->dims[0]);
 }
 
 static bool find_selection(struct ir_op *op, struct selection *found)
 {
     found->op = op;
-    return !op->opaque && rank_of(ir_operand(op, 0)) > 0 &&
+    return !op->opaque && infer_value_rank(ir_operand(op, 0)) > 0 &&
            (is_compress(op, &found->axis) || is_gather(op, &found->axis) ||
             is_gather_nd(op, &found->axis));
 }
@@ -107,10 +102,10 @@ static struct ir_value *rows_operand(const struct ir_op *op, int axis, int *foun
         return NULL;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         struct ir_value *operand = ir_operand(op, i);
-        const int at = operand ? axis - result->rank + rank_of(operand) : -1;
-        if (!operand || (rank_of(operand) >= 0 && at < 0) || operand == one)
+        const int at = operand ? axis - result->rank + infer_value_rank(operand) : -1;
+        if (!operand || (infer_value_rank(operand) >= 0 && at < 0) || operand == one)
             continue;
-        if (rank_of(operand) < 0 || (one && !dim_is(operand->type->dims[at], 1)))
+        if (infer_value_rank(operand) < 0 || (one && !dim_is(operand->type->dims[at], 1)))
             return NULL;
         if (dim_is(operand->type->dims[at], 1))
             continue;
@@ -131,7 +126,7 @@ static struct ir_value *viewed_operand(const struct ir_op *op, int axis, int *fo
     int64_t axes[IR_KNOWN_MAX];
     bool one[TSSA_MAX_RANK] = {false};
     size_t count;
-    const int rank = adds ? rank_of(&op->results[0]) : rank_of(x);
+    const int rank = adds ? infer_value_rank(&op->results[0]) : infer_value_rank(x);
     if ((!adds && !ir_op_is(op, IR_OP_Squeeze)) || rank < 0 ||
         !infer_const_ints(op, 1, axes, &count))
         return NULL;
@@ -178,7 +173,8 @@ static struct ir_value *sliced_operand(const struct ir_op *op, int axis, int *fo
 static bool is_join(const struct ir_op *op, int axis, int *along)
 {
     return ir_op_is(op, IR_OP_Concat) && op->n_operands <= MOST_JOINED &&
-           infer_find_axis(ir_op_axis(op), rank_of(&op->results[0]), along) && *along != axis;
+           infer_find_axis(ir_op_axis(op), infer_value_rank(&op->results[0]), along) &&
+           *along != axis;
 }
 
 static bool saves(const struct pass_context *pass, const struct ir_value *value,
@@ -191,7 +187,7 @@ static bool join_saves(const struct pass_context *pass, const struct ir_op *op,
     int64_t all = 0, saved = 0, size;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         const struct ir_value *operand = ir_operand(op, i);
-        if (rank_of(operand) < 0 || !dim_is_const(operand->type->dims[along], &size))
+        if (infer_value_rank(operand) < 0 || !dim_is_const(operand->type->dims[along], &size))
             return false;
         all += size;
         saved += saves(pass, operand, block, axis, steps) ? size : 0;
