@@ -10,6 +10,9 @@
 #include <cmocka.h>
 
 #include "common/op_run.h"
+#include "ir/scalar/f32_exp.h"
+#include "kernels/cpu/lib/reduce.h"
+#include "kernels/cpu/normalization/softmax.h"
 
 static void check_line(const float *x, const float *y, int64_t n, int64_t step, enum ir_op_id id)
 {
@@ -71,6 +74,47 @@ static void test_extremes(void **state)
     op_close(&t);
 }
 
+/* Long and short lines, in place and not: the bits of f32_exp, near 0 and far from it. */
+static void check_bits(int64_t n)
+{
+    float x[3 * 300], place[3 * 300], exps[3 * 300];
+    random_floats(x, (size_t)(3 * n), 5);
+    x[n + 7] = -88.5f;
+    x[n + 11] = -104.5f;
+    x[2 * n + 13] = NAN;
+    memcpy(place, x, sizeof x);
+    softmax_of_lines(TSSA_FLOAT, place, exps, 3, n);
+    struct op_run t;
+    op_begin(&t, IR_OP_Softmax, 13);
+    op_add(&t, TSSA_FLOAT, 2, (const int64_t[]){3, n}, x);
+    op_go(&t);
+    const float *y = t.outputs[0].tensor.data;
+    for (int64_t line = 0; line < 3; line++) {
+        float most, sum;
+        reduce_lines(REDUCTION_Max, TSSA_FLOAT, &most, x + line * n, n, 1, n, NULL);
+        for (int64_t i = 0; i < n; i++)
+            exps[i] = f32_exp(x[line * n + i] - most);
+        reduce_lines(REDUCTION_Sum, TSSA_FLOAT, &sum, exps, n, 1, n, NULL);
+        for (int64_t i = 0, at = line * n; i < n; i++, at++) {
+            float wanted = exps[i] * (1 / sum);
+            if (line == 2)
+                assert_true(isnan(y[at]) && isnan(place[at]));
+            else
+                assert_true(f32_bits(y[at]) == f32_bits(wanted) &&
+                            f32_bits(place[at]) == f32_bits(wanted));
+        }
+    }
+    op_close(&t);
+}
+
+static void test_bits(void **state)
+{
+    (void)state;
+    check_bits(300);
+    check_bits(49);
+    check_bits(21);
+}
+
 static void test_half(void **state)
 {
     (void)state;
@@ -119,8 +163,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_axes),    cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_half),    cmocka_unit_test(test_hardmax),
-        cmocka_unit_test(test_refuses),
+        cmocka_unit_test(test_bits),    cmocka_unit_test(test_half),
+        cmocka_unit_test(test_hardmax), cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

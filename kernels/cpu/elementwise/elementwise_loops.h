@@ -16,6 +16,7 @@
 #include "base/clones.h"
 #include "ir/scalar/ops.h"
 #include "kernels/cpu/elementwise/elementwise.h"
+#include "kernels/cpu/lib/exp_near.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)
@@ -67,24 +68,12 @@
 #define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))
 #define OF_EXP(id) is_of_exp_##id()
 #define EXP_PART 1024
-INLINE uint32_t farther(uint32_t farthest, float x)
-{
-    uint32_t bits = f32_bits(x) & 0x7fffffff;
-    return bits > farthest ? bits : farthest;
-}
-INLINE bool are_near(const float *x, int64_t n)
-{
-    uint32_t farthest = 0;
-    for (int64_t i = 0; i < n; i++)
-        farthest = farther(farthest, x[i]);
-    return farthest <= F32_EXP_NEAR;
-}
 #define LOOP_OF_EXP(id)                                                                            \
     do {                                                                                           \
         for (int64_t begin = 0, end; begin < n; begin = end) {                                     \
             end = n - begin < EXP_PART ? n : begin + EXP_PART;                                     \
             uint32_t farthest = 0;                                                                 \
-            if ((const void *)o != x || are_near(x + begin, end - begin)) {                        \
+            if ((const void *)o != x || are_near(x + begin, end - begin, 0)) {                     \
                 INDEPENDENT                                                                        \
                 for (int64_t i = begin; i < end; i++) {                                            \
                     const float a = x[i];                                                          \

@@ -9,10 +9,10 @@
 
 #include "base/clones.h"
 #include "ir/row.h"
-#include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f64_exp.h"
 #include "ir/scalar/f64_log.h"
+#include "kernels/cpu/lib/exp_near.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/normalization/softmax.h"
@@ -54,21 +54,25 @@ struct block {
     int64_t lines, n;
 };
 
-/* exp(x - shift). What is near 0 takes fewer operations, for the same bits; a NaN is not near. x
- * may be y. */
+/*
+ * exp(x - shift). What is near 0 takes fewer operations, for the same bits; a NaN is not near.
+ * Whether all of it is is asked on the way, and else computed once more; in place it is asked
+ * before.
+ */
 INLINE void exps_of_line(const float *x, float *y, int64_t n, float shift)
 {
     uint32_t farthest = 0;
-    for (int64_t i = 0; i < n; i++) {
-        uint32_t bits = f32_bits(x[i] - shift) & 0x7fffffff;
-        farthest = bits > farthest ? bits : farthest;
+    if (x != y || are_near(x, n, shift)) {
+        for (int64_t i = 0; i < n; i++) {
+            float a = x[i] - shift;
+            farthest = farther(farthest, a);
+            y[i] = f32_exp_near(a);
+        }
+        if (farthest <= F32_EXP_NEAR)
+            return;
     }
-    if (farthest <= F32_EXP_NEAR)
-        for (int64_t i = 0; i < n; i++)
-            y[i] = f32_exp_near(x[i] - shift);
-    else
-        for (int64_t i = 0; i < n; i++)
-            y[i] = f32_exp(x[i] - shift);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = f32_exp(x[i] - shift);
 }
 
 /* Of short lines, x - most in a pass of its own, and the rest of all lines as one. */
