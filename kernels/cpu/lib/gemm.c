@@ -10,8 +10,10 @@
 
 #define COLUMNS 128
 
-/* Below this many multiplications the call into a library costs more than it saves. */
+/* Below this many multiplications the call into a library costs more than it saves; below more of
+ * them where there is one row, for which a matrix is read that then is in a cache. */
 #define LIBRARY_MIN_WORK 2048
+#define LIBRARY_MIN_ROW 32768
 
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
@@ -180,7 +182,9 @@ void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_prob
 static bool asks_library(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
                          int threads, struct library_problem *problem)
 {
-    if (!library || dtype != TSSA_FLOAT || gemm_work(gemm) < LIBRARY_MIN_WORK)
+    const bool row = gemm->m == 1 && gemm->b_column == 1;
+    if (!library || dtype != TSSA_FLOAT ||
+        gemm_work(gemm) < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
         return false;
     gemm_problem(gemm, dtype, problem);
     problem->threads = cpu_library_threads(library->context, threads);

@@ -15,12 +15,16 @@
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
 #define ROWS 8
-/* Where there are as many rows, and columns that lie side by side, they are computed in tiles of
- * TALL rows and WIDE vectors, whose sums are registers. */
+/* Where columns lie side by side, they are computed in tiles whose sums are registers: of TALL rows
+ * and WIDE vectors, or where there are fewer rows of one row and up to WIDEST vectors. */
 #define TALL 6
 #define WIDE 2
+#define WIDEST 8
+#define MOST_SUMS (TALL * WIDE)
 #define LANES ((int)(32 / sizeof(T)))
 typedef T lanes __attribute__((vector_size(32)));
+/* Where elements lie. Several copied by memcpy to vectors went through memory. */
+typedef T lanes_at __attribute__((vector_size(32), aligned(sizeof(T)), may_alias));
 
 /* Terms [k, end) of n neighbouring columns of row i, from j on. Several at a time save loading and
  * storing sums. */
@@ -115,25 +119,28 @@ INLINE const T *sums_of(const struct gemm *g, bool narrow, int64_t i, int64_t j,
 
 /* ---- Tiles ----------------------------------------------------------------------------------- */
 
-/* Sums so many terms of TALL rows from a on, and of `wide` vectors from b on: to sums, or if `adds`
- * added to them. `wide` is a constant to the compiler, and `step` where it is 1. */
-INLINE void tile_terms(const struct gemm *g, int wide, int64_t step, const T *a, const T *b,
-                       int64_t terms, bool adds, lanes *restrict sums)
+/* Sums so many terms of `tall` rows from a on, and of `wide` vectors from b on: to sums, or if
+ * `adds` added to them. `tall` and `wide` are constants to the compiler, and `step` where it is 1.
+ */
+INLINE void tile_terms(const struct gemm *g, int tall, int wide, int64_t step, const T *a,
+                       const T *b, int64_t terms, bool adds, lanes *restrict sums)
 {
     const int64_t row = g->a_row, down = g->b_row;
-    const T *low = a + TALL / 2 * row;
-    lanes kept[TALL * WIDE] = {{0}};
+    const int upper = (tall + 1) / 2;
+    const T *low = a + upper * row;
+    lanes kept[MOST_SUMS] = {{0}};
     for (; terms > 0; terms--, a += step, low += step, b += down) {
-        lanes from[WIDE];
+        lanes from[WIDEST];
         for (int v = 0; v < wide; v++)
-            memcpy(&from[v], b + v * LANES, sizeof *from);
-        for (int r = 0; r < TALL / 2; r++)
+            from[v] = *(const lanes_at *)(b + v * LANES);
+        for (int r = 0; r < upper; r++)
             for (int v = 0; v < wide; v++) {
                 kept[r * wide + v] += a[r * row] * from[v];
-                kept[(r + TALL / 2) * wide + v] += low[r * row] * from[v];
+                if (r + upper < tall)
+                    kept[(r + upper) * wide + v] += low[r * row] * from[v];
             }
     }
-    for (int r = 0; r < TALL; r++)
+    for (int r = 0; r < tall; r++)
         for (int v = 0; v < wide; v++)
             sums[r * wide + v] =
                 adds ? sums[r * wide + v] + kept[r * wide + v] : kept[r * wide + v];
@@ -141,26 +148,26 @@ INLINE void tile_terms(const struct gemm *g, int wide, int64_t step, const T *a,
 
 #define CHUNK ((int64_t)REDUCTION_RADIX * REDUCTION_RADIX) /* terms of two levels */
 
-INLINE void tile_chunk(const struct gemm *g, int wide, int64_t step, const T *a, const T *b,
-                       int64_t terms, lanes *restrict sums)
+INLINE void tile_chunk(const struct gemm *g, int tall, int wide, int64_t step, const T *a,
+                       const T *b, int64_t terms, lanes *restrict sums)
 {
     for (int64_t k = 0; k < terms || k == 0; k += REDUCTION_RADIX) {
         const int64_t rest = terms - k;
-        tile_terms(g, wide, step, a + k * step, b + k * g->b_row,
+        tile_terms(g, tall, wide, step, a + k * step, b + k * g->b_row,
                    rest < REDUCTION_RADIX ? rest : REDUCTION_RADIX, k > 0, sums);
     }
 }
 
 /* Chunks, whose sums are added in the levels above theirs. */
-INLINE const lanes *tile_sums(const struct gemm *g, int wide, int64_t step, const T *a, const T *b,
-                              lanes *chunk, lanes *memory)
+INLINE const lanes *tile_sums(const struct gemm *g, int tall, int wide, int64_t step, const T *a,
+                              const T *b, lanes *chunk, lanes *memory)
 {
     const struct reduce_loops *loops = reduce_loops_of(REDUCTION_Sum, T_DTYPE);
-    const int64_t n = (int64_t)TALL * wide * LANES;
+    const int64_t n = (int64_t)tall * wide * LANES;
     struct reduce_levels levels;
     for (int64_t k = 0, count; k < g->k || k == 0; k += count) {
         count = g->k - k < CHUNK ? g->k - k : CHUNK;
-        tile_chunk(g, wide, step, a + k * step, b + k * g->b_row, count, chunk);
+        tile_chunk(g, tall, wide, step, a + k * step, b + k * g->b_row, count, chunk);
         if (count == g->k)
             return chunk;
         if (k == 0)
@@ -173,26 +180,39 @@ INLINE const lanes *tile_sums(const struct gemm *g, int wide, int64_t step, cons
 
 /* Rows [begin, end) in so many columns from j on. What does not fill a tile at the end is computed
  * with some of what is before it, again. */
-INLINE void tile_rows(const struct gemm *g, int wide, int64_t step, int64_t begin, int64_t end,
-                      int64_t j)
+INLINE void tile_rows(const struct gemm *g, int tall, int wide, int64_t step, int64_t begin,
+                      int64_t end, int64_t j)
 {
-    lanes chunk[TALL * WIDE], memory[REDUCE_LEVELS * TALL * WIDE];
-    for (int64_t at = begin; at < end; at += TALL) {
-        const int64_t i = at + TALL < end ? at : end - TALL;
+    lanes chunk[MOST_SUMS], memory[REDUCE_LEVELS * MOST_SUMS];
+    for (int64_t at = begin; at < end; at += tall) {
+        const int64_t i = at + tall < end ? at : end - tall;
         const T *a = (const T *)g->a + i * g->a_row, *b = (const T *)g->b + j;
-        const lanes *sums = tile_sums(g, wide, step, a, b, chunk, memory);
-        for (int r = 0; r < TALL; r++)
+        const lanes *sums = tile_sums(g, tall, wide, step, a, b, chunk, memory);
+        for (int r = 0; r < tall; r++)
             memcpy((T *)g->c + (i + r) * g->n + j, &sums[r * wide], (size_t)wide * sizeof *sums);
     }
 }
 
-INLINE void tiles(const struct gemm *g, int64_t step, int64_t begin, int64_t end)
+/* All columns from j on. */
+INLINE void tiles(const struct gemm *g, int tall, int64_t step, int64_t begin, int64_t end,
+                  int64_t j)
+{
+    for (; g->n - j > LANES && g->n >= WIDE * LANES; j += WIDE * LANES)
+        tile_rows(g, tall, WIDE, step, begin, end,
+                  j + WIDE * LANES < g->n ? j : g->n - WIDE * LANES);
+    for (; j < g->n; j += LANES)
+        tile_rows(g, tall, 1, step, begin, end, j + LANES < g->n ? j : g->n - LANES);
+}
+
+/* One by one: there are few. */
+INLINE void tiles_of_rows(const struct gemm *g, int64_t begin, int64_t end)
 {
     int64_t j = 0;
-    for (; g->n - j > LANES && g->n >= WIDE * LANES; j += WIDE * LANES)
-        tile_rows(g, WIDE, step, begin, end, j + WIDE * LANES < g->n ? j : g->n - WIDE * LANES);
-    for (; j < g->n; j += LANES)
-        tile_rows(g, 1, step, begin, end, j + LANES < g->n ? j : g->n - LANES);
+    for (; g->n - j >= WIDEST * LANES; j += WIDEST * LANES)
+        tile_rows(g, 1, WIDEST, g->a_column, begin, end, j);
+    for (; g->n - j >= WIDEST / 2 * LANES; j += WIDEST / 2 * LANES)
+        tile_rows(g, 1, WIDEST / 2, g->a_column, begin, end, j);
+    tiles(g, 1, g->a_column, begin, end, j);
 }
 
 VECTOR_PROCEDURE(rows, (const struct gemm *g, int64_t begin, int64_t end), (g, begin, end))
@@ -209,11 +229,13 @@ VECTOR_PROCEDURE(rows, (const struct gemm *g, int64_t begin, int64_t end), (g, b
             }
         return;
     }
-    if (end - begin >= TALL && g->n >= LANES && g->b_column == 1) {
-        if (g->a_column == 1)
-            tiles(g, 1, begin, end);
+    if (g->n >= LANES && g->b_column == 1) {
+        if (end - begin < TALL)
+            tiles_of_rows(g, begin, end);
+        else if (g->a_column == 1)
+            tiles(g, TALL, 1, begin, end, 0);
         else
-            tiles(g, g->a_column, begin, end);
+            tiles(g, TALL, g->a_column, begin, end, 0);
         return;
     }
     for (int64_t i = begin; i < end; i++)
