@@ -101,6 +101,10 @@ struct kernel {
     /* Is the result one stretch of operand 0, element after element, wherever in it that begins?
      * Then a plan may have it be a name of that memory (kernel_share_piece). NULL: no result is. */
     bool (*is_piece)(const struct ir_op *op, uint32_t result);
+    /* Is result 0 the operands, element after element, one behind the other, and is what of them
+     * lies where it belongs left there? Then a plan may have them be computed in the result's
+     * memory. NULL: it is not. */
+    bool (*is_joined)(const struct ir_op *op);
 };
 
 /* `prepare` and `release` where a kernel has them. */

@@ -14,12 +14,13 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-static size_t type_size(const struct plan *plan, const int64_t *symbols, const struct ir_type *type)
+size_t placement_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
+                           const struct ir_type *type)
 {
     size_t bytes = tssa_dtype_size(type->dtype);
     for (int i = 0; i < type->rank; i++) {
         int64_t value;
-        if (!plan_dim(plan, symbols, plan->n_symbols, type->dims[i], &value) || value < 0 ||
+        if (!plan_dim(plan, symbols, count, type->dims[i], &value) || value < 0 ||
             !size_mul(bytes, (size_t)value, &bytes))
             return SIZE_MAX;
     }
@@ -32,8 +33,8 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
 {
     const struct plan_placed *placed = &plan->placed[i];
     const size_t alignment = layout->alignment;
-    size_t bytes =
-        placed->type ? type_size(plan, symbols, placed->type) : layout->scratch[placed->scratch];
+    size_t bytes = placed->type ? placement_type_size(plan, symbols, plan->n_symbols, placed->type)
+                                : layout->scratch[placed->scratch];
     if (bytes > PTRDIFF_MAX / 2 - alignment) /* there may be two of it */
         return SIZE_MAX;
     if (layout->wanted[i] > bytes)
@@ -41,16 +42,28 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
     return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/* An entry with memory of its own. */
-static bool needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
+/* An entry with memory of its own, or a part. */
+static bool takes_room(const struct plan *plan, const struct layout *layout, uint32_t i)
 {
     return !plan->placed[i].back && plan->placed[i].space == layout->space &&
            layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0;
 }
 
-static size_t room_of(const struct plan *plan, const struct layout *layout, uint32_t i)
+/* The entry in whose place it lies. */
+static uint32_t top_of(const struct plan *plan, const struct layout *layout, uint32_t i)
 {
-    return layout->sizes[i] * (plan->placed[i].turns ? 2 : 1);
+    return plan->n_parts ? layout->tops[i] : i;
+}
+
+static uint32_t first_of(const struct plan *plan, const struct layout *layout, uint32_t i)
+{
+    return plan->n_parts ? layout->firsts[i] : plan->placed[i].first;
+}
+
+/* An entry with memory of its own. */
+static bool needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
+{
+    return takes_room(plan, layout, i) && top_of(plan, layout, i) == i;
 }
 
 /* ---- In the order of execution --------------------------------------------------------------- */
@@ -124,12 +137,13 @@ static tssa_status *place_in_order(const struct plan *plan, const struct layout 
     uint32_t now = 0;
     tssa_status *status = NULL;
     for (uint32_t i = 0; !status && i < plan->n_placed; i++) {
-        const struct plan_placed *placed = &plan->placed[i];
-        if (!needs_room(plan, layout, i))
-            continue;
-        if (placed->first != now)
-            retire(&list, now = placed->first);
-        if (!take(&list, room_of(plan, layout, i), placed->last, &layout->offsets[i]))
+        const uint32_t first = plan->placed[i].first, top = top_of(plan, layout, i);
+        if (!takes_room(plan, layout, i) || layout->offsets[top] != SIZE_MAX)
+            continue; /* with its first part */
+        if (first != now)
+            retire(&list, now = first);
+        if (!take(&list, placement_room(plan, layout, top), plan->placed[top].last,
+                  &layout->offsets[top]))
             status = status_out_of_memory();
     }
     vec_free(&list);
@@ -214,15 +228,14 @@ static void collect_pieces(const struct plan *plan, const struct layout *layout,
 {
     const uint32_t step = neediest_step(plan, layout);
     size_t n = 0;
-    for (uint32_t i = 0; i < plan->n_placed; i++) {
-        const struct plan_placed *placed = &plan->placed[i];
+    for (uint32_t i = 0; i < plan->n_placed; i++)
         if (needs_room(plan, layout, i))
-            pieces[n++] = (struct piece){.room = room_of(plan, layout, i),
-                                         .first = placed->first,
-                                         .last = placed->last,
-                                         .entry = i,
-                                         .at_most = placed->first <= step && step <= placed->last};
-    }
+            pieces[n++] = (struct piece){.room = placement_room(plan, layout, i),
+                                         .first = first_of(plan, layout, i),
+                                         .last = plan->placed[i].last,
+                                         .entry = i};
+    for (size_t i = 0; i < n; i++)
+        pieces[i].at_most = pieces[i].first <= step && step <= pieces[i].last;
 }
 
 /* Places the pieces in their order, and returns the end of the last one; `room` is for as many. */
@@ -280,8 +293,9 @@ static size_t end_of(const struct plan *plan, const struct layout *layout)
 {
     size_t end = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (needs_room(plan, layout, i) && layout->offsets[i] + room_of(plan, layout, i) > end)
-            end = layout->offsets[i] + room_of(plan, layout, i);
+        if (needs_room(plan, layout, i) &&
+            layout->offsets[i] + placement_room(plan, layout, i) > end)
+            end = layout->offsets[i] + placement_room(plan, layout, i);
     return end;
 }
 
@@ -293,6 +307,10 @@ static void compute_sizes(const struct plan *plan, const int64_t *symbols,
         layout->sizes[i] = back ? layout->sizes[i - back] : placed_size(plan, symbols, layout, i);
         layout->offsets[i] = SIZE_MAX;
     }
+    for (uint32_t i = 0; plan->n_parts && i < plan->n_placed; i++) {
+        layout->tops[i] = i;
+        layout->firsts[i] = plan->placed[i].first;
+    }
 }
 
 /* live[s]: of all that is in use during step s. Returns the most of them. */
@@ -302,8 +320,8 @@ static size_t compute_live(const struct plan *plan, const struct layout *layout)
     memset(live, 0, (plan->n_steps + 2u) * sizeof *live);
     for (uint32_t i = 0; i < plan->n_placed; i++)
         if (needs_room(plan, layout, i)) {
-            live[plan->placed[i].first] += room_of(plan, layout, i);
-            live[plan->placed[i].last + 1] -= room_of(plan, layout, i);
+            live[first_of(plan, layout, i)] += placement_room(plan, layout, i);
+            live[plan->placed[i].last + 1] -= placement_room(plan, layout, i);
         }
     for (uint32_t s = 0; s <= plan->n_steps; s++) {
         live[s] = now += live[s];
@@ -312,19 +330,36 @@ static size_t compute_live(const struct plan *plan, const struct layout *layout)
     return most;
 }
 
+/* Of entries that lie in the place of others. */
+static void finish_places(const struct plan *plan, const struct layout *layout)
+{
+    for (uint32_t p = 0; p < plan->n_parts; p++) {
+        const uint32_t entry = plan->parts[p].entry;
+        if (layout->begins[p] != SIZE_MAX)
+            layout->offsets[entry] = layout->offsets[layout->tops[entry]] + layout->begins[p];
+    }
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        const uint32_t back = plan->placed[i].back;
+        layout->offsets[i] = layout->offsets[i - back];
+        layout->sizes[i] = layout->sizes[i - back];
+    }
+}
+
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const struct layout *layout, size_t *slab_size)
 {
     compute_sizes(plan, symbols, layout);
+    size_t live = compute_live(plan, layout);
+    if (plan->n_parts) {
+        placement_join(plan, symbols, layout, live);
+        live = compute_live(plan, layout);
+    }
     TRY(place_in_order(plan, layout));
-    const size_t live = compute_live(plan, layout);
     *slab_size = end_of(plan, layout);
     if (layout->thorough) {
         TRY(place_by_need(plan, layout, *slab_size, live));
         *slab_size = end_of(plan, layout);
     }
-    for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].back)
-            layout->offsets[i] = layout->offsets[i - plan->placed[i].back];
+    finish_places(plan, layout);
     return NULL;
 }

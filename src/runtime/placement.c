@@ -48,9 +48,9 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
 struct analysis {
     struct plan *plan;
     struct lifetimes lifetimes;
-    const struct ir_value **next; /* per value id: what its memory becomes (runtime/reuse.h) */
-    bool *given;                  /* per plan->outputs: in memory that the caller may give */
-    uint32_t *entries;            /* per plan->outputs: index into `placed`, plus 1 */
+    struct reuse reuse;
+    bool *given;       /* per plan->outputs: in memory that the caller may give */
+    uint32_t *entries; /* per plan->outputs: index into `placed`, plus 1 */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
     VEC(struct plan_result) results;
@@ -82,7 +82,7 @@ static struct plan_placed *place_of(const struct analysis *a, uint32_t output)
 /* Stretches an entry over that of what takes its place. */
 static void join_place(struct analysis *a, const struct ir_value *value, struct plan_placed *placed)
 {
-    const struct ir_value *next = a->next[value->id];
+    const struct ir_value *next = a->reuse.next[value->id];
     const struct step *step =
         next ? a->lifetimes.steps[a->lifetimes.step_of_op[next->op->id]] : NULL;
     const uint32_t output = step ? step->first_output + next->index : 0;
@@ -170,6 +170,64 @@ static struct plan_placed *sort_placed(struct analysis *a, struct arena *scratch
     return sorted;
 }
 
+/* ---- Parts of what is joined ------------------------------------------------------------------
+ */
+
+/* The entry of a result, whose place nothing had before and nothing has in turns or outside. */
+static struct plan_placed *own_place(const struct analysis *a, uint32_t output)
+{
+    struct plan_placed *placed = a->entries[output] ? place_of(a, output) : NULL;
+    return placed && !placed->turns && !placed->leaves ? placed : NULL;
+}
+
+/* Operand i of the step, if it may be computed in the place of the result; false: it may not. The
+ * entries are told by outputs. */
+static bool find_part(const struct analysis *a, const struct step *step, uint32_t i,
+                      struct plan_part *part)
+{
+    const struct ir_value *memory = a->reuse.parts[step->first_input + i];
+    const struct step *maker =
+        memory ? a->lifetimes.steps[a->lifetimes.step_of_op[memory->op->id]] : NULL;
+    const struct plan_placed *own =
+        maker ? own_place(a, maker->first_output + memory->index) : NULL;
+    const struct plan_placed *whole = own ? own_place(a, step->first_output) : NULL;
+    if (!whole || whole->output != step->first_output || own->last != step->index)
+        return false;
+    *part = (struct plan_part){
+        .entry = own->output, .whole = whole->output, .step = step, .operand = i};
+    return true;
+}
+
+/* Numbers them, once it is known which entry (per plan->outputs) a place has. */
+static tssa_status *keep_parts(struct analysis *a, struct plan_placed *placed,
+                               const uint32_t *entry)
+{
+    struct plan *plan = a->plan;
+    VEC(struct plan_part) parts = VEC_INIT(plan->arena.allocator);
+    struct plan_part part;
+    for (uint32_t s = 0; s < plan->n_steps; s++) {
+        const struct step *step = a->lifetimes.steps[s];
+        for (uint32_t i = 0; i < step->n_inputs; i++) {
+            if (!find_part(a, step, i, &part))
+                continue;
+            part.entry = entry[part.entry];
+            part.whole = entry[part.whole];
+            if (!vec_push(&parts, part)) {
+                vec_free(&parts);
+                return status_out_of_memory();
+            }
+            placed[part.entry].part = (uint32_t)parts.count;
+        }
+    }
+    plan->n_parts = (uint32_t)parts.count;
+    if (plan->n_parts)
+        plan->parts = arena_copy(&plan->arena, parts.data, parts.count * sizeof part);
+    vec_free(&parts);
+    return plan->n_parts && !plan->parts ? status_out_of_memory() : NULL;
+}
+
+/* ---- What the plan keeps --------------------------------------------------------------------- */
+
 static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
 {
     struct plan *plan = a->plan;
@@ -186,7 +244,7 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
         entry[placed[i].output] = i;
         placed[i].back = updated ? i - entry[updated - 1] : 0;
     }
-    return NULL;
+    return keep_parts(a, placed, entry);
 }
 
 static tssa_status *keep_leaving(struct plan *plan)
@@ -313,7 +371,7 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     if (!a.given || !a.entries || !a.updates)
         return status_out_of_memory();
     TRY(lifetimes_find(&a.lifetimes, plan, scratch));
-    TRY(reuse_find(&a.lifetimes, scratch, &a.next));
+    TRY(reuse_find(&a.lifetimes, scratch, &a.reuse));
     TRY(find_all_results(&a));
     vec_init(&a.placed, plan->arena.allocator);
     tssa_status *status = place_results(&a);

@@ -3,6 +3,10 @@
  * The memory plan. Results are placed at offsets of one slab per run, such that results whose
  * lifetimes overlap never share bytes. Everything else (values of unknown rank, strings, graph
  * outputs, values that enter a sequence) comes from the pool.
+ *
+ * What is joined (Concat) is computed where it belongs in the whole, if what the inputs' symbols
+ * say tells all sizes, nobody else reads it later, and no step needs more memory than without: the
+ * whole is in use from its first part on. Else it is copied there (runtime/joined.c).
  */
 #ifndef TSSA_RUNTIME_PLACEMENT_H
 #define TSSA_RUNTIME_PLACEMENT_H
@@ -23,6 +27,13 @@ struct layout {
     size_t alignment; /* of their places */
     const size_t *wanted;  /* per entry: bytes that it was too small for, or 0 */
     const size_t *scratch; /* per step: bytes of its scratch memory */
+    /*
+     * Where the plan has parts; else NULL. Per part: bytes from where the place of `tops` begins,
+     * SIZE_MAX: it has a place of its own. Per entry: the one in whose place it lies, mostly
+     * itself, and the first step in which that is in use.
+     */
+    size_t *begins;
+    uint32_t *tops, *firsts;
 };
 
 /*
@@ -32,5 +43,22 @@ struct layout {
  */
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const struct layout *layout, size_t *slab_size);
+
+/* ---- Between layout.c and joined.c ------------------------------------------------------------
+ */
+
+/* Bytes of a type by the first `count` symbols; SIZE_MAX: they do not tell, or it overflows. */
+size_t placement_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
+                           const struct ir_type *type);
+/* Bytes that an entry without `back` takes of the slab, if it has a place of its own. */
+static inline size_t placement_room(const struct plan *plan, const struct layout *layout,
+                                    uint32_t entry)
+{
+    return layout->sizes[entry] * (plan->placed[entry].turns ? 2 : 1);
+}
+/* Decides what lies in the place of what. All the rest but offsets is there, of entries on their
+ * own; `most`: the most of `live`. */
+void placement_join(const struct plan *plan, const int64_t *symbols, const struct layout *layout,
+                    size_t most);
 
 #endif

@@ -128,6 +128,15 @@ struct plan_placed {
     uint32_t back;
     /* the loop in whose iterations two places take turns; NULL: one place */
     const struct step *turns;
+    uint32_t part; /* its number in plan->parts, plus 1; 0: it is in none */
+};
+
+/* An operand that may be computed where it belongs in what a step makes of all its operands
+ * (is_joined in device/kernel.h): the step is the last that reads it. */
+struct plan_part {
+    uint32_t entry, whole; /* of plan->placed: where the operand lies, and the result */
+    const struct step *step;
+    uint32_t operand;
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */
@@ -173,6 +182,8 @@ struct plan {
     uint32_t n_placed;
     const uint32_t *leaving; /* those of `placed` that leave */
     uint32_t n_leaving;
+    const struct plan_part *parts; /* by step, those of one in the order of its operands */
+    uint32_t n_parts;
     const bool *sized; /* per plan->outputs: a run knows its size before the step computes it */
     bool *pieces; /* per plan->outputs: it shares the memory of its step's operand 0 (pieces.h) */
     const bool *told; /* per plan->outputs: symbols tell its size, be they bound by it */

@@ -11,6 +11,17 @@ static void fill(struct run *run, void *memory, size_t size)
     run->poisoned += size;
 }
 
+/* Are there parts in the entry's place, which are computed before? */
+static bool has_parts(const struct run *run, uint32_t entry)
+{
+    const struct plan *plan = run->plan;
+    const size_t *begins = run->slab.parts[SPACE_HOST].layout.begins;
+    bool has = false;
+    for (uint32_t p = 0; !has && p < plan->n_parts; p++)
+        has = plan->parts[p].whole == entry && begins[p] != SIZE_MAX;
+    return has;
+}
+
 /* A result's place where it is about to be computed, unless something lies there that it is
  * computed from. */
 static void poison_before(struct run *run, const struct step *step)
@@ -24,7 +35,7 @@ static void poison_before(struct run *run, const struct step *step)
             placed->output < step->first_output || output >= step->n_outputs)
             continue;
         const struct kernel_place *place = &run->places[placed->output];
-        if (place->data)
+        if (place->data && !has_parts(run, i))
             fill(run, place->data, place->size);
     }
     if (scratch->memory)
@@ -38,7 +49,7 @@ static void poison_after(struct run *run, const struct step *step)
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         const struct plan_placed *placed = &plan->placed[i];
         if (placed->last == step->index && !placed->back && placed->space == SPACE_HOST &&
-            part->layout.offsets[i] != SIZE_MAX)
+            part->layout.offsets[i] != SIZE_MAX && !(plan->n_parts && part->layout.tops[i] != i))
             fill(run, (char *)part->memory + part->layout.offsets[i],
                  part->layout.sizes[i] * (placed->turns ? 2 : 1));
     }

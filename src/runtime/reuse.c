@@ -7,9 +7,11 @@
 struct finder {
     const struct lifetimes *lifetimes;
     const struct plan *plan;
-    const struct ir_value **next; /* per value id */
+    const struct ir_value **next;  /* per value id */
+    const struct ir_value **parts; /* per plan->inputs */
     /* per value id: the If, plus 1, of which an earlier branch returns the same memory */
     uint32_t *joined;
+    bool *is_part; /* per value id */
 };
 
 static const struct lifetime *lifetime_of(const struct finder *f, const struct ir_value *value)
@@ -145,6 +147,31 @@ static void find_operand(struct finder *f, const struct step *step, uint32_t res
     }
 }
 
+/* ---- In what is joined ----------------------------------------------------------------------- */
+
+/* It is in use from the step that joins it on, and nobody else's. */
+static bool is_own(const struct lifetime *life)
+{
+    return !life->escapes && !life->loop && !life->leaves;
+}
+
+static void find_parts(struct finder *f, const struct step *step)
+{
+    const struct ir_value *whole = &step->op->results[0];
+    if (f->plan->n_spaces > 1 || !step->kernel->is_joined || !step->kernel->is_joined(step->op) ||
+        !whole->wanted || !is_own(lifetime_of(f, whole)))
+        return;
+    for (uint32_t i = 0; i < step->n_inputs; i++) {
+        const struct ir_value *from = ir_operand(step->op, i);
+        const struct ir_value *memory = from ? memory_of(f, from) : NULL;
+        if (!memory || f->next[memory->id] || f->is_part[memory->id] || !ends_at(f, memory, step) ||
+            !is_whole(f, from))
+            continue;
+        f->is_part[memory->id] = true;
+        f->parts[step->first_input + i] = memory;
+    }
+}
+
 /* ---- In the other branch --------------------------------------------------------------------- */
 
 /* What the branch returns as a result of its If: of an If in it, what the later branch returns.
@@ -255,21 +282,25 @@ static void find_around_blocks(struct finder *f, const struct step *step)
 /* ---- All ------------------------------------------------------------------------------------- */
 
 tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch,
-                        const struct ir_value ***next)
+                        struct reuse *reuse)
 {
     const struct plan *plan = lifetimes->plan;
     struct finder f = {.lifetimes = lifetimes, .plan = plan};
     f.next = ARENA_ARRAY(scratch, const struct ir_value *, plan->n_values);
     f.joined = ARENA_ARRAY(scratch, uint32_t, plan->n_values);
-    if (!f.next || !f.joined)
+    f.parts = ARENA_ARRAY(scratch, const struct ir_value *, plan->n_inputs);
+    f.is_part = ARENA_ARRAY(scratch, bool, plan->n_values);
+    if (!f.next || !f.joined || !f.parts || !f.is_part)
         return status_out_of_memory();
     for (uint32_t i = plan->n_steps; i-- > 0;) {
         const struct step *step = lifetimes->steps[i];
         for (uint32_t k = 0; step->kernel && k < step->n_outputs; k++)
             find_operand(&f, step, k);
+        if (step->kernel)
+            find_parts(&f, step);
         if (!step->kernel)
             find_around_blocks(&f, step);
     }
-    *next = f.next;
+    *reuse = (struct reuse){f.next, f.parts};
     return NULL;
 }

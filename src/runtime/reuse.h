@@ -5,18 +5,28 @@
  * memory, under whatever name. And what an If's branches return as one result lies in one place:
  * only one of them runs. What a loop carries on lies where what it was given lay, if that is read
  * no more when the first iteration makes it.
+ *
+ * And which memory may be a part of what is joined (is_joined in device/kernel.h): that which lives
+ * until the step that joins it, in the same block, and no longer.
  */
 #ifndef TSSA_RUNTIME_REUSE_H
 #define TSSA_RUNTIME_REUSE_H
 
 #include "runtime/lifetime.h"
 
-/*
- * next[id]: the result whose memory that of the value becomes, if both are placed; NULL: of none. A
- * step's result that comes later, or is returned by a branch that stands later. In the scratch
- * arena.
- */
+struct reuse {
+    /*
+     * Per value id: the result whose memory that of the value becomes, if both are placed; NULL: of
+     * none. A step's result that comes later, or is returned by a branch that stands later.
+     */
+    const struct ir_value **next;
+    /* Per plan->inputs: the value whose memory, all of it, is the operand, and may lie where that
+     * belongs in result 0 of its step, if both are placed; NULL: none. Each value once. */
+    const struct ir_value **parts;
+};
+
+/* In the scratch arena. */
 tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch,
-                        const struct ir_value ***next);
+                        struct reuse *reuse);
 
 #endif

@@ -30,7 +30,13 @@ static bool init_part(struct slab_part *part, enum space space, const struct pla
     layout->offsets = array(allocator, plan->n_placed, sizeof *layout->offsets);
     layout->sizes = array(allocator, plan->n_placed, sizeof *layout->sizes);
     layout->live = array(allocator, plan->n_steps + 2u, sizeof *layout->live);
-    return layout->offsets && layout->sizes && layout->live;
+    if (plan->n_parts) {
+        layout->begins = array(allocator, plan->n_parts, sizeof *layout->begins);
+        layout->tops = array(allocator, plan->n_placed, sizeof *layout->tops);
+        layout->firsts = array(allocator, plan->n_placed, sizeof *layout->firsts);
+    }
+    return layout->offsets && layout->sizes && layout->live &&
+           (!plan->n_parts || (layout->begins && layout->tops && layout->firsts));
 }
 
 bool slab_init(struct run *run)
@@ -71,6 +77,9 @@ void slab_free(struct run *run)
         allocator_free(run->allocator, slab->parts[i].layout.offsets);
         allocator_free(run->allocator, slab->parts[i].layout.sizes);
         allocator_free(run->allocator, slab->parts[i].layout.live);
+        allocator_free(run->allocator, slab->parts[i].layout.begins);
+        allocator_free(run->allocator, slab->parts[i].layout.tops);
+        allocator_free(run->allocator, slab->parts[i].layout.firsts);
     }
     allocator_free(run->allocator, slab->symbols);
     allocator_free(run->allocator, slab->most);

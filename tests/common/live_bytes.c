@@ -132,7 +132,7 @@ static void place_scratch_only(struct plan *plan)
         if (!placed[i].type)
             placed[n++] = placed[i];
     plan->n_placed = n;
-    plan->n_leaving = 0;
+    plan->n_leaving = plan->n_parts = 0;
 }
 
 size_t live_bytes(const struct ir_graph *graph, struct device_context *device,

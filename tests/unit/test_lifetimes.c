@@ -354,7 +354,7 @@ static void one_graph(const char *text)
     open_graph(&placed, text);
     open_graph(&pooled, text);
     assert_true(placed.plan->n_placed > 0);
-    pooled.plan->n_placed = pooled.plan->n_leaving = 0;
+    pooled.plan->n_placed = pooled.plan->n_leaving = pooled.plan->n_parts = 0;
     no_error(run_create(placed.plan, &allocator_default, NULL, false, &placed.run));
     no_error(run_create(pooled.plan, &allocator_default, NULL, false, &pooled.run));
     watch(placed.plan->body);

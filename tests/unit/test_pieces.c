@@ -84,7 +84,7 @@ static uint32_t pieces_of(const char *ops)
     open_graph(&copies, ops);
     const uint32_t n = count_pieces(pieces.plan);
     memset(copies.plan->pieces, 0, copies.plan->n_outputs * sizeof *copies.plan->pieces);
-    copies.plan->n_placed = copies.plan->n_leaving = 0;
+    copies.plan->n_placed = copies.plan->n_leaving = copies.plan->n_parts = 0;
     no_error(poison_plan(pieces.plan));
     no_error(run_create(pieces.plan, &allocator_default, NULL, false, &pieces.run));
     no_error(run_create(copies.plan, &allocator_default, NULL, false, &copies.run));

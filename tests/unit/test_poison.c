@@ -35,7 +35,7 @@ static void make(const struct model_run *model, struct plan **plan, struct run *
     if (poisoned)
         no_error(poison_plan(*plan));
     else
-        (*plan)->n_placed = (*plan)->n_leaving = 0;
+        (*plan)->n_placed = (*plan)->n_leaving = (*plan)->n_parts = 0;
     no_error(run_create(*plan, &allocator_default, NULL, false, run));
 }
 

@@ -153,7 +153,7 @@ static void program_open(struct program *p)
     p->graph = parse(p);
     p->run = prepare(p, p->graph, &p->plan);
     p->reference = prepare(p, p->graph, &p->pooled);
-    p->pooled->n_placed = p->pooled->n_leaving = 0;
+    p->pooled->n_placed = p->pooled->n_leaving = p->pooled->n_parts = 0;
     no_error(p, poison_plan(p->plan));
     p->pooled->n_results = 0;
     p->pooled->last_uses = ARENA_ARRAY(&p->pooled->arena, bool, p->pooled->n_inputs); /* none */

@@ -38,6 +38,26 @@ static tssa_status *concat_mismatch(const struct tensor *a, const struct tensor 
     return ERROR(TSSA_RUNTIME, "cannot concatenate %s and %s along axis %d", first, second, axis);
 }
 
+/* Does an operand lie in the place of the result, but not where it belongs? Then types promised
+ * other sizes than there are. */
+static bool is_misplaced(const struct kernel_args *args, const struct tensor *const *tensors,
+                         size_t count)
+{
+    const struct kernel_place *place = args->places ? &args->places[0] : NULL;
+    if (!place || !place->data)
+        return false;
+    const uintptr_t begin = (uintptr_t)place->data, end = begin + place->size;
+    bool misplaced = false;
+    uintptr_t to = begin;
+    for (size_t i = 0; !misplaced && i < count; i++) {
+        const uintptr_t data = (uintptr_t)tensors[i]->data;
+        const size_t bytes = tensor_bytes(tensors[i]);
+        misplaced = bytes > 0 && data != to && data + bytes > begin && data < end;
+        to += bytes;
+    }
+    return misplaced;
+}
+
 tssa_status *concat_tensors(struct kernel_args *args, const struct tensor *const *tensors,
                             size_t count, int64_t axis_attr, bool new_axis)
 {
@@ -77,6 +97,8 @@ tssa_status *concat_tensors(struct kernel_args *args, const struct tensor *const
             dims[d] = model->dims[from++];
         }
     }
+    if (is_misplaced(args, tensors, count))
+        args->places = NULL;
     TRY(kernel_output(args, 0, model->dtype, rank, dims, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
@@ -91,7 +113,8 @@ tssa_status *concat_tensors(struct kernel_args *args, const struct tensor *const
         int64_t part = (int64_t)elements / outer;
         struct strided_box box = {
             .rank = 2, .dims = {outer, part}, .to = {row, 1}, .from = {part, 1}};
-        strided_copy(args->env->team, size, &box, to, tensors[i]->data);
+        if (to != tensors[i]->data) /* it is there already */
+            strided_copy(args->env->team, size, &box, to, tensors[i]->data);
         to += (size_t)part * size;
     }
     return NULL;
@@ -116,7 +139,13 @@ static tssa_status *concat_run(struct kernel_args *args)
     return status;
 }
 
-const struct kernel cpu_kernel_concat = {.prepare = concat_prepare, .run = concat_run};
+static bool concat_is_joined(const struct ir_op *op)
+{
+    return kernel_leads_with_ones(op, ir_op_axis(op));
+}
+
+const struct kernel cpu_kernel_concat = {
+    .prepare = concat_prepare, .run = concat_run, .is_joined = concat_is_joined};
 
 /* ---- Split ----------------------------------------------------------------------------------- */
 
