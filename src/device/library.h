@@ -71,7 +71,9 @@ enum { LIBRARY_WEIGHTS = 1, LIBRARY_OPERANDS = 3 };
 
 struct library_call {
     struct device_place operands[LIBRARY_OPERANDS]; /* weights packed where that is wanted */
-    struct device_place result, scratch;
+    struct device_place result;
+    /* On the host a product may be given none though it asks for some: it takes longer then. */
+    struct device_place scratch;
 };
 
 struct library_primitive {

@@ -8,11 +8,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/team.h"
 #include "device/cpu/provider.h"
+
+#define MAX_ISA "DNNL_MAX_CPU_ISA" /* oneDNN reads it once */
 
 static uint64_t seed = 1;
 
@@ -70,18 +74,24 @@ static struct device_place at(const void *memory)
     return (struct device_place){(void *)(uintptr_t)memory, 0};
 }
 
-/* Against sums in double. */
-static void check_product(struct cpu_engine *engine, const struct library_problem *problem)
+/* Against sums in double; `scratch`: with what it asks for, else without. */
+static void check_product(struct cpu_engine *engine, const struct library_problem *problem,
+                          bool scratch)
 {
     const struct matmul_problem *p = &problem->matmul;
-    float *a = random_floats(p->m * p->k), *b = random_floats(p->k * p->n),
+    float *a = random_floats(p->k * (p->a_row == 1 ? p->a_column : p->m)),
+          *b = random_floats(p->b_row == 1 ? p->n * p->k : p->k * p->b_row),
           *c = random_floats(p->m * p->n);
     struct library_primitive *made = engine->provider->make(engine, problem);
-    const struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
+    struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
     assert_non_null(made);
-    assert_true(made->packed_bytes == 0 && made->scratch_bytes == 0);
+    assert_int_equal(made->packed_bytes, 0);
+    float *memory = random_floats((int64_t)(made->scratch_bytes / sizeof(float)));
+    if (scratch)
+        call.scratch = at(memory);
     assert_true(made->table->run(made, NULL, &call));
     made->table->release(made);
+    free(memory);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             double sum = 0;
@@ -109,7 +119,32 @@ static void test_products(void **state)
         *p = (struct matmul_problem){.batch = 1, .m = m, .n = n, .k = k};
         p->a_row = ta ? 1 : k, p->a_column = ta ? m : 1;
         p->b_row = tb ? 1 : n, p->b_column = tb ? k : 1;
-        check_product(engine, &problem);
+        check_product(engine, &problem, true);
+    }
+    engine->provider->close(engine);
+}
+
+/* Rows that are a multiple of 2 KiB apart, which are copied where oneDNN has AVX2 at best. */
+static void test_aliased_products(void **state)
+{
+    static const struct matmul_problem products[] = {
+        {.m = 600, .n = 40, .k = 33, .a_row = 1, .a_column = 1024, .b_row = 40, .b_column = 1},
+        {.m = 9, .n = 1100, .k = 33, .a_row = 33, .a_column = 1, .b_row = 1536, .b_column = 1},
+        {.m = 513, .n = 515, .k = 8, .a_row = 1, .a_column = 1024, .b_row = 1024, .b_column = 1},
+    };
+    (void)state;
+    struct cpu_engine *engine = open_engine();
+    struct library_problem problem = problem_of(engine, LIBRARY_MATMUL);
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
+        problem.matmul = products[i];
+        problem.matmul.batch = 1;
+        struct library_primitive *made = engine->provider->make(engine, &problem);
+        assert_non_null(made);
+        if (getenv(MAX_ISA))
+            assert_true(made->scratch_bytes > 0);
+        made->table->release(made);
+        check_product(engine, &problem, false);
+        check_product(engine, &problem, true);
     }
     engine->provider->close(engine);
 }
@@ -314,8 +349,26 @@ static void test_product_of_many_rows(void **state)
                                              .a_column = 1,
                                              .b_row = 7,
                                              .b_column = 1};
-    check_product(engine, &problem);
+    check_product(engine, &problem, true);
     engine->provider->close(engine);
+}
+
+/* All of these tests where oneDNN is to use AVX2 at most. */
+static void test_with_avx2(void **state)
+{
+    (void)state;
+    if (getenv(MAX_ISA))
+        return;
+    int ended = 1;
+    const pid_t child = fork();
+    if (child == 0) {
+        setenv(MAX_ISA, "AVX2", 1);
+        execl("/proc/self/exe", "test_provider", (char *)NULL);
+        _exit(127);
+    }
+    assert_true(child > 0);
+    assert_int_equal(waitpid(child, &ended, 0), child);
+    assert_int_equal(ended, 0);
 }
 
 int main(void)
@@ -323,9 +376,14 @@ int main(void)
     /* Beside the tests' folder; see base/plugin.h. */
     setenv("TSSA_PLUGIN_DIR", TSSA_BUILD_DIR, 0);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_products),    cmocka_unit_test(test_product_of_many_rows),
-        cmocka_unit_test(test_declined),    cmocka_unit_test(test_conv),
-        cmocka_unit_test(test_conv_blocks), cmocka_unit_test(test_team_covers_every_index_once),
+        cmocka_unit_test(test_products),
+        cmocka_unit_test(test_product_of_many_rows),
+        cmocka_unit_test(test_aliased_products),
+        cmocka_unit_test(test_declined),
+        cmocka_unit_test(test_conv),
+        cmocka_unit_test(test_with_avx2),
+        cmocka_unit_test(test_conv_blocks),
+        cmocka_unit_test(test_team_covers_every_index_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

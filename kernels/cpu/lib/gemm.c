@@ -238,8 +238,7 @@ void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm)
 {
     const struct library_primitive *primitive = loop->made ? loop->made->primitive : NULL;
     struct library_call call = call_of(gemm);
-    if (gemm->m > 0 && gemm->n > 0 &&
-        !(primitive && !primitive->scratch_bytes && primitive->table->run(primitive, NULL, &call)))
+    if (gemm->m > 0 && gemm->n > 0 && !(primitive && primitive->table->run(primitive, NULL, &call)))
         find_rows(loop->dtype)((void *)gemm, 0, gemm->m);
 }
 
