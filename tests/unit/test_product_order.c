@@ -154,12 +154,12 @@ static void some_conv(struct random *random, int rank, struct conv *c)
                        .out_channels = random_int(random, 1, 3)};
     for (int i = 0; i < rank; i++) {
         c->kernel[i] = random_int(random, 1, 3);
-        c->strides[i] = random_int(random, 1, 2);
+        c->strides[i] = random_int(random, 1, 3);
         c->dilations[i] = random_int(random, 1, 2);
         int64_t extent = (c->kernel[i] - 1) * c->dilations[i] + 1;
         c->pads[i] = random_int(random, 0, extent - 1);
         c->pads[rank + i] = random_int(random, 0, extent - 1);
-        c->in[i] = extent + random_int(random, 0, i == rank - 1 ? 9 : 2);
+        c->in[i] = extent + random_int(random, 0, i < rank - 1 ? 2 : rank > 2 ? 9 : 24);
         c->out[i] = (c->in[i] + c->pads[i] + c->pads[rank + i] - extent) / c->strides[i] + 1;
     }
 }

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/lib/add_back.h"
 #include "kernels/cpu/lib/gemm.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/reduce_levels.h"
 
 struct transpose_attrs {
     struct library_cache *library;
@@ -166,16 +166,8 @@ static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
     const size_t plane = (size_t)w->out_count * job->width;
     for (int64_t i = begin; i < end; i++) {
         const int64_t channel = columns->channel + i;
-        struct reduce_levels levels;
-        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width,
-                            w->in_count, scratch);
-        for (int64_t k = 0; k < w->kernel_count; k++) {
-            window_add_back(w, job->dtype, k, 1,
-                            columns->data + (size_t)(i * w->kernel_count + k) * plane,
-                            levels.memory);
-            reduce_levels_add(&levels, 1);
-        }
-        void *sums = reduce_levels_end(&levels);
+        void *sums =
+            add_back(w, job->dtype, columns->data + (size_t)(i * w->kernel_count) * plane, scratch);
         if (job->bias)
             conv_add_bias(job->bias, channel, job->dtype, sums, w->in_count);
         store_elements(job->y, (columns->item * job->out_channels + channel) * w->in_count, 1,
@@ -227,8 +219,7 @@ static tssa_status *multiply(struct kernel_args *args, const struct columns *col
 static tssa_status *sizes(const struct job *job, size_t *columns, size_t *sums)
 {
     const struct window *w = &job->window;
-    if (!size_mul((size_t)w->in_count, (size_t)reduce_levels_needed(w->kernel_count) * job->width,
-                  sums) ||
+    if (!add_back_bytes(w, job->dtype, sums) ||
         !size_mul((size_t)channels_together(job), (size_t)w->kernel_count * job->width, columns) ||
         !size_mul(*columns, (size_t)w->out_count, columns))
         return ERROR(TSSA_RUNTIME, "a plane of the result is larger than memory can be");

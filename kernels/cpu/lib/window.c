@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clones.h"
 
 /* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in
  * int64. */
@@ -135,63 +134,4 @@ int64_t window_input_row(const struct window *w, int64_t out_row, int64_t kernel
         kernel_row /= w->kernel[d];
     }
     return row;
-}
-
-/* Rows [first, end) of the output, some of which read padding; of a plane none do, and row r reads
- * r * step + from. */
-struct rows_back {
-    bool plane;
-    int64_t first, end, step, from;
-};
-
-static struct rows_back rows_back(const struct window *w, int64_t kernel_row)
-{
-    const int64_t length = w->out[w->rank - 1];
-    struct rows_back rows = {.plane = w->rank == 2, .end = length > 0 ? w->out_count / length : 0};
-    if (!rows.plane)
-        return rows;
-    rows.step = w->stride[0];
-    rows.from = kernel_row * w->dilation[0] - w->pad_begin[0];
-    window_valid_range(rows.from, rows.step, w->in[0], rows.end, &rows.first, &rows.end);
-    return rows;
-}
-
-#define ADD_BACK(name, T)                                                                          \
-    VECTOR_PROCEDURE(name,                                                                         \
-                     (const struct window *w, int64_t position, T weight, const T *out, T *in),    \
-                     (w, position, weight, out, in))                                               \
-    {                                                                                              \
-        const int last = w->rank - 1;                                                              \
-        const int64_t stride = w->stride[last], length = w->out[last];                             \
-        const int64_t offset =                                                                     \
-            position % w->kernel[last] * w->dilation[last] - w->pad_begin[last];                   \
-        const int64_t kernel_row = position / w->kernel[last];                                     \
-        const struct rows_back rows = rows_back(w, kernel_row);                                    \
-        int64_t begin, end;                                                                        \
-        window_valid_range(offset, stride, w->in[last], length, &begin, &end);                     \
-        for (int64_t r = rows.first; r < rows.end && begin < end; r++) {                           \
-            const int64_t row =                                                                    \
-                rows.plane ? r * rows.step + rows.from : window_input_row(w, r, kernel_row);       \
-            if (row < 0)                                                                           \
-                continue;                                                                          \
-            T *restrict to = in + row * w->in[last] + offset + begin * stride;                     \
-            const T *restrict from = out + r * length + begin;                                     \
-            if (stride == 1)                                                                       \
-                for (int64_t i = 0; i < end - begin; i++)                                          \
-                    to[i] += weight * from[i];                                                     \
-            else                                                                                   \
-                for (int64_t i = 0; i < end - begin; i++)                                          \
-                    to[i * stride] += weight * from[i];                                            \
-        }                                                                                          \
-    }
-ADD_BACK(add_floats_back, float)
-ADD_BACK(add_doubles_back, double)
-
-void window_add_back(const struct window *w, tssa_dtype dtype, int64_t position, double weight,
-                     const void *out, void *in)
-{
-    if (dtype == TSSA_FLOAT)
-        add_floats_back(w, position, (float)weight, out, in);
-    else
-        add_doubles_back(w, position, weight, out, in);
 }

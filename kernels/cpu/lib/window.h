@@ -47,12 +47,4 @@ void window_valid_range(int64_t offset, int64_t stride, int64_t in, int64_t out,
  * `kernel_row` of the window; -1 in the padding. */
 int64_t window_input_row(const struct window *window, int64_t out_row, int64_t kernel_row);
 
-/*
- * The other way: adds weight * out, rounded, to what each element of `out`, a plane of the output's
- * size, reads at the kernel's `position`-th element; `in` is a plane of the input's size. What
- * reads padding is dropped. Elements and the weight are of `dtype`, FLOAT or DOUBLE.
- */
-void window_add_back(const struct window *window, tssa_dtype dtype, int64_t position, double weight,
-                     const void *out, void *in);
-
 #endif

@@ -8,9 +8,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "kernels/cpu/lib/add_back.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/reduce_levels.h"
-#include "kernels/cpu/lib/window.h"
 
 static tssa_status *col2im_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                    const void **state)
@@ -37,16 +36,8 @@ static void add_planes(void *context, void *scratch, int64_t begin, int64_t end)
     for (int64_t i = begin; i < end; i++) {
         const char *columns =
             (const char *)job->columns + (size_t)(i * w->kernel_count * w->out_count) * width;
-        struct reduce_levels levels;
-        reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), width, w->in_count,
-                            scratch);
-        for (int64_t k = 0; k < w->kernel_count; k++) {
-            window_add_back(w, job->dtype, k, 1, columns + (size_t)(k * w->out_count) * width,
-                            scratch);
-            reduce_levels_add(&levels, 1);
-        }
         store_elements(job->out, i * w->in_count, 1, w->in_count, job->dtype,
-                       reduce_levels_end(&levels));
+                       add_back(w, job->dtype, columns, scratch));
     }
 }
 
@@ -90,9 +81,7 @@ static tssa_status *run_Col2Im(struct kernel_args *args)
     if (!job.out || tensor_count(job.out) == 0)
         return NULL;
     job.dtype = computed_in(x->dtype);
-    if (!size_mul((size_t)w->in_count,
-                  (size_t)reduce_levels_needed(w->kernel_count) * tssa_dtype_size(job.dtype),
-                  &bytes))
+    if (!add_back_bytes(w, job.dtype, &bytes))
         return ERROR(TSSA_LIMIT, "the image is too large");
     if (!i64_mul(w->kernel_count, w->out_count, &cost))
         cost = INT64_MAX;
