@@ -133,12 +133,12 @@ INLINE void tile_terms(const struct gemm *g, int tall, int wide, int64_t step, c
         lanes from[WIDEST];
         for (int v = 0; v < wide; v++)
             from[v] = *(const lanes_at *)(b + v * LANES);
-        for (int r = 0; r < upper; r++)
-            for (int v = 0; v < wide; v++) {
+        for (int r = 0; r < upper; r++) {
+            for (int v = 0; v < wide; v++)
                 kept[r * wide + v] += a[r * row] * from[v];
-                if (r + upper < tall)
-                    kept[(r + upper) * wide + v] += low[r * row] * from[v];
-            }
+            for (int v = 0; v < wide && r + upper < tall; v++)
+                kept[(r + upper) * wide + v] += low[r * row] * from[v];
+        }
     }
     for (int r = 0; r < tall; r++)
         for (int v = 0; v < wide; v++)
