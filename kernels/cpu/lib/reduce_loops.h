@@ -33,6 +33,8 @@
  * tail_:  a step of less than LANES elements. All lanes are stored, the others combined with the
  *         identity: AMD's processors store with a mask in a dozen cycles, and a lane stored so is
  *         slow to load again.
+ * first_: the first step, of up to LANES elements. Lanes are not filled with the identity before:
+ *         compilers make "rep stos" of that, or a call.
  */
 #define GROUP_LOOPS(row)                                                                           \
     INLINE void steps_##row(T *restrict lanes, const T *restrict x, int64_t steps, T s)            \
@@ -55,6 +57,19 @@
             rest[k] = k < count ? before_##row(x[k], s) : identity_##row();                        \
         for (int k = 0; k < LANES; k++)                                                            \
             lanes[k] = combine_##row(lanes[k], rest[k]);                                           \
+    }                                                                                              \
+    INLINE void first_##row(T *restrict lanes, const T *restrict x, int64_t n, T s)                \
+    {                                                                                              \
+        const int count = n < LANES ? (int)n : LANES;                                              \
+        if (count == LANES) {                                                                      \
+            for (int k = 0; k < LANES; k++)                                                        \
+                lanes[k] = combine_##row(identity_##row(), before_##row(x[k], s));                 \
+            return;                                                                                \
+        }                                                                                          \
+        for (int k = 0; k < LANES; k++)                                                            \
+            lanes[k] = k < count ? before_##row(x[k], s) : identity_##row();                       \
+        for (int k = 0; k < LANES; k++)                                                            \
+            lanes[k] = combine_##row(identity_##row(), lanes[k]);                                  \
     }                                                                                              \
     HALVE(row, 32)                                                                                 \
     HALVE(row, 16)                                                                                 \
@@ -81,10 +96,11 @@
                                int64_t lines, int64_t n, const T *restrict shifts)                 \
     {                                                                                              \
         T lanes[GROUP * LANES];                                                                    \
-        for (int64_t k = 0; k < lines * LANES; k++)                                                \
-            lanes[k] = identity_##row();                                                           \
         for (int64_t i = 0; i < lines; i++, x += stride) {                                         \
-            fold_to_##row(lanes + i * LANES, x, n, shifts ? shifts[i] : 0);                        \
+            const T s = shifts ? shifts[i] : 0;                                                    \
+            first_##row(lanes + i * LANES, x, n, s);                                               \
+            if (n > LANES)                                                                         \
+                fold_to_##row(lanes + i * LANES, x + LANES, n - LANES, s);                         \
         }                                                                                          \
         halve_group_##row(lanes, out, lines);                                                      \
     }
@@ -186,10 +202,13 @@ INLINE bool is_any_nan(const T *sums)
                 group_to_plain_##row(out, x, stride, lines, n, shifts);                            \
             return;                                                                                \
         }                                                                                          \
-        for (int64_t k = 0; k < lines * LANES; k++)                                                \
-            lanes[k] = identity_##row();                                                           \
-        for (int64_t i = 0; i < lines; i++)                                                        \
-            fold_summing_##row(lanes + i * LANES, sums, x + i * stride, n);                        \
+        for (int64_t i = 0; i < lines; i++) {                                                      \
+            const T *line = x + i * stride;                                                        \
+            first_plain_##row(lanes + i * LANES, line, LANES, 0);                                  \
+            for (int k = 0; k < LANES; k++)                                                        \
+                sums[k] += line[k];                                                                \
+            fold_summing_##row(lanes + i * LANES, sums, line + LANES, n - LANES);                  \
+        }                                                                                          \
         if (is_any_nan(sums))                                                                      \
             group_to_##row(out, x, stride, lines, n, shifts);                                      \
         else                                                                                       \
