@@ -9,11 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/clones.h"
 #include "kernels/cpu/contraction/conv.h"
+#include "kernels/cpu/lib/gemm_rows.h"
 #include "kernels/cpu/lib/grid_planes.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/reduce_levels.h"
 #include "kernels/cpu/lib/sample.h"
 
 struct deform_attrs {
@@ -153,72 +152,47 @@ static void make_samples(const struct deform_job *job, const struct block *block
     scale_channels(job, block, g, k, channels, stride, to);
 }
 
-/* Some terms of BLOCK sums: a weight each, times BLOCK samples. */
-#define ADD_TERMS(name, T)                                                                         \
-    VECTOR_PROCEDURE(                                                                              \
-        name,                                                                                      \
-        (const T *restrict weights, const T *restrict samples, int64_t terms, T *restrict sums),   \
-        (weights, samples, terms, sums))                                                           \
-    {                                                                                              \
-        T kept[BLOCK];                                                                             \
-        memcpy(kept, sums, sizeof kept);                                                           \
-        for (int64_t t = 0; t < terms; t++, samples += BLOCK)                                      \
-            for (int p = 0; p < BLOCK; p++)                                                        \
-                kept[p] += weights[t] * samples[p];                                                \
-        memcpy(sums, kept, sizeof kept);                                                           \
-    }
-ADD_TERMS(add_float_terms, float)
-ADD_TERMS(add_double_terms, double)
-
-/* One output channel at BLOCK positions. */
-static const char *sum_samples(const struct deform_job *job, int64_t channel, const char *samples,
-                               char *memory)
+/* All output channels of a group at BLOCK positions; `sums` has room for them. */
+static void sum_samples(const struct deform_job *job, const struct block *block, int64_t group,
+                        const char *samples, char *sums)
 {
     const struct conv_job *conv = &job->conv;
     const int64_t terms = conv->in_channels / conv->groups * conv->window.kernel_count;
-    const int64_t group = channel / (conv->out_channels / conv->groups);
-    const char *weights = job->w + (size_t)(channel * terms) * job->width;
-    struct reduce_levels levels;
-    samples += (size_t)(group * terms * BLOCK) * job->width;
-    reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, job->dtype), job->width, BLOCK,
-                        memory);
-    for (int64_t t = 0, count; t < terms; t += count) {
-        const char *from = samples + (size_t)(t * BLOCK) * job->width;
-        const char *factors = weights + (size_t)t * job->width;
-        count = reduce_levels_room(&levels, terms - t);
-        if (job->dtype == TSSA_FLOAT)
-            add_float_terms((const float *)(const void *)factors, (const float *)(const void *)from,
-                            count, (float *)(void *)levels.memory);
-        else
-            add_double_terms((const double *)(const void *)factors,
-                             (const double *)(const void *)from, count,
-                             (double *)(void *)levels.memory);
-        reduce_levels_add(&levels, count);
+    const int64_t channels = conv->out_channels / conv->groups, first = group * channels;
+    struct gemm gemm = {.m = channels, .n = BLOCK, .k = terms, .c = sums};
+    gemm.a = job->w + (size_t)(first * terms) * job->width;
+    gemm.b = samples + (size_t)(group * terms * BLOCK) * job->width;
+    gemm.a_row = terms;
+    gemm.b_row = BLOCK;
+    gemm.a_column = gemm.b_column = 1;
+    (job->dtype == TSSA_FLOAT ? gemm_rows_f32 : gemm_rows_f64)(&gemm, 0, channels);
+    for (int64_t o = first; o < first + channels; o++, sums += BLOCK * job->width) {
+        if (conv->bias)
+            conv_add_bias(conv->bias, o, job->dtype, sums, BLOCK);
+        store_elements(job->y,
+                       (block->item * conv->out_channels + o) * conv->window.out_count + block->at,
+                       1, block->n, job->dtype, sums);
     }
-    char *sums = reduce_levels_end(&levels);
-    if (conv->bias)
-        conv_add_bias(conv->bias, channel, job->dtype, sums, BLOCK);
-    return sums;
 }
 
-/* Indices are blocks of output positions, `blocks` of an item. Scratch: all samples of one. */
+/* Indices are blocks of output positions, `blocks` of an item. Scratch: all samples of one, and the
+ * sums of a group. */
 static void compute_blocks(void *context, void *scratch, int64_t begin, int64_t end)
 {
     const struct deform_job *job = context;
     const struct conv_job *conv = &job->conv;
     const struct window *w = &conv->window;
     const int64_t blocks = (w->out_count + BLOCK - 1) / BLOCK;
-    _Alignas(64) char memory[REDUCE_LEVELS * BLOCK * REDUCE_WIDEST];
-    memset(scratch, 0, (size_t)(conv->in_channels * w->kernel_count * BLOCK) * job->width);
+    const size_t samples = (size_t)(conv->in_channels * w->kernel_count * BLOCK) * job->width;
+    memset(scratch, 0, samples);
     for (int64_t i = begin; i < end; i++) {
         struct block block = {.item = i / blocks, .at = i % blocks * BLOCK};
         block.n = w->out_count - block.at < BLOCK ? w->out_count - block.at : BLOCK;
         find_windows(w, &block);
         for (int64_t gk = 0; gk < job->offset_groups * w->kernel_count; gk++)
             make_samples(job, &block, gk / w->kernel_count, gk % w->kernel_count, scratch);
-        for (int64_t o = 0; o < conv->out_channels; o++)
-            store_elements(job->y, (block.item * conv->out_channels + o) * w->out_count + block.at,
-                           1, block.n, job->dtype, sum_samples(job, o, scratch, memory));
+        for (int64_t g = 0; g < conv->groups; g++)
+            sum_samples(job, &block, g, scratch, (char *)scratch + samples);
     }
 }
 
@@ -274,22 +248,24 @@ static tssa_status *compute(struct kernel_args *args, struct deform_job *job)
 {
     const struct conv_job *conv = &job->conv;
     const struct tensor *operands[2] = {conv->x, conv->w};
-    const void *elements[2] = {NULL};
+    const void *operand[2] = {NULL};
     struct buffer *wide[2] = {NULL};
-    int64_t samples, cost, blocks = (conv->window.out_count + BLOCK - 1) / BLOCK;
+    int64_t samples, elements, cost, blocks = (conv->window.out_count + BLOCK - 1) / BLOCK;
     size_t bytes;
     tssa_status *status = NULL;
     job->dtype = computed_in(conv->x->dtype);
     job->width = tssa_dtype_size(job->dtype);
     if (!i64_mul(conv->in_channels, conv->window.kernel_count, &samples) ||
-        !i64_mul(samples, BLOCK, &samples) || !size_mul((size_t)samples, job->width, &bytes))
+        !i64_add(samples, conv->out_channels / conv->groups, &elements) ||
+        !i64_mul(elements, BLOCK, &elements) || !size_mul((size_t)elements, job->width, &bytes))
         return ERROR(TSSA_LIMIT, "%" PRId64 " channels are too many", conv->in_channels);
+    samples *= BLOCK;
     if (!i64_mul(samples, conv->out_channels / conv->groups + 8, &cost))
         cost = INT64_MAX;
     for (int i = 0; i < 2 && !status; i++)
-        status = elements_as(args, operands[i], job->dtype, &elements[i], &wide[i]);
-    job->x = elements[0];
-    job->w = elements[1];
+        status = elements_as(args, operands[i], job->dtype, &operand[i], &wide[i]);
+    job->x = operand[0];
+    job->w = operand[1];
     if (!status)
         status = parts_for(args, conv->batch * blocks, cost, bytes, compute_blocks, job);
     for (int i = 0; i < 2; i++)
