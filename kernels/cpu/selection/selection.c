@@ -14,11 +14,11 @@
 #define PART 16
 
 /*
- * count_NAME: how many elements are not zero. find_NAME: the numbers of the first `found` of them.
+ * count_NAME: how many elements are not zero. find_NAME: the numbers of these, which are `found`.
  * `of` makes a `small` of an element, which is zero where that is; vectors of the machine hold many
  * of them.
  */
-#define FIND(name, type, small, of)                                                                \
+#define COUNT(name, type, small, of)                                                               \
     VECTOR_FUNCTION(int64_t, count_##name, (const void *data, int64_t count, uint64_t bits),       \
                     (data, count, bits))                                                           \
     {                                                                                              \
@@ -36,7 +36,9 @@
         for (; i < count; i++, x++)                                                                \
             found += of(*x) != 0;                                                                  \
         return found;                                                                              \
-    }                                                                                              \
+    }
+#define FIND(name, type, small, of)                                                                \
+    COUNT(name, type, small, of)                                                                   \
     VECTOR_PROCEDURE(find_##name,                                                                  \
                      (const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to), \
                      (data, count, bits, found, to))                                               \
@@ -71,12 +73,52 @@ struct words {
 #define BITS(x) ((x)&mask)
 #define BITS_OF_BOTH(x) (((x).a | (x).b) & mask)
 #define BYTES(x) ((x).size & mask)
-FIND(1, uint8_t, uint8_t, BITS)
+COUNT(1, uint8_t, uint8_t, BITS)
 FIND(2, uint16_t, uint16_t, BITS)
 FIND(4, uint32_t, uint32_t, BITS)
 FIND(8, uint64_t, uint64_t, BITS)
 FIND(16, struct words, uint64_t, BITS_OF_BOTH)
 FIND(string, tssa_string, uint64_t, BYTES)
+
+/* Bit i: byte i of eight is not zero. */
+static inline __attribute__((always_inline)) uint64_t flags_of_eight(const uint8_t *x)
+{
+    const uint64_t low = UINT64_C(0x7f7f7f7f7f7f7f7f);
+    uint64_t bytes;
+    memcpy(&bytes, x, sizeof bytes);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    bytes = __builtin_bswap64(bytes);
+#endif
+    bytes = (((bytes & low) + low) | bytes) & ~low; /* the highest bit of each says it */
+    return (bytes >> 7) * UINT64_C(0x0102040810204080) >> 56;
+}
+
+/*
+ * Of bytes, all of which counts: the time is that of what is found, not of what lies between. Of
+ * 128,000 of which 7,643 are not zero, 22 us, and 90 when it asked each of the 16 around one.
+ */
+VECTOR_PROCEDURE(find_1,
+                 (const void *data, int64_t count, uint64_t bits, int64_t found, int64_t *to),
+                 (data, count, bits, found, to))
+{
+    const uint8_t *x = data;
+    int64_t n = 0, begin = 0;
+    (void)bits;
+    for (; count - begin >= BLOCK && n < found; begin += BLOCK) {
+        uint64_t flags = 0;
+        uint8_t any = 0;
+        for (int at = 0; at < BLOCK; at++)
+            any |= x[begin + at];
+        for (int at = 0; any && at < BLOCK; at += 8)
+            flags |= flags_of_eight(x + begin + at) << at;
+        for (; flags; flags &= flags - 1)
+            to[n++] = begin + __builtin_ctzll(flags);
+    }
+    for (int64_t i = begin; i < count && n < found; i++) {
+        to[n] = i;
+        n += x[i] != 0;
+    }
+}
 
 struct finder {
     int64_t (*count)(const void *data, int64_t count, uint64_t bits);
