@@ -92,7 +92,7 @@ static void test_topk_types(void **state)
 static void test_topk_floats(void **state)
 {
     (void)state;
-    enum { MOST = 6000 };
+    enum { MOST = 24000 };
     static float x[MOST];
     static double wide[MOST];
     struct random random = {9};
