@@ -236,27 +236,70 @@ static void special_values(void **state)
     }
 }
 
-/* Near 0, exp has a shorter form of the same bits. */
-VECTOR_PROCEDURE(apply_exp_near, (const float *x, float *y, int n), (x, y, n))
-{
-    for (int i = 0; i < n; i++)
-        y[i] = f32_exp_near(x[i]);
-}
+/* Near 0, some functions have a shorter form of the same bits. */
+#define NEAR_FUNCTION(name)                                                                        \
+    VECTOR_PROCEDURE(apply_##name##_near, (const float *x, float *y, int n), (x, y, n))            \
+    {                                                                                              \
+        for (int i = 0; i < n; i++)                                                                \
+            y[i] = f32_##name##_near(x[i]);                                                        \
+    }
+NEAR_FUNCTION(exp)
+NEAR_FUNCTION(sin)
+NEAR_FUNCTION(cos)
+NEAR_FUNCTION(tan)
 
-static void exp_near_zero(void **state)
+static void check_near(void (*apply)(const float *x, float *y, int n),
+                       void (*apply_near)(const float *x, float *y, int n), uint32_t farthest)
 {
-    (void)state;
     float x[BLOCK], y[BLOCK], z[BLOCK];
     uint64_t step = stride() > 1 ? 97 : 1;
-    for (uint64_t bits = 0; bits <= F32_EXP_NEAR;) {
+    for (uint64_t bits = 0; bits <= farthest;) {
         int n = 0;
         for (; n < BLOCK; bits += step, n += 2) {
-            x[n] = f32_of(bits < F32_EXP_NEAR ? (uint32_t)bits : F32_EXP_NEAR);
+            x[n] = f32_of(bits < farthest ? (uint32_t)bits : farthest);
             x[n + 1] = -x[n];
         }
-        apply_exp(x, y, BLOCK);
-        apply_exp_near(x, z, BLOCK);
+        apply(x, y, BLOCK);
+        apply_near(x, z, BLOCK);
         assert_memory_equal(y, z, sizeof y);
+    }
+}
+
+static void near_zero(void **state)
+{
+    (void)state;
+    check_near(apply_exp, apply_exp_near, F32_EXP_NEAR);
+    check_near(apply_sin, apply_sin_near, F32_TRIG_NEAR);
+    check_near(apply_cos, apply_cos_near, F32_TRIG_NEAR);
+    check_near(apply_tan, apply_tan_near, F32_TRIG_NEAR);
+}
+
+/* Operators choose the form for a part of their elements at a time. */
+static void near_parts(void **state)
+{
+    (void)state;
+    static const struct {
+        enum ir_op_id op;
+        void (*apply)(const float *x, float *y, int n);
+        float far;
+    } cases[] = {{IR_OP_Exp, apply_exp, -90},
+                 {IR_OP_Sin, apply_sin, 0x1p+17f},
+                 {IR_OP_Cos, apply_cos, -0x1p+18f},
+                 {IR_OP_Tan, apply_tan, INFINITY}};
+    enum { COUNT = 3 * 1024 + 5 };
+    static float x[COUNT], y[COUNT];
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        random_floats(x, COUNT, 3);
+        x[1500] = cases[i].far;
+        cases[i].apply(x, y, COUNT);
+        struct op_run run;
+        op_begin(&run, cases[i].op, 0);
+        op_add(&run, TSSA_FLOAT, 1, (const int64_t[]){COUNT}, x);
+        op_go(&run);
+        const float *got = run.outputs[0].tensor.data;
+        for (int k = 0; k < COUNT; k++)
+            assert_true(f32_bits(got[k]) == f32_bits(y[k]) || (isnan(got[k]) && isnan(y[k])));
+        op_close(&run);
     }
 }
 
@@ -450,8 +493,10 @@ int main(int argc, char **argv)
         return 0;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(errors), cmocka_unit_test(special_values), cmocka_unit_test(exp_near_zero),
-        cmocka_unit_test(powers), cmocka_unit_test(narrow_types),   cmocka_unit_test(same_bits),
+        cmocka_unit_test(errors),    cmocka_unit_test(special_values),
+        cmocka_unit_test(near_zero), cmocka_unit_test(near_parts),
+        cmocka_unit_test(powers),    cmocka_unit_test(narrow_types),
+        cmocka_unit_test(same_bits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

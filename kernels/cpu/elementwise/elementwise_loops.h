@@ -16,7 +16,7 @@
 #include "base/clones.h"
 #include "ir/scalar/ops.h"
 #include "kernels/cpu/elementwise/elementwise.h"
-#include "kernels/cpu/lib/exp_near.h"
+#include "kernels/cpu/lib/farthest.h"
 
 /* No element depends on another one, also when out is one of the operands. */
 #if defined(__clang__)
@@ -59,38 +59,47 @@
     } while (0)
 
 /*
- * exp of X or -|X| alone is computed with fewer operations, and the same bits, in parts all of
- * whose elements are near 0. Whether they are is asked on the way, which costs nothing beside the
- * arithmetic, and a part that is not is computed once more; in place, where its elements would be
- * gone, it is asked before.
+ * exp of X or -|X| alone, and sin, cos and tan, are computed with fewer operations, and the same
+ * bits, in parts all of whose elements are near 0. Whether they are is asked on the way, which
+ * costs nothing beside the arithmetic, and a part that is not is computed once more; in place,
+ * where its elements would be gone, it is asked before.
  */
 #if defined(T_IS_FLOAT32)
 #define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))
-#define OF_EXP(id) is_of_exp_##id()
-#define EXP_PART 1024
-#define LOOP_OF_EXP(id)                                                                            \
+#define SIN(a) (near ? f32_sin_near(a) : f32_sin(a))
+#define COS(a) (near ? f32_cos_near(a) : f32_cos(a))
+#define TAN(a) (near ? f32_tan_near(a) : f32_tan(a))
+/* The bits of the largest magnitude that is near to a row of this text, 0 where none is. */
+#define SAYS(text, words) (__builtin_strstr(text, words) != NULL)
+#define IS(text, words) (__builtin_strcmp(text, words) == 0)
+#define NEAR_OF(text)                                                                              \
+    (SAYS(text, "EXP(X)") || SAYS(text, "EXP(NEG(ABS(X)))")           ? F32_EXP_NEAR               \
+     : IS(text, "SIN(X)") || IS(text, "COS(X)") || IS(text, "TAN(X)") ? F32_TRIG_NEAR              \
+                                                                      : 0)
+#define NEAR_PART 1024
+#define LOOP_NEAR(id)                                                                              \
     do {                                                                                           \
         for (int64_t begin = 0, end; begin < n; begin = end) {                                     \
-            end = n - begin < EXP_PART ? n : begin + EXP_PART;                                     \
+            end = n - begin < NEAR_PART ? n : begin + NEAR_PART;                                   \
             uint32_t farthest = 0;                                                                 \
-            if ((const void *)o != x || are_near(x + begin, end - begin, 0)) {                     \
+            if ((const void *)o != x || farthest_of(x + begin, end - begin, 0) <= near_##id()) {   \
                 INDEPENDENT                                                                        \
                 for (int64_t i = begin; i < end; i++) {                                            \
                     const float a = x[i];                                                          \
                     farthest = farther(farthest, a);                                               \
-                    o[i] = evaluate_exp_##id(a, 0, 0, uniform, false, true);                       \
+                    o[i] = evaluate_near_##id(a, 0, 0, uniform, false, true);                      \
                 }                                                                                  \
-                if (farthest <= F32_EXP_NEAR)                                                      \
+                if (farthest <= near_##id())                                                       \
                     continue;                                                                      \
             }                                                                                      \
             INDEPENDENT                                                                            \
             for (int64_t i = begin; i < end; i++)                                                  \
-                o[i] = evaluate_exp_##id(x[i], 0, 0, uniform, false, false);                       \
+                o[i] = evaluate_near_##id(x[i], 0, 0, uniform, false, false);                      \
         }                                                                                          \
     } while (0)
 #else
-#define OF_EXP(id) false
-#define LOOP_OF_EXP(id) (void)0
+#define NEAR_OF(text) 0
+#define LOOP_NEAR(id) (void)0
 #endif
 
 #define LOOP_PARAMS                                                                                \
@@ -114,8 +123,8 @@
 
 #define LOOPS_1(id, R)                                                                             \
     LOOP_BEGIN(id, R)                                                                              \
-    if (so == 1 && sx == 1 && OF_EXP(id))                                                          \
-        LOOP_OF_EXP(id);                                                                           \
+    if (so == 1 && sx == 1 && near_##id())                                                         \
+        LOOP_NEAR(id);                                                                             \
     else if (so == 1 && sx == 1)                                                                   \
         LOOP(id, o[i] = evaluate_##id(LOAD(x[i]), 0, 0, uniform, when));                           \
     else                                                                                           \
@@ -161,19 +170,19 @@ _Static_assert(IR_VARIADIC == 255, "the macro above is named after the number");
     {                                                                                              \
         return __builtin_strstr(text, "WHEN(") != NULL;                                            \
     }                                                                                              \
-    INLINE bool is_of_exp_##id(void)                                                               \
+    INLINE uint32_t near_##id(void)                                                                \
     {                                                                                              \
-        return __builtin_strstr(text, "EXP(X)") || __builtin_strstr(text, "EXP(NEG(ABS(X)))");     \
+        return NEAR_OF(text);                                                                      \
     }                                                                                              \
-    INLINE R evaluate_exp_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when,         \
-                               bool near)                                                          \
+    INLINE R evaluate_near_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when,        \
+                                bool near)                                                         \
     {                                                                                              \
         (void)X, (void)Y, (void)Z, (void)uniform, (void)when, (void)near;                          \
         return (R)(expression);                                                                    \
     }                                                                                              \
     INLINE R evaluate_##id(T X, T Y, T Z, const struct ew_uniform *uniform, bool when)             \
     {                                                                                              \
-        return evaluate_exp_##id(X, Y, Z, uniform, when, false);                                   \
+        return evaluate_near_##id(X, Y, Z, uniform, when, false);                                  \
     }                                                                                              \
     LOOPS_##operands(id, R)
 #define DEFINE_EW_SAME(id, operands, expression, text) DEFINE(id, operands, T, expression, text)

@@ -9,10 +9,11 @@
 
 #include "base/clones.h"
 #include "ir/row.h"
+#include "ir/scalar/f32_exp.h"
 #include "ir/scalar/f32_log.h"
 #include "ir/scalar/f64_exp.h"
 #include "ir/scalar/f64_log.h"
-#include "kernels/cpu/lib/exp_near.h"
+#include "kernels/cpu/lib/farthest.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
 #include "kernels/cpu/normalization/softmax.h"
@@ -62,7 +63,7 @@ struct block {
 INLINE void exps_of_line(const float *x, float *y, int64_t n, float shift)
 {
     uint32_t farthest = 0;
-    if (x != y || are_near(x, n, shift)) {
+    if (x != y || farthest_of(x, n, shift) <= F32_EXP_NEAR) {
         for (int64_t i = 0; i < n; i++) {
             float a = x[i] - shift;
             farthest = farther(farthest, a);

@@ -11,7 +11,8 @@
 #define INFINITE_BITS 0x7f800000
 #define NAN_BITS 0x7fc00000
 #define SIGN_BIT 0x80000000
-#define NEAR_BITS 0x42ae0000 /* of 87 */
+#define NEAR_BITS 0x42ae0000     /* of 87 */
+#define ONE_FROM_BITS 0x411051ec /* of 9.02 */
 
 static LLVMValue number(const struct emitter *e, float x)
 {
@@ -112,13 +113,19 @@ static LLVMValue exp_far(struct emitter *e, LLVMValue x)
     return emit_select(e, compare(e, LLVM_OLT, x, number(e, -104)), number(e, 0), y);
 }
 
+/* p 2^n of a normal p, where that is normal, too; n is in the lowest bits. */
+static LLVMValue times_power(struct emitter *e, LLVMValue p, LLVMValue n)
+{
+    return of_bits(e, emit_binary(e, LLVM_ADD, bits_of(e, p), shift_left(e, bits_of(e, n))));
+}
+
 /* The same bits where all lanes are between -87 and 87. */
 static LLVMValue exp_near(struct emitter *e, LLVMValue x)
 {
     LLVMValue rounder = number(e, ROUNDER);
     LLVMValue shifted = fma_of(e, x, number(e, LOG2_E), rounder);
     LLVMValue p = exp_reduced(e, rest_of(e, x, subtract(e, shifted, rounder)));
-    return of_bits(e, emit_binary(e, LLVM_ADD, bits_of(e, p), shift_left(e, bits_of(e, shifted))));
+    return times_power(e, p, shifted);
 }
 
 /* Is it true in all lanes? */
@@ -154,27 +161,36 @@ static LLVMValue emit_exp(struct emitter *e, LLVMValue x)
     return result;
 }
 
+static LLVMValue exp2_reduced(struct emitter *e, LLVMValue f)
+{
+    static const float numbers[] = {0x1.41d334p-13f,
+                                    0x1.5f456cp-10f,
+                                    0x1.3b2dbcp-7f,
+                                    0x1.c6aed4p-5f,
+                                    0x1.ebfbdap-3f,
+                                    0x1.62e43p-1f,
+                                    1};
+    return polynomial(e, f, numbers, sizeof numbers / sizeof *numbers);
+}
+
 static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
 {
     static const float numbers[] = {0x1.0d5176p-6f, -0x1.af7d36p-5f, 0x1.10cefcp-3f,
                                     -0x1.555452p-2f};
     LLVMValue a = of_bits(e, emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT)));
-    LLVMValue z = multiply(e, a, a), most = number(e, 9.02f);
-    LLVMValue bounded = emit_select(e, compare(e, LLVM_OGT, a, most), most, a);
-    LLVMValue twice = multiply(e, number(e, 2), bounded);
-    LLVMValue shifted = fma_of(e, twice, number(e, LOG2_E), number(e, ROUNDER));
-    LLVMValue n = subtract(e, shifted, number(e, ROUNDER));
-    LLVMValue p = exp_reduced(e, rest_of(e, twice, n));
-    LLVMValue power = shift_left(e, bits_of(e, shifted));
-    power = of_bits(e, emit_binary(e, LLVM_ADD, power, word(e, 0x3f800000)));
-    LLVMValue quotient = emit_binary(e, LLVM_FDIV, number(e, 2), fma_of(e, power, p, number(e, 1)));
-    LLVMValue large = subtract(e, number(e, 1), quotient);
+    LLVMValue z = multiply(e, a, a), scale = number(e, 2 * LOG2_E), one = number(e, 1);
+    LLVMValue bounded = of_bits(e, bound(e, LLVM_UGT, bits_of(e, a), word(e, ONE_FROM_BITS)));
+    LLVMValue shifted = fma_of(e, bounded, scale, number(e, ROUNDER));
+    LLVMValue minus_n = subtract(e, number(e, ROUNDER), shifted);
+    LLVMValue power = exp2_reduced(e, fma_of(e, bounded, scale, minus_n));
+    power = times_power(e, power, shifted);
+    LLVMValue quotient = emit_binary(e, LLVM_FDIV, number(e, 2), add(e, power, one));
+    LLVMValue large = subtract(e, one, quotient);
     LLVMValue small = fma_of(e, multiply(e, a, z),
                              polynomial(e, z, numbers, sizeof numbers / sizeof *numbers), a);
-    LLVMValue y = emit_select(e, compare(e, LLVM_OLT, z, number(e, 0.3025f)), small, large);
-    y = emit_binary(e, LLVM_AND, bits_of(e, y), word(e, ~SIGN_BIT));
+    LLVMValue y = emit_select(e, compare(e, LLVM_OGE, z, number(e, 0.3025f)), large, small);
     LLVMValue sign = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, SIGN_BIT));
-    return of_bits(e, emit_binary(e, LLVM_OR, y, sign));
+    return of_bits(e, emit_binary(e, LLVM_OR, bits_of(e, y), sign));
 }
 
 /* ---- log ------------------------------------------------------------------------------------- */

@@ -103,37 +103,72 @@ SCALAR_FN float f32_cos_reduced(struct f32_angle x)
     return 1.0f + f32_fma(r2, p, f32_fma(r2_low, -0.5f, -x.high * x.low));
 }
 
+/* Of |x| as an angle, where it is a number. */
+SCALAR_FN float f32_sin_of(struct f32_angle angle, float x)
+{
+    float y = angle.quarter & 1 ? f32_cos_reduced(angle) : f32_sin_reduced(angle);
+    uint32_t sign = (angle.quarter & 2) << 30 ^ (f32_bits(x) & 0x80000000);
+    return f32_of(f32_bits(y) ^ sign);
+}
+
+SCALAR_FN float f32_cos_of(struct f32_angle angle)
+{
+    float y = angle.quarter & 1 ? f32_sin_reduced(angle) : f32_cos_reduced(angle);
+    uint32_t sign = ((angle.quarter + 1) & 2) << 30;
+    return f32_of(f32_bits(y) ^ sign);
+}
+
 /* NaN of infinities and NaN. */
 SCALAR_FN float f32_sin(float x)
 {
-    struct f32_angle angle = f32_angle_of(f32_abs(x));
-    float y = angle.quarter & 1 ? f32_cos_reduced(angle) : f32_sin_reduced(angle);
-    uint32_t sign = (angle.quarter & 2) << 30 ^ (f32_bits(x) & 0x80000000);
-    return f32_abs(x) < INFINITY ? f32_of(f32_bits(y) ^ sign) : NAN;
+    float y = f32_sin_of(f32_angle_of(f32_abs(x)), x);
+    return f32_abs(x) < INFINITY ? y : NAN;
 }
 
 SCALAR_FN float f32_cos(float x)
 {
-    struct f32_angle angle = f32_angle_of(f32_abs(x));
-    float y = angle.quarter & 1 ? f32_sin_reduced(angle) : f32_cos_reduced(angle);
-    uint32_t sign = ((angle.quarter + 1) & 2) << 30;
-    return f32_abs(x) < INFINITY ? f32_of(f32_bits(y) ^ sign) : NAN;
+    float y = f32_cos_of(f32_angle_of(f32_abs(x)));
+    return f32_abs(x) < INFINITY ? y : NAN;
 }
 
 /*
  * In double, as a quotient of sine and cosine in float32 is up to 3 units off: six steps of
  * Lambert's continued fraction r / (1 - r^2 / (3 - r^2 / (5 - ...))), 2^-40 of the tangent.
  */
-SCALAR_FN float f32_tan(float x)
+SCALAR_FN float f32_tan_of(struct f32_angle angle, float x)
 {
-    struct f32_angle angle = f32_angle_of(f32_abs(x));
     double r = (double)angle.high + (double)angle.low, z = r * r;
     double above = r * (135135 - z * (17325 - z * (378 - z)));
     double below = 135135 - z * (62370 - z * (3150 - z * 28));
     int odd = (angle.quarter & 1) != 0;
     float y = (float)((odd ? -below : above) / (odd ? above : below));
     uint32_t sign = f32_bits(x) & 0x80000000;
-    return f32_abs(x) < INFINITY ? f32_of(f32_bits(y) ^ sign) : NAN;
+    return f32_of(f32_bits(y) ^ sign);
+}
+
+SCALAR_FN float f32_tan(float x)
+{
+    float y = f32_tan_of(f32_angle_of(f32_abs(x)), x);
+    return f32_abs(x) < INFINITY ? y : NAN;
+}
+
+/* The bits of the largest number below 2^17. */
+#define F32_TRIG_NEAR 0x47ffffff
+
+/* The bits of f32_sin, f32_cos and f32_tan for |x| < 2^17. */
+SCALAR_FN float f32_sin_near(float x)
+{
+    return f32_sin_of(f32_small_angle(f32_abs(x)), x);
+}
+
+SCALAR_FN float f32_cos_near(float x)
+{
+    return f32_cos_of(f32_small_angle(f32_abs(x)));
+}
+
+SCALAR_FN float f32_tan_near(float x)
+{
+    return f32_tan_of(f32_small_angle(f32_abs(x)), x);
 }
 
 #endif

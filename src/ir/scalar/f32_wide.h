@@ -9,12 +9,10 @@
 
 #include "ir/scalar/wide.h"
 
+/* Of infinity it is pi/2 + atan(-0). Signs are put where vectors have twice the elements. */
 SCALAR_FN float f32_atan(float x)
 {
-    double y = wide_atan2(f64_abs((double)x), 1);
-    y = f32_abs(x) < INFINITY ? y : 0x1.921fb54442d18p+0;
-    y = x != x ? (double)x : y;
-    return (float)f64_with_sign(y, (double)x);
+    return f32_with_sign((float)wide_atan2(f64_abs((double)x), 1), x);
 }
 
 /* asin(x) = atan(x / sqrt(1 - x^2)); NaN beyond 1. */
@@ -22,7 +20,7 @@ SCALAR_FN float f32_asin(float x)
 {
     double a = f64_abs((double)x);
     double y = wide_atan2(a, sqrt((1 - a) * (1 + a)));
-    return a > 1 ? NAN : (float)f64_with_sign(y, (double)x);
+    return f32_abs(x) > 1.0f ? NAN : f32_with_sign((float)y, x);
 }
 
 /* acos(x) = 2 atan(sqrt((1 - x) / (1 + x))) */
@@ -42,7 +40,7 @@ SCALAR_FN float f32_sinh(float x)
         z * z *
             ((1.0 / 5040 + z * (1.0 / 362880)) + z * z * (1.0 / 39916800 + z * (1.0 / 6227020800)));
     double y = a < 1 ? a + a * z * series : (e - 1 / e) * 0.5;
-    return (float)f64_with_sign(y, (double)x);
+    return f32_with_sign((float)y, x);
 }
 
 SCALAR_FN float f32_cosh(float x)
@@ -56,7 +54,7 @@ SCALAR_FN float f32_asinh(float x)
 {
     double a = f64_abs((double)x), z = a * a;
     double y = a < 0x1p-9 ? a - a * z * (1.0 / 6 - z * (3.0 / 40)) : wide_log(a + sqrt(z + 1));
-    return (float)f64_with_sign(y, (double)x);
+    return f32_with_sign((float)y, x);
 }
 
 /* NaN below 1. */
@@ -72,7 +70,7 @@ SCALAR_FN float f32_atanh(float x)
     double a = f64_abs((double)x), z = a * a;
     double y =
         a < 0x1p-9 ? a + a * z * (1.0 / 3 + z * (1.0 / 5)) : 0.5 * wide_log((1 + a) / (1 - a));
-    return a > 1 ? NAN : (float)f64_with_sign(y, (double)x);
+    return f32_abs(x) > 1.0f ? NAN : f32_with_sign((float)y, x);
 }
 
 /* The integer nearest to a number, ties to even; numbers of 2^23 and more are integers. */
