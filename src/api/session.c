@@ -73,6 +73,7 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
         ir_graph_free(second);
         return status;
     }
+    session_remark_loops(session->now->plan->body, options);
     session->n_inputs = session->now->plan->body->n_params;
     session->n_outputs = session->now->plan->body->n_returns;
     if (second)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/session_notes.h"
 
+#include <stdio.h>
+
 #include "device/library.h"
 #include "ir/fuse.h"
 
@@ -73,4 +75,30 @@ void session_note_background(struct tssa_context *context, struct background_res
     session_note_compiled(context, &result->report);
     if (result->generation)
         session_note_fused(context, result->generation->graph);
+}
+
+static void remark_loop(const struct step *step, const tssa_session_options *options)
+{
+    char op[256], message[160];
+    ir_op_describe(step->op, op, sizeof op);
+    snprintf(message, sizeof message, "%s%s",
+             step->repeat ? "iterations differ in addresses alone: they are set up once"
+                          : "its iterations are made step by step: ",
+             step->repeat ? "" : step->why);
+    options->remark(options->remark_user,
+                    &(tssa_remark){.kind = step->repeat ? TSSA_REMARK_APPLIED : TSSA_REMARK_MISSED,
+                                   .pass = "session",
+                                   .op = op,
+                                   .message = message});
+}
+
+void session_remark_loops(const struct block_plan *block, const tssa_session_options *options)
+{
+    for (uint32_t i = 0; options->remark && i < block->n_steps; i++) {
+        const struct step *step = &block->steps[i];
+        for (uint32_t k = 0; k < step->n_blocks; k++)
+            session_remark_loops(step->blocks[k], options);
+        if (step->repeat || step->why)
+            remark_loop(step, options);
+    }
 }

@@ -153,6 +153,41 @@ bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct
     return true;
 }
 
+bool kernel_set_up_name(struct kernel_args *args, const bool *known, struct kernel_call *call,
+                        tssa_status *(*run)(struct kernel_args *args))
+{
+    for (uint32_t k = 1; k < args->n_inputs; k++)
+        if (args->inputs[k] && !known[k])
+            return false;
+    if (args->n_outputs != 1 || !args->outputs[0])
+        return false;
+    tssa_status *status = run(args);
+    if (status) {
+        tssa_status_free(status);
+        return false;
+    }
+    struct tensor *name = &args->outputs[0]->tensor;
+    const struct tensor *operand = &args->inputs[0]->tensor;
+    const uintptr_t offset = (uintptr_t)name->data - (uintptr_t)operand->data;
+    if (name->owner != operand->owner || offset + tensor_bytes(name) > tensor_bytes(operand)) {
+        value_release(args->outputs[0]); /* a copy after all */
+        return false;
+    }
+    buffer_release(name->owner);
+    name->owner = NULL;
+    *call = (struct kernel_call){0};
+    return true;
+}
+
+bool kernel_set_up_piece(struct kernel_args *args, const bool *known, struct kernel_call *call,
+                         tssa_status *(*run)(struct kernel_args *args))
+{
+    static const bool wanted = true;
+    struct kernel_args own = *args;
+    own.pieces = &wanted;
+    return kernel_set_up_name(&own, known, call, run);
+}
+
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer)
 {
     *buffer = scratch_take(args->scratch, &args->scratch_use, args->env->pool, size);

@@ -87,6 +87,18 @@ struct kernel_setup {
     struct kernel_tally *tally;     /* as long as the step; NULL: nobody asks */
 };
 
+/*
+ * A call that was set up and may be made many times, with memory that lies elsewhere each time:
+ * what iterations of a loop do that differ in addresses alone. It is the first member of what a
+ * kernel keeps of the call; all of that is the caller's memory, and holds nothing.
+ */
+struct kernel_call {
+    void (*make)(struct kernel_call *call); /* NULL: there is nothing to be done */
+    char **data; /* what is read and written begins there: for the caller to move */
+    uint32_t n_data;
+    const struct team *team;
+};
+
 struct kernel {
     /* May be NULL. *state stays NULL when there is nothing to keep. On failure nothing is held. */
     tssa_status *(*prepare)(const struct ir_op *op, const struct kernel_setup *setup,
@@ -105,6 +117,17 @@ struct kernel {
      * lies where it belongs left there? Then a plan may have them be computed in the result's
      * memory. NULL: it is not. */
     bool (*is_joined)(const struct ir_op *op);
+    /*
+     * Sets up what `run` would do with operands and results of these shapes, and computes nothing;
+     * NULL: it cannot. Of operands with known[k] false only the place of the elements is told, not
+     * the elements. Outputs are made as by `run`, but own nothing; one that `run` would change in
+     * place is operand 0 (kernel_take). Between two sets of integers for which it says yes with the
+     * same shapes, each address is an affine function of them. False: it cannot be done like this,
+     * or `run` would fail; an output may be in the pool then.
+     */
+    bool (*set_up)(struct kernel_args *args, const bool *known, struct kernel_call *call);
+    size_t call_size; /* bytes that `call` is the first of */
+    bool names;       /* set up, output 0 is a name of operand 0's memory */
 };
 
 /* `prepare` and `release` where a kernel has them. */
@@ -132,6 +155,13 @@ bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis);
  * everybody but the kernel that took it, which may still read its dims.
  */
 bool kernel_take(struct kernel_args *args, uint32_t index, uint32_t from, struct tensor **tensor);
+/* Sets up a kernel that names operand 0's memory: runs it, and has its output own nothing. All
+ * other operands must be known. */
+bool kernel_set_up_name(struct kernel_args *args, const bool *known, struct kernel_call *call,
+                        tssa_status *(*run)(struct kernel_args *args));
+/* The same of one whose output is a piece of operand 0. */
+bool kernel_set_up_piece(struct kernel_args *args, const bool *known, struct kernel_call *call,
+                         tssa_status *(*run)(struct kernel_args *args));
 /* Scratch memory, released with buffer_release before the kernel ends: it is no memory for outputs.
  * For the calling thread alone, which may lend it to others. */
 tssa_status *kernel_scratch(struct kernel_args *args, size_t size, struct buffer **buffer);

@@ -189,23 +189,9 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
     return status_prefix(status, "%s", text);
 }
 
-static inline bool is_set(const atomic_bool *flag)
-{
-    return flag && atomic_load_explicit(flag, memory_order_relaxed);
-}
-
-static inline tssa_status *check_stop(const struct run *run)
-{
-    if (__builtin_expect(is_set(run->stop), 0))
-        return ERROR(TSSA_LIMIT, "the run was stopped");
-    if (__builtin_expect(is_set(run->cancel), 0))
-        return ERROR(TSSA_LIMIT, "the run was cancelled");
-    return NULL;
-}
-
 static inline tssa_status *run_step(struct run *run, const struct step *step)
 {
-    TRY(check_stop(run));
+    TRY(executor_check_stop(run));
     tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
     if (__builtin_expect(status != NULL, 0))
         return prefix_with_op(status, step->op);
@@ -223,7 +209,7 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
 {
     const struct step *end = block->steps + block->n_steps;
     /* An endless loop may have no step in its body. */
-    TRY(check_stop(run));
+    TRY(executor_check_stop(run));
     if (block->crossing)
         TRY(crossing_enter(run, block->crossing));
     if (block->binds)
@@ -238,7 +224,7 @@ tssa_status *executor_run_block(struct run *run, const struct block_plan *block)
 static tssa_status *run_needed(struct run *run)
 {
     const struct block_plan *body = run->plan->body;
-    TRY(check_stop(run));
+    TRY(executor_check_stop(run));
     for (uint32_t i = 0; i < body->n_steps; i++) {
         if (run->needed[i])
             TRY(run_step(run, &body->steps[i]));

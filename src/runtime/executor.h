@@ -42,6 +42,7 @@ struct run {
     struct step_profile *profile; /* per step; NULL: off */
     struct run_memory memory;     /* of the latest run */
     uint64_t poisoned;            /* bytes written over, by poison.h */
+    uint64_t repeated; /* iterations of all runs that were made by calls which were set up before */
     /* Once one of them is true, the run ends with TSSA_LIMIT; NULL: nobody sets it. */
     const atomic_bool *stop, *cancel;
     /*
@@ -74,6 +75,19 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
 
 /* ---- For control flow ------------------------------------------------------------------------ */
 
+/* TSSA_LIMIT when somebody wants the run to end. */
+static inline bool executor_is_set(const atomic_bool *flag)
+{
+    return flag && atomic_load_explicit(flag, memory_order_relaxed);
+}
+static inline tssa_status *executor_check_stop(const struct run *run)
+{
+    if (__builtin_expect(executor_is_set(run->stop), 0))
+        return ERROR(TSSA_LIMIT, "the run was stopped");
+    if (__builtin_expect(executor_is_set(run->cancel), 0))
+        return ERROR(TSSA_LIMIT, "the run was cancelled");
+    return NULL;
+}
 /* Executes the steps of a block whose parameters are bound. */
 tssa_status *executor_run_block(struct run *run, const struct block_plan *block);
 /* Puts a value into a parameter's slot, or releases it when nobody reads it. Takes ownership. */
@@ -82,11 +96,11 @@ void executor_bind(struct run *run, const struct block_plan *block, uint32_t par
 /* Moves or copies the block's i-th return out of its slot. */
 void executor_take(struct run *run, const struct block_plan *block, uint32_t index,
                    struct value *value);
-/* A step's kernel, in the environment of its space. */
-static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_env *env,
-                                                const struct step *step)
+/* What a step's kernel is given, in the environment of its space. */
+static inline struct kernel_args executor_args(struct run *run, struct kernel_env *env,
+                                               const struct step *step)
 {
-    struct kernel_args args = {
+    return (struct kernel_args){
         .env = env,
         .state = step->state,
         .op = step->op,
@@ -100,6 +114,11 @@ static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_e
         .on_host = step->on_host,
         .scratch = run->scratch + step->index,
     };
+}
+static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_env *env,
+                                                const struct step *step)
+{
+    struct kernel_args args = executor_args(run, env, step);
     return step->kernel->run(&args);
 }
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);

@@ -7,6 +7,7 @@
 
 #include "runtime/control.h"
 #include "runtime/executor.h"
+#include "runtime/repeat.h"
 #include "runtime/stack.h"
 
 struct loop {
@@ -14,6 +15,7 @@ struct loop {
     const struct step *step;
     const struct block_plan *body;
     uint32_t n_carried, n_stacked;
+    struct scratch_use scratch;
     struct buffer *tables; /* the next two */
     struct value *carried; /* between iterations; owned */
     struct stack *stacks;
@@ -61,8 +63,8 @@ static tssa_status *make_tables(struct loop *loop)
     struct run *run = loop->run;
     const size_t carried = (loop->n_carried + 1u) * sizeof *loop->carried,
                  bytes = carried + loop->n_stacked * sizeof *loop->stacks;
-    struct scratch_use use = {0};
-    loop->tables = scratch_take(run->scratch + loop->step->index, &use, &run->pool, bytes);
+    loop->tables =
+        scratch_take(run->scratch + loop->step->index, &loop->scratch, &run->pool, bytes);
     TRY_ALLOC(loop->tables);
     memset(loop->tables->data, 0, bytes);
     loop->carried = loop->tables->data;
@@ -170,12 +172,29 @@ static tssa_status *set_results(struct loop *loop)
     return NULL;
 }
 
+/* All iterations from here on, if they differ in addresses alone. */
+static tssa_status *repeat(struct loop *loop, int64_t first, bool *made)
+{
+    const struct repeat_loop lent = {.step = loop->step,
+                                     .carried = loop->carried,
+                                     .n_carried = loop->n_carried,
+                                     .stacks = loop->stacks,
+                                     .n_stacked = loop->n_stacked,
+                                     .scratch = &loop->scratch};
+    return repeat_run(loop->run, &lent, first, loop->trips, made);
+}
+
 static tssa_status *loop_run(struct loop *loop)
 {
-    bool condition;
+    bool condition, made = false;
     TRY(loop_open(loop, &condition));
-    for (int64_t i = 0; i < loop->trips && condition; i++)
-        TRY(iterate(loop, i, &condition));
+    for (int64_t i = 0; i < loop->trips && condition && !made; i++) {
+        /* what the first one has left is the run's own, as far as it is updated */
+        if (i == 1 && loop->step->repeat)
+            TRY(repeat(loop, i, &made));
+        if (!made)
+            TRY(iterate(loop, i, &condition));
+    }
     return set_results(loop);
 }
 

@@ -12,6 +12,7 @@
 #include "runtime/crossing.h"
 #include "runtime/executor.h"
 #include "runtime/placement.h"
+#include "runtime/repeat.h"
 #include "runtime/symbols.h"
 
 struct compiler {
@@ -485,7 +486,8 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     TRY(symbols_finish(&c->symbols));
     plan->body = body;
     TRY(compile_defaults(c));
-    return placement_analyse(plan, &c->scratch);
+    TRY(placement_analyse(plan, &c->scratch));
+    return repeat_plan(plan);
 }
 
 tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,

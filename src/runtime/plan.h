@@ -26,6 +26,7 @@
 
 #define SLOT_NONE UINT32_MAX
 
+struct repeat;
 struct run;
 struct step;
 struct block_plan;
@@ -86,6 +87,10 @@ struct step {
     /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
     bool lends[2];
     const bool *on_host; /* of a device's kernel, as in struct kernel_args */
+    /* of a Loop: how iterations are made that differ in addresses alone (repeat.h); else NULL, and
+     * `why` says why, in one line, if anybody has asked */
+    const struct repeat *repeat;
+    const char *why;
 };
 
 struct plan_return {

@@ -194,50 +194,115 @@ static void run_range(void *context, int64_t begin, int64_t end)
 
 static const uint64_t absent_element[2];
 
+static void fill_work(struct ew_work *work, const struct ew_space *space,
+                      const struct ew_types *types, const struct ew_uniform *uniform,
+                      struct tensor *out, uint32_t n, const struct tensor *const *in)
+{
+    work->space = space;
+    work->types = types;
+    work->uniform = uniform;
+    work->n_in = n;
+    work->out = out->data;
+    work->out_size = dtype_info(types->out)->size;
+    work->convert = types->out != types->out_compute;
+    for (uint32_t k = 0; k < n; k++) {
+        work->in[k] = in[k] ? in[k]->data : (const void *)absent_element;
+        work->in_size[k] = dtype_info(types->in[k])->size;
+        work->convert |= types->in[k] != types->in_compute && in[k];
+    }
+}
+
 static void compute(const struct kernel_args *args, const struct ew_space *space,
                     const struct ew_types *types, const struct ew_uniform *uniform,
                     struct tensor *out, uint32_t n, const struct tensor *const *in)
 {
-    struct ew_work work = {.space = space, .types = types, .uniform = uniform, .n_in = n};
-    work.out = out->data;
-    work.out_size = dtype_info(types->out)->size;
-    work.convert = types->out != types->out_compute;
-    for (uint32_t k = 0; k < n; k++) {
-        work.in[k] = in[k] ? in[k]->data : (const void *)absent_element;
-        work.in_size[k] = dtype_info(types->in[k])->size;
-        work.convert |= types->in[k] != types->in_compute && in[k];
-    }
+    struct ew_work work;
+    fill_work(&work, space, types, uniform, out, n, in);
     team_for(args->env->team, space->count, GRAIN, run_range, &work);
 }
 
 /* ---- Operators ------------------------------------------------------------------------------- */
 
-static tssa_status *run_fixed(struct kernel_args *args, uint32_t n)
+/* A computation whose operands are one to one with the loop's. */
+struct ew_job {
+    const struct tensor *in[EW_MAX_OPERANDS];
+    struct ew_types types;
+    struct ew_space space;
+    const struct ew_uniform *uniform;
+    struct ew_uniform own;
+    struct tensor *out; /* NULL: nobody wants it */
+};
+
+static tssa_status *find_job(struct kernel_args *args, uint32_t n, struct ew_job *job)
 {
-    const struct tensor *in[EW_MAX_OPERANDS] = {NULL};
     const struct ir_op_info *info = args->op->info;
+    const struct ew_state *state = args->state;
     uint32_t required = info->max_operands == IR_VARIADIC ? n : info->min_operands;
     for (uint32_t i = 0; i < n; i++)
-        TRY((i < required ? kernel_tensor : kernel_optional_tensor)(args, i, &in[i]));
-    struct ew_types types;
-    TRY(choose_types(args, n, in, &types));
-    struct ew_space space;
-    TRY(ew_space_make(&space, n, in));
-    struct tensor *out;
-    TRY(kernel_output(args, 0, types.out, space.rank, space.shape, &out));
-    if (!out)
+        TRY((i < required ? kernel_tensor : kernel_optional_tensor)(args, i, &job->in[i]));
+    TRY(choose_types(args, n, job->in, &job->types));
+    TRY(ew_space_make(&job->space, n, job->in));
+    TRY(kernel_output(args, 0, job->types.out, job->space.rank, job->space.shape, &job->out));
+    job->uniform = &state->uniform;
+    if (!state->optional)
         return NULL;
-    const struct ew_state *state = args->state;
-    if (!state->optional) {
-        compute(args, &space, &types, &state->uniform, out, n, in);
-        return NULL;
-    }
-    struct ew_uniform uniform = state->uniform;
+    job->own = state->uniform;
+    job->uniform = &job->own;
     for (uint32_t i = 0; i < EW_MAX_OPERANDS; i++)
-        uniform.present[i] = i < n && in[i];
-    compute(args, &space, &types, &uniform, out, n, in);
+        job->own.present[i] = i < n && job->in[i];
     return NULL;
 }
+
+static tssa_status *run_fixed(struct kernel_args *args, uint32_t n)
+{
+    struct ew_job job;
+    TRY(find_job(args, n, &job));
+    if (job.out)
+        compute(args, &job.space, &job.types, job.uniform, job.out, n, job.in);
+    return NULL;
+}
+
+/* ---- Calls that are set up ------------------------------------------------------------------- */
+
+/* What is moved: operands, and the result behind them. */
+struct ew_call {
+    struct kernel_call call;
+    struct ew_job job;
+    struct ew_work work;
+    char *data[EW_MAX_OPERANDS + 1];
+};
+
+static void make_call(struct kernel_call *call)
+{
+    struct ew_call *c = (struct ew_call *)call;
+    for (uint32_t k = 0; k < c->work.n_in; k++)
+        c->work.in[k] = c->data[k];
+    c->work.out = c->data[c->work.n_in];
+    team_for(call->team, c->job.space.count, GRAIN, run_range, &c->work);
+}
+
+/* Not of a fold, nor of a power whose exponent tells which loop it is. */
+static bool set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    struct ew_call *c = (struct ew_call *)call;
+    const struct ir_op_info *info = args->op->info;
+    const uint32_t n = info->max_operands == IR_VARIADIC ? 2 : info->max_operands;
+    if (args->n_inputs > n || (info->max_operands == IR_VARIADIC && args->n_inputs != 2) ||
+        (info->ew->result == EW_FIRST && !known[n - 1]))
+        return false;
+    tssa_status *status = find_job(args, n, &c->job);
+    tssa_status_free(status);
+    if (status || !c->job.out)
+        return false;
+    fill_work(&c->work, &c->job.space, &c->job.types, c->job.uniform, c->job.out, n, c->job.in);
+    for (uint32_t k = 0; k < n; k++)
+        c->data[k] = (char *)c->work.in[k];
+    c->data[n] = c->work.out;
+    *call = (struct kernel_call){make_call, c->data, n + 1, args->env->team};
+    return true;
+}
+
+/* ---- Folds ----------------------------------------------------------------------------------- */
 
 /* acc = loop(acc, in): one step of a fold, in place. `acc` is in the type of the computation. */
 static tssa_status *fold_step(const struct kernel_args *args, const struct ew_types *types,
@@ -356,18 +421,13 @@ static tssa_status *run_where(struct kernel_args *args)
 
 /* ---- The kernels ----------------------------------------------------------------------------- */
 
-#define KERNEL_EW_SAME                                                                             \
+#define KERNEL_EW                                                                                  \
     {                                                                                              \
-        .prepare = prepare, .run = run                                                             \
+        .prepare = prepare, .run = run, .set_up = set_up, .call_size = sizeof(struct ew_call)      \
     }
-#define KERNEL_EW_BOOL                                                                             \
-    {                                                                                              \
-        .prepare = prepare, .run = run                                                             \
-    }
-#define KERNEL_EW_FIRST                                                                            \
-    {                                                                                              \
-        .prepare = prepare, .run = run                                                             \
-    }
+#define KERNEL_EW_SAME KERNEL_EW
+#define KERNEL_EW_BOOL KERNEL_EW
+#define KERNEL_EW_FIRST KERNEL_EW
 #define KERNEL_EW_WHERE                                                                            \
     {                                                                                              \
         .run = run_where                                                                           \

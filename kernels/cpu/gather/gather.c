@@ -106,8 +106,23 @@ static bool gather_is_piece(const struct ir_op *op, uint32_t result)
     return one && kernel_leads_with_ones(op, ir_op_axis(op));
 }
 
-const struct kernel cpu_kernel_gather = {
-    .prepare = gather_prepare, .run = gather_run, .is_piece = gather_is_piece};
+/* Of a row whose number is counted from the start. */
+static bool gather_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    int64_t row;
+    if (!known[1] || !gather_is_piece(args->op, 0))
+        return false;
+    tssa_status *status = kernel_scalar_int(args, 1, &row);
+    tssa_status_free(status);
+    return !status && row >= 0 && kernel_set_up_piece(args, known, call, gather_run);
+}
+
+const struct kernel cpu_kernel_gather = {.prepare = gather_prepare,
+                                         .run = gather_run,
+                                         .is_piece = gather_is_piece,
+                                         .set_up = gather_set_up,
+                                         .call_size = sizeof(struct kernel_call),
+                                         .names = true};
 
 /* Columns of the last axis: a Gather whose indices are flattened. A list counts as one row. */
 static tssa_status *array_feature_extractor_run(struct kernel_args *args)

@@ -286,7 +286,34 @@ static tssa_status *slice_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct kernel cpu_kernel_slice = {.run = slice_run, .is_piece = slice_is_piece};
+/* Of slices that begin where they say: what a size bounds, or is counted from the end, is not
+ * affine. Where they end, their sizes tell. */
+static bool slice_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    int64_t starts[TSSA_MAX_RANK], axes[TSSA_MAX_RANK];
+    size_t count = 0;
+    int axis;
+    if (!known[1] || (args->n_inputs > 3 && args->inputs[3] && !known[3]) ||
+        !slice_is_piece(args->op, 0))
+        return false;
+    tssa_status *status = kernel_ints(args, 1, starts, TSSA_MAX_RANK, &count);
+    if (!status)
+        status = slice_operand(args, 3, count, 0, 1, axes);
+    const struct tensor *x = &args->inputs[0]->tensor;
+    bool inside = !status;
+    for (size_t i = 0; inside && i < count; i++) {
+        status = kernel_axis(axes[i], x->rank, &axis);
+        inside = !status && starts[i] >= 0 && starts[i] < x->dims[axis];
+    }
+    tssa_status_free(status);
+    return inside && kernel_set_up_piece(args, known, call, slice_run);
+}
+
+const struct kernel cpu_kernel_slice = {.run = slice_run,
+                                        .is_piece = slice_is_piece,
+                                        .set_up = slice_set_up,
+                                        .call_size = sizeof(struct kernel_call),
+                                        .names = true};
 
 /* ---- Expand and Tile ------------------------------------------------------------------------- */
 

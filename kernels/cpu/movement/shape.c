@@ -89,7 +89,16 @@ static tssa_status *reshape_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, (int)rank, dims);
 }
 
-const struct kernel cpu_kernel_reshape = {.prepare = reshape_prepare, .run = reshape_run};
+static bool reshape_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    return kernel_set_up_name(args, known, call, reshape_run);
+}
+
+const struct kernel cpu_kernel_reshape = {.prepare = reshape_prepare,
+                                          .run = reshape_run,
+                                          .set_up = reshape_set_up,
+                                          .call_size = sizeof(struct kernel_call),
+                                          .names = true};
 
 /* ---- Flatten --------------------------------------------------------------------------------- */
 
@@ -123,7 +132,16 @@ static tssa_status *flatten_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, 2, dims);
 }
 
-const struct kernel cpu_kernel_flatten = {.prepare = flatten_prepare, .run = flatten_run};
+static bool flatten_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    return kernel_set_up_name(args, known, call, flatten_run);
+}
+
+const struct kernel cpu_kernel_flatten = {.prepare = flatten_prepare,
+                                          .run = flatten_run,
+                                          .set_up = flatten_set_up,
+                                          .call_size = sizeof(struct kernel_call),
+                                          .names = true};
 
 /* ---- Squeeze and Unsqueeze ------------------------------------------------------------------- */
 
@@ -169,7 +187,15 @@ static tssa_status *squeeze_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, rank, dims);
 }
 
-const struct kernel cpu_kernel_squeeze = {.run = squeeze_run};
+static bool squeeze_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    return kernel_set_up_name(args, known, call, squeeze_run);
+}
+
+const struct kernel cpu_kernel_squeeze = {.run = squeeze_run,
+                                          .set_up = squeeze_set_up,
+                                          .call_size = sizeof(struct kernel_call),
+                                          .names = true};
 
 static tssa_status *unsqueeze_run(struct kernel_args *args)
 {
@@ -189,7 +215,15 @@ static tssa_status *unsqueeze_run(struct kernel_args *args)
     return kernel_share(args, 0, 0, rank, dims);
 }
 
-const struct kernel cpu_kernel_unsqueeze = {.run = unsqueeze_run};
+static bool unsqueeze_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    return kernel_set_up_name(args, known, call, unsqueeze_run);
+}
+
+const struct kernel cpu_kernel_unsqueeze = {.run = unsqueeze_run,
+                                            .set_up = unsqueeze_set_up,
+                                            .call_size = sizeof(struct kernel_call),
+                                            .names = true};
 
 /* ---- Shape and Size -------------------------------------------------------------------------- */
 

@@ -168,5 +168,98 @@ static tssa_status *assign_run(struct kernel_args *args)
     return status;
 }
 
+/* ---- Calls that are set up ------------------------------------------------------------------- */
+
+enum { TO, FROM };
+
+struct assign_call {
+    struct kernel_call call;
+    struct strided_box box;
+    size_t size;  /* of an element */
+    size_t bytes; /* of the region, which both sides have in one stretch; 0: they do not */
+    char *data[2];
+};
+
+/* Copies of more are worth the team. */
+#define ALONE ((size_t)1 << 16)
+
+static void make_assign(struct kernel_call *call)
+{
+    const struct assign_call *c = (const struct assign_call *)call;
+    if (!c->bytes)
+        strided_copy(call->team, c->size, &c->box, c->data[TO], c->data[FROM]);
+    else if (c->bytes < ALONE)
+        memcpy(c->data[TO], c->data[FROM], c->bytes);
+    else
+        contiguous_copy(call->team, c->data[TO], c->data[FROM], c->bytes);
+}
+
+static bool lies_in_one(const struct strided_box *box, const int64_t *strides)
+{
+    int64_t stride = 1;
+    for (int i = box->rank - 1; i >= 0; i--) {
+        if (box->dims[i] != 1 && strides[i] != stride)
+            return false;
+        stride *= box->dims[i];
+    }
+    return true;
+}
+
+/* May the region's shape be another one with other operands? Then the source's shape tells it, if
+ * nothing of it is repeated. */
+static bool may_change_shape(const struct rule *rule)
+{
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        for (uint32_t k = 0; k < rule->steps[i].n_params; k++)
+            if (rule->steps[i].kind != RULE_SELECT && rule->steps[i].params[k].is_operand)
+                return true;
+    return false;
+}
+
+static tssa_status *find_boxes(struct kernel_args *args, struct assign_call *c, bool *good)
+{
+    const struct tensor *source;
+    struct tensor *out;
+    struct rule_region region = {0}, view = {0};
+    TRY(kernel_tensor(args, 1, &source));
+    TRY(resolve(args, 2, &region));
+    *good = false;
+    if (region.table || region.is_bent || !is_single(&region) ||
+        source->dtype != args->inputs[0]->tensor.dtype || rule_region_count(&region) == 0 ||
+        (may_change_shape(args->state) &&
+         tensor_count(source) != (size_t)rule_region_count(&region))) {
+        rule_region_release(&region);
+        return NULL;
+    }
+    TRY(broadcast(args, source, &region, &view));
+    if (!kernel_take(args, 0, 0, &out))
+        return NULL;
+    c->size = dtype_info(out->dtype)->size;
+    c->box = box_of(&region);
+    memcpy(c->box.from, view.strides, sizeof view.strides);
+    const bool dense = lies_in_one(&c->box, c->box.to) && lies_in_one(&c->box, c->box.from);
+    c->bytes = dense ? (size_t)rule_region_count(&region) * c->size : 0;
+    c->data[TO] = (char *)out->data + (size_t)region.offset * c->size;
+    c->data[FROM] = source->data;
+    *good = true;
+    return NULL;
+}
+
+static bool assign_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    struct assign_call *c = (struct assign_call *)call;
+    bool good = false;
+    for (uint32_t k = 2; k < args->n_inputs; k++)
+        if (!known[k])
+            return false;
+    tssa_status *status = find_boxes(args, c, &good);
+    tssa_status_free(status);
+    *call = (struct kernel_call){make_assign, c->data, 2, args->env->team};
+    return !status && good;
+}
+
 const struct kernel cpu_kernel_access = {.prepare = rule_prepare, .run = access_run};
-const struct kernel cpu_kernel_assign = {.prepare = rule_prepare, .run = assign_run};
+const struct kernel cpu_kernel_assign = {.prepare = rule_prepare,
+                                         .run = assign_run,
+                                         .set_up = assign_set_up,
+                                         .call_size = sizeof(struct assign_call)};

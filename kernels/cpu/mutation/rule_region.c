@@ -151,6 +151,7 @@ static tssa_status *step_select(const struct walk *walk, const struct rule_step 
     if (index < -region->dims[axis] || index >= region->dims[axis])
         return ERROR(TSSA_RUNTIME, "index %lld is outside a dim of %lld", (long long)index,
                      (long long)region->dims[axis]);
+    region->is_bent |= index < 0 && step->params[1].is_operand;
     index += index < 0 ? region->dims[axis] : 0;
     region->offset += index * region->strides[axis];
     remove_axis(region, axis);
@@ -172,6 +173,12 @@ static int64_t bound(int64_t value, int64_t dim, bool backwards)
     return backwards ? clamp(value, -1, dim - 1) : clamp(value, 0, dim);
 }
 
+/* Is the number of an operand one that does not stand for itself? */
+static bool bends(const struct rule_param *param, int64_t value, int64_t most)
+{
+    return param->is_operand && (value < 0 || value > most);
+}
+
 static tssa_status *step_slice(const struct walk *walk, const struct rule_step *step)
 {
     struct rule_region *region = walk->region;
@@ -183,6 +190,8 @@ static tssa_status *step_slice(const struct walk *walk, const struct rule_step *
     if (by == 0)
         return ERROR(TSSA_RUNTIME, "the step of a slice is 0");
     int64_t dim = region->dims[axis], length = 0;
+    region->is_bent |= bends(&step->params[1], start, dim - 1) ||
+                       bends(&step->params[2], end, dim) || step->params[3].is_operand;
     start = bound(start, dim, by < 0);
     end = bound(end, dim, by < 0);
     by = clamp(by, -INT64_MAX, INT64_MAX);

@@ -16,6 +16,9 @@ struct rule_region {
     int64_t dims[TSSA_MAX_RANK], strides[TSSA_MAX_RANK];
     int64_t offset;
     struct buffer *table; /* of int64_t; NULL: the strides are those of the base */
+    /* an operand's number was counted from the end, or bounded by the dim, or is a step: the offset
+     * is no affine function of such numbers */
+    bool is_bent;
 };
 
 /*

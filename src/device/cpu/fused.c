@@ -175,32 +175,54 @@ static tssa_status *run_all_rows(struct kernel_args *args, struct walk *walk, in
     return parts_for(args, rows, n * 2, bytes, run_rows, walk);
 }
 
+/* Finds the walk; *count: its elements, or whole rows. */
+static tssa_status *find_walk(struct kernel_args *args, const struct device_fused *fused,
+                              struct walk *walk, int64_t *count)
+{
+    int64_t dims[TSSA_MAX_RANK];
+    walk->code = fused->code;
+    walk->n_args = fused->kernel->n_args;
+    TRY(read_operands(args, fused, walk, dims));
+    TRY(make_results(args, fused, walk, dims));
+    *count = 1;
+    for (int i = 0; i < fused->space.rank - (fused->kernel->whole_rows ? fused->space.row : 0); i++)
+        *count *= dims[i];
+    if (*count == 0)
+        return NULL;
+    if (!gir_has_planes(fused->kernel, &fused->space))
+        find_axes(fused, walk, dims);
+    else if (!gir_walk_planes(fused->kernel, &fused->space, dims, &walk->n_axes, walk->sizes,
+                              walk->steps))
+        return ERROR(TSSA_INTERNAL, "an argument of a kernel lies elsewhere");
+    walk_finish(walk);
+    return NULL;
+}
+
 static tssa_status *run_fused(struct kernel_args *args)
 {
     const struct device_fused *fused = args->state;
     struct walk walk;
-    int64_t dims[TSSA_MAX_RANK], count = 1;
+    int64_t count;
     if (fused->n_parts)
         return cpu_run_mapped(args, fused);
-    walk.code = fused->code;
-    walk.n_args = fused->kernel->n_args;
-    TRY(read_operands(args, fused, &walk, dims));
-    TRY(make_results(args, fused, &walk, dims));
-    const bool whole = fused->kernel->whole_rows;
-    for (int i = 0; i < fused->space.rank - (whole ? fused->space.row : 0); i++)
-        count *= dims[i];
-    if (count == 0)
-        return NULL;
-    if (!gir_has_planes(fused->kernel, &fused->space))
-        find_axes(fused, &walk, dims);
-    else if (!gir_walk_planes(fused->kernel, &fused->space, dims, &walk.n_axes, walk.sizes,
-                              walk.steps))
-        return ERROR(TSSA_INTERNAL, "an argument of a kernel lies elsewhere");
-    walk_finish(&walk);
-    if (whole)
+    TRY(find_walk(args, fused, &walk, &count));
+    if (fused->kernel->whole_rows && count)
         return run_all_rows(args, &walk, count);
     team_for(args->env->team, count, WALK_GRAIN, walk_run, &walk);
     return NULL;
+}
+
+static bool set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    const struct device_fused *fused = args->state;
+    struct walk_call *c = (struct walk_call *)call;
+    if (fused->n_parts)
+        return cpu_set_up_mapped(args, fused, known, c);
+    tssa_status *status = find_walk(args, fused, &c->walk, &c->count);
+    tssa_status_free(status);
+    return !status && c->count &&
+           walk_set_up(c, args->env->team,
+                       fused->kernel->whole_rows ? WALK_WHOLE_ROWS : WALK_ELEMENTS);
 }
 
 /* The state is the op's, as long as the graph lives. */
@@ -230,5 +252,8 @@ static bool may_lie_on(const struct ir_op *op, uint32_t result, uint32_t operand
     return !fused->kernel->whole_rows && operands && !(operands & ~lies_on);
 }
 
-const struct kernel cpu_kernel_fused = {
-    .prepare = prepare_fused, .run = run_fused, .may_lie_on = may_lie_on};
+const struct kernel cpu_kernel_fused = {.prepare = prepare_fused,
+                                        .run = run_fused,
+                                        .may_lie_on = may_lie_on,
+                                        .set_up = set_up,
+                                        .call_size = sizeof(struct walk_call)};

@@ -22,6 +22,7 @@ struct setup {
     char *data[GIR_MAX_ARGS];
     int64_t row_steps[GIR_MAX_ARGS], n_rows[GIR_MAX_ARGS]; /* of what is looked up in */
     bool is_empty;               /* an argument along an axis that it has not */
+    bool is_bent;                /* as that of a region, of any argument */
     struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
 
@@ -38,7 +39,7 @@ static tssa_status *blame(tssa_status *status, const struct gir_map *map)
 }
 
 /* Which elements of the tensor the argument is. */
-static tssa_status *find_region(const struct setup *s, const struct gir_map *map,
+static tssa_status *find_region(struct setup *s, const struct gir_map *map,
                                 const struct tensor *tensor, struct rule_region *region)
 {
     static const struct rule whole = {0};
@@ -46,6 +47,7 @@ static tssa_status *find_region(const struct setup *s, const struct gir_map *map
                                               s->inputs, tensor->rank, tensor->dims, region);
     if (!status && region->table)
         status = ERROR(TSSA_INTERNAL, "a kernel's argument does not lie in steps");
+    s->is_bent |= region->is_bent;
     rule_region_release(region);
     return blame(status, map);
 }
@@ -302,10 +304,13 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
-static tssa_status *run_part(struct setup *s, bool made)
+/* Finds the part's walk; *count: the elements of its results. */
+static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int64_t *count)
 {
-    struct walk walk;
+    const size_t bytes = s->part->kernel->n_args * sizeof *s->row_steps;
     memcpy(s->dims, s->part->space.dims, sizeof s->dims);
+    memset(s->row_steps, 0, bytes);
+    memset(s->n_rows, 0, bytes);
     s->is_empty = false;
     if (made)
         TRY(add_results(s, made));
@@ -313,27 +318,44 @@ static tssa_status *run_part(struct setup *s, bool made)
     TRY(check_lookups(s));
     if (!made)
         TRY(add_results(s, made));
-    const int64_t count = count_elements(s);
-    if (count == 0)
+    *count = count_elements(s);
+    if (*count == 0)
         return NULL;
     if (s->is_empty)
         return ERROR(TSSA_RUNTIME, "shapes do not fit each other");
     TRY(add_positions(s));
-    TRY(find_axes(s, &walk));
+    return find_axes(s, walk);
+}
+
+static tssa_status *run_part(struct setup *s, bool made)
+{
+    struct walk walk;
+    int64_t count;
+    TRY(find_walk(s, made, &walk, &count));
     if (s->part->space.column < 0)
         team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
-    else
+    else if (count)
         team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
                  &walk);
     return NULL;
 }
 
-tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused *fused)
+/* What is large is filled as far as a part asks for it. */
+static void begin(struct setup *s, struct kernel_args *args)
 {
-    struct setup setup = {.args = args};
+    s->args = args;
+    s->is_bent = false;
+    memset(s->inputs, 0, sizeof s->inputs);
+    memset(s->positions, 0, sizeof s->positions);
     for (uint32_t i = 0; i < args->n_inputs && i < GIR_MAX_ARGS; i++)
         if (args->inputs[i] && args->inputs[i]->kind == TSSA_KIND_TENSOR)
-            setup.inputs[i] = &args->inputs[i]->tensor;
+            s->inputs[i] = &args->inputs[i]->tensor;
+}
+
+tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused *fused)
+{
+    struct setup setup;
+    begin(&setup, args);
     for (uint32_t i = 0; i < fused->n_parts; i++) {
         setup.part = &fused->parts[i];
         tssa_status *status = run_part(&setup, i > 0);
@@ -341,4 +363,42 @@ tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused 
         TRY(status);
     }
     return NULL;
+}
+
+/* ---- Calls that are set up ------------------------------------------------------------------- */
+
+static bool asks_known(const struct rule *rule, const bool *known)
+{
+    for (uint32_t i = 0; rule && i < rule->n_steps; i++)
+        for (uint32_t k = 0; k < rule->steps[i].n_params; k++) {
+            const struct rule_param *param = &rule->steps[i].params[k];
+            if (param->is_operand && !known[param->value])
+                return false;
+        }
+    return true;
+}
+
+/* Not what looks at numbers first, or needs positions. */
+static bool is_plain(const struct device_part *part, const bool *known)
+{
+    for (uint32_t k = 0; k < part->kernel->n_args; k++)
+        if (gir_args(part->kernel)[k].is_looked_up || part->maps[k].index == GIR_POSITIONS ||
+            !asks_known(part->maps[k].rule, known))
+            return false;
+    return true;
+}
+
+bool cpu_set_up_mapped(struct kernel_args *args, const struct device_fused *fused,
+                       const bool *known, struct walk_call *call)
+{
+    struct setup setup;
+    begin(&setup, args);
+    setup.part = fused->parts;
+    if (fused->n_parts != 1 || !is_plain(setup.part, known))
+        return false;
+    tssa_status *status = find_walk(&setup, false, &call->walk, &call->count);
+    tssa_status_free(status);
+    return !status && call->count && !setup.is_bent &&
+           walk_set_up(call, args->env->team,
+                       setup.part->space.column < 0 ? WALK_ELEMENTS : WALK_COLUMNS);
 }

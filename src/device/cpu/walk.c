@@ -80,3 +80,41 @@ void walk_run_columns(void *context, int64_t begin, int64_t end)
         begin += n;
     }
 }
+
+/* ---- Calls that are set up ------------------------------------------------------------------- */
+
+/* All there is, in one call of the code. */
+static void make_one(struct kernel_call *call)
+{
+    const struct walk *walk = &((struct walk_call *)call)->walk;
+    walk->code->run((void *const *)walk->data, walk->given, walk->sizes[1], walk->sizes[0],
+                    walk->code->functions, NULL);
+}
+
+static void make_elements(struct kernel_call *call)
+{
+    struct walk_call *c = (struct walk_call *)call;
+    team_for(call->team, c->count, WALK_GRAIN, walk_run, &c->walk);
+}
+
+static void make_columns(struct kernel_call *call)
+{
+    struct walk_call *c = (struct walk_call *)call;
+    team_for(call->team, c->count, WALK_GRAIN / (c->walk.reduced + 1) + 1, walk_run_columns,
+             &c->walk);
+}
+
+bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind kind)
+{
+    struct walk *walk = &call->walk;
+    const bool small = walk->n_axes == 2 && walk->sizes[0] * walk->sizes[1] < 2 * WALK_GRAIN;
+    if (kind == WALK_WHOLE_ROWS && (!small || walk->code->kept))
+        return false;
+    call->call = (struct kernel_call){.make = kind == WALK_COLUMNS ? make_columns
+                                              : small              ? make_one
+                                                                   : make_elements,
+                                      .data = walk->data,
+                                      .n_data = walk->n_args,
+                                      .team = team};
+    return true;
+}

@@ -9,6 +9,8 @@
 /* Below this many elements per thread, starting threads costs more than it brings. */
 #define WALK_GRAIN 16384
 
+enum walk_kind { WALK_ELEMENTS, WALK_WHOLE_ROWS, WALK_COLUMNS };
+
 /* Axes innermost first: a row's elements, the rows of a call, and loops around calls. */
 struct walk {
     const struct cpu_code *code;
@@ -26,6 +28,13 @@ struct walk {
     char *data[GIR_MAX_ARGS];
 };
 
+/* A call that was set up: of `data`, the walk's. */
+struct walk_call {
+    struct kernel_call call;
+    struct walk walk;
+    int64_t count; /* elements, columns, or whole rows */
+};
+
 /* The error of an operand of another shape or type than the kernel was made for. */
 tssa_status *walk_does_not_fit(uint32_t index, const struct tensor *tensor);
 /* When the axes are known: there are two at least, of one element where there are none. */
@@ -34,5 +43,14 @@ void walk_finish(struct walk *walk);
 void walk_run(void *walk, int64_t begin, int64_t end);
 /* The same of columns [begin, end), all rows of each. */
 void walk_run_columns(void *walk, int64_t begin, int64_t end);
+
+/*
+ * Makes the call, which has been filled but for its first member, one that can be made. False: not
+ * of whole rows which are more than one call of the code, or need memory of their own.
+ */
+bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind kind);
+/* Of a fuse op with parts: kernel.set_up. */
+bool cpu_set_up_mapped(struct kernel_args *args, const struct device_fused *fused,
+                       const bool *known, struct walk_call *call);
 
 #endif
