@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import math
 import weakref
 from collections import Counter
 from ctypes import POINTER, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
@@ -383,6 +384,34 @@ class Call:
         status = self._function(*self._arguments)
         if status:
             self._lib.check(status)
+
+    def again(self) -> None:
+        """A run into the tensors of the last one, overwritten before; other results are new."""
+        for i, output in enumerate(self._outputs):
+            if output and not self._overwrite(output):
+                self._free(output)
+                self._outputs[i] = None
+        self._lib.check(self._function(*self._arguments))
+
+    def _overwrite(self, value: int) -> bool:
+        """False for what is no tensor of numbers."""
+        c = self._lib.c
+        if c.tssa_value_kind(value) != KIND_TENSOR or c.tssa_value_dtype(value) not in DTYPES:
+            return False
+        shape = c.tssa_tensor_dims(value)[: c.tssa_tensor_rank(value)]
+        size = math.prod(shape) * np.dtype(DTYPES[c.tssa_value_dtype(value)]).itemsize
+        if size:
+            ctypes.memset(c.tssa_tensor_data(value), 0x5A, size)
+        return True
+
+    def to_python(self) -> list:
+        """Copies of the results."""
+        copies = []
+        for output in self._outputs[: self._session.n_outputs]:
+            value = Value(self._session.context)
+            value.pointer = c_void_p(output)
+            copies.append(value.to_python())
+        return copies
 
     def outputs(self) -> list[Value]:
         """Hands the results over; the next call makes new ones."""

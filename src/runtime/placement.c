@@ -170,8 +170,7 @@ static struct plan_placed *sort_placed(struct analysis *a, struct arena *scratch
     return sorted;
 }
 
-/* ---- Parts of what is joined ------------------------------------------------------------------
- */
+/* ---- Parts of what is joined ----------------------------------------------------------------- */
 
 /* The entry of a result, whose place nothing had before and nothing has in turns or outside. */
 static struct plan_placed *own_place(const struct analysis *a, uint32_t output)
@@ -247,16 +246,72 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     return keep_parts(a, placed, entry);
 }
 
-static tssa_status *keep_leaving(struct plan *plan)
+/* ---- What leaves the run --------------------------------------------------------------------- */
+
+#define SEVERAL UINT32_MAX
+
+/* Numbers are plus 1; 0: none. */
+struct leavers {
+    const struct plan *plan;
+    uint32_t *places; /* per graph output: the entry whose place it may have; SEVERAL: it may be
+                       * something else */
+    uint32_t *exits;  /* per entry with a place of its own: the graph output that may have it;
+                       * SEVERAL: it is not one place, or not that of one output */
+};
+
+static uint32_t entry_of_place(const struct plan *plan, uint32_t entry)
 {
-    uint32_t n = 0;
+    while (plan->placed[entry].back)
+        entry -= plan->placed[entry].back;
+    return entry;
+}
+
+static void note(uint32_t *kept, uint32_t found)
+{
+    *kept = *kept == 0 || *kept == found ? found : SEVERAL;
+}
+
+static void find_leavers(struct leavers *l)
+{
+    const struct plan *plan = l->plan;
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        n += plan->placed[i].leaves;
-    uint32_t *leaving = ARENA_ARRAY(&plan->arena, uint32_t, n);
-    TRY_ALLOC(leaving);
+        if (plan->placed[i].leaves) {
+            const uint32_t place = entry_of_place(plan, i), exit = plan->placed[i].exit;
+            note(&l->places[exit], place + 1);
+            note(&l->exits[place], exit + 1);
+        }
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].leaves)
-            leaving[plan->n_leaving++] = i;
+        if (plan->placed[i].turns || plan->placed[i].space != SPACE_HOST)
+            l->exits[entry_of_place(plan, i)] = SEVERAL;
+    for (uint32_t i = 0; i < plan->n_results; i++)
+        l->places[plan->results[i].result] = SEVERAL;
+}
+
+/* Whether the entry's place is that of one graph output, which is nothing else. */
+static bool is_there(const struct leavers *l, uint32_t entry, uint32_t *exit)
+{
+    const uint32_t place = entry_of_place(l->plan, entry);
+    if (l->exits[place] == 0 || l->exits[place] == SEVERAL)
+        return false;
+    *exit = l->exits[place] - 1;
+    return l->places[*exit] == place + 1;
+}
+
+static tssa_status *keep_leaving(struct plan *plan, struct arena *scratch)
+{
+    struct leavers l = {.plan = plan};
+    struct plan_leaving *leaving = ARENA_ARRAY(&plan->arena, struct plan_leaving, plan->n_placed);
+    l.places = ARENA_ARRAY(scratch, uint32_t, plan->body->n_returns);
+    l.exits = ARENA_ARRAY(scratch, uint32_t, plan->n_placed);
+    if (!leaving || !l.places || !l.exits)
+        return status_out_of_memory();
+    find_leavers(&l);
+    for (uint32_t i = 0; i < plan->n_placed; i++) {
+        uint32_t exit = plan->placed[i].exit;
+        const bool there = is_there(&l, i, &exit);
+        if (there || plan->placed[i].leaves)
+            leaving[plan->n_leaving++] = (struct plan_leaving){i, exit, there};
+    }
     plan->leaving = leaving;
     return NULL;
 }
@@ -325,7 +380,18 @@ static const struct step *step_of(const struct block_plan *block, const struct i
     return NULL;
 }
 
-/* The outputs of steps that return i of a block is: those of both branches where it is an If's. */
+/* Return i of a body is what it carries on, updated in place: so the caller's memory is it from the
+ * first iteration on. */
+static bool is_updated(const struct analysis *a, const struct block_plan *body, uint32_t i)
+{
+    const struct ir_value *param = body->block->params[i + 1];
+    const struct ir_value *returned = ir_operand(ir_block_return(body->block), i);
+    return a->reuse.updates[param->id] &&
+           a->reuse.updates[param->id] == plan_value(a->plan, returned);
+}
+
+/* The outputs of steps that return i of a block is: those of both branches where it is an If's, and
+ * that of the body where it is what a Loop updates. */
 static tssa_status *find_results(struct analysis *a, const struct block_plan *block, uint32_t i,
                                  uint32_t result)
 {
@@ -337,7 +403,10 @@ static tssa_status *find_results(struct analysis *a, const struct block_plan *bl
     const bool loop = ir_op_is(step->op, IR_OP_Loop);
     for (uint32_t b = 0; b < step->n_blocks && !loop; b++)
         TRY(find_results(a, step->blocks[b], index, result));
-    if (loop ? !control_stacks(step, index) : step->n_blocks)
+    const bool carried = loop && !control_stacks(step, index);
+    if (carried && is_updated(a, step->blocks[0], index + 1))
+        return find_results(a, step->blocks[0], index + 1, result);
+    if (loop ? carried : step->n_blocks)
         return NULL;
     struct plan_result found = {result, step->first_output + index};
     a->given[found.output] = true;
@@ -379,6 +448,6 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
         status = keep_placed(&a, scratch);
     vec_free(&a.placed);
     if (!status)
-        status = keep_leaving(plan);
+        status = keep_leaving(plan, scratch);
     return status ? status : keep_turns(plan);
 }

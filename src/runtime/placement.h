@@ -44,8 +44,7 @@ struct layout {
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const struct layout *layout, size_t *slab_size);
 
-/* ---- Between layout.c and joined.c ------------------------------------------------------------
- */
+/* ---- Between layout.c and joined.c ----------------------------------------------------------- */
 
 /* Bytes of a type by the first `count` symbols; SIZE_MAX: they do not tell, or it overflows. */
 size_t placement_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,

@@ -123,9 +123,7 @@ struct plan_placed {
     /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of
      * the run. */
     uint32_t first, last;
-    /* It may be that of graph output `exit`, and has its place where the caller gives memory for
-     * that. Else it comes from the pool, and leaves the run as it is. */
-    bool leaves;
+    bool leaves; /* it may be that of graph output `exit` */
     uint32_t exit;
     const struct ir_type *type; /* NULL: scratch memory */
     enum space space;
@@ -142,6 +140,17 @@ struct plan_part {
     uint32_t entry, whole; /* of plan->placed: where the operand lies, and the result */
     const struct step *step;
     uint32_t operand;
+};
+
+/*
+ * A placed result that may be graph output `exit`, or in whose place one is made that may be. It
+ * has its place where the caller gives memory for the output: in that memory, if nothing else may
+ * be the output. Else it comes from the pool, and leaves the run as it is.
+ */
+struct plan_leaving {
+    uint32_t entry; /* of plan->placed */
+    uint32_t exit;
+    bool there;
 };
 
 /* A step's output that is a graph output, and may be computed in the caller's memory. */
@@ -185,7 +194,7 @@ struct plan {
     const struct tensor *const *defaults; /* per graph input; NULL where the caller must give one */
     const struct plan_placed *placed;     /* by ascending `first` */
     uint32_t n_placed;
-    const uint32_t *leaving; /* those of `placed` that leave */
+    const struct plan_leaving *leaving;
     uint32_t n_leaving;
     const struct plan_part *parts; /* by step, those of one in the order of its operands */
     uint32_t n_parts;

@@ -7,8 +7,9 @@
 struct finder {
     const struct lifetimes *lifetimes;
     const struct plan *plan;
-    const struct ir_value **next;  /* per value id */
-    const struct ir_value **parts; /* per plan->inputs */
+    const struct ir_value **next;    /* per value id */
+    const struct ir_value **parts;   /* per plan->inputs */
+    const struct ir_value **updates; /* per value id */
     /* per value id: the If, plus 1, of which an earlier branch returns the same memory */
     uint32_t *joined;
     bool *is_part; /* per value id */
@@ -215,31 +216,33 @@ static void find_sibling(struct finder *f, const struct step *step, uint32_t res
 /* ---- Where a loop begins --------------------------------------------------------------------- */
 
 static bool is_given_to(const struct finder *f, const struct ir_value *name,
-                        const struct step *loop, uint32_t operand);
+                        const struct step *step, uint32_t operand);
 
 static bool views_are_given_to(const struct finder *f, const struct ir_op *op,
-                               const struct step *loop, uint32_t operand)
+                               const struct step *step, uint32_t operand)
 {
     for (uint32_t i = 0; i < op->n_results; i++)
         if (lifetime_is_view(f->lifetimes, &op->results[i]) &&
-            !is_given_to(f, &op->results[i], loop, operand))
+            !is_given_to(f, &op->results[i], step, operand))
             return false;
     return true;
 }
 
-/* Is the memory read before the loop begins, and then as this operand of it, and by nobody else? */
+/* Is the memory read before the step begins, and then as this operand of it, and by nobody else? */
 static bool is_given_to(const struct finder *f, const struct ir_value *name,
-                        const struct step *loop, uint32_t operand)
+                        const struct step *step, uint32_t operand)
 {
-    const uint32_t begin = lifetime_step_first(loop);
+    const uint32_t begin = lifetime_step_first(step);
     for (const struct ir_use *use = name->uses; use; use = use->next) {
         const struct ir_op *user = use->user;
-        if (use == &loop->op->operands[operand])
+        const struct ir_block *fused = plan_fused(f->plan, user);
+        if (use == &step->op->operands[operand] ||
+            (fused && is_given_to(f, fused->params[use - user->operands], step, operand)))
             continue;
-        if (ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
+        if (fused || ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
             user->info->cls == IR_CLASS_SEQUENCE ||
             f->lifetimes->steps[f->lifetimes->step_of_op[user->id]]->index >= begin ||
-            (use == &user->operands[0] && !views_are_given_to(f, user, loop, operand)))
+            (use == &user->operands[0] && !views_are_given_to(f, user, step, operand)))
             return false;
     }
     return true;
@@ -268,6 +271,33 @@ static void find_initial(struct finder *f, const struct step *loop, uint32_t ope
     f->joined[second->id] = loop->index + 1;
 }
 
+/* ---- In each iteration ----------------------------------------------------------------------- */
+
+/* Is it that value, if be it as a parameter of a fuse op? */
+static bool is_name_of(const struct finder *f, const struct ir_value *name,
+                       const struct ir_value *value)
+{
+    return name && plan_value(f->plan, name) == value;
+}
+
+/* What a body is given and what it returns in its place are one memory from the second iteration
+ * on, where an op updates the one to the other and is the last that reads the one. */
+static void find_update(struct finder *f, const struct step *loop, uint32_t param,
+                        uint32_t returned)
+{
+    const struct ir_block *body = loop->blocks[0]->block;
+    const struct ir_value *from = body->params[param],
+                          *to = plan_value(f->plan, ir_operand(ir_block_return(body), returned));
+    const struct step *step = step_of(f, to);
+    if (!step || !step->kernel || plan_home(f->plan, to->op) != body ||
+        !fits(from->type, to->type) || plan_space(f->plan, from) != plan_space(f->plan, to))
+        return;
+    for (uint32_t i = 0; i < step->n_inputs; i++)
+        if (is_name_of(f, ir_operand(step->op, i), from) && may_lie_on(f, step, to->index, i) &&
+            reads_alike(f, step, to->index, i, from) && is_given_to(f, from, step, i))
+            f->updates[from->id] = to;
+}
+
 static void find_around_blocks(struct finder *f, const struct step *step)
 {
     struct control_passing passing;
@@ -275,8 +305,11 @@ static void find_around_blocks(struct finder *f, const struct step *step)
         find_sibling(f, step, k);
     if (!control_passes(step, &passing))
         return;
-    for (uint32_t k = 0; k < passing.n_carried; k++)
+    for (uint32_t k = 0; k < passing.n_carried; k++) {
         find_initial(f, step, passing.operand + k, passing.returned + k);
+        if (ir_op_is(step->op, IR_OP_Loop))
+            find_update(f, step, passing.operand + k, passing.returned + k);
+    }
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
@@ -290,7 +323,8 @@ tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch
     f.joined = ARENA_ARRAY(scratch, uint32_t, plan->n_values);
     f.parts = ARENA_ARRAY(scratch, const struct ir_value *, plan->n_inputs);
     f.is_part = ARENA_ARRAY(scratch, bool, plan->n_values);
-    if (!f.next || !f.joined || !f.parts || !f.is_part)
+    f.updates = ARENA_ARRAY(scratch, const struct ir_value *, plan->n_values);
+    if (!f.next || !f.joined || !f.parts || !f.is_part || !f.updates)
         return status_out_of_memory();
     for (uint32_t i = plan->n_steps; i-- > 0;) {
         const struct step *step = lifetimes->steps[i];
@@ -301,6 +335,6 @@ tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch
         if (!step->kernel)
             find_around_blocks(&f, step);
     }
-    *reuse = (struct reuse){f.next, f.parts};
+    *reuse = (struct reuse){f.next, f.parts, f.updates};
     return NULL;
 }

@@ -281,11 +281,16 @@ tssa_status *slab_prepare(struct run *run)
 void slab_offer(struct run *run, const struct value *outputs)
 {
     for (uint32_t i = 0; i < run->plan->n_leaving; i++) {
-        const uint32_t at = run->plan->leaving[i];
-        const struct plan_placed *placed = &run->plan->placed[at];
-        const bool given = outputs[placed->exit].kind == TSSA_KIND_TENSOR;
-        run->places[placed->output] =
-            given ? place_of(run, at) : (struct kernel_place){.data = NULL};
+        const struct plan_leaving *leaving = &run->plan->leaving[i];
+        const struct value *given = &outputs[leaving->exit];
+        struct kernel_place *place = &run->places[run->plan->placed[leaving->entry].output];
+        if (given->kind != TSSA_KIND_TENSOR)
+            *place = (struct kernel_place){.data = NULL};
+        else if (leaving->there)
+            *place = (struct kernel_place){.data = given->tensor.data,
+                                           .size = tensor_bytes(&given->tensor)};
+        else
+            *place = place_of(run, leaving->entry);
     }
 }
 

@@ -222,6 +222,76 @@ static void test_results(void **state)
                      1);
 }
 
+#define LOOP(body)                                                                                 \
+    "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %k: i64[1, 1], %u: f32[1], %t: i64[]) "  \
+    "-> (%y as \"y\", %z as \"z\") {\n"                                                            \
+    "  %y, %z = Loop@21(%t, _, %x, %x): f32[4], f32[4] {\n"                                        \
+    "    body(%i: i64[], %d: bool[], %p: f32[4], %q: f32[4]) {\n" body "    }\n  }\n"              \
+    "  return(%y, %z)\n}\n"
+#define UPDATED(to, from) "      %" to " = ScatterND@18(%" from ", %k, %u): f32[4]\n"
+
+/* What a loop updates, in its body: where the step is the last that reads it, under any name. */
+static void test_updated_results(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        count_results(LOOP(UPDATED("a", "p") UPDATED("b", "q") "return(%d, %a, %b)\n")), 2);
+    assert_int_equal(count_results(LOOP(UPDATED("a", "p") "      %b = Neg@13(%q): f32[4]\n"
+                                                          "return(%d, %a, %b)\n")),
+                     2);
+    /* crosswise; one of them twice; read behind; by another name; inside another op */
+    assert_int_equal(
+        count_results(LOOP(UPDATED("a", "p") UPDATED("b", "q") "return(%d, %b, %a)\n")), 0);
+    assert_int_equal(count_results(LOOP(UPDATED("a", "p") "return(%d, %a, %a)\n")), 0);
+    assert_int_equal(count_results(LOOP(UPDATED("a", "p") "      %b = Add@14(%p, %q): f32[4]\n"
+                                                          "return(%d, %a, %b)\n")),
+                     1);
+    assert_int_equal(count_results(LOOP("      %v = Identity@21(%p): f32[4]\n" UPDATED(
+                         "a", "p") "      %b = Add@14(%q, %v): f32[4]\n"
+                                   "return(%d, %a, %b)\n")),
+                     1);
+    assert_int_equal(count_results(LOOP("      %r = ReduceMax@20(%p): f32[1]\n"
+                                        "      %s = Shape@21(%p): i64[1]\n"
+                                        "      %a = Expand@13(%r, %s): f32[4]\n" UPDATED(
+                                            "b", "q") "return(%d, %a, %b)\n")),
+                     1);
+}
+
+/* How many placed results lie in the caller's memory, where that is given. */
+static uint32_t count_there(const char *text)
+{
+    struct ir_graph *graph;
+    struct plan *plan = make_plan(text, &graph);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_leaving; i++)
+        n += plan->leaving[i].there;
+    plan_free(plan);
+    ir_graph_free(graph);
+    return n;
+}
+
+/* Also what is computed in its place before, but not what is one of two that may be the output. */
+static void test_leaving(void **state)
+{
+    (void)state;
+    static const char *const before =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %c: bool[]) -> (%y as \"y\") {\n";
+    char *one = xprintf("%s  %%a = Cos@7(%%x): f32[4]\n  %%b = Neg@13(%%a): f32[4]\n"
+                        "  %%y = Identity@21(%%b): f32[4]\n  return(%%y)\n}\n",
+                        before);
+    char *two = xprintf("%s  %%a = Cos@7(%%x): f32[4]\n  %%b = Exp@13(%%a): f32[4]\n"
+                        "  %%e = Add@14(%%a, %%b): f32[4]\n"
+                        "  %%y = If@21(%%c): f32[4] {\n"
+                        "    then_branch() {\n      return(%%a)\n    }\n"
+                        "    else_branch() {\n      return(%%e)\n    }\n  }\n"
+                        "  return(%%y)\n}\n",
+                        before);
+    assert_int_equal(count_there(one), 2);
+    assert_int_equal(count_there(two), 0);
+    free(one);
+    free(two);
+}
+
 /* ---- Updates --------------------------------------------------------------------------------- */
 
 /* How many results lie where the tensor lay that they update. */
@@ -466,6 +536,8 @@ int main(void)
         cmocka_unit_test(test_little_is_unused),
         cmocka_unit_test(test_symbolic_sizes),
         cmocka_unit_test(test_results),
+        cmocka_unit_test(test_updated_results),
+        cmocka_unit_test(test_leaving),
         cmocka_unit_test(test_updates),
         cmocka_unit_test(test_updates_by_loops),
         cmocka_unit_test(test_element_wise),
