@@ -204,6 +204,7 @@ CASES = {
     "col2im": Case("Col2Im", [(1, 144, 400)], [ints(22, 22), ints(3, 3)]),
     "matmul_small": Case("MatMul", [(500, 4, 8), (500, 8, 4)]),
     "matmul_vit": Case("MatMul", [(1, 197, 192)], [(192, 768)]),
+    "matmul_1024": Case("MatMul", [(1, 196, 256)], [(256, 1024)]),
     "gemm_row": Case("Gemm", [(1, 1024)], [(1000, 1024), (1000,)], {"transB": 1}),
     # Movement and selection.
     "transpose_last": Case("Transpose", [(1, 84, 8400)], attributes={"perm": [0, 2, 1]}),

@@ -86,8 +86,8 @@ static void *add_positions(const struct window *w, tssa_dtype dtype, const char 
 /* ---- Row by row ------------------------------------------------------------------------------ */
 
 #define MOST REDUCTION_RADIX /* positions, and phases: sums are of one level */
-/* Rows whose phases are put together at once: what was just stored in parts cannot be loaded as a
- * whole without waiting for it. */
+/* Rows whose phases lie together, and are put together at once: what was just stored in parts
+ * cannot be loaded as a whole without waiting for it. */
 #define SPREAD 8
 #define FEWEST 16 /* bytes of a vector */
 
@@ -232,21 +232,21 @@ INLINE void collect(const struct window *w, const struct phases *p, int64_t y, i
         if (!name##_by_wide(t, to))                                                                \
             name##_by_half(t, to);                                                                 \
     }                                                                                              \
-    INLINE void name##_spread(const T *restrict phases, int64_t stride, int64_t length, int64_t n, \
-                              T *restrict row)                                                     \
+    INLINE void name##_spread(const T *restrict phases, int64_t stride, int64_t apart, int64_t n,  \
+                              T *restrict to)                                                      \
     {                                                                                              \
         const int64_t whole = n / stride;                                                          \
         if (stride == 2)                                                                           \
             for (int64_t i = 0; i < whole; i++) {                                                  \
-                row[2 * i] = phases[i];                                                            \
-                row[2 * i + 1] = phases[length + i];                                               \
+                to[2 * i] = phases[i];                                                             \
+                to[2 * i + 1] = phases[apart + i];                                                 \
             }                                                                                      \
         else                                                                                       \
             for (int64_t i = 0; i < whole; i++)                                                    \
                 for (int64_t phase = 0; phase < stride; phase++)                                   \
-                    row[i * stride + phase] = phases[phase * length + i];                          \
+                    to[i * stride + phase] = phases[phase * apart + i];                            \
         for (int64_t i = whole * stride; i < n; i++)                                               \
-            row[i] = phases[(i - whole * stride) * length + whole];                                \
+            to[i] = phases[(i - whole * stride) * apart + whole];                                  \
     }                                                                                              \
     VECTOR_PROCEDURE(                                                                              \
         name,                                                                                      \
@@ -255,18 +255,19 @@ INLINE void collect(const struct window *w, const struct phases *p, int64_t y, i
     {                                                                                              \
         const int last = w->rank - 1;                                                              \
         const int64_t rows = w->rank == 2 ? w->in[0] : 1, stride = w->stride[last];                \
+        const int64_t n = w->in[last], length = p->length, apart = SPREAD * length;                \
         struct terms terms;                                                                        \
-        const int64_t row = stride * p->length;                                                    \
         for (int64_t y = 0; y < rows; y++) {                                                       \
-            T *to = phases + y % SPREAD * row;                                                     \
+            const int64_t at = y % SPREAD, together = n % stride ? 1 : at + 1;                     \
             for (int64_t phase = 0; phase < stride; phase++) {                                     \
                 collect(w, p, y, phase, planes, sizeof(T), &terms);                                \
-                name##_of_phase(&terms, p->length, to + phase * p->length);                        \
+                name##_of_phase(&terms, length, phases + phase * apart + at * length);             \
             }                                                                                      \
-            const int64_t done = y % SPREAD + 1;                                                   \
-            for (int64_t i = 0; (done == SPREAD || y == rows - 1) && i < done; i++)                \
-                name##_spread(phases + i * row, stride, p->length, w->in[last],                    \
-                              in + (y + 1 - done + i) * w->in[last]);                              \
+            if (at < SPREAD - 1 && y < rows - 1)                                                   \
+                continue;                                                                          \
+            for (int64_t i = 0; i <= at; i += together)                                            \
+                name##_spread(phases + i * length, stride, apart, together * n,                    \
+                              in + (y - at + i) * n);                                              \
         }                                                                                          \
     }
 
