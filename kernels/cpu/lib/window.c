@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-
 /* No size, stride, pad or extent of a window may exceed this; sums and products of two stay in
  * int64. */
 #define WINDOW_LIMIT (INT64_C(1) << 31)
