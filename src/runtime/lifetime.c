@@ -46,6 +46,7 @@ static void go_into_next_iteration(struct lifetime *own, const struct step *loop
 /* Until the outputs are handed over, when all steps have run. */
 static void leave(struct lifetime *own, uint32_t exit)
 {
+    own->several |= own->leaves && own->exit != exit;
     own->leaves = true;
     own->exit = exit;
 }
@@ -57,6 +58,7 @@ static void share(struct lifetime *own, const struct ir_block *home, const struc
     own->escapes |= other->escapes;
     own->taken |= other->taken;
     own->passed |= other->passed;
+    own->several |= other->several;
     if (other->leaves)
         leave(own, other->exit);
     if (other->loop && is_inside(home, other->loop->op))

@@ -22,6 +22,7 @@ struct lifetime {
     bool escapes;
     bool leaves;   /* it is that of a graph output ... */
     uint32_t exit; /* ... of this number */
+    bool several;  /* and it may be that of others, too */
     bool taken;    /* an op may change it in place under the name that it has now */
     bool passed;   /* a result of control flow may be another name of it */
 };

@@ -109,6 +109,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
         .last = life->last,
         .leaves = life->leaves,
         .exit = life->exit,
+        .several = life->several,
         .type = value->type,
         .space = plan_space(a->plan, value),
         .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
@@ -250,7 +251,8 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
 
 #define SEVERAL UINT32_MAX
 
-/* Numbers are plus 1; 0: none. */
+/* Numbers are plus 1; 0: none. What is another output as well cannot lie in the memory of this one,
+ * which may yet be filled with something else. */
 struct leavers {
     const struct plan *plan;
     uint32_t *places; /* per graph output: the entry whose place it may have; SEVERAL: it may be
@@ -281,7 +283,7 @@ static void find_leavers(struct leavers *l)
             note(&l->exits[place], exit + 1);
         }
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].turns || plan->placed[i].space != SPACE_HOST)
+        if (plan->placed[i].turns || plan->placed[i].several || plan->placed[i].space != SPACE_HOST)
             l->exits[entry_of_place(plan, i)] = SEVERAL;
     for (uint32_t i = 0; i < plan->n_results; i++)
         l->places[plan->results[i].result] = SEVERAL;

@@ -123,7 +123,7 @@ struct plan_placed {
     /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of
      * the run. */
     uint32_t first, last;
-    bool leaves; /* it may be that of graph output `exit` */
+    bool leaves, several; /* it may be that of graph output `exit`, and of others */
     uint32_t exit;
     const struct ir_type *type; /* NULL: scratch memory */
     enum space space;

@@ -286,8 +286,16 @@ static void test_leaving(void **state)
                         "    else_branch() {\n      return(%%e)\n    }\n  }\n"
                         "  return(%%y)\n}\n",
                         before);
+    /* b is output 1, and output 0 only by one branch: in the other one, that is filled with x. */
+    static const char *const other =
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[4], %c: bool[]) -> (%y as \"y\", %b as "
+        "\"b\") {\n  %a = Cos@7(%x): f32[4]\n  %b = Identity@21(%a): f32[4]\n"
+        "  %y = If@21(%c): f32[4] {\n    then_branch() {\n      %d = Identity@21(%a): f32[4]\n"
+        "      return(%d)\n    }\n    else_branch() {\n      return(%x)\n    }\n  }\n"
+        "  return(%y, %b)\n}\n";
     assert_int_equal(count_there(one), 2);
     assert_int_equal(count_there(two), 0);
+    assert_int_equal(count_there(other), 0);
     free(one);
     free(two);
 }
