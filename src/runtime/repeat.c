@@ -53,15 +53,10 @@ struct repetition {
 
 /* ---- Tables ---------------------------------------------------------------------------------- */
 
-static size_t aligned(size_t size)
-{
-    return (size + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
-}
-
 static void *carve(struct repetition *r, size_t count, size_t size)
 {
     void *memory = r->memory;
-    r->memory += aligned(count * size);
+    r->memory += repeat_aligned(count * size);
     return memory;
 }
 
@@ -83,11 +78,11 @@ static void make_tables(struct repetition *r)
 static size_t table_bytes(const struct repeat *repeat, const struct repeat_loop *loop)
 {
     const size_t period = repeat->period;
-    return aligned(repeat->n_numbers * sizeof(struct cell)) +
-           aligned(period * repeat->n_calls * sizeof(struct prepared)) +
-           aligned(period * loop->n_stacked * sizeof(struct row)) +
-           aligned(period * loop->n_carried * sizeof(struct value)) +
-           aligned(period * repeat->n_results * sizeof(struct held)) + repeat->most_bytes +
+    return repeat_aligned(repeat->n_numbers * sizeof(struct cell)) +
+           repeat_aligned(period * repeat->n_calls * sizeof(struct prepared)) +
+           repeat_aligned(period * loop->n_stacked * sizeof(struct row)) +
+           repeat_aligned(period * loop->n_carried * sizeof(struct value)) +
+           repeat_aligned(period * repeat->n_results * sizeof(struct held)) + repeat->most_bytes +
            period * repeat->call_bytes;
 }
 

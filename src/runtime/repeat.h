@@ -47,6 +47,12 @@ struct repeat {
     size_t most_bytes; /* of the largest one */
 };
 
+/* What a table or a call takes of the memory for all of them. */
+static inline size_t repeat_aligned(size_t size)
+{
+    return (size + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
+}
+
 /* Finds out for every loop of a plan that is otherwise made: step->repeat, or step->why. */
 tssa_status *repeat_plan(struct plan *plan);
 

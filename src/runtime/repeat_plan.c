@@ -222,15 +222,10 @@ static bool check_call(struct finding *f, const struct step *step)
     return true;
 }
 
-static size_t aligned(size_t size)
-{
-    return (size + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
-}
-
 static tssa_status *add_call(struct finding *f, const struct step *step)
 {
     bool *known = ARENA_ARRAY(&f->plan->arena, bool, step->n_inputs);
-    const size_t size = aligned(step->kernel->call_size);
+    const size_t size = repeat_aligned(step->kernel->call_size);
     TRY_ALLOC(known);
     for (uint32_t k = 0; k < step->n_inputs; k++) {
         const struct ir_value *value = ir_operand(step->op, k);
