@@ -328,11 +328,18 @@ class Value(_Handle):
 
 
 class Session(_Handle):
-    def __init__(self, model: Model, profile: bool = False, compile: int = COMPILE_OFF):
+    def __init__(
+        self,
+        model: Model,
+        profile: bool = False,
+        compile: int = COMPILE_OFF,
+        device: str | None = None,
+    ):
         lib = model.lib
         super().__init__(lib, "tssa_session_free", model)
         self.context, self.n_outputs = model.context, model.n_outputs
-        options = byref(_SessionOptions(profile=profile, compile=compile))
+        name = device.encode() if device else None
+        options = byref(_SessionOptions(device=name, profile=profile, compile=compile))
         lib.check(lib.c.tssa_session_create(model.pointer, options, byref(self.pointer)))
         self._own()
 

@@ -539,8 +539,11 @@ typedef enum tssa_compile {
 
 typedef struct tssa_session_options {
     size_t struct_size;
-    /* NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data
-     * does not tell them, and hold zeros; see tssa_session_counts. */
+    /*
+     * NULL: the default one. "null" computes nothing: outputs have the right shapes, as far as data
+     * does not tell them, and hold zeros. "emulated" has memory of its own, as a GPU does, and the
+     * CPU's kernels: it is slow, and its bits are the CPU's. See tssa_session_counts.
+     */
     const char *device;
     int profile; /* record a duration and a count per step; see tssa_session_profile */
     /* Where there is no generator of code, or it cannot do it, operators run one by one, and it is
@@ -680,7 +683,7 @@ typedef struct tssa_library_info {
 
 TSSA_API tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info);
 
-/* What the latest run asked of a device that counts instead of computing ("null"). */
+/* What the latest run asked of a device that counts ("null", "emulated"). */
 typedef struct tssa_session_work {
     uint64_t launches;      /* of kernels */
     uint64_t library_calls; /* products, convolutions and the like */
@@ -690,7 +693,7 @@ typedef struct tssa_session_work {
     uint64_t copied_bytes;
 } tssa_session_work;
 
-/* TSSA_UNSUPPORTED where the session's device computes. Before the first run all are 0. */
+/* TSSA_UNSUPPORTED where the session's device does not count. Before the first run all are 0. */
 TSSA_API tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work);
 
 #ifdef __cplusplus

@@ -153,7 +153,7 @@ tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *
         return refuse_device(options.device);
     if (!(options.data_share >= 0 && options.data_share <= 1))
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: data_share is not from 0 to 1");
-    if (options.data_share > 0 && !device->counts_only)
+    if (options.data_share > 0 && !device->computes_nothing)
         return ERROR(TSSA_INVALID_ARGUMENT,
                      "tssa_session_create: device %s computes, and takes no data_share",
                      device->name);

@@ -40,8 +40,8 @@ tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
     if (!session || !work)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_counts: an argument is NULL");
     const struct device *device = session->device->device;
-    if (!device->counts_only)
-        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, computes and does not count",
+    if (!device->counts)
+        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, does not count",
                      device->name);
     pthread_mutex_lock(&session->lock);
     const struct device_counts counts = session->counts;

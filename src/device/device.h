@@ -60,7 +60,8 @@ struct device_compiling {
 struct device {
     const char *name; /* as in tssa_session_options */
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
-    bool counts_only; /* it computes nothing, its memory holds nothing (device/null) */
+    bool counts;  /* what it is asked for: struct device_counts */
+    bool computes_nothing; /* and its memory holds nothing (device/null) */
     /* How often a Loop runs that has no trip count, where the device computes when it ends, and
      * computes nothing; 0: until it ends. */
     int64_t endless_trips;
@@ -112,7 +113,7 @@ struct device_context {
     const struct device *device;
     /* where what the device lacks runs; NULL: the device is the host */
     struct device_context *host;
-    /* on one that counts only, sizes that data tells: this share of their bounds */
+    /* on one that computes nothing, sizes that data tells: this share of their bounds */
     double data_share;
     const tssa_allocator *allocator; /* of the host's memory */
     const struct team *team;         /* NULL: one thread */
@@ -141,8 +142,8 @@ struct device_fused {
     const struct device_part *parts;
 };
 
-/* What a stream was asked for, as a device counts it that computes nothing; 0 of all others. Bytes:
- * read and written by launches and library calls. */
+/* What a stream was asked for, of a device that counts; 0 of all others. Bytes: read and written by
+ * launches and library calls. */
 struct device_counts {
     uint64_t launches, library_calls, bytes;
     uint64_t allocations, copies, copied_bytes; /* copies: between host and device */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A device of the tests with memory of its own, which handles and offsets reach and nobody's
- * pointers, and with the CPU's kernels: what is computed on it, through copies, must be the CPU's
- * to the bit.
+ * The emulated device, for plans that tests make: what is computed on it, through copies, must be
+ * the CPU's to the bit, also where it lacks kernels.
  */
 #ifndef TSSA_TESTS_SHADOW_DEVICE_H
 #define TSSA_TESTS_SHADOW_DEVICE_H

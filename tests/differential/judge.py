@@ -174,8 +174,8 @@ class Judge:
     def load(self, content: bytes):
         return self.tssa.Model(self.context, content)
 
-    def run_tssa(self, model, case: Case) -> list[list]:
-        session = self.tssa.Session(model)
+    def run_tssa(self, model, case: Case, device: str | None = None) -> list[list]:
+        session = self.tssa.Session(model, device=device)
         names = model.input_names()
         results = []
         for inputs in case.sets:
@@ -185,11 +185,12 @@ class Judge:
             first = call.to_python()
             call.again()
             results.append(call.to_python())
-            if any(difference(a, b, True, True) for a, b in zip(results[-1], first)):
-                raise RuntimeError(
-                    "the run into memory that is given differs from the one before"
-                )
+            self.same(results[-1], first, "the run into memory that is given")
         return results
+
+    def same(self, results: list, first: list, what: str) -> None:
+        if any(difference(a, b, True, True) for a, b in zip(results, first)):
+            raise RuntimeError(f"{what} differs from the one before")
 
     def run_plain(self, content: bytes, case: Case) -> list[list]:
         return self.run_tssa(self.load(content), case)
@@ -197,7 +198,11 @@ class Judge:
     def run_optimized(self, content: bytes, case: Case) -> list[list]:
         model = self.load(content)
         model.optimize(REWRITE_LEVEL)
-        return self.run_tssa(model, case)
+        results = self.run_tssa(model, case)
+        there = self.run_tssa(model, case, device="emulated")
+        for first, second in zip(results, there):
+            self.same(second, first, "the run on a device with memory of its own")
+        return results
 
     def rewrite(self, content: bytes, verdict: Verdict) -> bytes:
         model = self.load(content)

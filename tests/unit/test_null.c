@@ -5,37 +5,25 @@
  * null_1.txt are those of the others, which TSSA_UPDATE_GOLDEN=1 in the environment has written
  * anew.
  */
-#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-#include "base/text.h"
 #include "common/committed_models.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
+#include "common/work_table.h"
 
-#define GOLDEN TSSA_SOURCE_DIR "/tests/golden/"
 #define RUNS 8 /* sizes are learnt, and the layout has taken its time */
 #define LEVELS 3
 
-static const char *const files[LEVELS] = {GOLDEN "null_0.txt", GOLDEN "null_1.txt",
-                                          GOLDEN "null.txt"};
-static struct text tables[LEVELS]; /* as found now, one line per model */
-
-static const char *name_of(const char *path)
-{
-    const char *end = strrchr(path, '/'), *start = end - 1;
-    while (start > path && start[-1] != '/')
-        start--;
-    return start;
-}
+static const char *const files[LEVELS] = {"null_0.txt", "null_1.txt", "null.txt"};
+static struct work_table tables[LEVELS];
 
 static void drop_outputs(struct model_run *run)
 {
@@ -91,21 +79,11 @@ static void run_model(const char *path, int level, tssa_session_work *work)
     model_run_close(&run);
 }
 
-static void add_line(const char *path, struct text *table, const tssa_session_work *work)
-{
-    const char *name = name_of(path);
-    text_printf(table,
-                "%-28.*s %8" PRIu64 " %8" PRIu64 " %12" PRIu64 " %8" PRIu64 " %8" PRIu64
-                " %12" PRIu64 "\n",
-                (int)strcspn(name, "/"), name, work->launches, work->library_calls, work->bytes,
-                work->allocations, work->copies, work->copied_bytes);
-}
-
 static void count_model(const char *path, int level)
 {
     tssa_session_work work;
     run_model(path, level, &work);
-    add_line(path, &tables[level], &work);
+    work_table_add(&tables[level], path, &work);
 }
 
 /* As they are loaded, sequences leave many values without a rank, and the CPU computes on the zeros
@@ -178,10 +156,10 @@ static void test_refusals(void **state)
     (void)state;
     no_error(model_run_open(&run, path, 0));
     expect(tssa_session_create(run.model, &options, &run.session), TSSA_UNSUPPORTED,
-           "there is no device \"abacus\": this build has cpu, null");
+           "there is no device \"abacus\": this build has cpu, null, emulated");
     options.device = tssa_device_name(0);
     no_error(tssa_session_create(run.model, &options, &run.session));
-    expect(tssa_session_counts(run.session, &work), TSSA_UNSUPPORTED, "cpu, computes");
+    expect(tssa_session_counts(run.session, &work), TSSA_UNSUPPORTED, "cpu, does not count");
     tssa_session_free(run.session);
     run.session = NULL;
     options.data_share = 0.5;
@@ -197,80 +175,20 @@ static void test_refusals(void **state)
     model_run_close(&run);
 }
 
-/* ---- The table ------------------------------------------------------------------------------- */
-
-static const char *const heading =
-    "# What a run asks of a device (docs/tools.md); TSSA_UPDATE_GOLDEN=1 test_null writes it.\n"
-    "# model                       launches  library        bytes   allocs   copies "
-    "copied_bytes\n";
-
-static char *read_table(const char *path)
-{
-    FILE *file = fopen(path, "r");
-    char *text = calloc(1, 1 << 16);
-    assert_non_null(text);
-    if (file) {
-        text[fread(text, 1, (1 << 16) - 1, file)] = '\0';
-        fclose(file);
-    }
-    return text;
-}
-
-/* Prints the lines that differ. */
-static int compare(const char *found, const char *wanted)
-{
-    int differ = 0;
-    while (*found || *wanted) {
-        const size_t n = strcspn(found, "\n"), m = strcspn(wanted, "\n");
-        if (n != m || memcmp(found, wanted, n) != 0) {
-            print_error("found  %.*s\nwanted %.*s\n", (int)n, found, (int)m, wanted);
-            differ++;
-        }
-        found += n + (found[n] == '\n');
-        wanted += m + (wanted[m] == '\n');
-    }
-    if (differ)
-        print_error("where that is meant: TSSA_UPDATE_GOLDEN=1 test_null\n");
-    return differ;
-}
-
-static int write_table(const char *path, const char *text)
-{
-    FILE *file = fopen(path, "w");
-    bool good = file && fputs(text, file) >= 0;
-    good = file && fclose(file) == 0 && good;
-    if (!good)
-        print_error("cannot write %s\n", path);
-    return !good;
-}
-
-static int check_table(int level, bool update)
-{
-    const char *found = text_string(&tables[level]);
-    if (update)
-        return write_table(files[level], found);
-    char *wanted = read_table(files[level]);
-    const int differ = compare(found, wanted);
-    free(wanted);
-    return differ;
-}
+/* ---------------------------------------------------------------------------------------------- */
 
 int main(void)
 {
-    for (int i = 0; i < LEVELS; i++) {
-        text_init(&tables[i], &allocator_default);
-        text_puts(&tables[i], heading);
-    }
+    for (int i = 0; i < LEVELS; i++)
+        work_table_open(&tables[i], files[i], "test_null");
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_share)};
     int failed = cmocka_run_group_tests(tests, NULL, NULL) + committed_models_test(one_model) +
                  committed_models_test(one_model_quickly) +
                  committed_models_test(one_model_as_it_is) +
                  committed_models_test(one_model_of_little);
-    const bool update = !failed && getenv("TSSA_UPDATE_GOLDEN");
-    for (int i = 0; i < LEVELS; i++) {
-        failed += check_table(i, update);
-        text_free(&tables[i]);
-    }
+    const bool good = !failed;
+    for (int i = 0; i < LEVELS; i++)
+        failed += work_table_close(&tables[i], good);
     return failed;
 }

@@ -82,7 +82,10 @@ static int read_device(const struct tool_option *option, const char *argument, v
     for (size_t i = 0, used = 0; tssa_device_name(i) && used < sizeof names; i++) {
         if (strcmp(argument, tssa_device_name(i)) == 0)
             return 0;
-        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? " or " : "",
+        used += (size_t)snprintf(names + used, sizeof names - used, "%s%s",
+                                 i == 0                    ? ""
+                                 : tssa_device_name(i + 1) ? ", "
+                                                           : " or ",
                                  tssa_device_name(i));
     }
     return argument_refuse(option->name, argument, names);

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "device/null/count.h"
+
 #define MOST_BYTES ((size_t)1 << 40)
 
 struct null_memory {
@@ -45,18 +47,11 @@ static tssa_status *check(struct device_place place, size_t size)
 tssa_status *null_copy(struct device_stream *stream, enum device_copy kind, struct device_place to,
                        struct device_place from, size_t size)
 {
-    struct device_counts *counts = &stream->counts;
     if (kind != DEVICE_COPY_OUT)
         TRY(check(to, size));
     if (kind != DEVICE_COPY_IN)
         TRY(check(from, size));
-    if (kind == DEVICE_COPY_WITHIN) {
-        counts->launches++;
-        counts->bytes += 2 * size;
-        return NULL;
-    }
-    counts->copies++;
-    counts->copied_bytes += size;
+    count_copy(stream, kind, size);
     if (kind == DEVICE_COPY_OUT && size)
         memset((char *)to.memory + to.offset, 0, size);
     return NULL;
@@ -67,8 +62,7 @@ tssa_status *null_fill(struct device_stream *stream, struct device_place to, uns
 {
     (void)byte;
     TRY(check(to, size));
-    stream->counts.launches++;
-    stream->counts.bytes += size;
+    count_fill(stream, size);
     return NULL;
 }
 
@@ -76,8 +70,7 @@ tssa_status *null_read_scalar(struct device_stream *stream, struct device_place 
                               tssa_dtype dtype, int64_t *value)
 {
     TRY(check(from, tssa_dtype_size(dtype)));
-    stream->counts.copies++;
-    stream->counts.copied_bytes += tssa_dtype_size(dtype);
+    count_copy(stream, DEVICE_COPY_OUT, tssa_dtype_size(dtype));
     *value = 1;
     return NULL;
 }

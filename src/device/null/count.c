@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "device/null/count.h"
+
+#include "ir/cost.h"
+#include "ir/fuse.h"
+
+static uint64_t tensor_bytes_of(const struct value *value)
+{
+    return value && value->kind == TSSA_KIND_TENSOR ? tensor_bytes(&value->tensor) : 0;
+}
+
+/* Of an operand in the device's memory. */
+static uint64_t operand_bytes(const struct kernel_args *args, uint32_t index)
+{
+    return args->on_host[index] ? 0 : tensor_bytes_of(args->inputs[index]);
+}
+
+/* Of a type within the op; UINT64_MAX where that is not known. */
+static uint64_t bytes_of(const struct kernel_args *args, const struct ir_type *type,
+                         count_dim_fn dim)
+{
+    size_t bytes = tssa_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        int64_t size;
+        if (!dim(args, type->dims[i], &size) || size < 0 || !size_mul(bytes, (size_t)size, &bytes))
+            return UINT64_MAX;
+    }
+    return type->rank < 0 ? UINT64_MAX : bytes;
+}
+
+/* What a fused kernel reads of an operand: regions, where that is all that it reads. */
+static uint64_t fused_bytes(const struct kernel_args *args, uint32_t index, count_dim_fn dim)
+{
+    const uint64_t all = operand_bytes(args, index);
+    uint64_t bytes = 0;
+    for (const struct ir_use *use = ir_fuse_body(args->op)->params[index]->uses; use && bytes < all;
+         use = use->next) {
+        const bool region = ir_op_is(use->user, IR_OP_access) && use == use->user->operands;
+        const uint64_t more = region ? bytes_of(args, use->user->results[0].type, dim) : all;
+        bytes = more < all - bytes ? bytes + more : all;
+    }
+    return bytes;
+}
+
+void count_bytes(const struct kernel_args *args, count_dim_fn dim)
+{
+    const bool region = cost_moves_region(args->op), fused = ir_fuse_body(args->op);
+    uint64_t bytes = 0;
+    for (uint32_t i = region ? 1 : 0; i < args->n_inputs; i++)
+        if (!(args->op->info->flags & IR_SHAPE))
+            bytes += fused ? fused_bytes(args, i, dim) : operand_bytes(args, i);
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        bytes += tensor_bytes_of(args->outputs[i]) * (region ? 2 : 1);
+    args->env->stream->counts.bytes += bytes;
+}
+
+/* What is written is read from an operand of the same type. */
+void count_update(const struct kernel_args *args, bool taken)
+{
+    struct device_counts *counts = &args->env->stream->counts;
+    const tssa_dtype dtype = args->op->results[0].type->dtype;
+    for (uint32_t i = 1; i < args->n_inputs; i++) {
+        const struct value *value = args->inputs[i];
+        counts->bytes += operand_bytes(args, i);
+        if (value && value->kind == TSSA_KIND_TENSOR && value->tensor.dtype == dtype)
+            counts->bytes += tensor_bytes(&value->tensor);
+    }
+    counts->launches += taken ? 1 : 2;
+    counts->bytes += taken ? 0 : 2 * tensor_bytes_of(args->outputs[0]);
+}
+
+void count_copy(struct device_stream *stream, enum device_copy kind, size_t size)
+{
+    struct device_counts *counts = &stream->counts;
+    const bool within = kind == DEVICE_COPY_WITHIN;
+    counts->launches += within;
+    counts->bytes += within ? 2 * size : 0;
+    counts->copies += !within;
+    counts->copied_bytes += within ? 0 : size;
+}
+
+void count_fill(struct device_stream *stream, size_t size)
+{
+    stream->counts.launches++;
+    stream->counts.bytes += size;
+}
