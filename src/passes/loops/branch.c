@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "passes/loops/branch.h"
 
-static tssa_status *make_blocks(struct ir_op *op, uint32_t n)
+tssa_status *branch_make_blocks(struct ir_op *op, uint32_t n)
 {
     static const char *const names[] = {"then_branch", "else_branch"};
     struct ir_graph *graph = op->parent->graph;
@@ -33,7 +33,7 @@ tssa_status *branch_create(const struct loop *loop, struct ir_value *question,
     op->name = loop->op->name;
     ir_op_set_operand(op, 0, question);
     ir_op_insert_before(op, loop->op);
-    TRY(make_blocks(op, n));
+    TRY(branch_make_blocks(op, n));
     for (uint32_t j = 0; j < n; j++)
         loop_replace(&loop->op->results[kept[j]], &op->results[j]);
     *branch = op;

@@ -6,6 +6,9 @@
 
 #include "passes/analysis/loops.h"
 
+/* Gives an If both branches, empty returns of n values that are to be set. */
+tssa_status *branch_make_blocks(struct ir_op *op, uint32_t n);
+
 /*
  * The If before the loop, whose results are in the place of the loop's from now on, but for those
  * that nobody uses: result j is for result kept[j] of the loop; `kept` has room for all of them.
