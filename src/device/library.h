@@ -33,6 +33,8 @@ enum library_kind { LIBRARY_MATMUL, LIBRARY_CONV };
 struct matmul_problem {
     int64_t batch, m, n, k;
     int64_t a_batch, a_row, a_column, b_batch, b_row, b_column;
+    /* 1: b is the same in every run, so that it may be wanted packed; else 0, and it never is. */
+    int64_t b_constant;
 };
 
 #define CONV_MAX_RANK 3

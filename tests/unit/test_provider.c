@@ -85,13 +85,20 @@ static void check_product(struct cpu_engine *engine, const struct library_proble
     struct library_primitive *made = engine->provider->make(engine, problem);
     struct library_call call = {.operands = {at(a), at(b)}, .result = at(c)};
     assert_non_null(made);
-    assert_int_equal(made->packed_bytes, 0);
+    assert_true(made->packed_bytes == 0 || p->b_constant);
+    float *packed = random_floats((int64_t)(made->packed_bytes / sizeof(float)));
+    if (made->packed_bytes) {
+        assert_true(made->table->pack(made, b, packed, NULL));
+        assert_true(made->table->same_packing(made, made));
+        call.operands[LIBRARY_WEIGHTS] = at(packed);
+    }
     float *memory = random_floats((int64_t)(made->scratch_bytes / sizeof(float)));
     if (scratch)
         call.scratch = at(memory);
     assert_true(made->table->run(made, NULL, &call));
     made->table->release(made);
     free(memory);
+    free(packed);
     for (int64_t i = 0; i < p->m; i++)
         for (int64_t j = 0; j < p->n; j++) {
             double sum = 0;
@@ -131,6 +138,14 @@ static void test_aliased_products(void **state)
         {.m = 600, .n = 40, .k = 33, .a_row = 1, .a_column = 1024, .b_row = 40, .b_column = 1},
         {.m = 9, .n = 1100, .k = 33, .a_row = 33, .a_column = 1, .b_row = 1536, .b_column = 1},
         {.m = 513, .n = 515, .k = 8, .a_row = 1, .a_column = 1024, .b_row = 1024, .b_column = 1},
+        {.m = 9,
+         .n = 1024,
+         .k = 33,
+         .a_row = 33,
+         .a_column = 1,
+         .b_row = 1024,
+         .b_column = 1,
+         .b_constant = 1},
     };
     (void)state;
     struct cpu_engine *engine = open_engine();
@@ -141,7 +156,7 @@ static void test_aliased_products(void **state)
         struct library_primitive *made = engine->provider->make(engine, &problem);
         assert_non_null(made);
         if (getenv(MAX_ISA))
-            assert_true(made->scratch_bytes > 0);
+            assert_true(made->scratch_bytes + made->packed_bytes > 0);
         made->table->release(made);
         check_product(engine, &problem, false);
         check_product(engine, &problem, true);

@@ -3,25 +3,32 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "kernels/cpu/lib/gemm.h"
+#include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/lines.h"
 
 /* ---- MatMul ---------------------------------------------------------------------------------- */
 
+struct matmul_state {
+    struct library_cache library; /* constant: as in struct gemm */
+    void *panels;                 /* the same */
+};
+
 static tssa_status *matmul_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                    const void **state)
 {
-    struct library_cache *library = ARENA_NEW(setup->arena, struct library_cache);
-    TRY_ALLOC(library);
-    (void)op;
-    library_cache_open(library, setup, false);
-    *state = library;
+    struct matmul_state *own = ARENA_NEW(setup->arena, struct matmul_state);
+    TRY_ALLOC(own);
+    TRY(gemm_panels_make(setup, op, (struct gemm_transposed){false, false}, &own->panels));
+    library_cache_open(&own->library, setup, gemm_weights(op) != NULL);
+    *state = own;
     return NULL;
 }
 
 static void matmul_release(const void *state)
 {
-    library_cache_close((void *)state);
+    struct matmul_state *own = (void *)state;
+    gemm_panels_drop(own->library.context, own->panels);
+    library_cache_close(&own->library);
 }
 
 /* A vector is a matrix of one row (left) or one column (right) whose axis the result drops. */
@@ -123,8 +130,8 @@ static tssa_status *run_small_batches(struct kernel_args *args, struct library_c
 }
 
 static tssa_status *matmul_batches(struct kernel_args *args, struct library_cache *library,
-                                   const struct matmul *mm, const struct tensor *a,
-                                   const struct tensor *b, void *out)
+                                   const struct matmul_state *state, const struct matmul *mm,
+                                   const struct tensor *a, const struct tensor *b, void *out)
 {
     struct batches batches = {.mm = mm,
                               .dtype = a->dtype,
@@ -138,6 +145,10 @@ static tssa_status *matmul_batches(struct kernel_args *args, struct library_cach
                                        .c = out}};
     batches.gemm.a_row = batches.gemm.k;
     batches.gemm.b_row = batches.gemm.n;
+    if (mm->batches == 1 && state) {
+        batches.gemm.panels = state->panels;
+        batches.gemm.weights = library->constant ? b : NULL;
+    }
     if (mm->batches == 1)
         return gemm_compute(args, library, a->dtype, &batches.gemm);
     int64_t work = gemm_work(&batches.gemm);
@@ -212,7 +223,7 @@ tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *libr
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
     fold_rows(&mm);
-    return matmul_batches(args, library, &mm, a, b, out);
+    return matmul_batches(args, library, NULL, &mm, a, b, out);
 }
 
 tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
@@ -251,7 +262,9 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     if (!out)
         return NULL;
     fold_rows(&mm);
-    return matmul_batches(args, (void *)args->state, &mm, a, b, out->data);
+    struct matmul_state *state =
+        (void *)args->state; /* what changes is behind the library's lock */
+    return matmul_batches(args, &state->library, state, &mm, a, b, out->data);
 }
 
 const struct kernel cpu_kernel_MatMul = {
@@ -263,6 +276,7 @@ struct gemm_attrs {
     struct library_cache library;
     float alpha, beta;
     struct gemm_transposed transposed;
+    void *panels; /* as in struct gemm */
 };
 
 struct gemm_transposed gemm_transposed_of(const struct ir_op *op)
@@ -279,14 +293,17 @@ static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_set
     attrs->alpha = ir_attr_float(op, "alpha", 1);
     attrs->beta = ir_attr_float(op, "beta", 1);
     attrs->transposed = gemm_transposed_of(op);
-    library_cache_open(&attrs->library, setup, false);
+    TRY(gemm_panels_make(setup, op, attrs->transposed, &attrs->panels));
+    library_cache_open(&attrs->library, setup, gemm_weights(op) != NULL);
     *state = attrs;
     return NULL;
 }
 
 static void gemm_release(const void *state)
 {
-    library_cache_close(&((struct gemm_attrs *)state)->library);
+    struct gemm_attrs *attrs = (void *)state;
+    gemm_panels_drop(attrs->library.context, attrs->panels);
+    library_cache_close(&attrs->library);
 }
 
 tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
@@ -414,6 +431,8 @@ static tssa_status *run_Gemm(struct kernel_args *args)
     if (!y)
         return NULL;
     gemm.c = y->data;
+    gemm.panels = attrs->panels;
+    gemm.weights = attrs->library.constant ? b : NULL;
     bool unit = attrs->alpha == 1 && attrs->beta == 1;
     if ((!unit || c) && (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16))
         return gemm_of_halves(args, attrs, (const struct tensor *const[]){a, b, c}, &gemm, row,

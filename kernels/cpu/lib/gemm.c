@@ -5,6 +5,7 @@
 
 #include "base/clones.h"
 #include "device/cpu/provider.h"
+#include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/gemm_rows.h"
 #include "kernels/cpu/lib/lines.h"
 
@@ -155,6 +156,19 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
     return status;
 }
 
+/* Of more bytes, nothing is in a cache any more when it is read again. */
+#define MAX_WEIGHTS ((size_t)4 << 20)
+
+const struct tensor *gemm_weights(const struct ir_op *op)
+{
+    const struct ir_value *value = ir_operand(op, 1);
+    const struct tensor *weights = ir_value_constant(value);
+    return weights && weights->rank == 2 && !value->uses->next &&
+                   tensor_bytes(weights) <= MAX_WEIGHTS
+               ? weights
+               : NULL;
+}
+
 int64_t gemm_work(const struct gemm *gemm)
 {
     int64_t work;
@@ -200,13 +214,15 @@ static struct library_call call_of(const struct gemm *gemm)
 static tssa_status *by_library(struct kernel_args *args, struct library_cache *library,
                                tssa_dtype dtype, const struct gemm *gemm, bool *done)
 {
+    const struct library_weights weights = {.tensor = gemm->weights};
     struct library_problem problem;
     struct library_call call = call_of(gemm);
     *done = false;
     if (!asks_library(library, dtype, gemm, args->env->team ? args->env->team->threads : 1,
                       &problem))
         return NULL;
-    return library_compute(args, library, &problem, NULL, &call, done);
+    problem.matmul.b_constant = gemm->weights != NULL;
+    return library_compute(args, library, &problem, gemm->weights ? &weights : NULL, &call, done);
 }
 
 /* ---- All ------------------------------------------------------------------------------------- */
@@ -248,6 +264,10 @@ tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *librar
     bool done;
     if (gemm->m == 0 || gemm->n == 0)
         return NULL;
+    if (gemm->panels) {
+        gemm_panels_run(args->env->team, dtype, gemm);
+        return NULL;
+    }
     TRY(by_library(args, library, dtype, gemm, &done));
     if (done)
         return NULL;

@@ -11,12 +11,20 @@ struct gemm {
     const void *a, *b;
     int64_t a_row, a_column, b_row, b_column;
     void *c;
+    const void *panels; /* b as gemm_panels_make copied it, for one row; NULL: nobody has */
+    const struct tensor *weights; /* b where gemm_weights says so; NULL: it may be another one */
 };
 
 /*
+ * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, is
+ * worth its memory: a constant matrix that nobody else reads and that a cache holds. Else NULL.
+ */
+const struct tensor *gemm_weights(const struct ir_op *op);
+
+/*
  * Computes `gemm` on elements of `dtype`: floats by gemm_rows.h (float32 through the library where
- * there is one: then in its order), two-byte floats in float32, rounded once; integers wrap.
- * `library` NULL: without.
+ * there is one, and b is not in panels: then in its order), two-byte floats in float32, rounded
+ * once; integers wrap. `library` NULL: without.
  */
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
                           const struct gemm *gemm);

@@ -10,4 +10,10 @@
 void gemm_rows_f32(void *context, int64_t begin, int64_t end);
 void gemm_rows_f64(void *context, int64_t begin, int64_t end);
 
+/* Panels of columns [begin, end) of the result, which is one row, of b as gemm_panels.h lays it
+ * out; in the same order. */
+#define GEMM_PANEL_BYTES 256 /* of a row of a panel */
+void gemm_panels_f32(void *context, int64_t begin, int64_t end);
+void gemm_panels_f64(void *context, int64_t begin, int64_t end);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Rows of a matrix product of floats. A file gemm_rows_TYPE.c defines T, the C type of an element;
- * T_DTYPE, its number; and T_ROWS, the function's name; and includes this file.
+ * T_DTYPE, its number; and T_ROWS and T_PANELS, the functions' names; and includes this file.
  */
 #include <string.h>
 
@@ -214,6 +214,39 @@ INLINE void tiles_of_rows(const struct gemm *g, int64_t begin, int64_t end)
         tile_rows(g, 1, WIDEST / 2, g->a_column, begin, end, j);
     tiles(g, 1, g->a_column, begin, end, j);
 }
+
+/* ---- Panels ---------------------------------------------------------------------------------- */
+
+/* `step` is a constant to the compiler where it is 1. */
+INLINE void panels_of_row(const struct gemm *g, int64_t step, int64_t begin, int64_t end)
+{
+    const int64_t width = GEMM_PANEL_BYTES / sizeof(T);
+    struct gemm panel = *g;
+    lanes chunk[MOST_SUMS], memory[REDUCE_LEVELS * MOST_SUMS];
+    panel.b_row = width;
+    for (int64_t j = begin * width; j < g->n && j < end * width; j += width) {
+        const T *b = (const T *)g->panels + j * g->k;
+        const lanes *sums =
+            tile_sums(&panel, 1, GEMM_PANEL_BYTES / 32, step, g->a, b, chunk, memory);
+        const int64_t n = g->n - j < width ? g->n - j : width;
+        memcpy((T *)g->c + j, sums, (size_t)n * sizeof(T));
+    }
+}
+
+VECTOR_PROCEDURE(panels, (const struct gemm *g, int64_t begin, int64_t end), (g, begin, end))
+{
+    if (g->a_column == 1)
+        panels_of_row(g, 1, begin, end);
+    else
+        panels_of_row(g, g->a_column, begin, end);
+}
+
+void T_PANELS(void *context, int64_t begin, int64_t end)
+{
+    panels(context, begin, end);
+}
+
+/* ---- Rows ------------------------------------------------------------------------------------ */
 
 VECTOR_PROCEDURE(rows, (const struct gemm *g, int64_t begin, int64_t end), (g, begin, end))
 {

@@ -4,7 +4,7 @@
  * read an operand where it is, a few neighbours of every row at a time. Where rows are a multiple
  * of 2 KiB apart these fall into the same few sets of the cache, and it takes up to 2.7 times as
  * long. Such an operand is copied, some columns of it at a time, to rows that are a bit further
- * apart.
+ * apart; a constant one all at once, and never again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,8 +20,9 @@ struct product {
 };
 
 #define ALIASED 512 /* elements */
+#define FURTHER 16  /* as many */
 #define PANEL 512   /* columns that are copied together */
-#define PANEL_ROW (PANEL + 16)
+#define PANEL_ROW (PANEL + FURTHER)
 /* An element that is used less often is not worth a copy, which one thread makes. */
 #define COPY_MIN_USES 8
 #define COPY_MAX_THREADS 8
@@ -89,6 +90,23 @@ static bool multiply_panels(const struct product *p, const float *a, const float
     return done;
 }
 
+static bool same_packing(const struct library_primitive *a, const struct library_primitive *b)
+{
+    const struct product *p = (const struct product *)a, *q = (const struct product *)b;
+    return a->packed_bytes && b->packed_bytes && p->k == q->k && p->n == q->n;
+}
+
+static bool pack(const struct library_primitive *base, const void *weights, void *packed,
+                 void *scratch)
+{
+    const struct product *p = (const struct product *)base;
+    (void)scratch;
+    for (dnnl_dim_t row = 0; row < p->k; row++)
+        memcpy((float *)packed + row * p->ldb, (const float *)weights + row * p->n,
+               (size_t)p->n * sizeof(float));
+    return true;
+}
+
 static bool run(const struct library_primitive *base, struct device_stream *stream,
                 const struct library_call *call)
 {
@@ -120,7 +138,8 @@ static void release(struct library_primitive *base)
 
 struct library_primitive *onednn_make_matmul(const struct library_problem *problem)
 {
-    static const struct primitive_table table = {.run = run, .release = release};
+    static const struct primitive_table table = {
+        .same_packing = same_packing, .pack = pack, .run = run, .release = release};
     const struct matmul_problem *m = &problem->matmul;
     struct product p = {.base = {.table = &table, .name = "sgemm"},
                         .threads = (int)problem->threads,
@@ -132,6 +151,11 @@ struct library_primitive *onednn_make_matmul(const struct library_problem *probl
         return NULL;
     p.copies_a = p.a == 'T' && is_aliased(&p, p.lda, p.n);
     p.copies_b = p.b == 'N' && is_aliased(&p, p.ldb, p.m);
+    if (p.copies_b && m->b_constant && p.ldb == p.n) {
+        p.copies_b = false;
+        p.ldb += FURTHER;
+        p.base.packed_bytes = (size_t)p.k * (size_t)p.ldb * sizeof(float);
+    }
     p.base.scratch_bytes =
         (size_t)(p.copies_a + p.copies_b) * (size_t)p.k * PANEL_ROW * sizeof(float);
     struct product *made = malloc(sizeof *made);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kernels/cpu/lib/gemm_panels.h"
+
+#include <string.h>
+
+#include "base/clock.h"
+#include "kernels/cpu/lib/gemm_rows.h"
+#include "kernels/cpu/lib/strided.h"
+
+/* Multiplications: of fewer, the first-level cache holds the matrix. */
+#define MIN_WORK 32768
+/* What a thread should have to do, in multiplications. */
+#define GRAIN 65536
+
+static int64_t width_of(tssa_dtype dtype)
+{
+    return (int64_t)(GEMM_PANEL_BYTES / tssa_dtype_size(dtype));
+}
+
+static int64_t panels_of(tssa_dtype dtype, int64_t n)
+{
+    const int64_t width = width_of(dtype);
+    return n / width + (n % width != 0);
+}
+
+static bool is_one_row(const struct ir_type *type, struct gemm_transposed transposed)
+{
+    if (type->kind != TYPE_TENSOR || type->rank < 1)
+        return false;
+    const int summed = transposed.a ? 0 : type->rank - 1;
+    for (int i = 0; i < type->rank; i++)
+        if (i != summed && !dim_is(type->dims[i], 1))
+            return false;
+    return true;
+}
+
+/* NULL: it is not worth it. */
+static const struct tensor *matrix_of(const struct ir_op *op, struct gemm_transposed transposed)
+{
+    const struct tensor *matrix = gemm_weights(op);
+    return matrix && (matrix->dtype == TSSA_FLOAT || matrix->dtype == TSSA_DOUBLE) &&
+                   matrix->dims[!transposed.b] >= width_of(matrix->dtype) &&
+                   tensor_count(matrix) >= MIN_WORK &&
+                   is_one_row(ir_operand(op, 0)->type, transposed)
+               ? matrix
+               : NULL;
+}
+
+/* Columns behind the last one are zeros. */
+static void copy(const struct tensor *matrix, struct gemm gemm, char *panels)
+{
+    const size_t size = tssa_dtype_size(matrix->dtype);
+    const int64_t width = width_of(matrix->dtype), k = gemm.k;
+    for (int64_t j = 0; j < gemm.n; j += width) {
+        const int64_t n = gemm.n - j < width ? gemm.n - j : width;
+        char *panel = panels + (size_t)(j * k) * size;
+        struct strided_box box = {0};
+        if (n < width)
+            memset(panel, 0, (size_t)(k * width) * size);
+        strided_push(&box, k, width, gemm.b_row);
+        strided_push(&box, n, 1, gemm.b_column);
+        strided_copy(NULL, size, &box, panel,
+                     (const char *)matrix->data + (size_t)(j * gemm.b_column) * size);
+    }
+}
+
+tssa_status *gemm_panels_make(const struct kernel_setup *setup, const struct ir_op *op,
+                              struct gemm_transposed transposed, void **panels)
+{
+    const struct tensor *matrix = matrix_of(op, transposed);
+    *panels = NULL;
+    if (!matrix)
+        return NULL;
+    const uint64_t start = clock_monotonic();
+    const int64_t row = matrix->dims[1];
+    const struct gemm gemm = {.k = matrix->dims[transposed.b],
+                              .n = matrix->dims[!transposed.b],
+                              .b_row = transposed.b ? 1 : row,
+                              .b_column = transposed.b ? row : 1};
+    const size_t bytes = (size_t)(panels_of(matrix->dtype, gemm.n) * gemm.k) * GEMM_PANEL_BYTES;
+    *panels = allocator_alloc_aligned(setup->context->allocator, bytes, TENSOR_ALIGNMENT);
+    TRY_ALLOC(*panels);
+    copy(matrix, gemm, *panels);
+    if (setup->tally) {
+        atomic_fetch_add_explicit(&setup->tally->packed_bytes, bytes, memory_order_relaxed);
+        atomic_fetch_add_explicit(&setup->tally->nanoseconds, clock_monotonic() - start,
+                                  memory_order_relaxed);
+    }
+    return NULL;
+}
+
+void gemm_panels_drop(struct device_context *context, void *panels)
+{
+    allocator_free(context->allocator, panels);
+}
+
+void gemm_panels_run(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)
+{
+    const int64_t grain = GRAIN / (width_of(dtype) * (gemm->k > 0 ? gemm->k : 1));
+    team_for(team, panels_of(dtype, gemm->n), grain > 0 ? grain : 1,
+             dtype == TSSA_FLOAT ? gemm_panels_f32 : gemm_panels_f64, (void *)gemm);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Products by constant matrices, of which copies are kept: of one row the bits are those of the
+ * documented order (numerics.md), on any number of threads; of more rows, what a library gives.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/text.h"
+#include "common/no_error.h"
+#include "common/op_numbers.h"
+#include "common/test_device.h"
+#include "common/xmalloc.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "runtime/executor.h"
+
+/* Rows may be an axis of the left operand, or of its transposed. */
+struct product {
+    tssa_dtype dtype;
+    int64_t m, k, n;
+    const char *rows, *op, *attributes;
+    bool turned, copied; /* the matrix; it is, for one row */
+};
+
+static char *text_of(const struct product *p, const struct tensor *w)
+{
+    const char *dtype = p->dtype == TSSA_FLOAT ? "f32" : "f64";
+    struct text text;
+    text_init(&text, &allocator_default);
+    text_printf(&text, "graph @g opset(\"\": 18) ir_version(8) (%%x: %s[%s]) -> (%%y) {\n", dtype,
+                p->rows);
+    text_printf(&text, "%%w = Constant() {value = %s[%d, %d] [", dtype, (int)w->dims[0],
+                (int)w->dims[1]);
+    for (int64_t i = 0; i < p->k * p->n; i++)
+        text_printf(&text, "%s%.17g", i ? ", " : "", op_number(w, i));
+    text_printf(&text, "]}\n%%y = %s(%%x, %%w)%s\nreturn(%%y)\n}\n", p->op, p->attributes);
+    char *copy = xprintf("%s", text_string(&text));
+    text_free(&text);
+    return copy;
+}
+
+static struct value some_matrix(struct random *random, tssa_dtype dtype, int64_t rows,
+                                int64_t columns, double *memory)
+{
+    struct value value = {
+        .kind = TSSA_KIND_TENSOR,
+        .tensor = {.dtype = dtype, .rank = 2, .dims = {rows, columns}, .data = memory}};
+    op_numbers(&value.tensor, random);
+    return value;
+}
+
+static void expect_product(const struct product *p, const struct tensor *x, const struct tensor *w,
+                           const struct tensor *y)
+{
+    double *terms = xcalloc((size_t)p->k, sizeof *terms);
+    assert_int_equal(tensor_count(y), p->m * p->n);
+    for (int64_t at = 0; at < p->m * p->n; at++) {
+        double exact = 0;
+        for (int64_t i = 0; i < p->k; i++) {
+            const double a = op_number(x, at / p->n * p->k + i),
+                         b = op_number(w, p->turned ? at % p->n * p->k + i : i * p->n + at % p->n);
+            terms[i] = op_rounded(p->dtype, a * b);
+            exact += a * b;
+        }
+        if (p->m == 1)
+            op_expect_number(y, at, op_sum(p->dtype, terms, p->k));
+        else
+            expect_close(op_number(y, at), exact, 1e-4, "y", (size_t)at);
+    }
+    free(terms);
+}
+
+static void check(const struct product *p, struct random *random)
+{
+    double *memory = xcalloc((size_t)(p->m * p->k + p->k * p->n), sizeof *memory);
+    const struct value w =
+        some_matrix(random, p->dtype, p->turned ? p->n : p->k, p->turned ? p->k : p->n, memory);
+    struct value x = some_matrix(random, p->dtype, p->m, p->k, memory + p->k * p->n);
+    const struct value *inputs[] = {&x};
+    char *text = text_of(p, &w.tensor);
+    struct ir_graph *graph;
+    struct plan *plan;
+    no_error(ir_parse(&allocator_default, text, strlen(text), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(plan_create(graph, test_device(), &plan));
+    assert_int_equal(plan->tally.packed_bytes > 0, p->copied);
+    x.tensor.rank = graph->body->params[0]->type->rank;
+    for (int i = 0; i < x.tensor.rank; i++)
+        assert_true(dim_is_const(graph->body->params[0]->type->dims[i], &x.tensor.dims[i]));
+    for (int threads = 1; threads <= 3; threads++) {
+        struct op_run lent; /* has the team */
+        struct team team;
+        struct run *run;
+        struct value y = {.kind = TSSA_KIND_NONE};
+        op_threads(&lent, &team, threads);
+        no_error(run_create(plan, &allocator_default, &team, false, &run));
+        for (int i = 0; i < 2; i++) {
+            no_error(run_execute(run, inputs, &y));
+            expect_product(p, &x.tensor, &w.tensor, &y.tensor);
+            value_release(&y);
+        }
+        run_free(run);
+    }
+    plan_free(plan);
+    ir_graph_free(graph);
+    free(text);
+    free(memory);
+}
+
+static void test_products(void **state)
+{
+    static const struct product products[] = {
+        {TSSA_FLOAT, 1, 512, 64, "1, 512", "MatMul", "", false, true},
+        {TSSA_FLOAT, 1, 300, 129, "300", "MatMul", "", false, true},
+        {TSSA_FLOAT, 1, 33, 1030, "1, 1, 33", "MatMul", "", false, true},
+        {TSSA_FLOAT, 1, 4500, 65, "1, 4500", "MatMul", "", false, true},
+        {TSSA_FLOAT, 1, 256, 500, "1, 256", "Gemm", " {transB = 1}", true, true},
+        {TSSA_FLOAT, 1, 600, 70, "600, 1", "Gemm", " {transA = 1}", false, true},
+        {TSSA_DOUBLE, 1, 1100, 37, "1, 1100", "MatMul", "", false, true},
+        {TSSA_DOUBLE, 1, 400, 100, "1, 400", "Gemm", " {transB = 1}", true, true},
+        {TSSA_FLOAT, 1, 100, 200, "1, 100", "MatMul", "", false, false},
+        {TSSA_FLOAT, 9, 65, 1024, "9, 65", "MatMul", "", false, false},
+        {TSSA_FLOAT, 17, 65, 512, "17, 65", "Gemm", "", false, false},
+    };
+    struct random random = {47};
+    (void)state;
+    for (size_t i = 0; i < sizeof products / sizeof *products; i++)
+        check(&products[i], &random);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products)};
+    return cmocka_run_group_tests_name("constant_weights", tests, NULL, NULL);
+}
