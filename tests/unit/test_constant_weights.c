@@ -29,18 +29,28 @@ struct product {
     bool turned, copied; /* the matrix; it is, for one row */
 };
 
+static const char *name_of(tssa_dtype dtype)
+{
+    return dtype == TSSA_FLOAT ? "f32" : "f64";
+}
+
+static void put_matrix(struct text *text, const struct tensor *w)
+{
+    text_printf(text, "Constant() {value = %s[%d, %d] [", name_of(w->dtype), (int)w->dims[0],
+                (int)w->dims[1]);
+    for (int64_t i = 0; i < (int64_t)tensor_count(w); i++)
+        text_printf(text, "%s%.17g", i ? ", " : "", op_number(w, i));
+    text_printf(text, "]}\n");
+}
+
 static char *text_of(const struct product *p, const struct tensor *w)
 {
-    const char *dtype = p->dtype == TSSA_FLOAT ? "f32" : "f64";
     struct text text;
     text_init(&text, &allocator_default);
-    text_printf(&text, "graph @g opset(\"\": 18) ir_version(8) (%%x: %s[%s]) -> (%%y) {\n", dtype,
-                p->rows);
-    text_printf(&text, "%%w = Constant() {value = %s[%d, %d] [", dtype, (int)w->dims[0],
-                (int)w->dims[1]);
-    for (int64_t i = 0; i < p->k * p->n; i++)
-        text_printf(&text, "%s%.17g", i ? ", " : "", op_number(w, i));
-    text_printf(&text, "]}\n%%y = %s(%%x, %%w)%s\nreturn(%%y)\n}\n", p->op, p->attributes);
+    text_printf(&text, "graph @g opset(\"\": 18) ir_version(8) (%%x: %s[%s]) -> (%%y) {\n%%w = ",
+                name_of(p->dtype), p->rows);
+    put_matrix(&text, w);
+    text_printf(&text, "%%y = %s(%%x, %%w)%s\nreturn(%%y)\n}\n", p->op, p->attributes);
     char *copy = xprintf("%s", text_string(&text));
     text_free(&text);
     return copy;
@@ -54,6 +64,20 @@ static struct value some_matrix(struct random *random, tssa_dtype dtype, int64_t
         .tensor = {.dtype = dtype, .rank = 2, .dims = {rows, columns}, .data = memory}};
     op_numbers(&value.tensor, random);
     return value;
+}
+
+/* One row, in the documented order. */
+static void multiply(const struct product *p, const struct tensor *x, const struct tensor *w,
+                     struct tensor *y)
+{
+    double *terms = xcalloc((size_t)p->k, sizeof *terms);
+    for (int64_t at = 0; at < p->n; at++) {
+        for (int64_t i = 0; i < p->k; i++)
+            terms[i] = op_rounded(p->dtype, op_number(x, i) * op_number(w, i * p->n + at));
+        dtype_store_double(p->dtype, (char *)y->data + (size_t)at * tssa_dtype_size(p->dtype),
+                           op_sum(p->dtype, terms, p->k));
+    }
+    free(terms);
 }
 
 static void expect_product(const struct product *p, const struct tensor *x, const struct tensor *w,
@@ -135,8 +159,52 @@ static void test_products(void **state)
         check(&products[i], &random);
 }
 
+/* h = h * w again and again: iterations are set up once (runtime/repeat.h), and give the same. */
+static void test_recurrence(void **state)
+{
+    enum { N = 192, TRIPS = 12 };
+    const struct product p = {TSSA_FLOAT, 1, N, N, "", "", "", false, true};
+    struct random random = {53};
+    double *memory = xcalloc(N * N + 2 * N, sizeof *memory);
+    const struct value w = some_matrix(&random, TSSA_FLOAT, N, N, memory);
+    struct value h = some_matrix(&random, TSSA_FLOAT, 1, N, memory + N * N), y = {0};
+    struct value after = some_matrix(&random, TSSA_FLOAT, 1, N, memory + N * N + N);
+    const struct value *inputs[] = {&h};
+    struct text text;
+    struct ir_graph *graph;
+    struct plan *plan;
+    struct run *run;
+    (void)state;
+    text_init(&text, &allocator_default);
+    text_printf(&text, "graph @g opset(\"\": 21) ir_version(10) (%%x: f32[1, %d]) -> (%%y) {\n", N);
+    text_printf(&text, "%%trips = Constant() {value = i64[] %d}: i64[]\n%%w = ", TRIPS);
+    put_matrix(&text, &w.tensor);
+    text_printf(&text,
+                "%%y = Loop(%%trips, _, %%x) {\nbody(%%i: i64[], %%c: bool[], %%h: f32[1, %d]) "
+                "{\n%%r = MatMul(%%h, %%w)\nreturn(%%c, %%r)\n}\n}\nreturn(%%y)\n}\n",
+                N);
+    no_error(ir_parse(&allocator_default, text_string(&text), text.size, &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(plan_create(graph, test_device(), &plan));
+    no_error(run_create(plan, &allocator_default, NULL, false, &run));
+    no_error(run_execute(run, inputs, &y));
+    assert_int_equal(run->repeated, TRIPS - 1);
+    for (int i = 0; i < TRIPS; i++) {
+        multiply(&p, &h.tensor, &w.tensor, &after.tensor);
+        memcpy(h.tensor.data, after.tensor.data, N * sizeof(float));
+    }
+    assert_memory_equal(y.tensor.data, h.tensor.data, N * sizeof(float));
+    value_release(&y);
+    run_free(run);
+    plan_free(plan);
+    ir_graph_free(graph);
+    text_free(&text);
+    free(memory);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
+                                       cmocka_unit_test(test_recurrence)};
     return cmocka_run_group_tests_name("constant_weights", tests, NULL, NULL);
 }

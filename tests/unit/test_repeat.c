@@ -49,6 +49,9 @@ static const char head[] = "graph @g opset(\"\": 21) ir_version(10) (%x: f32[R, 
                            "  %last = Constant() {value = i64[] 19}: i64[]\n"
                            "  %first = Constant() {value = i64[1] [0]}: i64[1]\n"
                            "  %half = Constant() {value = f32[] 0.5}: f32[]\n"
+                           "  %square = Constant() {value = f32[5, 5] [0.5, 1, -0.25, 0, 0, 1, "
+                           "0, 0, 0.125, 0, 0, -0.75, 0, 0, 1, 0, 0.3, 0, 0, 0, 1, 0, 0, 0.7, "
+                           "0]}: f32[5, 5]\n"
                            "  %s9, %h9, %t9 = Loop(%trips, _, %s0, %h0) {\n"
                            "    body(%i: i64[], %c: bool[], %s: f32[R, 5], %h: f32[5]) {\n";
 static const char tail[] = "    }\n  }\n  return(%s9, %h9, %t9)\n}\n";
@@ -234,6 +237,27 @@ static void recurrences(void **state)
                      0);
 }
 
+/* Of what no library computes, with operands that move and operands that stay. */
+static void products(void **state)
+{
+    (void)state;
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %m = MatMul(%h, %square)\n"
+                          "  %r = Add(%m, %w)\n  return(%c, %s, %r, %r)\n"),
+                     TRIPS - 1);
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %m = MatMul(%square, %w)\n"
+                          "  %r = Add(%m, %h)\n" UPDATE("%i", "%m") "  return(%c, %sn, %r, %r)\n"),
+                     TRIPS - 1);
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %a = Unsqueeze(%h, %first)\n"
+                          "  %p = Gemm(%a, %square, %w) {transB = 1, beta = 0.5}\n"
+                          "  %m = Squeeze(%p, %first)\n  %r = Tanh(%m)\n" UPDATE(
+                              "%i", "%r") "  return(%c, %sn, %r, %w)\n"),
+                     TRIPS - 1);
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %a = Unsqueeze(%h, %first)\n"
+                          "  %p = Gemm(%a, %square)\n  %m = Squeeze(%p, %first)\n"
+                          "  %r = Add(%m, %w)\n  return(%c, %s, %r, %r)\n"),
+                     TRIPS - 1);
+}
+
 /* What has been updated is not read as it was, and what is stacked is not either. */
 static void old_states(void **state)
 {
@@ -311,7 +335,7 @@ static void put_row(struct generator *g)
     struct text *text = &g->text;
     static const char *const unary[] = {"Neg", "Abs", "Tanh", "Floor"};
     static const char *const binary[] = {"Add", "Mul", "Sub", "Max"};
-    const int kind = pick(g, 5), n = g->n_rows;
+    const int kind = pick(g, 6), n = g->n_rows;
     if (kind == 0) {
         text_printf(text, "  %%v%d = Gather(%%x, %%%s)\n", n, pick_index(g));
     } else if (kind == 1) {
@@ -320,6 +344,8 @@ static void put_row(struct generator *g)
         text_printf(text, ", %%%s)\n", pick_index(g));
     } else if (kind == 2) {
         text_printf(text, "  %%v%d = %s(%%v%d)\n", n, unary[pick(g, 4)], pick(g, n));
+    } else if (kind == 3) {
+        text_printf(text, "  %%v%d = MatMul(%%v%d, %%square)\n", n, pick(g, n));
     } else {
         const int a = pick(g, n), b = pick(g, n);
         text_printf(text, "  %%v%d = %s(%%v%d, %%v%d)\n", n, binary[pick(g, 4)], a, b);
@@ -437,14 +463,11 @@ static void says_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_state),
-                                       cmocka_unit_test(numbers_as_operands),
-                                       cmocka_unit_test(recurrences),
-                                       cmocka_unit_test(old_states),
-                                       cmocka_unit_test(what_is_not_affine),
-                                       cmocka_unit_test(wrong_indices),
-                                       cmocka_unit_test(random_loops),
-                                       cmocka_unit_test(generated_kernels),
-                                       cmocka_unit_test(says_why)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rows_of_a_state),   cmocka_unit_test(numbers_as_operands),
+        cmocka_unit_test(recurrences),       cmocka_unit_test(products),
+        cmocka_unit_test(old_states),        cmocka_unit_test(what_is_not_affine),
+        cmocka_unit_test(wrong_indices),     cmocka_unit_test(random_loops),
+        cmocka_unit_test(generated_kernels), cmocka_unit_test(says_why)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,34 +129,40 @@ static tssa_status *run_small_batches(struct kernel_args *args, struct library_c
     return NULL;
 }
 
-static tssa_status *matmul_batches(struct kernel_args *args, struct library_cache *library,
-                                   const struct matmul_state *state, const struct matmul *mm,
-                                   const struct tensor *a, const struct tensor *b, void *out)
+/* The first product of all; `state` NULL: of operands of which nothing is known. */
+static struct gemm first_of(const struct matmul_state *state, const struct matmul *mm,
+                            const struct tensor *a, const struct tensor *b, void *out)
 {
-    struct batches batches = {.mm = mm,
-                              .dtype = a->dtype,
-                              .gemm = {.m = mm->a_dims[mm->a_rank - 2],
-                                       .k = mm->a_dims[mm->a_rank - 1],
-                                       .n = mm->b_dims[mm->b_rank - 1],
-                                       .a_column = 1,
-                                       .b_column = 1,
-                                       .a = a->data,
-                                       .b = b->data,
-                                       .c = out}};
-    batches.gemm.a_row = batches.gemm.k;
-    batches.gemm.b_row = batches.gemm.n;
+    struct gemm gemm = {.m = mm->a_dims[mm->a_rank - 2],
+                        .k = mm->a_dims[mm->a_rank - 1],
+                        .n = mm->b_dims[mm->b_rank - 1],
+                        .a_column = 1,
+                        .b_column = 1,
+                        .a = a->data,
+                        .b = b->data,
+                        .c = out};
+    gemm.a_row = gemm.k;
+    gemm.b_row = gemm.n;
     if (mm->batches == 1 && state) {
-        batches.gemm.panels = state->panels;
-        batches.gemm.weights = library->constant ? b : NULL;
+        gemm.panels = state->panels;
+        gemm.weights = state->library.constant ? b : NULL;
     }
+    return gemm;
+}
+
+static tssa_status *matmul_batches(struct kernel_args *args, struct library_cache *library,
+                                   tssa_dtype dtype, const struct matmul *mm,
+                                   const struct gemm *first)
+{
+    struct batches batches = {.mm = mm, .dtype = dtype, .gemm = *first};
     if (mm->batches == 1)
-        return gemm_compute(args, library, a->dtype, &batches.gemm);
-    int64_t work = gemm_work(&batches.gemm);
-    if (work < SMALL_WORK && gemm_has_loop(a->dtype))
+        return gemm_compute(args, library, dtype, first);
+    int64_t work = gemm_work(first);
+    if (work < SMALL_WORK && gemm_has_loop(dtype))
         return run_small_batches(args, library, &batches, work);
     for (int64_t i = 0; i < mm->batches; i++) {
         struct gemm gemm = gemm_of_batch(&batches, i);
-        TRY(gemm_compute(args, library, a->dtype, &gemm));
+        TRY(gemm_compute(args, library, dtype, &gemm));
     }
     return NULL;
 }
@@ -223,7 +229,8 @@ tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *libr
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
     fold_rows(&mm);
-    return matmul_batches(args, library, NULL, &mm, a, b, out);
+    const struct gemm first = first_of(NULL, &mm, a, b, out);
+    return matmul_batches(args, library, a->dtype, &mm, &first);
 }
 
 tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
@@ -244,11 +251,17 @@ tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
     return NULL;
 }
 
-static tssa_status *run_MatMul(struct kernel_args *args)
+/* What an op computes. */
+struct matmul_job {
+    struct matmul mm;
+    tssa_dtype dtype;
+    struct gemm first; /* c NULL: nobody wants it */
+};
+
+static tssa_status *find_matmul(struct kernel_args *args, struct matmul_job *job)
 {
     const struct tensor *a, *b;
     struct tensor *out;
-    struct matmul mm;
     int64_t dims[TSSA_MAX_RANK];
     int rank;
     TRY(kernel_tensor(args, 0, &a));
@@ -256,19 +269,74 @@ static tssa_status *run_MatMul(struct kernel_args *args)
     if (a->dtype != b->dtype)
         return ERROR(TSSA_RUNTIME, "the operands are of different types, %s and %s",
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
-    TRY(matmul_resolve(a, b, &mm));
-    shape_of(&mm, a, b, &rank, dims);
+    TRY(matmul_resolve(a, b, &job->mm));
+    shape_of(&job->mm, a, b, &rank, dims);
     TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
-    if (!out)
-        return NULL;
-    fold_rows(&mm);
-    struct matmul_state *state =
-        (void *)args->state; /* what changes is behind the library's lock */
-    return matmul_batches(args, &state->library, state, &mm, a, b, out->data);
+    fold_rows(&job->mm);
+    job->dtype = a->dtype;
+    job->first = first_of(args->state, &job->mm, a, b, out ? out->data : NULL);
+    return NULL;
 }
 
-const struct kernel cpu_kernel_MatMul = {
-    .prepare = matmul_prepare, .run = run_MatMul, .release = matmul_release};
+static tssa_status *run_MatMul(struct kernel_args *args)
+{
+    struct matmul_state *state =
+        (void *)args->state; /* what changes is behind the library's lock */
+    struct matmul_job job;
+    TRY(find_matmul(args, &job));
+    return job.first.c ? matmul_batches(args, &state->library, job.dtype, &job.mm, &job.first)
+                       : NULL;
+}
+
+/* A call of one product that needs no library; see kernel.set_up. */
+enum { LEFT, RIGHT, RESULT, BIAS, PLACES };
+struct matmul_call {
+    struct kernel_call call;
+    struct matmul_job job;
+    char *data[PLACES];
+};
+
+static void move_gemm(struct gemm *gemm, char *const *data)
+{
+    gemm->a = data[LEFT];
+    gemm->b = data[RIGHT];
+    gemm->c = data[RESULT];
+}
+
+static void place_gemm(const struct gemm *gemm, char **data)
+{
+    data[LEFT] = (char *)gemm->a;
+    data[RIGHT] = (char *)gemm->b;
+    data[RESULT] = gemm->c;
+}
+
+static void make_matmul(struct kernel_call *call)
+{
+    struct matmul_call *c = (struct matmul_call *)call;
+    move_gemm(&c->job.first, c->data);
+    gemm_run_direct(call->team, c->job.dtype, &c->job.first);
+}
+
+static bool matmul_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    struct matmul_call *c = (struct matmul_call *)call;
+    struct matmul_state *state = (void *)args->state;
+    tssa_status *status = find_matmul(args, &c->job);
+    tssa_status_free(status);
+    (void)known;
+    if (status || !c->job.first.c || c->job.mm.batches != 1 ||
+        !gemm_is_direct(&state->library, c->job.dtype, &c->job.first, args->env->team))
+        return false;
+    place_gemm(&c->job.first, c->data);
+    *call = (struct kernel_call){make_matmul, c->data, BIAS, args->env->team};
+    return true;
+}
+
+const struct kernel cpu_kernel_MatMul = {.prepare = matmul_prepare,
+                                         .run = run_MatMul,
+                                         .release = matmul_release,
+                                         .set_up = matmul_set_up,
+                                         .call_size = sizeof(struct matmul_call)};
 
 /* ---- Gemm ------------------------------------------------------------------------------------ */
 
@@ -412,38 +480,105 @@ static tssa_status *gemm_of_halves(struct kernel_args *args, const struct gemm_a
     return status;
 }
 
-static tssa_status *run_Gemm(struct kernel_args *args)
-{
-    struct gemm_attrs *attrs = (void *)args->state; /* what changes is behind the library's lock */
-    const struct tensor *a, *b, *c;
+/* What an op computes: y and c are its result and its bias. */
+struct gemm_job {
+    const struct gemm_attrs *attrs;
     struct gemm gemm;
-    struct tensor *y;
-    int64_t row = 0, column = 0;
-    TRY(kernel_tensor(args, 0, &a));
-    TRY(kernel_tensor(args, 1, &b));
-    TRY(kernel_optional_tensor(args, 2, &c));
-    TRY(gemm_of(a, b, attrs->transposed, &gemm));
-    if (c && c->dtype != a->dtype)
+    const struct tensor *operands[3];
+    struct tensor *y; /* NULL: nobody wants it */
+    int64_t row, column;
+};
+
+static tssa_status *find_gemm(struct kernel_args *args, struct gemm_job *job)
+{
+    const struct tensor **a = &job->operands[0], **b = &job->operands[1], **c = &job->operands[2];
+    struct gemm *gemm = &job->gemm;
+    job->attrs = args->state;
+    job->row = job->column = 0;
+    TRY(kernel_tensor(args, 0, a));
+    TRY(kernel_tensor(args, 1, b));
+    TRY(kernel_optional_tensor(args, 2, c));
+    TRY(gemm_of(*a, *b, job->attrs->transposed, gemm));
+    if (*c && (*c)->dtype != (*a)->dtype)
         return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
-    if (c)
-        TRY(bias_steps(c, gemm.m, gemm.n, &row, &column));
-    TRY(kernel_output(args, 0, a->dtype, 2, (const int64_t[]){gemm.m, gemm.n}, &y));
-    if (!y)
-        return NULL;
-    gemm.c = y->data;
-    gemm.panels = attrs->panels;
-    gemm.weights = attrs->library.constant ? b : NULL;
-    bool unit = attrs->alpha == 1 && attrs->beta == 1;
-    if ((!unit || c) && (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16))
-        return gemm_of_halves(args, attrs, (const struct tensor *const[]){a, b, c}, &gemm, row,
-                              column, y);
-    TRY(gemm_compute(args, &attrs->library, a->dtype, &gemm));
-    if (unit && !dtype_is_float(y->dtype))
-        add_integers(y, c, row, column);
-    else if (!unit || c)
-        scale_and_add(attrs, y, c, row, column);
+    if (*c)
+        TRY(bias_steps(*c, gemm->m, gemm->n, &job->row, &job->column));
+    TRY(kernel_output(args, 0, (*a)->dtype, 2, (const int64_t[]){gemm->m, gemm->n}, &job->y));
+    gemm->c = job->y ? job->y->data : NULL;
+    gemm->panels = job->attrs->panels;
+    gemm->weights = job->attrs->library.constant ? *b : NULL;
     return NULL;
 }
 
-const struct kernel cpu_kernel_Gemm = {
-    .prepare = gemm_prepare, .run = run_Gemm, .release = gemm_release};
+static bool is_unit(const struct gemm_job *job)
+{
+    return job->attrs->alpha == 1 && job->attrs->beta == 1;
+}
+
+/* What is left to be done when y is the product. */
+static void finish_gemm(const struct gemm_job *job, struct tensor *y, const struct tensor *c)
+{
+    if (is_unit(job) && !dtype_is_float(y->dtype))
+        add_integers(y, c, job->row, job->column);
+    else if (!is_unit(job) || c)
+        scale_and_add(job->attrs, y, c, job->row, job->column);
+}
+
+static tssa_status *run_Gemm(struct kernel_args *args)
+{
+    struct gemm_attrs *attrs = (void *)args->state; /* what changes is behind the library's lock */
+    struct gemm_job job;
+    TRY(find_gemm(args, &job));
+    struct tensor *y = job.y;
+    if (!y)
+        return NULL;
+    if ((!is_unit(&job) || job.operands[2]) &&
+        (y->dtype == TSSA_FLOAT16 || y->dtype == TSSA_BFLOAT16))
+        return gemm_of_halves(args, attrs, job.operands, &job.gemm, job.row, job.column, y);
+    TRY(gemm_compute(args, &attrs->library, y->dtype, &job.gemm));
+    finish_gemm(&job, y, job.operands[2]);
+    return NULL;
+}
+
+/* The same, by a call that is set up. */
+struct gemm_call {
+    struct kernel_call call;
+    struct gemm_job job;
+    struct tensor y, c; /* as they are in this call */
+    char *data[PLACES];
+};
+
+static void make_gemm(struct kernel_call *call)
+{
+    struct gemm_call *c = (struct gemm_call *)call;
+    move_gemm(&c->job.gemm, c->data);
+    c->y.data = c->data[RESULT];
+    c->c.data = c->data[BIAS];
+    gemm_run_direct(call->team, c->y.dtype, &c->job.gemm);
+    finish_gemm(&c->job, &c->y, c->job.operands[2] ? &c->c : NULL);
+}
+
+static bool gemm_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    struct gemm_call *c = (struct gemm_call *)call;
+    struct gemm_attrs *attrs = (void *)args->state;
+    tssa_status *status = find_gemm(args, &c->job);
+    tssa_status_free(status);
+    (void)known;
+    if (status || !c->job.y ||
+        !gemm_is_direct(&attrs->library, c->job.y->dtype, &c->job.gemm, args->env->team))
+        return false;
+    const struct tensor *bias = c->job.operands[2];
+    c->y = *c->job.y;
+    c->c = bias ? *bias : (struct tensor){0};
+    place_gemm(&c->job.gemm, c->data);
+    c->data[BIAS] = c->c.data;
+    *call = (struct kernel_call){make_gemm, c->data, bias ? PLACES : BIAS, args->env->team};
+    return true;
+}
+
+const struct kernel cpu_kernel_Gemm = {.prepare = gemm_prepare,
+                                       .run = run_Gemm,
+                                       .release = gemm_release,
+                                       .set_up = gemm_set_up,
+                                       .call_size = sizeof(struct gemm_call)};

@@ -101,10 +101,10 @@ static team_body find_rows(tssa_dtype dtype)
     return NULL;
 }
 
-static void run_rows(struct kernel_args *args, team_body rows, const struct gemm *gemm)
+static void run_rows(const struct team *team, team_body rows, const struct gemm *gemm)
 {
     int64_t work = gemm->n * gemm->k, grain = 65536 / (work > 0 ? work : 1);
-    team_for(args->env->team, gemm->m, grain > 0 ? grain : 1, rows, (void *)gemm);
+    team_for(team, gemm->m, grain > 0 ? grain : 1, rows, (void *)gemm);
 }
 
 /* A copy of a matrix, widened to float32, dense. */
@@ -146,7 +146,7 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
         wide.a = a->data;
         wide.b = b->data;
         wide.c = c->data;
-        run_rows(args, gemm_rows_f32, &wide);
+        run_rows(args->env->team, gemm_rows_f32, &wide);
         convert_elements(gemm->m * gemm->n, TSSA_FLOAT, c->data, 1, dtype, gemm->c, 1,
                          &convert_default);
     }
@@ -214,12 +214,12 @@ static struct library_call call_of(const struct gemm *gemm)
 static tssa_status *by_library(struct kernel_args *args, struct library_cache *library,
                                tssa_dtype dtype, const struct gemm *gemm, bool *done)
 {
+    const struct team *team = args->env->team;
     const struct library_weights weights = {.tensor = gemm->weights};
     struct library_problem problem;
     struct library_call call = call_of(gemm);
     *done = false;
-    if (!asks_library(library, dtype, gemm, args->env->team ? args->env->team->threads : 1,
-                      &problem))
+    if (!asks_library(library, dtype, gemm, team ? team->threads : 1, &problem))
         return NULL;
     problem.matmul.b_constant = gemm->weights != NULL;
     return library_compute(args, library, &problem, gemm->weights ? &weights : NULL, &call, done);
@@ -258,22 +258,36 @@ void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm)
         find_rows(loop->dtype)((void *)gemm, 0, gemm->m);
 }
 
+bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
+                    const struct team *team)
+{
+    struct library_problem problem;
+    if (gemm->m == 0 || gemm->n == 0 || !find_rows(dtype))
+        return false;
+    return gemm->panels || !asks_library(library, dtype, gemm, team ? team->threads : 1, &problem);
+}
+
+void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm)
+{
+    if (gemm->panels)
+        gemm_panels_run(team, dtype, gemm);
+    else
+        run_rows(team, find_rows(dtype), gemm);
+}
+
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
                           const struct gemm *gemm)
 {
     bool done;
     if (gemm->m == 0 || gemm->n == 0)
         return NULL;
-    if (gemm->panels) {
-        gemm_panels_run(args->env->team, dtype, gemm);
-        return NULL;
+    if (!gemm->panels) {
+        TRY(by_library(args, library, dtype, gemm, &done));
+        if (done)
+            return NULL;
     }
-    TRY(by_library(args, library, dtype, gemm, &done));
-    if (done)
-        return NULL;
-    team_body rows = find_rows(dtype);
-    if (rows)
-        run_rows(args, rows, gemm);
+    if (find_rows(dtype))
+        gemm_run_direct(args->env->team, dtype, gemm);
     else if (dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16)
         return gemm_widened(args, dtype, gemm);
     else

@@ -44,6 +44,11 @@ tssa_status *gemm_loop_open(struct kernel_args *args, struct library_cache *libr
 void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm);
 void gemm_loop_close(struct gemm_loop *loop);
 
+/* Does it need nothing of a run but its threads, neither a library nor memory? */
+bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
+                    const struct team *team);
+void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm);
+
 /* How many multiplications; INT64_MAX where they cannot be counted. */
 int64_t gemm_work(const struct gemm *gemm);
 
