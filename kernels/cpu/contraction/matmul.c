@@ -406,23 +406,36 @@ static tssa_status *bias_steps(const struct tensor *c, int64_t m, int64_t n, int
     return NULL;
 }
 
+/* One row of FLOAT; `add` may be NULL, and has a step of 0 or 1. */
+static void scale_row(const struct gemm_attrs *attrs, int64_t n, float *to, const float *add,
+                      int64_t column)
+{
+    const float alpha = attrs->alpha, beta = attrs->beta;
+    if (!add)
+        for (int64_t j = 0; j < n; j++)
+            to[j] = alpha * to[j];
+    else if (column)
+        for (int64_t j = 0; j < n; j++)
+            to[j] = alpha * to[j] + beta * add[j];
+    else
+        for (int64_t j = 0; j < n; j++)
+            to[j] = alpha * to[j] + beta * *add;
+}
+
 /* y = alpha * y + beta * c, element by element, of FLOAT, DOUBLE or integers. */
 static void scale_and_add(const struct gemm_attrs *attrs, struct tensor *y, const struct tensor *c,
                           int64_t row, int64_t column)
 {
     int64_t m = y->dims[0], n = y->dims[1];
     size_t width = tssa_dtype_size(y->dtype);
-    for (int64_t i = 0; i < m; i++)
+    for (int64_t i = 0; y->dtype == TSSA_FLOAT && i < m; i++)
+        scale_row(attrs, n, (float *)y->data + i * n, c ? (const float *)c->data + i * row : NULL,
+                  column);
+    for (int64_t i = 0; y->dtype != TSSA_FLOAT && i < m; i++)
         for (int64_t j = 0; j < n; j++) {
             char *to = (char *)y->data + (size_t)(i * n + j) * width;
             const char *add =
                 c ? (const char *)c->data + (size_t)(i * row + j * column) * width : NULL;
-            if (y->dtype == TSSA_FLOAT) {
-                float product = attrs->alpha * *(float *)(void *)to;
-                *(float *)(void *)to =
-                    add ? product + attrs->beta * *(const float *)(const void *)add : product;
-                continue;
-            }
             double product = attrs->alpha * dtype_load_double(y->dtype, to);
             dtype_store_double(y->dtype, to,
                                add ? product + attrs->beta * dtype_load_double(y->dtype, add)
