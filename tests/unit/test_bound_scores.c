@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scores of rows that may exceed a threshold: the same ones come out in the same order, be there
- * none, few or many, and where rows hold NaNs and infinities. */
+/* Scores that may exceed a threshold: the same ones come out in the same order, be there none, few
+ * or many, and where rows hold NaNs and infinities. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
  * Of two anchors in each of 41 x 41 cells, three columns; `ahead`: by how much the last one is. The
  * others are 0, 10, 20 or 30, and in some lines of cells NaN or infinite.
  */
-#define ROWS(ahead, perm, shape)                                                                   \
+#define HEADS(ahead, perm, shape)                                                                  \
     "graph (%front: i64[2, 2, 41, 41], %behind: i64[2, 1, 41, 41], %line: f32[1, 41, 1], "         \
     "%t: f32[]) -> (%a as \"a\", %b as \"b\") {\n"                                                 \
     "  %flat = Constant() {value = i64[1] [-1]}\n"                                                 \
@@ -37,9 +37,17 @@
     "  %all = Concat(%f1, %g1) {axis = 1}\n"                                                       \
     "  %heads = Reshape(%all, %planes)\n"                                                          \
     "  %turned = Transpose(%heads) {perm = [" perm "]}\n"                                          \
-    "  %x = Reshape(%turned, %rows)\n"                                                             \
-    "  %p = Softmax(%x) {axis = -1}\n"
+    "  %x = Reshape(%turned, %rows)\n"
+#define ROWS(ahead, perm, shape) HEADS(ahead, perm, shape) "  %p = Softmax(%x) {axis = -1}\n"
 #define ALL(ahead) ROWS(ahead, "1, 2, 0", "i64[2] [3362, 3]")
+/* Sigmoids of what is so much lower. */
+#define SIGMOIDS(ahead, below)                                                                     \
+    HEADS(ahead, "1, 2, 0", "i64[2] [3362, 3]")                                                    \
+    "  %below = Constant() {value = f32[] " below "}\n"                                            \
+    "  %shifted = Sub(%heads, %below)\n"                                                           \
+    "  %turned2 = Transpose(%shifted) {perm = [1, 2, 0]}\n"                                        \
+    "  %y = Reshape(%turned2, %rows)\n"                                                            \
+    "  %p = Sigmoid(%y)\n"
 #define FIRST "  %s = Slice(%p, %zero, %two, %one)\n"
 #define LAST "  %s = Slice(%p, %one, %three, %one)\n"
 #define GREATER "  %m = Greater(%s, %c)\n"
@@ -64,6 +72,12 @@ static const char *const bounded[] = {
     ALL("-60") LAST GREATER BY_MASK,
     ALL("35") FIRST "  %m = GreaterOrEqual(%s, %c)\n" BY_MASK,
     ALL("35") FIRST GREATER "  %a = NonZero(%m)\n  %b = Identity(%line)\n" END,
+    SIGMOIDS("0", "10") "  %s = Identity(%p)\n" GREATER BY_MASK, /* most may pass */
+    SIGMOIDS("-9", "35.5") "  %s = Identity(%p)\n" GREATER BY_MASK,
+    SIGMOIDS("-9", "35.5") "  %s = Identity(%p)\n" GREATER BY_PLACES("p"),
+    SIGMOIDS("5", "80") FIRST GREATER BY_PLACES("s"),
+    SIGMOIDS("-9", "35.5") LAST GREATER BY_PLACES("s"),
+    SIGMOIDS("-9", "35.5") LAST "  %m = GreaterOrEqual(%s, %c)\n" BY_MASK,
 };
 
 static const char *const others[] = {
@@ -79,6 +93,7 @@ static const char *const others[] = {
     ALL("35") FIRST GREATER "  %a = NonZero(%m)\n  %b = Neg(%s)\n" END,
     ALL("35") FIRST GREATER "  %a = NonZero(%m)\n  %b = Not(%m)\n" END,
     ALL("35") LAST GREATER BY_PLACES("p"),
+    SIGMOIDS("5", "36") FIRST GREATER "  %a = NonZero(%m)\n  %b = Neg(%p)\n" END,
     /* rows are not read from planes */
     ROWS("35", "2, 1, 0", "i64[2] [3362, 3]") FIRST GREATER BY_MASK,
     ROWS("35", "0, 1, 2", "i64[2] [3362, 3]") FIRST GREATER BY_MASK,

@@ -271,8 +271,7 @@ static void planes_are_read_where_they_lie(void **state)
                                       "%s = Softmax(%r) {axis = -1}\n %y = Mul(%s, %r)\n");
     assert_int_equal(count_taken_by(fusion, softmax), 2);
     assert_int_equal(count_kernels_by(fusion, softmax), 1);
-    assert_int_equal(count_taken_by(&none, softmax),
-                     3); /* the softmax alone; two accesses of the rest */
+    assert_int_equal(count_taken_by(&none, softmax), 1); /* the softmax alone */
     assert_int_equal(count_kernels_by(fusion, both), 1);
     static const char *const apart[] = {
         PLANES("162, 3, 3", "18, 81", "%y = Softmax(%r) {axis = -1}\n"),
@@ -287,6 +286,22 @@ static void planes_are_read_where_they_lie(void **state)
     };
     for (size_t i = 0; i < sizeof apart / sizeof *apart; i++)
         assert_int_equal(count_taken_by(fusion, apart[i]), count_taken_by(&none, apart[i]));
+}
+
+/* On the CPU lines that become columns are moved by Transpose, but for short ones. */
+static void long_lines_are_crossed_by_themselves(void **state)
+{
+    (void)state;
+    const struct ir_fusion *fusion = device_find("cpu")->fusion(NULL);
+#define CROSSED(shape, perm)                                                                       \
+    "graph opset(\"\": 18) (%x: f32[" shape "]) -> (%y) {\n"                                       \
+    " %n = Neg(%x)\n %t = access(%n) {rule = [permute(" perm ")]}\n"                               \
+    " %y = Exp(%t)\n return(%y)\n}\n"
+    assert_int_equal(count_taken_by(fusion, CROSSED("80, 1600", "1, 0")), 0);
+    assert_int_equal(count_taken_by(fusion, CROSSED("2, 16, 16", "0, 2, 1")), 0);
+    assert_int_equal(count_taken_by(fusion, CROSSED("15, 1600", "1, 0")), 3);
+    assert_int_equal(count_taken_by(fusion, CROSSED("1600, 3", "1, 0")), 3);
+    assert_int_equal(count_taken_by(fusion, CROSSED("80, 16, 1600", "1, 0, 2")), 3);
 }
 
 /* What has nothing to do with each other is one launch, but not what needs something between, nor a
@@ -422,6 +437,7 @@ int main(void)
         cmocka_unit_test(rows_have_the_same_bits),
         cmocka_unit_test(lenders_say_what_they_take),
         cmocka_unit_test(planes_are_read_where_they_lie),
+        cmocka_unit_test(long_lines_are_crossed_by_themselves),
         cmocka_unit_test(kernels_stand_side_by_side),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -134,7 +134,56 @@ COPY_PLANE(4)
 COPY_PLANE(8)
 COPY_PLANE(16)
 
-/* ---- Squares of eight ------------------------------------------------------------------------ */
+/* ---- Larger squares -------------------------------------------------------------------------- */
+
+/* As squares_, by squares of n x n; what is left is squares_'s. */
+#define LARGER_SQUARES(name, attribute, n, size, square)                                           \
+    attribute static void name(const struct plane *p, char *to, const char *from)                  \
+    {                                                                                              \
+        const int64_t step = p->from_column, rows = p->rows & ~(int64_t)((n)-1);                   \
+        struct plane rest = *p;                                                                    \
+        for (; rest.columns >= (n); rest.columns -= (n), to += (n) * (size), from += (n)*step) {   \
+            for (int c = 0; c < (n); c++)                                                          \
+                prefetch_rows(from + c * step, size);                                              \
+            for (int64_t r = 0; r < rows; r += (n))                                                \
+                square(to + r * p->to_row, p->to_row, from + r * (size), step);                    \
+            columns_##size(to + rows * p->to_row, p->to_row, from + rows * (size), step,           \
+                           p->rows - rows, n);                                                     \
+        }                                                                                          \
+        squares_##size(&rest, to, from);                                                           \
+    }
+
+typedef uint8_t sixteen_u8 __attribute__((vector_size(16)));
+
+/* Rows i and i + 8 element by element, for each i: four times that, and rows are columns. */
+static inline void interleave(const sixteen_u8 *from, sixteen_u8 *to)
+{
+#pragma GCC unroll 8
+    for (int i = 0; i < 8; i++) {
+        to[2 * i] = __builtin_shufflevector(from[i], from[i + 8], 0, 16, 1, 17, 2, 18, 3, 19, 4, 20,
+                                            5, 21, 6, 22, 7, 23);
+        to[2 * i + 1] = __builtin_shufflevector(from[i], from[i + 8], 8, 24, 9, 25, 10, 26, 11, 27,
+                                                12, 28, 13, 29, 14, 30, 15, 31);
+    }
+}
+
+/* A square of 16 x 16 bytes. */
+static inline void square_of_sixteen(char *to, int64_t to_row, const char *from, int64_t from_row)
+{
+    sixteen_u8 a[16], b[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        memcpy(&a[i], from + i * from_row, sizeof a[i]);
+    interleave(a, b);
+    interleave(b, a);
+    interleave(a, b);
+    interleave(b, a);
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        memcpy(to + i * to_row, &a[i], sizeof a[i]);
+}
+
+LARGER_SQUARES(squares_of_bytes, , 16, 1, square_of_sixteen)
 
 #ifdef VECTOR_V3
 #define INLINE_V3 VECTOR_V3 static inline __attribute__((always_inline))
@@ -181,19 +230,7 @@ INLINE_V3 void square_of_eight(char *to, int64_t to_row, const char *from, int64
 
 /* As squares_4, by larger squares: an eighth less time. Squares of 16 x 16, of AVX-512, are no
  * faster: memory is the limit. */
-VECTOR_V3 static void squares_4_v3(const struct plane *p, char *to, const char *from)
-{
-    const int64_t step = p->from_column, rows = p->rows & ~7;
-    struct plane rest = *p;
-    for (; rest.columns >= 8; rest.columns -= 8, to += 8 * 4, from += 8 * step) {
-        for (int c = 0; c < 8; c++)
-            prefetch_rows(from + c * step, 4);
-        for (int64_t r = 0; r < rows; r += 8)
-            square_of_eight(to + r * p->to_row, p->to_row, from + r * 4, step);
-        columns_4(to + rows * p->to_row, p->to_row, from + rows * 4, step, p->rows - rows, 8);
-    }
-    squares_4(&rest, to, from);
-}
+LARGER_SQUARES(squares_4_v3, VECTOR_V3, 8, 4, square_of_eight)
 #endif
 
 static void squares_of_four(const struct plane *p, char *to, const char *from)
@@ -220,7 +257,7 @@ struct loops {
     {                                                                                              \
         copy_plane_##size, squares, tile_##size, fill_row_##size                                   \
     }
-static const struct loops loops_of_size[] = {[1] = LOOPS(1, squares_1),
+static const struct loops loops_of_size[] = {[1] = LOOPS(1, squares_of_bytes),
                                              [2] = LOOPS(2, squares_2),
                                              [4] = LOOPS(4, squares_of_four),
                                              [8] = LOOPS(8, squares_8),

@@ -8,6 +8,7 @@
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
+#include "ir/rule.h"
 
 #define OP(id, domain, name, versions, min_in, max_in, min_out, max_out, cls, flags, types, infer, \
            compute)                                                                                \
@@ -77,6 +78,21 @@ static bool is_worth_walking(const struct ir_op *op)
     return n <= SHORT_ROW || fills_vectors(n);
 }
 
+#define LONG_LINE 16 /* elements: of fewer, the next one is in the cache already */
+
+/* Are lines of what it makes across lines of what it reads, both of them long? Kernels gather these
+ * element by element; Transpose moves squares of them, in a fifth of the time. */
+static bool crosses_lines(const struct ir_op *op)
+{
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    if (!rule || rule->n_steps != 1 || rule->steps[0].kind != RULE_PERMUTE || type->rank < 2)
+        return false;
+    const int64_t last = rule->steps[0].params[type->rank - 1].value;
+    return last != type->rank - 1 && type->dims[last]->low >= LONG_LINE &&
+           type->dims[type->rank - 1]->low >= LONG_LINE;
+}
+
 static const char *refuses(void *user, const struct ir_op *op)
 {
     const bool is_arg = ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
@@ -84,6 +100,8 @@ static const char *refuses(void *user, const struct ir_op *op)
     (void)user;
     if (!why && is_arg && !is_worth_walking(op))
         return "its rows do not fill the vectors that functions are computed in";
+    if (!why && crosses_lines(op))
+        return "what it permutes is moved faster by itself";
     return why;
 }
 

@@ -10,8 +10,9 @@ struct scores {
     struct ir_op *compare, *score;
     struct ir_op *slice;            /* what is compared of the scores; NULL: all of them */
     struct ir_op *turns, *flattens; /* accesses, the second one of the first: what is scored */
+    bool is_by_element;             /* Sigmoid; else Softmax, by rows */
     int64_t from, to;               /* which columns are compared */
-    float bound;                    /* what the largest of a row must exceed */
+    float bound;                    /* what an element, or the largest of a row, must exceed */
     /* What is scored is planes[r % groups, c, r / groups] in row r, column c, where `planes` has
      * the shape [groups, columns, cells]. */
     struct ir_value *planes;

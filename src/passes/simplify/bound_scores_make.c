@@ -7,9 +7,10 @@
 #include "passes/loops/branch.h"
 #include "passes/pass.h"
 
-/* Rows are moved one by one for as long as there are fewer than one in so many: this takes five
- * times as long for a row as to compute it with its neighbours. */
-#define ONE_IN 8
+/* Rows and elements are moved one by one as long as there are fewer than one in so many: that takes
+ * five times as long for a row as to compute it with its neighbours, ten times for an element. */
+#define ONE_ROW_IN 8
+#define ONE_ELEMENT_IN 16
 
 /* Ops before another one. What fails is told in the end: until then NULL is made of NULL. */
 struct maker {
@@ -89,6 +90,12 @@ static struct ir_value *make_select(struct maker *m, struct ir_value *x, int64_t
     return make_access(m, x, RULE_SELECT, 2, (int64_t[]){0, index}, NULL);
 }
 
+/* What the mask, a tensor of one axis, has of each row. */
+static struct ir_value *make_masked(struct maker *m, struct ir_value *x, struct ir_value *mask)
+{
+    return make_access(m, x, RULE_MASK, 2, (int64_t[]){0, 0}, mask);
+}
+
 static struct ir_value *make_turned(struct maker *m, struct ir_value *x)
 {
     return make_access(m, x, RULE_PERMUTE, 2, (int64_t[]){1, 0}, NULL);
@@ -106,34 +113,66 @@ static struct ir_value *make_linear(struct maker *m, struct ir_value *x, int64_t
     return make(m, IR_OP_Add, 2, make(m, IR_OP_Mul, 2, x, make_int(m, 0, scale)), offset);
 }
 
-/* ---- Rows that may pass ---------------------------------------------------------------------- */
-
-/* The largest of some columns of each row, [groups, cells]. */
-static struct ir_value *make_largest(struct maker *m, struct ir_value *x, int64_t from, int64_t to)
+static struct ir_value *make_unsqueezed(struct maker *m, struct ir_value *x, int64_t axis)
 {
-    x = make_access(m, x, RULE_SLICE, 4, (int64_t[]){1, from, to, 1}, NULL);
-    return make_with(m, IR_OP_ReduceMax, x, make_int(m, 1, 1), "keepdims", 0);
+    return make_access(m, x, RULE_UNSQUEEZE, 1, &axis, NULL);
 }
 
-/* Their cells and groups, i64[2, n]. */
+/* ---- What may pass --------------------------------------------------------------------------- */
+
+static struct ir_value *make_columns(struct maker *m, const struct scores *s, struct ir_value *x,
+                                     int64_t from, int64_t to)
+{
+    return to - from == s->columns
+               ? x
+               : make_access(m, x, RULE_SLICE, 4, (int64_t[]){1, from, to, 1}, NULL);
+}
+
+/* The largest of some columns of each row, [groups, cells]. */
+static struct ir_value *make_largest(struct maker *m, const struct scores *s, struct ir_value *x,
+                                     int64_t from, int64_t to)
+{
+    return make_with(m, IR_OP_ReduceMax, make_columns(m, s, x, from, to), make_int(m, 1, 1),
+                     "keepdims", 0);
+}
+
+/* Places of what is above the bound, in the order of rows. So a NaN is. */
+static struct ir_value *find_above(struct maker *m, struct ir_value *x, float bound, uint32_t rank)
+{
+    static const int64_t perm[2][3] = {{1, 0}, {2, 0, 1}};
+    struct ir_value *above = make(m, IR_OP_LessOrEqual, 2, x, make_float(m, bound));
+    above = make(m, IR_OP_Not, 1, above, NULL);
+    above = make_access(m, above, RULE_PERMUTE, rank, perm[rank - 2], NULL);
+    return make(m, IR_OP_NonZero, 1, above, NULL);
+}
+
+/* Cells and groups of rows, i64[2, n], or cells, groups and columns of elements, i64[3, n]. */
 static struct ir_value *find_near(struct maker *m, const struct scores *s)
 {
     const int64_t shape[] = {s->groups, s->columns, s->cells};
     struct ir_value *x = make_access(m, s->planes, RULE_RESHAPE, 3, shape, NULL);
-    struct ir_value *largest = make_largest(m, x, s->from, s->to);
+    if (s->is_by_element)
+        return find_above(m, make_columns(m, s, x, s->from, s->to), s->bound, 3);
+    struct ir_value *largest = make_largest(m, s, x, s->from, s->to);
     struct ir_value *rest =
-        s->from ? make_largest(m, x, 0, s->from) : make_largest(m, x, s->to, s->columns);
+        s->from ? make_largest(m, s, x, 0, s->from) : make_largest(m, s, x, s->to, s->columns);
     largest = make(m, IR_OP_Sub, 2, largest, make(m, IR_OP_Max, 2, largest, rest));
-    /* So a NaN passes. */
-    struct ir_value *far = make(m, IR_OP_LessOrEqual, 2, largest, make_float(m, s->bound));
-    return make(m, IR_OP_NonZero, 1, make_turned(m, make(m, IR_OP_Not, 1, far, NULL)), NULL);
+    return find_above(m, largest, s->bound, 2);
 }
 
 /* Are they few enough? */
 static struct ir_value *ask(struct maker *m, const struct scores *s, struct ir_value *near)
 {
+    const int64_t rows = s->groups * s->cells, few = s->is_by_element
+                                                         ? rows * (s->to - s->from) / ONE_ELEMENT_IN
+                                                         : rows / ONE_ROW_IN;
     struct ir_value *count = make_select(m, make(m, IR_OP_Shape, 1, near, NULL), 1);
-    return make(m, IR_OP_Less, 2, count, make_int(m, 0, s->groups * s->cells / ONE_IN));
+    return make(m, IR_OP_Less, 2, count, make_int(m, 0, few));
+}
+
+static struct ir_value *make_list(struct maker *m, const struct scores *s)
+{
+    return make_access(m, s->planes, RULE_RESHAPE, 1, (int64_t[]){-1}, NULL);
 }
 
 /* What is scored of these rows, [n, columns]. */
@@ -146,12 +185,11 @@ static struct ir_value *make_rows(struct maker *m, const struct scores *s, struc
     for (int64_t i = 0; i < s->columns; i++)
         apart[i] = i * s->cells;
     struct ir_value *first = make_linear(m, groups, s->columns * s->cells, cells);
-    first = make_access(m, first, RULE_UNSQUEEZE, 1, (int64_t[]){1}, NULL);
+    first = make_unsqueezed(m, first, 1);
     struct ir_value *steps =
         m->status ? NULL : put(m, ir_constant_ints(m->graph, 1, (size_t)s->columns, apart));
     struct ir_value *places = make(m, IR_OP_Add, 2, first, steps);
-    struct ir_value *list = make_access(m, s->planes, RULE_RESHAPE, 1, (int64_t[]){-1}, NULL);
-    return make_gathered(m, list, places);
+    return make_gathered(m, make_list(m, s), places);
 }
 
 /* ---- Branches -------------------------------------------------------------------------------- */
@@ -198,13 +236,42 @@ static tssa_status *of_few_rows(struct ir_block *block, struct ir_cloner *cloner
     struct ir_value *found = compare_again(&m, cloner, s, &scores);
     struct ir_value *columns = make_access(&m, found, RULE_SLICE, 4, (int64_t[]){0, 1, 2, 1}, NULL);
     rows = make_gathered(&m, make_linear(&m, cells, s->groups, groups), make_select(&m, found, 0));
-    rows = make_access(&m, rows, RULE_UNSQUEEZE, 1, (int64_t[]){0}, NULL);
+    rows = make_unsqueezed(&m, rows, 0);
     give_back(&m, make_with(&m, IR_OP_Concat, rows, columns, "axis", 0), scores);
     return m.status;
 }
 
-static tssa_status *of_all_rows(struct ir_block *block, struct ir_cloner *cloner,
-                                const struct scores *s)
+/* Elements of a score that are above the bound: one after the other, and then those of them that
+ * pass. */
+static tssa_status *of_few_elements(struct ir_block *block, struct ir_cloner *cloner,
+                                    const struct scores *s, struct ir_value *near)
+{
+    struct maker m = {.at = ir_block_return(block), .graph = block->graph};
+    struct ir_value *cells = make_select(&m, near, 0), *groups = make_select(&m, near, 1),
+                    *columns = make_select(&m, near, 2);
+    struct ir_value *at = make_linear(&m, groups, s->columns, columns);
+    if (s->from)
+        at = make(&m, IR_OP_Add, 2, at, make_int(&m, 0, s->from));
+    at = make_gathered(&m, make_list(&m, s), make_linear(&m, at, s->cells, cells));
+    ir_cloner_reset(cloner);
+    if (!m.status && !ir_cloner_map(cloner, ir_operand(s->score, 0), at))
+        m.status = status_out_of_memory();
+    struct ir_op *score = copy_of(&m, cloner, s->score);
+    if (score && s->slice && !ir_cloner_map(cloner, &s->slice->results[0], &score->results[0]))
+        m.status = status_out_of_memory();
+    struct ir_op *compare = copy_of(&m, cloner, s->compare);
+    TRY(m.status);
+    struct ir_value *mask = &compare->results[0];
+    struct ir_value *rows = make_masked(&m, make_linear(&m, cells, s->groups, groups), mask);
+    columns = make_masked(&m, columns, mask);
+    give_back(&m,
+              make_with(&m, IR_OP_Concat, make_unsqueezed(&m, rows, 0),
+                        make_unsqueezed(&m, columns, 0), "axis", 0),
+              make_masked(&m, &score->results[0], mask));
+    return m.status;
+}
+
+static tssa_status *of_all(struct ir_block *block, struct ir_cloner *cloner, const struct scores *s)
 {
     struct maker m = {.at = ir_block_return(block), .graph = block->graph};
     struct ir_value *scores = NULL;
@@ -229,8 +296,8 @@ tssa_status *bound_scores_make(const struct scores *s, struct ir_cloner *cloner,
     ir_op_set_operand(branch, 0, few);
     ir_op_insert_before(branch, s->compare);
     TRY(branch_make_blocks(branch, 2));
-    TRY(of_few_rows(branch->blocks[0], cloner, s, near));
-    TRY(of_all_rows(branch->blocks[1], cloner, s));
+    TRY((s->is_by_element ? of_few_elements : of_few_rows)(branch->blocks[0], cloner, s, near));
+    TRY(of_all(branch->blocks[1], cloner, s));
     *passed = (struct passed){branch, &branch->results[0], &branch->results[1]};
     return ir_infer_op_lenient(branch);
 }
