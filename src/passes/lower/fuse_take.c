@@ -164,11 +164,33 @@ bool fuse_is_inner(const struct ir_op *op, uint32_t operand)
            (tensor_count(tensor) == 1 || (operand > 0 && op->info->cls == IR_CLASS_REDUCTION));
 }
 
-/* Conditions, numbers of iterations, indices and shapes are told before anything is launched. */
+#define MOST_SOURCES 32 /* ops that are looked at */
+
+/* Does the value come, through ops of the same block, from what is computed of floats? `left`: how
+ * many ops may still be looked at. */
+static bool is_of_data(const struct ir_value *value, int *left)
+{
+    const struct ir_op *op = value->op;
+    if (value->known || !op || op->n_blocks || (op->info->flags & IR_SHAPE) || --*left < 0)
+        return false;
+    for (uint32_t i = 0; i < op->n_operands; i++) {
+        const struct ir_value *from = ir_operand(op, i);
+        if (from && !ir_value_constant(from) &&
+            (dtype_is_float(from->type->dtype) || is_of_data(from, left)))
+            return true;
+    }
+    return false;
+}
+
+/* Conditions, numbers of iterations, indices and shapes are told before anything is launched, but
+ * for those that only data tells. */
 static bool is_told(const struct ir_value *value)
 {
-    return value->known || (value->type->rank == 0 && (dtype_is_integer(value->type->dtype) ||
-                                                       value->type->dtype == TSSA_BOOL));
+    int left = MOST_SOURCES;
+    return value->known ||
+           (value->type->rank == 0 &&
+            (dtype_is_integer(value->type->dtype) || value->type->dtype == TSSA_BOOL) &&
+            !is_of_data(value, &left));
 }
 
 static bool is_of_known_shape(const struct ir_value *value)

@@ -19,7 +19,10 @@
 /* What an op's only result is to be replaced by: an operand, or something further back. NULL:
  * nothing. */
 typedef struct ir_value *(*identity_fn)(const struct ir_op *op);
-/* Changes or replaces the op; sets *changed. */
+/* The same where that is a new op's result, which is put before it; *value is NULL at first. */
+typedef tssa_status *(*replace_fn)(struct ir_graph *graph, struct ir_op *op,
+                                   struct ir_value **value);
+/* Changes the op; sets *changed. */
 typedef tssa_status *(*rewrite_fn)(struct ir_graph *graph, struct ir_op *op, bool *changed);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
@@ -172,6 +175,12 @@ static struct ir_value *reshaped_back(const struct ir_op *op)
     return NULL;
 }
 
+/* What is reduced by axes of one element, which stay. */
+static struct ir_value *reduced_in_place(const struct ir_op *op)
+{
+    return has_result_type(op, ir_operand(op, 0)) ? ir_operand(op, 0) : NULL;
+}
+
 static const struct {
     enum ir_op_id op;
     identity_fn find;
@@ -206,6 +215,9 @@ static const struct {
     {IR_OP_Mean, alone},
     {IR_OP_Where, chosen},
     {IR_OP_Dropout, kept},
+    {IR_OP_ReduceMax, reduced_in_place},
+    {IR_OP_ReduceMin, reduced_in_place},
+    {IR_OP_ReduceProd, reduced_in_place},
 };
 
 /* ---- Rearrangements in a row ----------------------------------------------------------------- */
@@ -462,6 +474,43 @@ static tssa_status *merge_constants(struct ir_graph *graph, struct ir_op *op, bo
     return NULL;
 }
 
+/* ---- Reductions ------------------------------------------------------------------------------ */
+
+/* Are the dims those of the operand, but for some that are 1? */
+static bool lacks_ones(const struct ir_type *type, const struct ir_type *operand)
+{
+    int at = 0;
+    if (type->kind != TYPE_TENSOR || operand->kind != TYPE_TENSOR || type->rank < 0)
+        return false;
+    for (int i = 0; i < operand->rank; i++)
+        if (at < type->rank && operand->dims[i] == type->dims[at])
+            at++;
+        else if (!dim_is(operand->dims[i], 1))
+            return false;
+    return at == type->rank && type->rank < operand->rank;
+}
+
+/* What is reduced by axes of one element, which go. (A sum is not what it is of: of -0.0 it is
+ * 0.0.) */
+static tssa_status *squeeze_reduction(struct ir_graph *graph, struct ir_op *op,
+                                      struct ir_value **value)
+{
+    const struct tensor *axes = ir_value_constant(ir_operand(op, 1));
+    const bool all = !ir_operand(op, 1) && !ir_attr_int(op, "noop_with_empty_axes", 0);
+    if ((!all && (!axes || tensor_count(axes) == 0)) ||
+        !lacks_ones(op->results[0].type, ir_operand(op, 0)->type))
+        return NULL;
+    struct ir_op *squeeze = ir_op_create(graph, ir_op_info(IR_OP_Squeeze), all ? 1 : 2, 1);
+    TRY_ALLOC(squeeze);
+    squeeze->version = ir_op_bind(squeeze->info, IR_NEWEST_OPSET);
+    squeeze->name = op->name;
+    for (uint32_t i = 0; i < squeeze->n_operands; i++)
+        ir_op_set_operand(squeeze, i, ir_operand(op, i));
+    ir_op_insert_before(squeeze, op);
+    *value = &squeeze->results[0];
+    return ir_infer_op_lenient(squeeze);
+}
+
 /* ---- Concatenations -------------------------------------------------------------------------- */
 
 /* `inner` can be part of `outer`: its only use. */
@@ -498,6 +547,15 @@ static tssa_status *merge_concats(struct ir_graph *graph, struct ir_op *op, bool
     vec_free(&leaves);
     return fits ? NULL : status_out_of_memory();
 }
+
+static const struct {
+    enum ir_op_id op;
+    replace_fn replace;
+} replacements[] = {
+    {IR_OP_ReduceMax, squeeze_reduction},
+    {IR_OP_ReduceMin, squeeze_reduction},
+    {IR_OP_ReduceProd, squeeze_reduction},
+};
 
 static const struct {
     enum ir_op_id op;
@@ -546,6 +604,9 @@ static tssa_status *visit(void *context, struct ir_op *op)
         pass_is_pinned(pass, op))
         return NULL;
     struct ir_value *value = find_identity(op);
+    for (size_t i = 0; i < sizeof replacements / sizeof *replacements && !value; i++)
+        if (replacements[i].op == op->info->id)
+            TRY(replacements[i].replace(pass->graph, op, &value));
     if (value) {
         replace(op, value);
         pass->changed = true;
