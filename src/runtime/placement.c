@@ -1,47 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which results have places, and which the caller may give memory for; see placement.h. */
+/* Which results have places; see placement.h. */
 #include "runtime/placement.h"
 
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/vec.h"
-#include "ir/fuse.h"
-#include "ir/memory.h"
+#include "runtime/caller_memory.h"
 #include "runtime/control.h"
 #include "runtime/lifetime.h"
 #include "runtime/reuse.h"
-
-/* ---- Symbols --------------------------------------------------------------------------------- */
-
-int plan_symbol(const struct plan *plan, const struct dim *symbol)
-{
-    return symbol->id < plan->n_symbol_numbers ? (int)plan->symbol_numbers[symbol->id] - 1 : -1;
-}
-
-struct binding {
-    const struct plan *plan;
-    const int64_t *values;
-    uint32_t count;
-};
-
-static bool lookup(void *context, const struct dim *symbol, int64_t *value)
-{
-    const struct binding *binding = context;
-    int index = plan_symbol(binding->plan, symbol);
-    if (index < 0 || (uint32_t)index >= binding->count || binding->values[index] < 0)
-        return false;
-    *value = binding->values[index];
-    return true;
-}
-
-bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
-              const struct dim *dim, int64_t *value)
-{
-    struct binding binding = {plan, symbols, count};
-    return dim_eval(dim, lookup, &binding, value);
-}
 
 /* ---- Who is placed --------------------------------------------------------------------------- */
 
@@ -53,7 +18,6 @@ struct analysis {
     uint32_t *entries; /* per plan->outputs: index into `placed`, plus 1 */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
     VEC(struct plan_placed) placed;
-    VEC(struct plan_result) results;
 };
 
 static const struct lifetime *lifetime_of(const struct analysis *a, const struct ir_value *value)
@@ -247,77 +211,6 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     return keep_parts(a, placed, entry);
 }
 
-/* ---- What leaves the run --------------------------------------------------------------------- */
-
-#define SEVERAL UINT32_MAX
-
-/* Numbers are plus 1; 0: none. What is another output as well cannot lie in the memory of this one,
- * which may yet be filled with something else. */
-struct leavers {
-    const struct plan *plan;
-    uint32_t *places; /* per graph output: the entry whose place it may have; SEVERAL: it may be
-                       * something else */
-    uint32_t *exits;  /* per entry with a place of its own: the graph output that may have it;
-                       * SEVERAL: it is not one place, or not that of one output */
-};
-
-static uint32_t entry_of_place(const struct plan *plan, uint32_t entry)
-{
-    while (plan->placed[entry].back)
-        entry -= plan->placed[entry].back;
-    return entry;
-}
-
-static void note(uint32_t *kept, uint32_t found)
-{
-    *kept = *kept == 0 || *kept == found ? found : SEVERAL;
-}
-
-static void find_leavers(struct leavers *l)
-{
-    const struct plan *plan = l->plan;
-    for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].leaves) {
-            const uint32_t place = entry_of_place(plan, i), exit = plan->placed[i].exit;
-            note(&l->places[exit], place + 1);
-            note(&l->exits[place], exit + 1);
-        }
-    for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].turns || plan->placed[i].several || plan->placed[i].space != SPACE_HOST)
-            l->exits[entry_of_place(plan, i)] = SEVERAL;
-    for (uint32_t i = 0; i < plan->n_results; i++)
-        l->places[plan->results[i].result] = SEVERAL;
-}
-
-/* Whether the entry's place is that of one graph output, which is nothing else. */
-static bool is_there(const struct leavers *l, uint32_t entry, uint32_t *exit)
-{
-    const uint32_t place = entry_of_place(l->plan, entry);
-    if (l->exits[place] == 0 || l->exits[place] == SEVERAL)
-        return false;
-    *exit = l->exits[place] - 1;
-    return l->places[*exit] == place + 1;
-}
-
-static tssa_status *keep_leaving(struct plan *plan, struct arena *scratch)
-{
-    struct leavers l = {.plan = plan};
-    struct plan_leaving *leaving = ARENA_ARRAY(&plan->arena, struct plan_leaving, plan->n_placed);
-    l.places = ARENA_ARRAY(scratch, uint32_t, plan->body->n_returns);
-    l.exits = ARENA_ARRAY(scratch, uint32_t, plan->n_placed);
-    if (!leaving || !l.places || !l.exits)
-        return status_out_of_memory();
-    find_leavers(&l);
-    for (uint32_t i = 0; i < plan->n_placed; i++) {
-        uint32_t exit = plan->placed[i].exit;
-        const bool there = is_there(&l, i, &exit);
-        if (there || plan->placed[i].leaves)
-            leaving[plan->n_leaving++] = (struct plan_leaving){i, exit, there};
-    }
-    plan->leaving = leaving;
-    return NULL;
-}
-
 /* Tells each loop which entries take turns in it. The steps are the plan's, which is being made. */
 static tssa_status *keep_turns(struct plan *plan)
 {
@@ -338,101 +231,6 @@ static tssa_status *keep_turns(struct plan *plan)
     return NULL;
 }
 
-/* ---- Results that may be written where the caller wants them --------------------------------- */
-
-static bool keeps_handles(const struct analysis *a, const struct ir_use *use)
-{
-    const struct ir_op *user = use->user;
-    const struct ir_block *fused = plan_fused(a->plan, user);
-    if (fused) {
-        const struct ir_value *param = fused->params[use - user->operands];
-        for (const struct ir_use *inner = param->uses; inner; inner = inner->next)
-            if (keeps_handles(a, inner))
-                return true;
-        return false;
-    }
-    return ir_op_is(user, IR_OP_return) || user->info->cls == IR_CLASS_CONTROL ||
-           user->info->cls == IR_CLASS_SEQUENCE;
-}
-
-/* May return i of a block be computed in memory that the caller may reuse? It must not live on
- * elsewhere, be it as another result of an If. */
-static bool goes_out(const struct analysis *a, const struct block_plan *block, uint32_t i,
-                     const struct ir_value *value)
-{
-    const struct ir_op *op = value->op;
-    if (!block->returns[i].move || !op || op->parent != block->block ||
-        value->type->dtype == TSSA_STRING || ir_is_view(value) ||
-        op->info->cls == IR_CLASS_SEQUENCE ||
-        (op->n_blocks && !ir_op_is(op, IR_OP_If) && !ir_op_is(op, IR_OP_fuse) &&
-         !ir_op_is(op, IR_OP_Loop)))
-        return false;
-    uint32_t handles = 0;
-    for (const struct ir_use *use = value->uses; use; use = use->next)
-        handles += keeps_handles(a, use);
-    return handles == 1; /* the return itself */
-}
-
-/* NULL for what is no step, as constants. */
-static const struct step *step_of(const struct block_plan *block, const struct ir_op *op)
-{
-    for (uint32_t i = 0; i < block->n_steps; i++)
-        if (block->steps[i].op == op)
-            return &block->steps[i];
-    return NULL;
-}
-
-/* Return i of a body is what it carries on, updated in place: so the caller's memory is it from the
- * first iteration on. */
-static bool is_updated(const struct analysis *a, const struct block_plan *body, uint32_t i)
-{
-    const struct ir_value *param = body->block->params[i + 1];
-    const struct ir_value *returned = ir_operand(ir_block_return(body->block), i);
-    return a->reuse.updates[param->id] &&
-           a->reuse.updates[param->id] == plan_value(a->plan, returned);
-}
-
-/* The outputs of steps that return i of a block is: those of both branches where it is an If's, and
- * that of the body where it is what a Loop updates. */
-static tssa_status *find_results(struct analysis *a, const struct block_plan *block, uint32_t i,
-                                 uint32_t result)
-{
-    const struct ir_value *value = ir_operand(ir_block_return(block->block), i);
-    const struct step *step = goes_out(a, block, i, value) ? step_of(block, value->op) : NULL;
-    if (!step || plan_space(a->plan, value) != SPACE_HOST)
-        return NULL;
-    const uint32_t index = (uint32_t)(value - value->op->results);
-    const bool loop = ir_op_is(step->op, IR_OP_Loop);
-    for (uint32_t b = 0; b < step->n_blocks && !loop; b++)
-        TRY(find_results(a, step->blocks[b], index, result));
-    const bool carried = loop && !control_stacks(step, index);
-    if (carried && is_updated(a, step->blocks[0], index + 1))
-        return find_results(a, step->blocks[0], index + 1, result);
-    if (loop ? carried : step->n_blocks)
-        return NULL;
-    struct plan_result found = {result, step->first_output + index};
-    a->given[found.output] = true;
-    return vec_push(&a->results, found) ? NULL : status_out_of_memory();
-}
-
-static tssa_status *find_all_results(struct analysis *a)
-{
-    struct plan *plan = a->plan;
-    tssa_status *status = NULL;
-    vec_init(&a->results, plan->arena.allocator);
-    for (uint32_t i = 0; !status && i < plan->body->n_returns; i++)
-        status = find_results(a, plan->body, i, i);
-    if (!status && a->results.count) {
-        plan->results =
-            arena_copy(&plan->arena, a->results.data, a->results.count * sizeof *a->results.data);
-        plan->n_results = (uint32_t)a->results.count;
-        if (!plan->results)
-            status = status_out_of_memory();
-    }
-    vec_free(&a->results);
-    return status;
-}
-
 tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
 {
     struct analysis a = {.plan = plan};
@@ -443,13 +241,13 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
         return status_out_of_memory();
     TRY(lifetimes_find(&a.lifetimes, plan, scratch));
     TRY(reuse_find(&a.lifetimes, scratch, &a.reuse));
-    TRY(find_all_results(&a));
+    TRY(caller_memory_results(plan, &a.reuse, a.given));
     vec_init(&a.placed, plan->arena.allocator);
     tssa_status *status = place_results(&a);
     if (!status)
         status = keep_placed(&a, scratch);
     vec_free(&a.placed);
     if (!status)
-        status = keep_leaving(plan, scratch);
+        status = caller_memory_leaving(plan, scratch);
     return status ? status : keep_turns(plan);
 }

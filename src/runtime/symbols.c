@@ -121,3 +121,33 @@ tssa_status *symbols_finish(struct symbol_scope *scope)
     TRY_ALLOC(plan->symbols);
     return NULL;
 }
+
+/* ---- While a plan is run, or laid out -------------------------------------------------------- */
+
+int plan_symbol(const struct plan *plan, const struct dim *symbol)
+{
+    return symbol->id < plan->n_symbol_numbers ? (int)plan->symbol_numbers[symbol->id] - 1 : -1;
+}
+
+struct binding {
+    const struct plan *plan;
+    const int64_t *values;
+    uint32_t count;
+};
+
+static bool lookup(void *context, const struct dim *symbol, int64_t *value)
+{
+    const struct binding *binding = context;
+    int index = plan_symbol(binding->plan, symbol);
+    if (index < 0 || (uint32_t)index >= binding->count || binding->values[index] < 0)
+        return false;
+    *value = binding->values[index];
+    return true;
+}
+
+bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
+              const struct dim *dim, int64_t *value)
+{
+    struct binding binding = {plan, symbols, count};
+    return dim_eval(dim, lookup, &binding, value);
+}
