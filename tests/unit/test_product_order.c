@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Operators that sum products give the bits of their order, written out here: products rounded
- * each, summed as an axis that is not the innermost one. For any float type and number of threads.
+ * each, summed as an axis that is not the innermost one, or for some products of a matrix and a
+ * vector as the innermost one. For any float type and number of threads.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -32,19 +33,46 @@ static tssa_dtype some_dtype(struct random *random)
 
 /* ---- Matrices -------------------------------------------------------------------------------- */
 
-/* Whether no library is asked: of products of few elements, or of a row by what is not large. */
+/* In so many lanes, as up to 64 steps of an innermost axis. */
+#define LANES 32
+static double sum_of_lanes(int64_t n)
+{
+    double lanes[LANES];
+    for (int64_t lane = 0; lane < LANES; lane++) {
+        lanes[lane] = 0;
+        for (int64_t i = lane; i < n; i += LANES)
+            lanes[lane] = op_rounded(TSSA_FLOAT, lanes[lane] + terms[i]);
+    }
+    for (int64_t half = LANES / 2; half > 0; half /= 2)
+        for (int64_t lane = 0; lane < half; lane++)
+            lanes[lane] = op_rounded(TSSA_FLOAT, lanes[lane] + lanes[lane + half]);
+    return lanes[0];
+}
+
+/* Of float32: are terms summed in lanes, since they lie side by side? */
+static bool is_of_lanes(int64_t m, int64_t n, int64_t k, bool turned)
+{
+    const bool side_by_side = n == 1 || (m == 1 && turned);
+    return side_by_side && k % 8 == 0 && k >= LANES && k <= 2048 && m * n * k >= 2048 &&
+           m * n * k < 8192;
+}
+
+/* Whether no library is asked: of products of few elements, of a row by what is not large, and of
+ * lanes. */
 static bool is_own(int64_t m, int64_t n, int64_t k, bool turned)
 {
-    return m * n * k < (m == 1 && !turned ? 32768 : 2048);
+    return m * n * k < (m == 1 && !turned ? 32768 : 2048) || is_of_lanes(m, n, k, turned);
 }
 
 static void test_matrices(void **state)
 {
-    static const int64_t shapes[][3] = {{3, 5, 7},     {1, 130, 9},  {2, 3, 300},   {9, 4, 50},
-                                        {17, 1, 100},  {1, 1, 2000}, {3, 2, 64},    {20, 200, 150},
-                                        {3, 9, 4200},  {9, 2, 8200}, {1, 3, 65},    {7, 8, 130},
-                                        {6, 21, 64},   {13, 33, 9},  {8, 13, 8300}, {1, 64, 64},
-                                        {1, 125, 257}, {1, 8, 4095}, {1, 63, 500},  {5, 57, 70}};
+    static const int64_t shapes[][3] = {
+        {3, 5, 7},    {1, 130, 9},    {2, 3, 300},   {9, 4, 50},   {17, 1, 100},  {1, 1, 2000},
+        {3, 2, 64},   {20, 200, 150}, {3, 9, 4200},  {9, 2, 8200}, {1, 3, 65},    {7, 8, 130},
+        {6, 21, 64},  {13, 33, 9},    {8, 13, 8300}, {1, 64, 64},  {1, 125, 257}, {1, 8, 4095},
+        {1, 63, 500}, {5, 57, 70},    {50, 1, 64},   {1, 50, 64},  {63, 1, 40},   {1, 150, 48},
+        {4, 1, 2040}, {3, 1, 2048},   {1, 1, 2048},  {1, 7, 312},  {64, 1, 32},   {1, 255, 32},
+        {70, 1, 33},  {128, 1, 64}};
     struct random random = {31};
     (void)state;
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
@@ -66,7 +94,9 @@ static void test_matrices(void **state)
                 for (int64_t x = 0; x < k; x++)
                     terms[x] = product(dtype, op_number(a, at / n * k + x),
                                        op_number(b, turned ? at % n * k + x : x * n + at % n));
-                op_expect_number(&t.outputs[0].tensor, at, op_sum(dtype, terms, k));
+                const bool lanes = dtype == TSSA_FLOAT && is_of_lanes(m, n, k, turned);
+                op_expect_number(&t.outputs[0].tensor, at,
+                                 lanes ? sum_of_lanes(k) : op_sum(dtype, terms, k));
             }
             op_close(&t);
         }

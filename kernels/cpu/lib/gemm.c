@@ -5,6 +5,7 @@
 
 #include "base/clones.h"
 #include "device/cpu/provider.h"
+#include "kernels/cpu/lib/gemm_dots.h"
 #include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/gemm_rows.h"
 #include "kernels/cpu/lib/lines.h"
@@ -12,9 +13,11 @@
 #define COLUMNS 128
 
 /* Below this many multiplications the call into a library costs more than it saves; below more of
- * them where there is one row, for which a matrix is read that then is in a cache. */
+ * them where there is one row, for which a matrix is read that then is in a cache, or where results
+ * sum what lies side by side. */
 #define LIBRARY_MIN_WORK 2048
 #define LIBRARY_MIN_ROW 32768
+#define LIBRARY_MIN_DOTS 8192
 
 /* Up to so many columns are computed one by one, in several rows at once. */
 #define NARROW 4
@@ -101,10 +104,31 @@ static team_body find_rows(tssa_dtype dtype)
     return NULL;
 }
 
-static void run_rows(const struct team *team, team_body rows, const struct gemm *gemm)
+/* What is computed without a library: `count` parts of a result, rows or single elements. */
+struct own_loop {
+    team_body body;
+    int64_t count;
+};
+
+/* Results which sum what lies side by side. The smallest ones have the order of all other rows. */
+static bool is_dots(tssa_dtype dtype, const struct gemm *gemm)
 {
-    int64_t work = gemm->n * gemm->k, grain = 65536 / (work > 0 ? work : 1);
-    team_for(team, gemm->m, grain > 0 ? grain : 1, rows, (void *)gemm);
+    return dtype == TSSA_FLOAT && gemm_dots_takes(gemm) && gemm_work(gemm) >= LIBRARY_MIN_WORK &&
+           gemm_work(gemm) < LIBRARY_MIN_DOTS;
+}
+
+/* `body` is NULL where the type has no loop. */
+static struct own_loop find_loop(tssa_dtype dtype, const struct gemm *gemm)
+{
+    return is_dots(dtype, gemm) ? (struct own_loop){gemm_dots_f32, gemm->m * gemm->n}
+                                : (struct own_loop){find_rows(dtype), gemm->m};
+}
+
+static void run_loop(const struct team *team, struct own_loop loop, const struct gemm *gemm)
+{
+    const int64_t work = gemm->m * gemm->n / loop.count * gemm->k;
+    const int64_t grain = 65536 / (work > 0 ? work : 1);
+    team_for(team, loop.count, grain > 0 ? grain : 1, loop.body, (void *)gemm);
 }
 
 /* A copy of a matrix, widened to float32, dense. */
@@ -146,7 +170,7 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
         wide.a = a->data;
         wide.b = b->data;
         wide.c = c->data;
-        run_rows(args->env->team, gemm_rows_f32, &wide);
+        run_loop(args->env->team, (struct own_loop){gemm_rows_f32, wide.m}, &wide);
         convert_elements(gemm->m * gemm->n, TSSA_FLOAT, c->data, 1, dtype, gemm->c, 1,
                          &convert_default);
     }
@@ -197,7 +221,7 @@ static bool asks_library(struct library_cache *library, tssa_dtype dtype, const 
                          int threads, struct library_problem *problem)
 {
     const bool row = gemm->m == 1 && gemm->b_column == 1;
-    if (!library || dtype != TSSA_FLOAT ||
+    if (!library || dtype != TSSA_FLOAT || is_dots(dtype, gemm) ||
         gemm_work(gemm) < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
         return false;
     gemm_problem(gemm, dtype, problem);
@@ -254,8 +278,11 @@ void gemm_loop_run(const struct gemm_loop *loop, const struct gemm *gemm)
 {
     const struct library_primitive *primitive = loop->made ? loop->made->primitive : NULL;
     struct library_call call = call_of(gemm);
-    if (gemm->m > 0 && gemm->n > 0 && !(primitive && primitive->table->run(primitive, NULL, &call)))
-        find_rows(loop->dtype)((void *)gemm, 0, gemm->m);
+    if (gemm->m > 0 && gemm->n > 0 &&
+        !(primitive && primitive->table->run(primitive, NULL, &call))) {
+        const struct own_loop own = find_loop(loop->dtype, gemm);
+        own.body((void *)gemm, 0, own.count);
+    }
 }
 
 bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struct gemm *gemm,
@@ -272,7 +299,7 @@ void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gem
     if (gemm->panels)
         gemm_panels_run(team, dtype, gemm);
     else
-        run_rows(team, find_rows(dtype), gemm);
+        run_loop(team, find_loop(dtype, gemm), gemm);
 }
 
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
