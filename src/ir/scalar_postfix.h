@@ -65,6 +65,7 @@ enum { INDEX_Y = 1, INDEX_Z = 2 };
 #define GE(a, b) a b {.id = SCALAR_GE},
 #define EQ(a, b) a b {.id = SCALAR_EQ},
 #define ISNAN(a) a {.id = SCALAR_ISNAN},
+#define ISNEG(a) a {.id = SCALAR_ISNEG},
 #define AND(a, b) a b {.id = SCALAR_AND},
 #define OR(a, b) a b {.id = SCALAR_OR},
 #define XOR(a, b) a b {.id = SCALAR_XOR},

@@ -197,6 +197,7 @@ static bool run_double(enum scalar_id id, const union number *in, union number *
         TEST(GE, a >= b)
         TEST(EQ, a == b)
         TEST(ISNAN, isnan(a) != 0)
+        TEST(ISNEG, signbit(a) != 0)
     default:
         return false;
     }

@@ -11,12 +11,14 @@
 #ifndef TSSA_KERNELS_CPU_LIB_FARTHEST_H
 #define TSSA_KERNELS_CPU_LIB_FARTHEST_H
 
+#include <math.h>
+
 #include "ir/scalar/exact.h"
 
 /* The bits of the larger magnitude. */
 SCALAR_FN uint32_t farther(uint32_t farthest, float x)
 {
-    uint32_t bits = f32_bits(x) & 0x7fffffff;
+    const uint32_t bits = f32_bits(fabsf(x)); /* a row that takes |x| has it made once */
     return bits > farthest ? bits : farthest;
 }
 

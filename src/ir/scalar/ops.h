@@ -115,6 +115,10 @@ INLINE bool ISNAN(T a)
 {
     return a != a;
 }
+INLINE bool ISNEG(T a)
+{
+    return sizeof(T) == 4 ? (int32_t)f32_bits((float)a) < 0 : (int64_t)f64_bits((double)a) < 0;
+}
 #define FUNCTION(NAME, f) UNARY(NAME, f((double)a))
 UNARY(SQRT, sizeof(T) == 4 ? (T)sqrtf((float)a) : (T)sqrt((double)a))
 
@@ -150,6 +154,10 @@ UNARY(FLOOR, a)
 UNARY(CEIL, a)
 UNARY(ROUND, a)
 INLINE bool ISNAN(T a)
+{
+    return (void)a, false;
+}
+INLINE bool ISNEG(T a) /* no row applies it to integers */
 {
     return (void)a, false;
 }
