@@ -48,6 +48,7 @@ static const char head[] = "graph @g opset(\"\": 21) ir_version(10) (%x: f32[R, 
                            "  %three = Constant() {value = i64[] 3}: i64[]\n"
                            "  %last = Constant() {value = i64[] 19}: i64[]\n"
                            "  %first = Constant() {value = i64[1] [0]}: i64[1]\n"
+                           "  %others = Constant() {value = i64[2] [1, 2]}: i64[2]\n"
                            "  %half = Constant() {value = f32[] 0.5}: f32[]\n"
                            "  %square = Constant() {value = f32[5, 5] [0.5, 1, -0.25, 0, 0, 1, "
                            "0, 0, 0.125, 0, 0, -0.75, 0, 0, 1, 0, 0.3, 0, 0, 0, 1, 0, 0, 0.7, "
@@ -258,6 +259,22 @@ static void products(void **state)
                      TRIPS - 1);
 }
 
+/* Several small products at once, and axes that are turned. */
+static void batches(void **state)
+{
+    (void)state;
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %a = Unsqueeze(%h, %others)\n"
+                          "  %b = Unsqueeze(%w, %others)\n  %p = MatMul(%a, %b)\n"
+                          "  %m = Squeeze(%p, %others)\n  %r = Tanh(%m)\n" UPDATE(
+                              "%i", "%r") "  return(%c, %sn, %r, %r)\n"),
+                     TRIPS - 1);
+    assert_int_equal(made("  %w = Gather(%x, %i)\n  %a = Unsqueeze(%w, %first)\n"
+                          "  %p = Mul(%a, %square)\n  %t = Transpose(%p) {perm = [1, 0]}\n"
+                          "  %q = Tanh(%t)\n  %m = MatMul(%h, %q)\n"
+                          "  %r = Add(%m, %w)\n  return(%c, %s, %r, %r)\n"),
+                     TRIPS - 1);
+}
+
 /* What has been updated is not read as it was, and what is stacked is not either. */
 static void old_states(void **state)
 {
@@ -424,6 +441,12 @@ static void generated_kernels(void **state)
                                   RETURN_V,
                               ROWS, COMPILED),
                      TRIPS - 1);
+    /* a kernel that keeps what it has computed of a row */
+    assert_int_equal(repeated("  %w = Gather(%x, %i)\n  %a = Unsqueeze(%h, %first)\n"
+                              "  %p = Mul(%square, %a)\n  %q = Softmax(%p)\n"
+                              "  %r = MatMul(%w, %q)\n  return(%c, %s, %r, %w)\n",
+                              ROWS, COMPILED),
+                     TRIPS - 1);
     for (uint64_t seed = 0; seed < 30; seed++) {
         char *body = random_body(seed);
         total += repeated(body, ROWS, COMPILED);
@@ -463,11 +486,16 @@ static void says_why(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_of_a_state),   cmocka_unit_test(numbers_as_operands),
-        cmocka_unit_test(recurrences),       cmocka_unit_test(products),
-        cmocka_unit_test(old_states),        cmocka_unit_test(what_is_not_affine),
-        cmocka_unit_test(wrong_indices),     cmocka_unit_test(random_loops),
-        cmocka_unit_test(generated_kernels), cmocka_unit_test(says_why)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(rows_of_a_state),
+                                       cmocka_unit_test(numbers_as_operands),
+                                       cmocka_unit_test(recurrences),
+                                       cmocka_unit_test(products),
+                                       cmocka_unit_test(old_states),
+                                       cmocka_unit_test(what_is_not_affine),
+                                       cmocka_unit_test(wrong_indices),
+                                       cmocka_unit_test(random_loops),
+                                       cmocka_unit_test(generated_kernels),
+                                       cmocka_unit_test(says_why),
+                                       cmocka_unit_test(batches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,18 +115,16 @@ static void run_batches(void *context, int64_t begin, int64_t end)
     }
 }
 
-/* Products that are not worth all threads: each is one thread's. */
-static tssa_status *run_small_batches(struct kernel_args *args, struct library_cache *library,
-                                      struct batches *batches, int64_t work)
+/* Are products not worth all threads, so that each is one thread's? */
+static bool are_small(tssa_dtype dtype, const struct gemm *gemm)
 {
-    struct gemm_loop loop;
-    int64_t grain = BATCH_GRAIN / (work > 0 ? work : 1);
-    TRY(gemm_loop_open(args, library, batches->dtype, &batches->gemm, &loop));
-    batches->loop = &loop;
-    team_for(args->env->team, batches->mm->batches, grain > 0 ? grain : 1, run_batches, batches);
-    batches->loop = NULL;
-    gemm_loop_close(&loop);
-    return NULL;
+    return gemm_work(gemm) < SMALL_WORK && gemm_has_loop(dtype);
+}
+
+static void run_small_batches(const struct team *team, struct batches *batches)
+{
+    const int64_t work = gemm_work(&batches->gemm), grain = BATCH_GRAIN / (work > 0 ? work : 1);
+    team_for(team, batches->mm->batches, grain > 0 ? grain : 1, run_batches, batches);
 }
 
 /* The first product of all; `state` NULL: of operands of which nothing is known. */
@@ -157,9 +155,14 @@ static tssa_status *matmul_batches(struct kernel_args *args, struct library_cach
     struct batches batches = {.mm = mm, .dtype = dtype, .gemm = *first};
     if (mm->batches == 1)
         return gemm_compute(args, library, dtype, first);
-    int64_t work = gemm_work(first);
-    if (work < SMALL_WORK && gemm_has_loop(dtype))
-        return run_small_batches(args, library, &batches, work);
+    if (are_small(dtype, first)) {
+        struct gemm_loop loop;
+        TRY(gemm_loop_open(args, library, dtype, first, &loop));
+        batches.loop = &loop;
+        run_small_batches(args->env->team, &batches);
+        gemm_loop_close(&loop);
+        return NULL;
+    }
     for (int64_t i = 0; i < mm->batches; i++) {
         struct gemm gemm = gemm_of_batch(&batches, i);
         TRY(gemm_compute(args, library, dtype, &gemm));
@@ -288,7 +291,7 @@ static tssa_status *run_MatMul(struct kernel_args *args)
                        : NULL;
 }
 
-/* A call of one product that needs no library; see kernel.set_up. */
+/* A call of products that need no library, of one or of small ones; see kernel.set_up. */
 enum { LEFT, RIGHT, RESULT, BIAS, PLACES };
 struct matmul_call {
     struct kernel_call call;
@@ -314,7 +317,21 @@ static void make_matmul(struct kernel_call *call)
 {
     struct matmul_call *c = (struct matmul_call *)call;
     move_gemm(&c->job.first, c->data);
-    gemm_run_direct(call->team, c->job.dtype, &c->job.first);
+    if (c->job.mm.batches == 1) {
+        gemm_run_direct(call->team, c->job.dtype, &c->job.first);
+        return;
+    }
+    const struct gemm_loop loop = {.dtype = c->job.dtype};
+    run_small_batches(call->team, &(struct batches){&c->job.mm, c->job.dtype, c->job.first, &loop});
+}
+
+static bool is_direct(struct library_cache *library, const struct matmul_job *job,
+                      const struct team *team)
+{
+    if (job->mm.batches == 1)
+        return gemm_is_direct(library, job->dtype, &job->first, team);
+    return job->mm.batches > 0 && are_small(job->dtype, &job->first) &&
+           gemm_is_direct(library, job->dtype, &job->first, NULL);
 }
 
 static bool matmul_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
@@ -324,8 +341,7 @@ static bool matmul_set_up(struct kernel_args *args, const bool *known, struct ke
     tssa_status *status = find_matmul(args, &c->job);
     tssa_status_free(status);
     (void)known;
-    if (status || !c->job.first.c || c->job.mm.batches != 1 ||
-        !gemm_is_direct(&state->library, c->job.dtype, &c->job.first, args->env->team))
+    if (status || !c->job.first.c || !is_direct(&state->library, &c->job, args->env->team))
         return false;
     place_gemm(&c->job.first, c->data);
     *call = (struct kernel_call){make_matmul, c->data, BIAS, args->env->team};

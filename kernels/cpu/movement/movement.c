@@ -47,9 +47,8 @@ static tssa_status *transpose_prepare(const struct ir_op *op, const struct kerne
     return NULL;
 }
 
-/* to = from with its axes permuted; `dims` are those of `from`. */
-static void permute(struct kernel_args *args, size_t size, int rank, const int64_t *dims,
-                    const int *perm, void *to, const void *from)
+/* How elements go where axes are permuted; `dims` are those of the operand. */
+static struct strided_box permuted(int rank, const int64_t *dims, const int *perm)
 {
     int64_t strides[TSSA_MAX_RANK], stride = 1;
     struct strided_box box = {.rank = rank};
@@ -60,15 +59,23 @@ static void permute(struct kernel_args *args, size_t size, int rank, const int64
         box.to[i] = stride;
         stride *= box.dims[i];
     }
+    return box;
+}
+
+/* to = from with its axes permuted. */
+static void permute(struct kernel_args *args, size_t size, int rank, const int64_t *dims,
+                    const int *perm, void *to, const void *from)
+{
+    const struct strided_box box = permuted(rank, dims, perm);
     strided_copy(args->env->team, size, &box, to, from);
 }
 
-static tssa_status *transpose_run(struct kernel_args *args)
+/* Makes the result's tensor, and finds the axes in it. *y is NULL where nobody wants it. */
+static tssa_status *find_transpose(struct kernel_args *args, int *perm, const struct tensor **from,
+                                   struct tensor **y)
 {
     const struct transpose *transpose = args->state;
     const struct tensor *x;
-    struct tensor *y;
-    int perm[TSSA_MAX_RANK];
     int64_t dims[TSSA_MAX_RANK];
     TRY(kernel_tensor(args, 0, &x));
     if (transpose->rank >= 0 && transpose->rank != x->rank)
@@ -78,13 +85,58 @@ static tssa_status *transpose_run(struct kernel_args *args)
         perm[i] = transpose->rank >= 0 ? transpose->perm[i] : x->rank - 1 - i;
         dims[i] = x->dims[perm[i]];
     }
-    TRY(kernel_output(args, 0, x->dtype, x->rank, dims, &y));
+    *from = x;
+    return kernel_output(args, 0, x->dtype, x->rank, dims, y);
+}
+
+static tssa_status *transpose_run(struct kernel_args *args)
+{
+    const struct tensor *x;
+    struct tensor *y;
+    int perm[TSSA_MAX_RANK];
+    TRY(find_transpose(args, perm, &x, &y));
     if (y && tensor_count(y) > 0)
         permute(args, element_size(x), x->rank, x->dims, perm, y->data, x->data);
     return NULL;
 }
 
-const struct kernel cpu_kernel_transpose = {.prepare = transpose_prepare, .run = transpose_run};
+/* The same, by a call that is set up. */
+struct transpose_call {
+    struct kernel_call call;
+    struct strided_box box;
+    size_t size;
+    char *data[2]; /* from, to */
+};
+
+static void make_transpose(struct kernel_call *call)
+{
+    const struct transpose_call *t = (const struct transpose_call *)call;
+    strided_copy(call->team, t->size, &t->box, t->data[1], t->data[0]);
+}
+
+static bool transpose_set_up(struct kernel_args *args, const bool *known, struct kernel_call *call)
+{
+    struct transpose_call *t = (struct transpose_call *)call;
+    const struct tensor *x;
+    struct tensor *y;
+    int perm[TSSA_MAX_RANK];
+    tssa_status *status = find_transpose(args, perm, &x, &y);
+    tssa_status_free(status);
+    (void)known;
+    if (status || !y || tensor_count(y) == 0)
+        return false;
+    t->box = permuted(x->rank, x->dims, perm);
+    t->size = element_size(x);
+    t->data[0] = x->data;
+    t->data[1] = y->data;
+    *call = (struct kernel_call){make_transpose, t->data, 2, args->env->team};
+    return true;
+}
+
+const struct kernel cpu_kernel_transpose = {.prepare = transpose_prepare,
+                                            .run = transpose_run,
+                                            .set_up = transpose_set_up,
+                                            .call_size = sizeof(struct transpose_call)};
 
 struct blocks {
     int64_t size;

@@ -83,12 +83,23 @@ void walk_run_columns(void *context, int64_t begin, int64_t end)
 
 /* ---- Calls that are set up ------------------------------------------------------------------- */
 
+/* Bytes that a call has for what is kept of a row. */
+#define KEPT_MOST 8192
+
+static bool keeps_little(const struct walk *walk)
+{
+    size_t bytes;
+    return size_mul((size_t)walk->sizes[0] + CODEGEN_MORE, walk->code->kept, &bytes) &&
+           bytes <= KEPT_MOST;
+}
+
 /* All there is, in one call of the code. */
 static void make_one(struct kernel_call *call)
 {
     const struct walk *walk = &((struct walk_call *)call)->walk;
+    _Alignas(TENSOR_ALIGNMENT) char kept[KEPT_MOST];
     walk->code->run((void *const *)walk->data, walk->given, walk->sizes[1], walk->sizes[0],
-                    walk->code->functions, NULL);
+                    walk->code->functions, kept);
 }
 
 static void make_elements(struct kernel_call *call)
@@ -108,7 +119,7 @@ bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind
 {
     struct walk *walk = &call->walk;
     const bool small = walk->n_axes == 2 && walk->sizes[0] * walk->sizes[1] < 2 * WALK_GRAIN;
-    if (kind == WALK_WHOLE_ROWS && (!small || walk->code->kept))
+    if (kind == WALK_WHOLE_ROWS && (!small || !keeps_little(walk)))
         return false;
     call->call = (struct kernel_call){.make = kind == WALK_COLUMNS ? make_columns
                                               : small              ? make_one

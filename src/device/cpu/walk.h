@@ -46,7 +46,7 @@ void walk_run_columns(void *walk, int64_t begin, int64_t end);
 
 /*
  * Makes the call, which has been filled but for its first member, one that can be made. False: not
- * of whole rows which are more than one call of the code, or need memory of their own.
+ * of whole rows which are more than one call of the code, or keep more than a few KiB of one.
  */
 bool walk_set_up(struct walk_call *call, const struct team *team, enum walk_kind kind);
 /* Of a fuse op with parts: kernel.set_up. */
