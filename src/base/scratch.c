@@ -6,7 +6,6 @@ struct scratch_block {
     /* of two references, one of them nobody's: who releases it frees nothing */
     struct buffer buffer;
     struct scratch_block *below;
-    size_t end; /* where the next one may begin */
 };
 _Static_assert(sizeof(struct scratch_block) <= TENSOR_ALIGNMENT, "a block's header fills one line");
 
@@ -15,11 +14,15 @@ static bool is_released(const struct scratch_block *block)
     return atomic_load_explicit(&block->buffer.references, memory_order_acquire) == 1;
 }
 
-static size_t top_end(struct scratch_use *use)
+/* Where the next one may begin. */
+static size_t top_end(const struct step_scratch *scratch, struct scratch_use *use)
 {
     while (use->top && is_released(use->top))
         use->top = use->top->below;
-    return use->top ? use->top->end : 0;
+    if (!use->top)
+        return 0;
+    const struct buffer *top = &use->top->buffer;
+    return (size_t)((char *)top->data - (char *)scratch->memory) + top->size;
 }
 
 static void note(struct step_scratch *scratch, size_t most)
@@ -36,18 +39,18 @@ static struct buffer *take_here(const struct step_scratch *scratch, struct scrat
     struct scratch_block *block = (struct scratch_block *)((char *)scratch->memory + begin);
     atomic_init(&block->buffer.references, 2);
     block->buffer.data = (char *)block + TENSOR_ALIGNMENT;
+    block->buffer.offset = 0;
     block->buffer.size = end - begin - TENSOR_ALIGNMENT;
     block->buffer.allocator = NULL;
     block->buffer.space = NULL;
     block->buffer.pool = NULL;
     block->below = use->top;
-    block->end = end;
     use->top = block;
     return &block->buffer;
 }
 
-/* What the pool's classes add, and outputs that come from it as well, count here: the next run,
- * which finds enough, tells better. */
+/* Outputs that come from the pool as well count here: the next run, which finds enough, tells
+ * better. */
 static struct buffer *take_from_pool(struct step_scratch *scratch, struct scratch_use *use,
                                      struct pool *pool, size_t begin, size_t size)
 {
@@ -67,7 +70,7 @@ struct buffer *scratch_take(struct step_scratch *scratch, struct scratch_use *us
     size_t end;
     if (!scratch || !scratch->missed)
         return pool_alloc(pool, size);
-    const size_t begin = top_end(use);
+    const size_t begin = top_end(scratch, use);
     if (!size_add(size, begin + 2 * TENSOR_ALIGNMENT - 1, &end))
         return NULL;
     end = end / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;

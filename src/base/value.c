@@ -16,6 +16,7 @@ bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
 {
     buffer->data = space ? space->allocate(space->user, size)
                          : allocator_alloc_aligned(allocator, size, TENSOR_ALIGNMENT);
+    buffer->offset = 0;
     buffer->size = size;
     buffer->allocator = allocator;
     buffer->space = space;
@@ -23,12 +24,17 @@ bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
     return buffer->data != NULL;
 }
 
-void buffer_free(struct buffer *buffer)
+void buffer_free_memory(struct buffer *buffer)
 {
     if (buffer->space)
         buffer->space->release(buffer->space->user, buffer->data, buffer->size);
     else
         allocator_free(buffer->allocator, buffer->data);
+}
+
+static void buffer_free(struct buffer *buffer)
+{
+    buffer_free_memory(buffer);
     allocator_free(buffer->allocator, buffer);
 }
 

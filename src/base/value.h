@@ -38,7 +38,9 @@ struct buffer_space {
 /* A header, which lies beside the memory, in the host's whatever the space. */
 struct buffer {
     atomic_uint references;
-    void *data;                       /* the memory, or its handle */
+    uint32_t take;                    /* the pool's: which of a run's buffers it is */
+    void *data;                       /* the memory, or the handle of what it is a part of */
+    size_t offset;                    /* in what has that handle; 0 in the host's memory */
     size_t size;                      /* usable bytes */
     const tssa_allocator *allocator;  /* of the header, and of the host's memory */
     const struct buffer_space *space; /* NULL: the host's */
@@ -77,10 +79,10 @@ static inline void buffer_retain(struct buffer *buffer)
         atomic_fetch_add_explicit(&buffer->references, 1, memory_order_relaxed);
 }
 void buffer_release(struct buffer *buffer); /* NULL is accepted */
-/* For pools: memory of `size` bytes for a header, and both given back. */
+/* For pools: memory of `size` bytes for a header, and given back without it. */
 bool buffer_take_memory(struct buffer *buffer, const tssa_allocator *allocator,
                         const struct buffer_space *space, size_t size);
-void buffer_free(struct buffer *buffer);
+void buffer_free_memory(struct buffer *buffer);
 
 /* ---- Tensors --------------------------------------------------------------------------------- */
 

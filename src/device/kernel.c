@@ -28,7 +28,7 @@ static tssa_status *place_in_pool(struct kernel_args *args, const struct kernel_
     struct buffer *buffer = pool_alloc(args->env->pool, bytes);
     TRY_ALLOC(buffer);
     tensor->data = buffer->data;
-    tensor->offset = 0;
+    tensor->offset = buffer->offset;
     tensor->owner = buffer;
     return NULL;
 }

@@ -246,7 +246,8 @@ static tssa_status *run_made(struct kernel_args *args, const struct library_weig
         return status_out_of_memory();
     if (bytes)
         TRY(kernel_scratch(args, bytes, &scratch));
-    call->scratch = (struct device_place){scratch ? scratch->data : NULL, 0};
+    call->scratch = scratch ? (struct device_place){scratch->data, scratch->offset}
+                            : (struct device_place){NULL, 0};
     *done = true;
     if (made->packed)
         *place = (struct device_place){made->packed->data, 0};

@@ -94,12 +94,12 @@ static tssa_status *copy_out(struct device_stream *stream, const struct tensor *
 }
 
 static tssa_status *copy_tensor(struct run *run, enum space space, const struct tensor *from,
-                                void *to)
+                                const struct buffer *to)
 {
     struct device_stream *stream = run->streams[SPACE_DEVICE];
     if (space == SPACE_HOST)
-        return copy_out(stream, from, to);
-    const struct device_place here = {from->data, 0}, there = {to, 0};
+        return copy_out(stream, from, to->data);
+    const struct device_place here = {from->data, 0}, there = {to->data, to->offset};
     return stream->context->device->copy(stream, DEVICE_COPY_IN, there, here, tensor_bytes(from));
 }
 
@@ -113,9 +113,9 @@ static tssa_status *copy_value(struct run *run, const struct plan_copy *copy)
     TRY_ALLOC(buffer);
     *to = (struct value){.kind = TSSA_KIND_TENSOR, .tensor = from->tensor};
     to->tensor.data = buffer->data;
-    to->tensor.offset = 0;
+    to->tensor.offset = buffer->offset;
     to->tensor.owner = buffer;
-    return copy_tensor(run, copy->space, &from->tensor, buffer->data);
+    return copy_tensor(run, copy->space, &from->tensor, buffer);
 }
 
 static tssa_status *copy_all(struct run *run, const struct plan_copies *copies)

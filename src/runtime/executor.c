@@ -114,7 +114,7 @@ void run_free(struct run *run)
 
 size_t run_kept(const struct run *run)
 {
-    return slab_size(&run->slab) + run->pool.free_bytes + run->device_pool.free_bytes;
+    return slab_size(&run->slab) + pool_held(&run->pool) + pool_held(&run->device_pool);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -430,13 +430,14 @@ static tssa_status *fill_output(const struct value *result, struct tensor *out, 
     return NULL;
 }
 
-/* A pool buffer that nobody else holds leaves the run as it is; everything else is copied. */
+/* A pool buffer that nobody else holds leaves the run as it is where it can; everything else is
+ * copied. */
 static tssa_status *detach_output(struct run *run, struct value *result, struct value *out)
 {
     struct buffer *owner = result->kind == TSSA_KIND_TENSOR ? result->tensor.owner : NULL;
     if (owner && owner->pool && result->tensor.dtype != TSSA_STRING &&
-        atomic_load_explicit(&owner->references, memory_order_acquire) == 1) {
-        buffer_leave_pool(owner);
+        atomic_load_explicit(&owner->references, memory_order_acquire) == 1 &&
+        buffer_leave_pool(owner)) {
         value_move(out, result);
         return NULL;
     }

@@ -230,7 +230,7 @@ static tssa_status *lay_out(struct run *run)
     for (uint32_t i = 0; i < run->plan->n_spaces; i++) {
         struct slab_part *part = &run->slab.parts[i];
         size_t size;
-        part->layout.allocator = &run->pool.cached;
+        part->layout.allocator = run->allocator;
         part->layout.thorough = run->slab.thorough;
         part->layout.scratch = run->slab.scratch;
         part->layout.wanted = run->slab.wanted;

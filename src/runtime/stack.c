@@ -12,16 +12,15 @@ void stack_init(struct stack *stack, const struct kernel_env *env, const struct 
         stack->place = *place;
 }
 
-static tssa_status *copy_bytes(const struct stack *stack, void *to, size_t offset,
+static tssa_status *copy_bytes(const struct stack *stack, struct device_place to,
                                struct device_place from, size_t size)
 {
     struct device_stream *stream = stack->stream;
     if (size == 0)
         return NULL;
     if (stream)
-        return stream->context->device->copy(stream, DEVICE_COPY_WITHIN,
-                                             (struct device_place){to, offset}, from, size);
-    memcpy((char *)to + offset, from.memory, size);
+        return stream->context->device->copy(stream, DEVICE_COPY_WITHIN, to, from, size);
+    memcpy((char *)to.memory + to.offset, from.memory, size);
     return NULL;
 }
 
@@ -37,6 +36,7 @@ static void set_memory(struct stack *stack, struct buffer *buffer)
     buffer_release(stack->owner);
     stack->owner = buffer;
     stack->data = buffer->data;
+    stack->offset = buffer->offset;
     stack->capacity = buffer->size;
 }
 
@@ -49,7 +49,8 @@ static tssa_status *stack_grow(struct stack *stack, size_t count)
     TRY_ALLOC(grown);
     tssa_status *status = NULL;
     if (stack->data)
-        status = copy_bytes(stack, grown->data, 0, (struct device_place){stack->data, 0},
+        status = copy_bytes(stack, (struct device_place){grown->data, grown->offset},
+                            (struct device_place){stack->data, stack->offset},
                             stack->count * stack->element_bytes);
     set_memory(stack, grown);
     return status;
@@ -111,8 +112,9 @@ tssa_status *stack_push(struct stack *stack, const struct value *value, int64_t 
     else if (stack->count && needed > capacity)
         TRY(stack_grow(stack, 2 * needed));
     const struct device_place from = {value->tensor.data, value->tensor.offset};
-    TRY(copy_bytes(stack, stack->data, stack->count * stack->element_bytes, from,
-                   stack->element_bytes));
+    const struct device_place to = {stack->data,
+                                    stack->offset + stack->count * stack->element_bytes};
+    TRY(copy_bytes(stack, to, from, stack->element_bytes));
     stack->count++;
     return NULL;
 }
@@ -165,6 +167,7 @@ tssa_status *stack_finish(struct stack *stack, const struct tensor *empty, int64
     for (int i = 0, from = 0; i < rank; i++)
         tensor->dims[i] = i == at ? (int64_t)stack->count : stack->element.dims[from++];
     tensor->data = stack->data;
+    tensor->offset = stack->offset;
     tensor->owner = stack->owner;
     stack->owner = NULL;
     stack->data = NULL;

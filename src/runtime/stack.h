@@ -16,6 +16,7 @@ struct stack {
     struct device_stream *stream; /* of a device's memory; NULL: the host's */
     struct kernel_place place;    /* of the result; data NULL: none */
     void *data;                   /* NULL: nothing pushed yet */
+    size_t offset;                /* as in struct tensor */
     struct buffer *owner;         /* of the data; NULL: it is in the place */
     size_t capacity;              /* bytes */
     struct tensor element;        /* dtype and shape of the elements; its data is not used */

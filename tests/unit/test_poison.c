@@ -159,13 +159,19 @@ static void pool_writes_over(void **state)
     pool_init(&pool, &allocator_default);
     pool.poisons = true;
     for (int i = 0; i < 2; i++) {
-        struct buffer *buffer = pool_alloc(&pool, 64);
-        assert_non_null(buffer);
-        memset(buffer->data, 7, 64);
-        const unsigned char *data = buffer->data;
-        buffer_release(buffer); /* the pool keeps it */
+        for (int run = 0; run < 2; run++) { /* the second one has a chunk */
+            struct buffer *buffer = pool_alloc(&pool, 64);
+            assert_non_null(buffer);
+            memset(buffer->data, 7, 64);
+            buffer_release(buffer);
+            if (run == 0)
+                pool_trim(&pool);
+        }
+        struct buffer *again = pool_alloc(&pool, 64); /* where that lay */
+        const unsigned char *data = again->data;
         for (int k = 0; k < 64; k++)
             assert_int_equal(data[k], POOL_POISON);
+        buffer_release(again);
         pool_clear(&pool);
         assert_true(pool.poisons);
     }
