@@ -79,11 +79,12 @@ static const struct stage level_2[] = {
           "fold_lookups",
           CLEAN),
     STAGE(1, "explain_loops"),
-    /* What is bounded reads planes by rules, and is found where no pass moves rows any more. */
-    STAGE(1, "bound_scores", "infer", "dead_code"),
     /* Rules are still there: they say what a kernel reads. Nothing is fused unless kernels are
      * lent. Sessions that fuse for themselves go on behind it (pipeline_finish). */
     STAGE(1, FUSE),
+    /* What is bounded reads planes by rules, and is found where no pass moves rows any more.
+     * Sessions that fuse for themselves do it before, as suits their device. */
+    STAGE(1, "bound_scores", "infer", "dead_code"),
     /* Nothing raises ops again after this. */
     STAGE(1, "lower_rules"),
     /* Passes that look beyond a loop would not see through the branch. */

@@ -5,10 +5,19 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "base/text.h"
+#include "common/no_error.h"
 #include "common/rewrite_check.h"
+#include "ir/cost.h"
+#include "ir/fuse.h"
+#include "ir/infer.h"
+#include "ir/parser.h"
+#include "ir/printer.h"
+#include "passes/pipeline.h"
 
 /*
  * Of two anchors in each of 41 x 41 cells, three columns; `ahead`: by how much the last one is. The
@@ -147,10 +156,39 @@ static void test_few_elements(void **state)
     assert_int_equal(rewrite_count_of(&one, "If@"), 0);
 }
 
+static int count_branches(const struct cost_machine *machine)
+{
+    const tssa_optimize_options options = {.struct_size = sizeof options,
+                                           .target = TSSA_TARGET_SESSION};
+    const struct ir_fusion fusion = {.machine = machine}; /* nothing is fused */
+    const struct pipeline pipeline = {.options = &options, .fusion = &fusion};
+    struct ir_graph *graph;
+    struct text text;
+    int count = 0;
+    no_error(ir_parse(&allocator_default, bounded[1], strlen(bounded[1]), &graph));
+    no_error(ir_infer_graph(graph));
+    no_error(pipeline_run(graph, 2, &pipeline));
+    text_init(&text, &allocator_default);
+    ir_print_graph(graph, false, &text);
+    for (const char *at = text_string(&text); (at = strstr(at, "If@")); at++)
+        count++;
+    text_free(&text);
+    ir_graph_free(graph);
+    return count;
+}
+
+/* Where each op is a launch, they cost what they save. */
+static void test_launches(void **state)
+{
+    (void)state;
+    assert_int_equal(count_branches(&cost_cpu), 1);
+    assert_int_equal(count_branches(&cost_gpu), 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bounded),
-                                       cmocka_unit_test(test_others),
-                                       cmocka_unit_test(test_few_elements)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bounded), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_few_elements), cmocka_unit_test(test_launches)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

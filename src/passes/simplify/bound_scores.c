@@ -27,7 +27,8 @@
  *
  * Of the largest level SSD takes a fifth of the time, FCOS a half. Where more than an eighth of the
  * rows or a sixteenth of the elements may pass, a branch computes all of them as before. In
- * sessions alone: a file would be twice as long.
+ * sessions alone (a file would be twice as long), of devices where more ops take less than that:
+ * not where each is a launch.
  *
  *   needs   types, accesses (recover)
  *   keeps   results' bits
@@ -36,12 +37,14 @@
  */
 #include <math.h>
 
+#include "ir/cost.h"
+#include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/rule.h"
 #include "passes/pass.h"
 #include "passes/simplify/bound_scores.h"
 
-#define LEAST_ELEMENTS 10000 /* of fewer, more ops take what they save */
+#define LEAST_CALLS 2.5 /* that as many operations as there are elements take as long as */
 #define LEAST_THRESHOLD 1e-30f
 #define MOST_THRESHOLD 0.99f
 #define MARGIN 1e-3
@@ -93,8 +96,7 @@ static bool find_planes(struct scores *s)
     s->turns = params_of(x->op, RULE_RESHAPE) ? ir_operand(x->op, 0)->op : NULL;
     const struct rule_param *perm = params_of(s->turns, RULE_PERMUTE);
     int64_t sizes[TSSA_MAX_RANK], shape[TSSA_MAX_RANK], count, moved;
-    if (!perm || infer_value_rank(x) != 2 || !find_sizes(x, shape, &count) ||
-        count < LEAST_ELEMENTS)
+    if (!perm || infer_value_rank(x) != 2 || !find_sizes(x, shape, &s->elements))
         return false;
     s->planes = ir_operand(s->turns, 0);
     if (!find_sizes(s->planes, sizes, &count))
@@ -180,6 +182,14 @@ static bool find_scores(struct ir_op *op, struct scores *s)
            find_planes(s) && find_columns(s) && is_bounded(s) && find_bound(s);
 }
 
+/* More ops take their time, too: of few elements what they save, and on a GPU, where each is a
+ * launch, more than that of all detectors. */
+static bool is_worth(const struct pass_context *pass, const struct scores *s)
+{
+    const struct cost_machine *machine = pass->fusion ? pass->fusion->machine : &cost_cpu;
+    return (double)s->elements * machine->operation >= LEAST_CALLS * machine->call;
+}
+
 /* ---- Who reads them -------------------------------------------------------------------------- */
 
 static bool is_list_of(const struct ir_value *list, const struct ir_value *value)
@@ -263,7 +273,7 @@ static tssa_status *visit(struct pass_context *pass, struct ir_cloner *cloner,
         struct passed passed = {0};
         for (uint32_t i = 0; i < op->n_blocks && !op->opaque; i++)
             TRY(visit(pass, cloner, op->blocks[i]));
-        if (!find_scores(op, &s) || !have_known_readers(&s))
+        if (!find_scores(op, &s) || !is_worth(pass, &s) || !have_known_readers(&s))
             continue;
         TRY(bound_scores_make(&s, cloner, &passed));
         replace_readers(&s, &passed);

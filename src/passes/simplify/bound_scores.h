@@ -16,7 +16,7 @@ struct scores {
     /* What is scored is planes[r % groups, c, r / groups] in row r, column c, where `planes` has
      * the shape [groups, columns, cells]. */
     struct ir_value *planes;
-    int64_t groups, columns, cells;
+    int64_t groups, columns, cells, elements;
 };
 
 /* In the place of the places where the comparison is true (NonZero), and of what is compared
