@@ -37,6 +37,8 @@ _Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header 
 #define SHOW(memory, size) ((void)(memory), (void)(size))
 #endif
 
+const size_t pool_between = BETWEEN;
+
 /* What is no buffer has the address of its buffer in the line in front. */
 static void *cached_allocate(void *user, size_t size, size_t alignment)
 {

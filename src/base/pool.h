@@ -22,6 +22,9 @@
 #define POOL_LEAVERS 32  /* that are remembered */
 #define POOL_POISON 0xff /* what dead memory is filled with, where somebody asks for it */
 
+/* Bytes between neighbours: a line that AddressSanitizer watches, where there is one; else none. */
+extern const size_t pool_between;
+
 /* Buffers by their number in a run, ascending. */
 struct pool_leavers {
     uint32_t takes[POOL_LEAVERS];
