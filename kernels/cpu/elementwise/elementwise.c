@@ -169,24 +169,39 @@ static void run_converted(const struct ew_work *work, int64_t n, char *out, int6
     }
 }
 
+/* One run of the inner loop; offsets are in elements. */
+static void run_stretch(const struct ew_work *work, int64_t n, int64_t out_offset,
+                        const int64_t *in_offset)
+{
+    char *out = work->out + out_offset * (int64_t)work->out_size;
+    const char *in[EW_MAX_OPERANDS];
+    for (uint32_t k = 0; k < work->n_in; k++)
+        in[k] = work->in[k] + in_offset[k] * (int64_t)work->in_size[k];
+    if (work->convert)
+        run_converted(work, n, out, work->space->out_step, in, work->space->in_step);
+    else
+        work->types->loop(work->uniform, n, out, work->space->out_step, (const void *const *)in,
+                          work->space->in_step);
+}
+
 /* The elements [begin, end) of the space, in its order. */
 static void run_range(void *context, int64_t begin, int64_t end)
 {
     const struct ew_work *work = context;
-    struct ew_cursor cursor;
-    ew_cursor_start(&cursor, work->space, begin, end);
-    int64_t n;
-    while ((n = ew_cursor_next(&cursor)) > 0) {
-        char *out = work->out + cursor.out_offset * (int64_t)work->out_size;
-        const char *in[EW_MAX_OPERANDS];
+    const struct ew_space *space = work->space;
+    if (space->n_outer == 0) { /* a tenth of a small step goes into starting a cursor */
+        int64_t in_offset[EW_MAX_OPERANDS];
         for (uint32_t k = 0; k < work->n_in; k++)
-            in[k] = work->in[k] + cursor.in_offset[k] * (int64_t)work->in_size[k];
-        if (work->convert)
-            run_converted(work, n, out, work->space->out_step, in, work->space->in_step);
-        else
-            work->types->loop(work->uniform, n, out, work->space->out_step, (const void *const *)in,
-                              work->space->in_step);
+            in_offset[k] = begin * space->in_step[k];
+        if (begin < end)
+            run_stretch(work, end - begin, begin * space->out_step, in_offset);
+        return;
     }
+    struct ew_cursor cursor;
+    ew_cursor_start(&cursor, space, begin, end);
+    int64_t n;
+    while ((n = ew_cursor_next(&cursor)) > 0)
+        run_stretch(work, n, cursor.out_offset, cursor.in_offset);
 }
 
 /* Below this many elements per thread, starting threads costs more than it brings. */

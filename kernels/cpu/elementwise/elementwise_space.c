@@ -55,6 +55,13 @@ static tssa_status *count_elements(struct ew_space *space)
     return NULL;
 }
 
+static void make_one_loop(struct ew_space *space)
+{
+    space->inner = space->count;
+    space->out_step = 1;
+    space->n_outer = 0;
+}
+
 /* All operands have the result's shape or one element: the space is one loop. */
 static bool make_flat(struct ew_space *space, uint32_t n, const struct tensor *const *operands)
 {
@@ -70,9 +77,7 @@ static bool make_flat(struct ew_space *space, uint32_t n, const struct tensor *c
         }
         space->in_step[k] = step;
     }
-    space->inner = space->count;
-    space->out_step = 1;
-    space->n_outer = 0;
+    make_one_loop(space);
     return true;
 }
 
@@ -135,10 +140,33 @@ static void make_nested(struct ew_space *space, const struct tensor *const *oper
     space->n_outer = n;
 }
 
+/* All operands have one shape, as most do: nothing is broadcast, and nothing compared again. */
+static bool have_one_shape(uint32_t n, const struct tensor *const *operands)
+{
+    for (uint32_t k = 1; k < n; k++)
+        if (!operands[k] || !tensor_same_shape(operands[k], operands[0]))
+            return false;
+    return true;
+}
+
+static tssa_status *make_one_shape(struct ew_space *space, const struct tensor *operand)
+{
+    space->rank = operand->rank;
+    for (int i = 0; i < operand->rank; i++)
+        space->shape[i] = operand->dims[i];
+    for (uint32_t k = 0; k < space->n_in; k++)
+        space->in_step[k] = 1;
+    TRY(count_elements(space));
+    make_one_loop(space);
+    return NULL;
+}
+
 tssa_status *ew_space_make(struct ew_space *space, uint32_t n, const struct tensor *const *operands)
 {
     space->rank = 0;
     space->n_in = n;
+    if (have_one_shape(n, operands))
+        return make_one_shape(space, operands[0]);
     for (uint32_t k = 0; k < n; k++)
         if (operands[k])
             TRY(ew_broadcast(&space->rank, space->shape, operands[k]));
