@@ -17,6 +17,7 @@ _Static_assert(sizeof(struct pool_block) <= TENSOR_ALIGNMENT, "a block's header 
 
 #define NOWHERE ((size_t)PTRDIFF_MAX) /* behind every chunk's end */
 #define FIRST_ROOM 16                 /* gaps */
+#define MOST_TRIED 32                 /* spare ones */
 
 /* What is free of a chunk is no memory to AddressSanitizer, nor is what lies between buffers. */
 #if defined(__SANITIZE_ADDRESS__)
@@ -247,20 +248,6 @@ static void shrink_headers(struct pool *pool, uint32_t keep)
     }
 }
 
-void pool_clear(struct pool *pool)
-{
-    const struct buffer_space space = pool->space;
-    const bool poisons = pool->poisons;
-    shrink_headers(pool, 0);
-    give_chunk_back(pool);
-    allocator_free(pool->allocator, pool->gaps);
-    if (space.allocate)
-        pool_init_in(pool, pool->allocator, &space);
-    else
-        pool_init(pool, pool->allocator);
-    pool->poisons = poisons;
-}
-
 /* ---- Who leaves ------------------------------------------------------------------------------ */
 
 static bool is_leaver(struct pool *pool, uint32_t take)
@@ -279,6 +266,78 @@ static void remember(struct pool_leavers *leavers, uint32_t take)
     for (; i > 0 && leavers->takes[i - 1] > take; i--)
         leavers->takes[i] = leavers->takes[i - 1];
     leavers->takes[i] = take;
+}
+
+/* ---- Memory of their own, once more ---------------------------------------------------------- */
+
+static void free_spare(struct pool *pool, struct pool_block **link)
+{
+    struct pool_block *block = *link;
+    *link = block->next;
+    pool->apart_bytes -= block->buffer.size;
+    if (!block->buffer.space)
+        SHOW(block->buffer.data, block->buffer.size);
+    buffer_free_memory(&block->buffer);
+    give_header_back(pool, block);
+}
+
+static void free_oldest_spare(struct pool *pool)
+{
+    struct pool_block **link = &pool->spare;
+    while ((*link)->next)
+        link = &(*link)->next;
+    free_spare(pool, link);
+}
+
+static void free_spares(struct pool *pool)
+{
+    while (pool->spare)
+        free_spare(pool, &pool->spare);
+}
+
+static void keep_spare(struct pool *pool, struct pool_block *block)
+{
+    if (!block->buffer.space)
+        HIDE(block->buffer.data, block->buffer.size);
+    block->next = pool->spare;
+    pool->spare = block;
+}
+
+/* Among the latest; sizes of iterations are the same, or nothing helps. */
+static bool take_spare(struct pool *pool, struct buffer *buffer, size_t size)
+{
+    struct pool_block **link = &pool->spare;
+    for (uint32_t i = 0; *link && i < MOST_TRIED; i++, link = &(*link)->next) {
+        struct pool_block *spare = *link;
+        if (spare->buffer.size != size)
+            continue;
+        *link = spare->next;
+        buffer->data = spare->buffer.data;
+        buffer->offset = 0;
+        buffer->size = size;
+        buffer->allocator = pool->allocator;
+        buffer->space = spare->buffer.space;
+        if (!buffer->space)
+            SHOW(buffer->data, size);
+        give_header_back(pool, spare);
+        return true;
+    }
+    return false;
+}
+
+void pool_clear(struct pool *pool)
+{
+    const struct buffer_space space = pool->space;
+    const bool poisons = pool->poisons;
+    free_spares(pool);
+    shrink_headers(pool, 0);
+    give_chunk_back(pool);
+    allocator_free(pool->allocator, pool->gaps);
+    if (space.allocate)
+        pool_init_in(pool, pool->allocator, &space);
+    else
+        pool_init(pool, pool->allocator);
+    pool->poisons = poisons;
 }
 
 /* ---- Buffers --------------------------------------------------------------------------------- */
@@ -313,7 +372,15 @@ static void place_in_chunk(const struct pool *pool, struct buffer *buffer, size_
 static bool place_apart(struct pool *pool, struct pool_block *block, size_t size)
 {
     struct buffer *buffer = &block->buffer;
+    if (take_spare(pool, buffer, size))
+        return true;
+    while (pool->spare && pool_held(pool) + size > 2 * pool->most_bytes)
+        free_oldest_spare(pool);
     bool placed = buffer_take_memory(buffer, pool->allocator, space_of(pool), size);
+    if (!placed && pool->spare) {
+        free_spares(pool);
+        placed = buffer_take_memory(buffer, pool->allocator, space_of(pool), size);
+    }
     if (placed) {
         pool->apart_bytes += size;
         note_held(pool);
@@ -378,6 +445,8 @@ struct buffer *pool_alloc(struct pool *pool, size_t size)
     if (++pool->blocks > pool->most)
         pool->most = pool->blocks;
     pool->used_bytes += buffer->size;
+    if (pool->used_bytes > pool->most_bytes)
+        pool->most_bytes = pool->used_bytes;
     if (pool->used_bytes > pool->peak_bytes)
         pool->peak_bytes = pool->used_bytes;
     return buffer;
@@ -395,13 +464,14 @@ void pool_take_back(struct pool *pool, struct buffer *buffer)
     struct pool_block *block = (struct pool_block *)buffer;
     if (pool->poisons)
         memset(buffer->data, POOL_POISON, buffer->size);
-    if (is_apart(pool, block)) {
-        pool->apart_bytes -= buffer->size;
-        buffer_free_memory(buffer);
-    } else if (!buffer->space) {
-        HIDE(buffer->data, buffer->size);
-    }
+    const bool apart = is_apart(pool, block);
     drop(pool, block);
+    if (apart) {
+        keep_spare(pool, block);
+        return;
+    }
+    if (!buffer->space)
+        HIDE(buffer->data, buffer->size);
     give_header_back(pool, block);
 }
 
@@ -433,6 +503,7 @@ static void fit_chunk(struct pool *pool)
 
 void pool_trim(struct pool *pool)
 {
+    free_spares(pool);
     shrink_headers(pool, pool->most - pool->blocks);
     pool->most = pool->blocks;
     fit_chunk(pool);
@@ -441,6 +512,6 @@ void pool_trim(struct pool *pool)
     pool->left.count = 0;
     pool->next_leaver = 0;
     pool->take = 0;
-    pool->peak_bytes = pool->used_bytes;
+    pool->most_bytes = pool->peak_bytes = pool->used_bytes;
     pool->peak_held = pool_held(pool);
 }

@@ -4,8 +4,9 @@
  * each in the first gap from its beginning that is long enough, whatever the gap was before: runs
  * hold little more than lives at one time. Where they lie does not depend on how long the chunk is,
  * so a run tells how long it should have been: what lies behind its end has memory of its own, from
- * the allocator, until it is released, and the next run has a chunk that is long enough. A run like
- * the one before takes nothing from the allocator; a first run has no chunk, and holds what lives.
+ * the allocator, and the next run has a chunk that is long enough. A run like the one before takes
+ * nothing from the allocator; a first run has no chunk. What it releases is there for the next
+ * buffer of that size, an iteration's, as long as no more is held than twice what lived.
  *
  * A buffer may leave its run (buffer_leave_pool) and then be released anywhere: which of a run's
  * buffers do is remembered, and those have memory of their own in the next run. Apart from that, a
@@ -50,8 +51,10 @@ struct pool {
     struct pool_leavers leavers; /* of the run before */
     struct pool_leavers left;    /* of this run */
     uint32_t next_leaver;
-    size_t used_bytes, peak_bytes; /* of buffers; the most since the last trim */
-    size_t apart_bytes;            /* of buffers with memory of their own */
+    size_t used_bytes, most_bytes; /* of buffers; the most since the last trim */
+    size_t peak_bytes;             /* the most since the last trim, or since somebody set it */
+    size_t apart_bytes;            /* of buffers with memory of their own, spare ones included */
+    struct pool_block *spare;      /* of these, who were released in this run, the latest first */
     size_t peak_held;              /* the most of pool_held since the last trim */
     uint64_t takes;                /* how often memory was handed out */
     bool poisons; /* what is taken back is written over; of the host's memory alone */
