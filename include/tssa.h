@@ -565,6 +565,13 @@ typedef struct tssa_session_options {
      * time; others are a bug in tssa.
      */
     int poison;
+    /*
+     * For looking: what the session computes, as text, while it is made. The stages are "gir" and
+     * "cuda", the kernels of what is fused in the project's own form and in CUDA C (neither without
+     * anything fused), and then "session", the graph that runs are made from. May be NULL.
+     */
+    void (*dump)(void *user, const char *stage, const char *text, size_t size);
+    void *dump_user;
 } tssa_session_options;
 
 /* Refuses, with TSSA_UNSUPPORTED and the node named, a model that holds an operator tssa cannot

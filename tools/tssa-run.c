@@ -43,11 +43,16 @@ struct job {
     double all_ms;
 };
 
+static bool dumps_graph(const struct arguments *arguments)
+{
+    return arguments->dump_stage && strcmp(arguments->dump_stage, DUMP_GRAPH) == 0;
+}
+
 /* ---- Loading --------------------------------------------------------------------------------- */
 
 static tssa_status *load(struct job *job)
 {
-    bool looks = job->arguments.inspect || job->arguments.dump_ir;
+    const bool looks = job->arguments.inspect || dumps_graph(&job->arguments);
     size_t limit = job->arguments.common.memory_limit;
     char cache[PATH_MAX];
     uint64_t start = clock_now();
@@ -103,16 +108,51 @@ static tssa_status *optimize(struct job *job)
     return tssa_model_optimize(job->model, &options);
 }
 
+/* The stage that is looked for. */
+struct stage_printer {
+    const char *stage;
+    bool found;
+};
+
+static void print_stage(void *user, const char *stage, const char *text, size_t size)
+{
+    struct stage_printer *printer = user;
+    if (strcmp(stage, printer->stage) != 0)
+        return;
+    printer->found = true;
+    fwrite(text, 1, size, stdout);
+}
+
+static tssa_status *dump_session(struct job *job)
+{
+    struct stage_printer printer = {.stage = job->arguments.dump_stage};
+    const tssa_session_options options = {.struct_size = sizeof options,
+                                          .device = job->arguments.common.device,
+                                          .compile = TSSA_COMPILE_WAIT,
+                                          .dump = print_stage,
+                                          .dump_user = &printer};
+    TRY(tssa_session_create(job->model, &options, &job->session));
+    if (!printer.found)
+        complain("note: --dump-ir=%s: the session fuses nothing, so there are no kernels",
+                 printer.stage);
+    return NULL;
+}
+
+static tssa_status *dump_stage(struct job *job)
+{
+    TRY(optimize(job));
+    return dumps_graph(&job->arguments) ? tssa_model_print(job->model, print_text, stdout)
+                                        : dump_session(job);
+}
+
 /* --inspect and --dump-ir */
 static enum exit_code look(struct job *job)
 {
     tssa_status *status = NULL;
     if (job->arguments.inspect)
         status = inspect_model(job->model);
-    if (!status && job->arguments.dump_ir)
-        status = optimize(job);
-    if (!status && job->arguments.dump_ir)
-        status = tssa_model_print(job->model, print_text, stdout);
+    if (!status && job->arguments.dump_stage)
+        status = dump_stage(job);
     return status ? fail(EXIT_MODEL, status) : EXIT_OK;
 }
 
@@ -345,7 +385,7 @@ static enum exit_code run_job(struct job *job)
         code = place_check_file(profile);
     if (code == EXIT_OK)
         code = open_model(job);
-    if (code == EXIT_OK && (job->arguments.inspect || job->arguments.dump_ir))
+    if (code == EXIT_OK && (job->arguments.inspect || job->arguments.dump_stage))
         return look(job);
     if (code == EXIT_OK)
         code = prepare(job);

@@ -6,6 +6,7 @@
 
 #include "api/options.h"
 #include "api/session.h"
+#include "api/session_dump.h"
 #include "api/session_notes.h"
 #include "base/clock.h"
 
@@ -19,11 +20,17 @@ static struct generation_extras extras_of(const tssa_session_options *options)
     return (struct generation_extras){options->profile != 0, options->poison != 0};
 }
 
+/* Somebody wants to know what is fused, while the session is made. */
+static bool is_told(const tssa_session_options *options)
+{
+    return options->remark || options->dump;
+}
+
 static void start_background(struct tssa_session *session, struct tssa_context *context,
                              struct ir_graph *graph, const tssa_session_options *options)
 {
     struct background *background =
-        background_start(graph, options->remark != NULL, session->device, extras_of(options));
+        background_start(graph, is_told(options), session->device, extras_of(options));
     atomic_init(&session->background, background);
     if (!background && !atomic_flag_test_and_set(&context->compile_missed))
         context_log(context, TSSA_LOG_WARNING,
@@ -40,8 +47,10 @@ static tssa_status *prepare_graph(struct tssa_session *session, struct tssa_cont
                                   struct ir_graph *own, const tssa_session_options *options)
 {
     const bool later = is_later(session, options);
-    if (!later || options->remark)
+    if (!later || is_told(options))
         TRY(session_graph_fuse(own, session->device, options));
+    if (options->dump)
+        TRY(session_dump_kernels(own, options));
     if (later)
         return NULL;
     TRY(session_graph_compile(own, session->device, -1, options, &session->report));
@@ -69,6 +78,8 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
     session_note_compiled(context, &session->report);
     status = generation_create(own ? own : model->graph, own, session->device, extras_of(options),
                                &session->now);
+    if (!status && options->dump)
+        status = session_dump_graph(session->now->plan->graph, options);
     if (status) {
         ir_graph_free(second);
         return status;

@@ -6,8 +6,7 @@
  * model. Else it is the model's own graph.
  */
 #include "api/handles.h"
-#include "gir/build.h"
-#include "gir/maps.h"
+#include "gir/fuse.h"
 #include "ir/clone.h"
 #include "ir/fuse.h"
 #include "passes/pipeline.h"
@@ -60,26 +59,6 @@ tssa_status *session_graph_clone(const struct tssa_model *model, struct device_c
 
 static const char fuse[] = "fuse";
 
-/* Of an op with accesses or assigns; NULL in *why: there is one. */
-static tssa_status *why_no_kernel(const struct ir_op *op, const tssa_allocator *allocator,
-                                  const char **why)
-{
-    struct gir_space space;
-    struct gir_kernel *kernel = NULL;
-    struct gir_parts *parts;
-    const char *of_planes = NULL;
-    if (gir_reads_planes(op))
-        TRY(gir_build(op, allocator, &kernel, &space, &of_planes));
-    allocator_free(allocator, kernel);
-    *why = NULL;
-    if (kernel)
-        return NULL;
-    TRY(gir_build_maps(op, allocator, &parts, why));
-    gir_parts_free(parts);
-    *why = *why && of_planes ? of_planes : *why;
-    return NULL;
-}
-
 /* Puts the ops of fuse ops back of which there is no kernel as a whole, because of their accesses,
  * assigns, Concats, reductions of columns or triangles. */
 static tssa_status *refuse_maps(struct ir_block *block, const struct pass_context *pass, bool *any)
@@ -89,10 +68,13 @@ static tssa_status *refuse_maps(struct ir_block *block, const struct pass_contex
         next = op->next;
         for (uint32_t i = 0; i < op->n_blocks && !ir_fuse_body(op); i++)
             TRY(refuse_maps(op->blocks[i], pass, any));
+        struct gir_fused built;
         const char *why;
         if (!ir_fuse_body(op) || !gir_has_maps(op))
             continue;
-        TRY(why_no_kernel(op, pass->graph->allocator, &why));
+        tssa_status *status = gir_build_fuse(op, pass->graph->allocator, &built, &why);
+        gir_fused_free(&built);
+        TRY(status);
         if (!why)
             continue;
         TRY(pass_remark(pass, TSSA_REMARK_MISSED, op, "no kernel is made of it: %s", why));

@@ -41,8 +41,7 @@ tssa_status *tssa_session_counts(tssa_session *session, tssa_session_work *work)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_counts: an argument is NULL");
     const struct device *device = session->device->device;
     if (!device->counts)
-        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, does not count",
-                     device->name);
+        return ERROR(TSSA_UNSUPPORTED, "the session's device, %s, does not count", device->name);
     pthread_mutex_lock(&session->lock);
     const struct device_counts counts = session->counts;
     pthread_mutex_unlock(&session->lock);

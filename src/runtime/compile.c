@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/vec.h"
+#include "gir/fuse.h"
 #include "gir/triangle.h"
 #include "ir/fuse.h"
 
@@ -65,41 +66,32 @@ static tssa_status *add_parts(struct compiling *c, struct ir_op *op, struct devi
     return NULL;
 }
 
-static tssa_status *build_parts(struct compiling *c, struct ir_op *op, struct device_fused *fused)
+static tssa_status *add_built(struct compiling *c, struct ir_op *op, struct gir_fused *built)
 {
-    struct gir_parts *parts;
-    const char *why;
-    TRY(gir_build_maps(op, c->graph->allocator, &parts, &why));
-    if (!parts) {
-        refuse(c->report, why);
-        return NULL;
-    }
-    tssa_status *status = add_parts(c, op, fused, parts);
-    gir_parts_free(parts);
-    return status;
+    struct device_fused *fused = ARENA_NEW(&c->graph->arena, struct device_fused);
+    TRY_ALLOC(fused);
+    if (built->parts)
+        return add_parts(c, op, fused, built->parts);
+    const struct candidate candidate = {op, fused, NULL, built->kernel};
+    fused->space = built->space;
+    built->kernel = NULL;
+    return add(c, &candidate);
 }
 
 static tssa_status *build(void *context, struct ir_op *op)
 {
     struct compiling *c = context;
-    struct gir_kernel *kernel;
+    struct gir_fused built;
     const char *why;
     if (!ir_fuse_body(op))
         return NULL;
-    struct device_fused *fused = ARENA_NEW(&c->graph->arena, struct device_fused);
-    TRY_ALLOC(fused);
-    const bool maps = gir_has_maps(op);
-    kernel = NULL;
-    if (!maps || gir_reads_planes(op))
-        TRY(gir_build(op, c->graph->allocator, &kernel, &fused->space, &why));
-    if (!kernel && maps)
-        return build_parts(c, op, fused);
-    if (!kernel) {
+    tssa_status *status = gir_build_fuse(op, c->graph->allocator, &built, &why);
+    if (!status && why)
         refuse(c->report, why);
-        return NULL;
-    }
-    const struct candidate candidate = {op, fused, NULL, kernel};
-    return add(c, &candidate);
+    else if (!status)
+        status = add_built(c, op, &built);
+    gir_fused_free(&built);
+    return status;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------ */

@@ -24,6 +24,7 @@
 #define MODELS TSSA_SOURCE_DIR "/models/"
 
 static const char tool[] = TSSA_BUILD_DIR "/tssa-run";
+static const char softmax[] = MODELS "ssd_loop_small/model.onnx";
 static const char start[] = MODELS "get_started_small/model.onnx";
 static const char start_data[] = MODELS "get_started_small/test_data_set_0";
 static const char ssd[] = MODELS "ssd_loop_small/model.onnx";
@@ -51,6 +52,16 @@ static void inspects(void **state)
     expect_good(RUN(start, "--dump-ir"), "= ScatterND@");
     expect_good(RUN(start, "--dump-ir", "-O", "1"), "= Loop@");
     expect_good(RUN(start, "--dump-ir", "-O", "0"), "= Identity@");
+    expect_good(RUN(start, "--dump-ir=graph"), "= ScatterND@");
+    expect_good(RUN(softmax, "--dump-ir=session"), "graph @");
+    expect_good(RUN(softmax, "--dump-ir=gir"), "reduce MAX from -inf");
+    expect_good(RUN(softmax, "--dump-ir=cuda"), "KERNEL kernel_0(");
+    struct process_result nothing = RUN(softmax, "--dump-ir=gir", "-O0");
+    assert_int_equal(nothing.status, 0);
+    assert_string_equal(nothing.out, "");
+    assert_non_null(strstr(nothing.err, "the session fuses nothing"));
+    process_result_free(&nothing);
+    expect_refused(RUN(start, "--dump-ir=llvm"), 2, "graph, session, gir or cuda");
 }
 
 /* ---- Running --------------------------------------------------------------------------------- */

@@ -181,6 +181,67 @@ static void sessions_say_what_they_fuse(void **state)
     model_run_close(&run);
 }
 
+/* ---- Texts ----------------------------------------------------------------------------------- */
+
+/* Of each stage the text, in the order in which they came. */
+struct dumped {
+    const char *stages[4];
+    char *texts[4];
+    size_t count;
+};
+
+static void keep_text(void *user, const char *stage, const char *text, size_t size)
+{
+    struct dumped *dumped = user;
+    assert_int_equal(strlen(text), size);
+    assert_true(dumped->count < 4);
+    dumped->stages[dumped->count] = stage;
+    dumped->texts[dumped->count++] = strdup(text);
+}
+
+static struct dumped dump_of(tssa_model *model, const struct device *device)
+{
+    struct dumped dumped = {.count = 0};
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .dump = keep_text, .dump_user = &dumped};
+    tssa_session *session;
+    no_error(session_create_on(model, device, &options, &session));
+    tssa_session_free(session);
+    return dumped;
+}
+
+static void free_texts(struct dumped *dumped)
+{
+    for (size_t i = 0; i < dumped->count; i++)
+        free(dumped->texts[i]);
+}
+
+static void sessions_show_what_they_compute(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/ssd_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    no_error(model_run_open(&run, path, 0));
+    no_error(optimize(run.model));
+    struct dumped fused = dump_of(run.model, fusing_device(false)),
+                  apart = dump_of(run.model, device_find(NULL));
+    assert_int_equal(fused.count, 3);
+    assert_string_equal(fused.stages[0], "gir");
+    assert_non_null(strstr(fused.texts[0], "kernel 0: fuse (node \""));
+    assert_non_null(strstr(fused.texts[0], "\nargs 0: "));
+    assert_non_null(strstr(fused.texts[0], "no kernel: fuse (node \"")); /* it fuses anything */
+    assert_string_equal(fused.stages[1], "cuda");
+    assert_non_null(strstr(fused.texts[1], "KERNEL kernel_0("));
+    assert_string_equal(fused.stages[2], "session");
+    assert_non_null(strstr(fused.texts[2], "= fuse("));
+    assert_int_equal(apart.count, 1);
+    assert_string_equal(apart.stages[0], "session");
+    assert_null(strstr(apart.texts[0], "= fuse("));
+    free_texts(&fused);
+    free_texts(&apart);
+    model_run_close(&run);
+}
+
 /* ---- Changes after optimizing ---------------------------------------------------------------- */
 
 static size_t fused_steps(struct model_run *run)
@@ -346,6 +407,7 @@ int main(void)
     const struct CMUnitTest tests[] = {cmocka_unit_test(copies_are_equal_and_apart),
                                        cmocka_unit_test(changed_models),
                                        cmocka_unit_test(sessions_say_what_they_fuse),
+                                       cmocka_unit_test(sessions_show_what_they_compute),
                                        cmocka_unit_test(a_symbol_is_fixed_later),
                                        cmocka_unit_test(sizes_are_fixed_later),
                                        cmocka_unit_test(outputs_are_left_out_later),

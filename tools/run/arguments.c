@@ -2,12 +2,25 @@
 #include "tools/run/arguments.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "tools/common/options.h"
 
 #define OPTIONS_OF struct arguments
 
 static const struct option_word formats[] = {{"npy", OUTPUT_NPY}, {"pb", OUTPUT_PB}, {NULL, 0}};
+
+static int read_stage(const struct tool_option *option, const char *argument, void *all)
+{
+    static const char *const stages[] = {DUMP_GRAPH, "session", "gir", "cuda"};
+    struct arguments *arguments = all;
+    for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
+        if (strcmp(argument ? argument : DUMP_GRAPH, stages[i]) == 0)
+            arguments->dump_stage = stages[i];
+    return arguments->dump_stage
+               ? 0
+               : argument_refuse(option->name, argument, "graph, session, gir or cuda");
+}
 
 static const struct tool_option options[] = {
     HEADLINE(1, "Inputs:"),
@@ -36,7 +49,10 @@ static const struct tool_option options[] = {
 
     HEADLINE(4, "Looking, without running:"),
     {"inspect", 0, NULL, 0, "Print inputs, outputs, opset and operators", 4, SWITCH(inspect)},
-    {"dump-ir", 0, NULL, 0, "Print the graph as IR text, optimized as -O says", 4, SWITCH(dump_ir)},
+    {"dump-ir", 0, "STAGE", OPTION_ARG_OPTIONAL,
+     "Print the graph as IR text, optimized as -O says; session: the graph that runs are made "
+     "from, with kernels; gir: these kernels; cuda: the same in CUDA C",
+     4, READ_ALL(read_stage)},
 
     HEADLINE(-1, "Other:"),
     {0},
@@ -61,6 +77,8 @@ static const char documentation[] =
     "      time it; open trace.json in https://ui.perfetto.dev\n"
     "  tssa-run model.onnx test_data_set_0 --repeat 100 --profile=-\n"
     "      which operators take the time; tssa-bench measures more\n"
+    "  tssa-run model.onnx --dump-ir=gir\n"
+    "      which kernels a session compiles for it, and what is in them\n"
     "\n"
     "Exit status: 0 done, 1 --compare found a difference, 2 wrong arguments or inputs, 3 the model "
     "cannot be loaded, 4 the model needs what tssa does not have, 5 the run failed, 6 a file of "

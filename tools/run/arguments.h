@@ -15,8 +15,11 @@ struct arguments {
     const char *compare_dir;
     int64_t repeat; /* timed runs; 0: none beside the one */
     const char *profile;
-    bool dump_ir, inspect, boxes, remarks, poison;
+    const char *dump_stage; /* --dump-ir: a stage of tssa_session_options.dump, or DUMP_GRAPH */
+    bool inspect, boxes, remarks, poison;
 };
+
+#define DUMP_GRAPH "graph" /* the model's, optimized */
 
 /* False, with a line on standard error, when the arguments are wrong. --help and --version end the
  * process. */

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "api/session_dump.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "base/vec.h"
+#include "codegen/clike/clike.h"
+#include "gir/fuse.h"
+#include "ir/fuse.h"
+#include "ir/printer.h"
+
+static tssa_status *hand_over(const char *stage, struct text *text,
+                              const tssa_session_options *options)
+{
+    const char *string = text_string(text);
+    TRY_ALLOC(string);
+    options->dump(options->dump_user, stage, string, text->size);
+    return NULL;
+}
+
+tssa_status *session_dump_graph(const struct ir_graph *graph, const tssa_session_options *options)
+{
+    struct text text;
+    text_init(&text, graph->allocator);
+    ir_print_graph(graph, false, &text);
+    tssa_status *status = hand_over("session", &text, options);
+    text_free(&text);
+    return status;
+}
+
+/* ---- Kernels --------------------------------------------------------------------------------- */
+
+/* What is dumped so far. Kernels with the same bytes are one, as they are when they are compiled;
+ * each is called by its number. */
+struct dump {
+    const tssa_allocator *allocator;
+    VEC(struct gir_kernel *) kernels; /* owned */
+    struct text gir;
+};
+
+static size_t number_of(const struct dump *d, const struct gir_kernel *kernel)
+{
+    size_t i = 0;
+    while (i < d->kernels.count && (d->kernels.data[i]->size != kernel->size ||
+                                    memcmp(d->kernels.data[i], kernel, kernel->size) != 0))
+        i++;
+    return i;
+}
+
+/* Part `part` of `n` of the fuse op. */
+static tssa_status *add_kernel(struct dump *d, const struct ir_op *fuse, uint32_t part, uint32_t n,
+                               const struct gir_kernel *kernel)
+{
+    const size_t number = number_of(d, kernel);
+    char name[256];
+    ir_op_describe(fuse, name, sizeof name);
+    text_printf(&d->gir, "kernel %zu: %s", number, name);
+    if (n > 1)
+        text_printf(&d->gir, ", part %" PRIu32 " of %" PRIu32, part + 1, n);
+    if (number < d->kernels.count) {
+        text_puts(&d->gir, ", as above\n\n");
+        return NULL;
+    }
+    text_puts(&d->gir, "\n");
+    if (!gir_print(kernel, &d->gir))
+        return status_out_of_memory();
+    text_puts(&d->gir, "\n");
+    struct gir_kernel *copy = allocator_alloc(d->allocator, kernel->size);
+    TRY_ALLOC(copy);
+    memcpy(copy, kernel, kernel->size);
+    if (vec_push(&d->kernels, copy))
+        return NULL;
+    allocator_free(d->allocator, copy);
+    return status_out_of_memory();
+}
+
+static tssa_status *add_built(struct dump *d, const struct ir_op *fuse,
+                              const struct gir_fused *built)
+{
+    if (built->kernel)
+        return add_kernel(d, fuse, 0, 1, built->kernel);
+    for (uint32_t i = 0; i < built->parts->n; i++)
+        TRY(add_kernel(d, fuse, i, built->parts->n, built->parts->parts[i].kernel));
+    return NULL;
+}
+
+static tssa_status *add_fuse(struct dump *d, const struct ir_op *fuse)
+{
+    struct gir_fused built;
+    const char *why;
+    char name[256];
+    tssa_status *status = gir_build_fuse(fuse, d->allocator, &built, &why);
+    if (!status && why) {
+        ir_op_describe(fuse, name, sizeof name);
+        text_printf(&d->gir, "no kernel: %s: %s\n\n", name, why);
+    } else if (!status) {
+        status = add_built(d, fuse, &built);
+    }
+    gir_fused_free(&built);
+    return status;
+}
+
+static tssa_status *add_op(void *dump, struct ir_op *op)
+{
+    return ir_fuse_body(op) ? add_fuse(dump, op) : NULL;
+}
+
+/* A file that a compiler of CUDA C takes. */
+static tssa_status *print_cuda(const struct dump *d, struct text *text)
+{
+    dtype_mask types = 0;
+    for (size_t i = 0; i < d->kernels.count; i++)
+        types |= clike_types(d->kernels.data[i]);
+    if (d->kernels.count && !clike_print_prelude(CLIKE_CUDA, types, text))
+        return status_out_of_memory();
+    for (size_t i = 0; i < d->kernels.count; i++) {
+        const char *why = clike_refuses(d->kernels.data[i]);
+        char name[32];
+        snprintf(name, sizeof name, "kernel_%zu", i);
+        if (why)
+            text_printf(text, "/* %s: %s */\n", name, why);
+        else if (!clike_print(d->kernels.data[i], CLIKE_CUDA, name, text))
+            return status_out_of_memory();
+    }
+    return NULL;
+}
+
+static tssa_status *dump_all(struct dump *d, const struct ir_graph *graph,
+                             const tssa_session_options *options)
+{
+    struct text cuda;
+    TRY(ir_block_walk(graph->body, add_op, d));
+    TRY(hand_over("gir", &d->gir, options));
+    text_init(&cuda, d->allocator);
+    tssa_status *status = print_cuda(d, &cuda);
+    if (!status)
+        status = hand_over("cuda", &cuda, options);
+    text_free(&cuda);
+    return status;
+}
+
+tssa_status *session_dump_kernels(const struct ir_graph *graph, const tssa_session_options *options)
+{
+    struct dump d = {.allocator = graph->allocator, .kernels = VEC_INIT(graph->allocator)};
+    text_init(&d.gir, graph->allocator);
+    tssa_status *status = dump_all(&d, graph, options);
+    for (size_t i = 0; i < d.kernels.count; i++)
+        allocator_free(d.allocator, d.kernels.data[i]);
+    vec_free(&d.kernels);
+    text_free(&d.gir);
+    return status;
+}
