@@ -44,7 +44,8 @@ static void *work(void *context)
     return NULL;
 }
 
-/* No signal of the program's is handled by it. */
+/* No signal of the program's is handled by it. It inherits the floating-point mode, which is the
+ * usual one here. */
 static bool start_thread(struct background *b)
 {
     sigset_t all, before;

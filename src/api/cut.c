@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/float_mode.h"
 #include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/rebuild.h"
@@ -104,6 +105,7 @@ static tssa_status *extend_defaults(struct ir_graph *graph, uint32_t before)
 
 tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !count)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_cut_unsupported: an argument is NULL");
     struct ir_graph *graph = model->graph;

@@ -6,6 +6,7 @@
 #include "api/handles.h"
 #include "api/options.h"
 #include "base/file.h"
+#include "base/float_mode.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -97,6 +98,7 @@ static tssa_status *read_text(const tssa_allocator *allocator, const char *path,
 tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
                                   const tssa_load_options *options, tssa_model **out)
 {
+    FLOAT_MODE_ENTER();
     if (!context || !path || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_file: an argument is NULL");
     struct ir_graph *graph;
@@ -114,6 +116,7 @@ tssa_status *tssa_model_load_file(tssa_context *context, const char *path,
 tssa_status *tssa_model_load_memory(tssa_context *context, const void *data, size_t size,
                                     const tssa_load_options *options, tssa_model **out)
 {
+    FLOAT_MODE_ENTER();
     if (!context || (!data && size) || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_load_memory: an argument is NULL");
     struct ir_graph *graph;
@@ -174,6 +177,7 @@ static tssa_status *set_dim(struct ir_graph *graph, const char *symbol, int64_t 
 
 tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t value)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !symbol || value < 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_set_dim: an argument is NULL or negative");
     bool found;
@@ -261,6 +265,7 @@ static tssa_status *set_shape(struct ir_graph *graph, const char *name, int rank
 tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int rank,
                                         const int64_t *dims)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !name || rank < 0 || rank > TSSA_MAX_RANK || (rank && !dims))
         return ERROR(TSSA_INVALID_ARGUMENT,
                      "tssa_model_set_input_shape: an argument is NULL or out of range");
@@ -270,6 +275,7 @@ tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int
 
 tssa_status *tssa_model_verify(tssa_model *model)
 {
+    FLOAT_MODE_ENTER();
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_verify: model is NULL");
     return verify_and_infer(model->graph);

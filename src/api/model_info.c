@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/float_mode.h"
 #include "base/text.h"
 #include "ir/printer.h"
 #include "runtime/control.h"
@@ -219,6 +220,7 @@ tssa_status *tssa_model_op_counts(const tssa_model *model, tssa_op_count *rows, 
 tssa_status *tssa_model_print(const tssa_model *model, void (*write)(void *, const char *, size_t),
                               void *user)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_print: an argument is NULL");
     struct text text;

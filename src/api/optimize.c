@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "api/handles.h"
 #include "api/options.h"
+#include "base/float_mode.h"
 #include "passes/pipeline.h"
 #include "runtime/evaluate.h"
 
@@ -29,6 +30,7 @@ static bool keeps_raised(const tssa_optimize_options *options)
 
 tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options *given)
 {
+    FLOAT_MODE_ENTER();
     tssa_optimize_options options;
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_optimize: model is NULL");

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/handles.h"
+#include "base/float_mode.h"
 #include "base/text.h"
 #include "ir/clone.h"
 #include "ir/rebuild.h"
@@ -116,6 +117,7 @@ static tssa_status *keep_outputs(struct ir_graph *graph, uint32_t count, const u
 
 tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count, const char *const *names)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !names || count == 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_keep_outputs: no outputs are named");
     struct ir_graph *graph = model->graph;

@@ -4,6 +4,7 @@
 
 #include "api/handles.h"
 #include "api/options.h"
+#include "base/float_mode.h"
 #include "onnx/exporter.h"
 
 size_t tssa_hazard_count(void)
@@ -55,6 +56,7 @@ static void tell_met(const tssa_model *model, uint64_t met)
 tssa_status *tssa_model_save_file(const tssa_model *model, const char *path,
                                   const tssa_save_options *options)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !path)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_file: an argument is NULL");
     struct onnx_export_options export;
@@ -83,6 +85,7 @@ tssa_status *tssa_model_save_memory(const tssa_model *model, const tssa_save_opt
                                     void (*write)(void *user, const void *data, size_t size),
                                     void *user)
 {
+    FLOAT_MODE_ENTER();
     if (!model || !write)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_save_memory: an argument is NULL");
     struct onnx_export_options export;

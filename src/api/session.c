@@ -9,6 +9,7 @@
 #include "api/session_dump.h"
 #include "api/session_notes.h"
 #include "base/clock.h"
+#include "base/float_mode.h"
 
 static const tssa_allocator *allocator_of(const struct tssa_session *session)
 {
@@ -152,6 +153,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
 tssa_status *tssa_session_create(tssa_model *model, const tssa_session_options *given,
                                  tssa_session **out)
 {
+    FLOAT_MODE_ENTER();
     tssa_session_options options;
     if (!model || !out)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_create: an argument is NULL");
@@ -415,6 +417,7 @@ static tssa_status *run_session(struct tssa_session *session, const tssa_run_opt
                                 size_t input_count, tssa_value *const *inputs, size_t output_count,
                                 tssa_value **outputs)
 {
+    FLOAT_MODE_ENTER();
     if (!session || (input_count && !inputs) || (output_count && !outputs))
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_session_run: an argument is NULL");
     TRY(check_counts(session, input_count, output_count, options->wanted));

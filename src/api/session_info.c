@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/session.h"
+#include "base/float_mode.h"
 
 tssa_status *tssa_session_library(const tssa_session *session, tssa_library_info *info)
 {
@@ -75,6 +76,7 @@ static tssa_status *check_profile(const struct tssa_session *session, bool compl
 tssa_status *tssa_session_profile(tssa_session *session,
                                   void (*write)(void *, const char *, size_t), void *user)
 {
+    FLOAT_MODE_ENTER();
     TRY(check_profile(session, write, "tssa_session_profile"));
     pthread_mutex_lock(&session->lock);
     tssa_status *status = profile_write(session->now->plan, session->now->profile, write, user);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/float_mode.h"
-
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void *limited_allocate(void *user, size_t size, size_t alignment)
@@ -187,9 +185,7 @@ tssa_status *evaluator_run(void *user, struct ir_graph *graph, const struct ir_o
     evaluator->refused = false;
     if (!bind(&evaluator->scratch, op, &call))
         return status_out_of_memory();
-    const struct float_mode mode = float_mode_enter();
     tssa_status *status = run_kernel(evaluator, op, kernel, &call);
-    float_mode_leave(mode);
     if (status)
         status = forgive(evaluator, status);
     else

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/float_mode.h"
 #include "runtime/crossing.h"
 
 uint64_t executor_now(void)
@@ -491,8 +490,8 @@ static tssa_status *find_needed(struct run *run, const bool *wanted)
     return NULL;
 }
 
-static tssa_status *execute(struct run *run, const struct value *const *inputs,
-                            struct value *outputs, const bool *wanted)
+tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
+                              struct value *outputs, const bool *wanted)
 {
     tssa_status *status = wanted ? find_needed(run, wanted) : NULL;
     if (!status)
@@ -515,15 +514,6 @@ static tssa_status *execute(struct run *run, const struct value *const *inputs,
     run->memory.held = slab_size(&run->slab) + run->pool.peak_held + run->device_pool.peak_held;
     pool_trim(&run->pool);
     crossing_end(run);
-    return status;
-}
-
-tssa_status *run_execute_some(struct run *run, const struct value *const *inputs,
-                              struct value *outputs, const bool *wanted)
-{
-    const struct float_mode mode = float_mode_enter();
-    tssa_status *status = execute(run, inputs, outputs, wanted);
-    float_mode_leave(mode);
     return status;
 }
 

@@ -14,9 +14,8 @@ void tssa_plugin_parallel_for(int threads, int64_t count, team_body body, void *
         int64_t each = count / parts, rest = count % parts;
         int64_t begin = part * each + (part < rest ? part : rest);
         int64_t end = begin + each + (part < rest ? 1 : 0);
-        const struct float_mode mode = float_mode_enter();
+        FLOAT_MODE_ENTER();
         if (begin < end)
             body(context, begin, end);
-        float_mode_leave(mode);
     }
 }
