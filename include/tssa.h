@@ -554,8 +554,8 @@ typedef struct tssa_session_options {
     double data_share;
     /*
      * Which operators this session computes in one kernel, where it does (the device makes such
-     * kernels, or `compile` asks for them), and why others are not in one. Called while the session
-     * is made; may be NULL.
+     * kernels, or `compile` asks for them), and why others are not in one; which the device lacks,
+     * so that the CPU runs them. Called while the session is made; may be NULL.
      */
     void (*remark)(void *user, const tssa_remark *remark);
     void *remark_user;

@@ -143,7 +143,7 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
     model_retain(model);
     pthread_mutex_init(&session->lock, NULL);
     session_note_library(model->context, session->now->plan);
-    session_note_lacked(model->context, session->now->plan);
+    session_note_lacked(model->context, session->now->plan, options);
     context_log(model->context, TSSA_LOG_INFO, "session: %u steps",
                 (unsigned)session->now->plan->n_steps);
     *out = session;

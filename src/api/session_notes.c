@@ -6,6 +6,16 @@
 #include "device/library.h"
 #include "ir/fuse.h"
 
+static void remark(const tssa_session_options *options, tssa_remark_kind kind,
+                   const struct ir_op *op, const char *message)
+{
+    char described[256];
+    ir_op_describe(op, described, sizeof described);
+    options->remark(
+        options->remark_user,
+        &(tssa_remark){.kind = kind, .pass = "session", .op = described, .message = message});
+}
+
 /* Once per context: its sessions all miss the same. */
 void session_note_library(struct tssa_context *context, const struct plan *plan)
 {
@@ -52,17 +62,35 @@ void session_note_compiled(struct tssa_context *context, const struct compile_re
                     report->cache_problem);
 }
 
-/* What runs elsewhere than was asked for. */
-void session_note_lacked(struct tssa_context *context, const struct plan *plan)
+struct lacked_remarks {
+    const struct plan *plan;
+    const tssa_session_options *options;
+};
+
+static tssa_status *remark_lacked(void *user, struct ir_op *op)
 {
-    char text[256];
+    const struct lacked_remarks *remarks = user;
+    const struct plan *plan = remarks->plan;
+    char message[160];
+    if (!plan->spaces.lacked[op->id])
+        return NULL;
+    snprintf(message, sizeof message, "device %s has no kernel for it: it runs on %s, with copies",
+             plan->device->device->name, plan->host->device->name);
+    remark(remarks->options, TSSA_REMARK_MISSED, op, message);
+    return NULL;
+}
+
+void session_note_lacked(struct tssa_context *context, const struct plan *plan,
+                         const tssa_session_options *options)
+{
+    struct lacked_remarks remarks = {plan, options};
     if (!plan->spaces.n_lacked)
         return;
-    ir_op_describe(plan->spaces.lacked, text, sizeof text);
-    context_log(context, TSSA_LOG_INFO,
-                "session: device %s lacks %u operators, which run on %s: the first is %s",
+    context_log(context, TSSA_LOG_INFO, "session: device %s lacks %u operators, which run on %s",
                 plan->device->device->name, (unsigned)plan->spaces.n_lacked,
-                plan->host->device->name, text);
+                plan->host->device->name);
+    if (options->remark) /* nothing in it fails */
+        tssa_status_free(ir_block_walk(plan->graph->body, remark_lacked, &remarks));
 }
 
 /* What it was, to the log. */
@@ -79,17 +107,12 @@ void session_note_background(struct tssa_context *context, struct background_res
 
 static void remark_loop(const struct step *step, const tssa_session_options *options)
 {
-    char op[256], message[160];
-    ir_op_describe(step->op, op, sizeof op);
+    char message[160];
     snprintf(message, sizeof message, "%s%s",
              step->repeat ? "iterations differ in addresses alone: they are set up once"
                           : "its iterations are made step by step: ",
              step->repeat ? "" : step->why);
-    options->remark(options->remark_user,
-                    &(tssa_remark){.kind = step->repeat ? TSSA_REMARK_APPLIED : TSSA_REMARK_MISSED,
-                                   .pass = "session",
-                                   .op = op,
-                                   .message = message});
+    remark(options, step->repeat ? TSSA_REMARK_APPLIED : TSSA_REMARK_MISSED, step->op, message);
 }
 
 void session_remark_loops(const struct block_plan *block, const tssa_session_options *options)

@@ -7,8 +7,9 @@
 
 /* That there is no library of which the plan would make use. */
 void session_note_library(struct tssa_context *context, const struct plan *plan);
-/* What runs elsewhere than was asked for. */
-void session_note_lacked(struct tssa_context *context, const struct plan *plan);
+/* What runs elsewhere than was asked for: how much to the log, what to options->remark. */
+void session_note_lacked(struct tssa_context *context, const struct plan *plan,
+                         const tssa_session_options *options);
 void session_note_fused(struct tssa_context *context, const struct ir_graph *graph);
 /* What was compiled, that nothing can be compiled here, or kept. */
 void session_note_compiled(struct tssa_context *context, const struct compile_report *report);

@@ -17,7 +17,7 @@ struct finder {
     struct spaces *spaces;
     uint8_t *of_value;
     bool *known, *needed, *mirrored;     /* per value id */
-    bool *on_device;                     /* per op id */
+    bool *on_device, *lacked;            /* per op id */
     bool changed;                        /* in this round */
     VEC(const struct ir_value *) marked; /* needed, and not looked at yet */
 };
@@ -301,8 +301,8 @@ static void place_op(struct finder *f, const struct ir_op *op)
     if (!ir_op_computes(op) || op->opaque || host_runs(f, op))
         return;
     if (!f->device->find_kernel(op)) {
-        if (!f->spaces->n_lacked++)
-            f->spaces->lacked = op;
+        f->lacked[op->id] = true;
+        f->spaces->n_lacked++;
         return;
     }
     f->on_device[op->id] = true;
@@ -462,11 +462,13 @@ tssa_status *spaces_find(struct plan *plan)
     f.needed = ARENA_ARRAY(arena, bool, graph->n_values);
     f.mirrored = ARENA_ARRAY(arena, bool, graph->n_values);
     f.on_device = ARENA_ARRAY(arena, bool, graph->n_ops);
-    if (!f.of_value || !f.known || !f.needed || !f.mirrored || !f.on_device)
+    f.lacked = ARENA_ARRAY(arena, bool, graph->n_ops);
+    if (!f.of_value || !f.known || !f.needed || !f.mirrored || !f.on_device || !f.lacked)
         return status_out_of_memory();
     spaces->of_value = f.of_value;
     spaces->known = f.known;
     spaces->mirrored = f.mirrored;
     spaces->on_device = f.on_device;
+    spaces->lacked = f.lacked;
     return find(&f);
 }

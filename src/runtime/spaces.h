@@ -28,12 +28,12 @@
 enum space { SPACE_HOST, SPACE_DEVICE, SPACE_COUNT };
 
 struct spaces {
-    const uint8_t *of_value;    /* per value id: its space; NULL: all lie in the host's */
-    const bool *known;          /* per value id: the host computes it, or could */
-    const bool *mirrored;       /* per value id: it is used in the other space, too */
-    const bool *on_device;      /* per op id */
-    uint32_t n_lacked;          /* ops that the device lacks, which run on the host */
-    const struct ir_op *lacked; /* the first of them */
+    const uint8_t *of_value; /* per value id: its space; NULL: all lie in the host's */
+    const bool *known;       /* per value id: the host computes it, or could */
+    const bool *mirrored;    /* per value id: it is used in the other space, too */
+    const bool *on_device;   /* per op id */
+    const bool *lacked;      /* per op id: the device lacks it, and it runs on the host */
+    uint32_t n_lacked;       /* how many these are */
 };
 
 struct plan;

@@ -76,7 +76,7 @@ static void runs_recorded_data(void **state)
     expect_good(RUN(start, start_data, "--repeat", "3", "-q", "-t", "1"), "3 runs: min");
 }
 
-/* What a session fuses, and what keeps the rest apart. */
+/* What a session fuses, what keeps the rest apart, and what the device lacks. */
 static void tells_what_is_fused(void **state)
 {
     (void)state;
@@ -84,6 +84,8 @@ static void tells_what_is_fused(void **state)
     expect_good(RUN(ssd, "--device", "null", "--remarks", "-q"),
                 "NonZero (node \"NonZero\"): what it chooses, and how much, depends on data");
     expect_good(RUN(ssd, ssd_data, "--remarks", "-q"), "no remarks");
+    expect_good(RUN(ssd, "--device", "emulated", "-O", "0", "--remarks", "-q"),
+                ": device emulated has no kernel for it: it runs on cpu, with copies");
 }
 
 static void expect_silent(struct process_result result)

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "api/handles.h"
+#include "api/session.h"
 #include "common/committed_models.h"
 #include "common/model_run.h"
 #include "common/no_error.h"
@@ -187,12 +187,54 @@ static void test_data_decides_on_the_device(void **state)
                      3);
 }
 
+/* ---- Remarks --------------------------------------------------------------------------------- */
+
+static void count_lacked(void *user, const tssa_remark *remark)
+{
+    static const char lacked[] =
+        "device emulated has no kernel for it: it runs on cpu, with copies";
+    const bool said = strcmp(remark->message, lacked) == 0;
+    *(uint32_t *)user += said;
+    assert_true(!said || (remark->kind == TSSA_REMARK_MISSED && *remark->op));
+}
+
+static void expect_remarks(tssa_model *model, bool lacks)
+{
+    uint32_t n = 0;
+    const tssa_session_options options = {
+        .struct_size = sizeof options, .remark = count_lacked, .remark_user = &n};
+    tssa_session *session;
+    no_error(session_create_on(model, shadow_device(lacks), &options, &session));
+    assert_int_equal(n > 0, lacks);
+    assert_int_equal(n, session->now->plan->spaces.n_lacked);
+    tssa_session_free(session);
+}
+
+/* Of each op that the device lacks, in subgraphs as well. */
+static void test_remarks_tell_what_is_lacked(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/ssd_loop_small/model.onnx";
+    (void)state;
+    struct model_run run = {0};
+    no_error(model_run_open(&run, path, 0));
+    for (int level = 1; level <= 2; level++) {
+        const tssa_optimize_options optimize = {
+            .struct_size = sizeof optimize, .level = level, .target = TSSA_TARGET_SESSION};
+        no_error(tssa_model_optimize(run.model, &optimize));
+        expect_remarks(run.model, true);
+        if (level == 2)
+            expect_remarks(run.model, false);
+    }
+    model_run_close(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes_are_the_hosts),
         cmocka_unit_test(test_conditions_are_the_hosts),
         cmocka_unit_test(test_data_decides_on_the_device),
+        cmocka_unit_test(test_remarks_tell_what_is_lacked),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return committed_models_test(one_model) + failed;

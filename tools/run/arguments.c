@@ -44,8 +44,9 @@ static const struct tool_option options[] = {
      "Write a Chrome trace of the steps, loop bodies added up; -: print a table of operators", 3,
      TEXT(profile)},
     {"remarks", 0, NULL, 0,
-     "Print which operators the session computes in one kernel, and why others are not in one", 3,
-     SWITCH(remarks)},
+     "Print which operators the session computes in one kernel, why others are not in one, and "
+     "which the device lacks",
+     3, SWITCH(remarks)},
 
     HEADLINE(4, "Looking, without running:"),
     {"inspect", 0, NULL, 0, "Print inputs, outputs, opset and operators", 4, SWITCH(inspect)},
