@@ -4,10 +4,12 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/scalar/f64_pow.h"
 #include "ir/scalar/f64_trig.h"
 #include "kernels/cpu/lib/lines.h"
 
 #define PI 3.14159265358979323846
+#define LN_10 2.30258509299404568402
 
 struct signal_attrs {
     tssa_dtype dtype;
@@ -70,14 +72,14 @@ struct mel {
 
 static double hertz_to_mel(double hertz)
 {
-    return 2595 * log10(1 + hertz / 700);
+    return 2595 * (f64_log(1 + hertz / 700) / LN_10);
 }
 
 /* The row of the spectrum at which band edge i lies; false: it is not in the spectrum. */
 static bool edge_row(const struct mel *mel, int64_t i, int64_t *row)
 {
     double step = (mel->high - mel->low) / (double)(mel->bins + 2);
-    double hertz = 700 * (pow(10, ((double)i * step + mel->low) / 2595) - 1);
+    double hertz = 700 * (f64_pow(10, ((double)i * step + mel->low) / 2595) - 1);
     double at = floor((double)(mel->length + 1) * hertz / (double)mel->rate);
     if (!(at >= 0 && at < (double)mel->rows))
         return false;

@@ -35,14 +35,14 @@
  *   breaks  types behind it, where sizes have other names now (infer); what is read no more
  *           (dead_code)
  */
-#include <math.h>
+#include "passes/simplify/bound_scores.h"
 
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/rule.h"
+#include "ir/scalar/f64_log.h"
 #include "passes/pass.h"
-#include "passes/simplify/bound_scores.h"
 
 #define LEAST_CALLS 2.5 /* that as many operations as there are elements take as long as */
 #define LEAST_THRESHOLD 1e-30f
@@ -152,7 +152,7 @@ static bool find_bound(struct scores *s)
     const double t = (double)threshold;
     if (!(threshold >= LEAST_THRESHOLD) || threshold > MOST_THRESHOLD)
         return false;
-    s->bound = (float)(log(s->is_by_element ? t / (1 - t) : t) - MARGIN);
+    s->bound = (float)(f64_log(s->is_by_element ? t / (1 - t) : t) - MARGIN);
     return true;
 }
 
