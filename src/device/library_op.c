@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/library_op.h"
 
-#include "kernels/cpu/contraction/conv_library.h"
-
 static enum library_form form_of(const struct ir_op *op)
 {
     static const enum library_form forms[IR_OP_COUNT] = {
@@ -38,7 +36,6 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
                                 struct library_problem *problem, bool *one)
 {
     const struct tensor *a, *b;
-    struct gemm gemm;
     *one = false;
     if (op->form == LIBRARY_NONE)
         return NULL;
@@ -46,10 +43,11 @@ tssa_status *library_op_problem(const struct library_op *op, const struct kernel
         return problem_of_conv(&op->conv, args, problem, one);
     TRY(kernel_tensor(args, 0, &a));
     TRY(kernel_tensor(args, 1, &b));
+    problem->kind = LIBRARY_MATMUL;
+    problem->dtype = a->dtype;
+    problem->threads = 0;
     if (op->form == LIBRARY_OP_MATMUL)
-        return matmul_problem(a, b, problem, one);
-    TRY(gemm_of(a, b, op->gemm, &gemm));
-    gemm_problem(&gemm, a->dtype, problem);
+        return matmul_problem(a, b, &problem->matmul, one);
     *one = true;
-    return NULL;
+    return gemm_problem(a, b, op->gemm, &problem->matmul);
 }

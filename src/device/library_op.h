@@ -6,10 +6,8 @@
 #ifndef TSSA_DEVICE_LIBRARY_OP_H
 #define TSSA_DEVICE_LIBRARY_OP_H
 
-#include "device/kernel.h"
-#include "device/library.h"
-#include "kernels/cpu/contraction/conv.h"
-#include "kernels/cpu/lib/gemm.h"
+#include "device/conv.h"
+#include "device/matmul.h"
 
 enum library_form { LIBRARY_NONE, LIBRARY_OP_MATMUL, LIBRARY_OP_GEMM, LIBRARY_OP_CONV };
 

@@ -17,7 +17,8 @@
 #include "common/no_error.h"
 #include "common/test_alloc.h"
 #include "common/test_device.h"
-#include "device/library_op.h"
+#include "device/library_cache.h"
+#include "device/matmul.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "runtime/executor.h"
@@ -117,9 +118,9 @@ static struct tensor shaped(int rank, const int64_t *dims)
 static void expect_matmul(const struct tensor *a, const struct tensor *b,
                           struct matmul_problem wanted)
 {
-    struct library_problem problem, same = {.kind = LIBRARY_MATMUL, .dtype = TSSA_FLOAT};
+    struct library_problem problem = {.kind = LIBRARY_MATMUL, .dtype = TSSA_FLOAT}, same = problem;
     bool one;
-    no_error(matmul_problem(a, b, &problem, &one));
+    no_error(matmul_problem(a, b, &problem.matmul, &one));
     assert_true(one);
     same.matmul = wanted;
     assert_true(library_same_problem(&problem, &same));

@@ -119,7 +119,7 @@ static tssa_status *run_Conv(struct kernel_args *args)
     TRY(conv_by_library(args, &job, y, &done));
     if (done)
         return NULL;
-    return conv_reference(args, &job, y, round_row, y);
+    return conv_reference(args, &job, NULL, y, round_row, y);
 }
 
 const struct kernel cpu_kernel_Conv = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kernels/cpu/contraction/conv_library.h"
 
-#include <string.h>
-
 #include "device/cpu/provider.h"
 #include "kernels/cpu/lib/convert.h"
 
@@ -19,33 +17,6 @@ static int64_t work_of(const struct conv_job *job)
                    i64_mul(work, job->in_channels / job->groups, &work) &&
                    i64_mul(work, w->kernel_count, &work);
     return counted ? work : INT64_MAX;
-}
-
-bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_problem *problem)
-{
-    const struct window *w = &job->window;
-    struct conv_problem *conv = &problem->conv;
-    if (w->rank > CONV_MAX_RANK)
-        return false;
-    problem->kind = LIBRARY_CONV;
-    problem->dtype = dtype;
-    problem->threads = 0;
-    *conv = (struct conv_problem){.rank = w->rank,
-                                  .batch = job->batch,
-                                  .groups = job->groups,
-                                  .in_channels = job->in_channels,
-                                  .out_channels = job->out_channels,
-                                  .biased = job->bias != NULL};
-    for (int i = 0; i < w->rank; i++) {
-        conv->in[i] = w->in[i];
-        conv->out[i] = w->out[i];
-        conv->kernel[i] = w->kernel[i];
-        conv->stride[i] = w->stride[i];
-        conv->dilation[i] = w->dilation[i];
-        conv->pad_begin[i] = w->pad_begin[i];
-        conv->pad_end[i] = w->pad_end[i];
-    }
-    return true;
 }
 
 static void widen(const struct tensor *from, void *to)

@@ -6,9 +6,6 @@
 #include "device/library_cache.h"
 #include "kernels/cpu/contraction/conv.h"
 
-/* A resolved job of this type, for no host's threads; false: it has too many axes. */
-bool conv_problem(const struct conv_job *job, tssa_dtype dtype, struct library_problem *problem);
-
 /*
  * The job's x and bias are float32, and so is y, dense; w may be of any float type. *done stays
  * false where there is no library, it declines, or it is not worth it.

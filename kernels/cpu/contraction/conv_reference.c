@@ -1,43 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The reference convolution: rows of outputs along the last axis. */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/clones.h"
 #include "kernels/cpu/contraction/conv.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce_levels.h"
-
-tssa_status *conv_decode(const struct ir_op *op, struct conv_attrs *attrs)
-{
-    attrs->groups = ir_attr_int(op, "group", 1);
-    if (attrs->groups < 1)
-        return ERROR(TSSA_MALFORMED, "group is %" PRId64, attrs->groups);
-    return window_decode(op, &attrs->window);
-}
-
-tssa_status *conv_resolve(const struct conv_attrs *attrs, struct conv_job *job, int64_t *dims)
-{
-    const struct tensor *x = job->x, *w = job->w, *bias = job->bias;
-    if (x->rank < 3 || w->rank != x->rank)
-        return ERROR(TSSA_RUNTIME, "the input (rank %d) and the weights (rank %d) do not fit",
-                     x->rank, w->rank);
-    if (x->dims[1] % attrs->groups || w->dims[0] % attrs->groups ||
-        w->dims[1] != x->dims[1] / attrs->groups)
-        return ERROR(TSSA_RUNTIME,
-                     "%" PRId64 " input channels in %" PRId64
-                     " groups do not fit weights of %" PRId64 " times %" PRId64,
-                     x->dims[1], attrs->groups, w->dims[0], w->dims[1]);
-    if (bias && (bias->rank != 1 || bias->dims[0] != w->dims[0]))
-        return ERROR(TSSA_RUNTIME, "the bias does not have %" PRId64 " elements", w->dims[0]);
-    job->groups = attrs->groups;
-    job->batch = dims[0] = x->dims[0];
-    job->in_channels = x->dims[1];
-    job->out_channels = dims[1] = w->dims[0];
-    TRY(window_resolve(&attrs->window, x->rank - 2, x->dims + 2, w->dims + 2, &job->window));
-    memcpy(dims + 2, job->window.out, (size_t)job->window.rank * sizeof *dims);
-    return NULL;
-}
 
 /* ---- Operands -------------------------------------------------------------------------------- */
 
@@ -181,8 +147,9 @@ static tssa_status *run_rows(struct kernel_args *args, struct conv_rows *rows)
     return parts_for(args, job->batch * job->out_channels, cost, bytes, compute_channels, rows);
 }
 
-tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job, struct tensor *y,
-                            conv_finish finish, const void *context)
+tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job,
+                            const struct conv_zeros *zeros, struct tensor *y, conv_finish finish,
+                            const void *context)
 {
     struct buffer *x = NULL, *w = NULL;
     struct conv_rows rows = {.job = job,
@@ -195,9 +162,9 @@ tssa_status *conv_reference(struct kernel_args *args, const struct conv_job *job
         return NULL;
     rows.dtype = computed_in(job->x->dtype);
     rows.width = tssa_dtype_size(rows.dtype);
-    tssa_status *status = widen(args, job->x, 1, &job->x_zero, &x);
+    tssa_status *status = widen(args, job->x, 1, zeros ? &zeros->x : NULL, &x);
     if (!status)
-        status = widen(args, job->w, job->w_zeros ? job->out_channels : 1, job->w_zeros, &w);
+        status = widen(args, job->w, job->out_channels, zeros ? zeros->w : NULL, &w);
     if (!status) {
         rows.x = x ? x->data : rows.x;
         rows.w = w ? w->data : rows.w;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MatMul (ai.onnx 1 to 13), with numpy's broadcasting of the leading axes, and Gemm (1 to 13). */
 #include <inttypes.h>
-#include <string.h>
 
 #include "kernels/cpu/lib/gemm_panels.h"
 #include "kernels/cpu/lib/lines.h"
@@ -29,50 +28,6 @@ static void matmul_release(const void *state)
     struct matmul_state *own = (void *)state;
     gemm_panels_drop(own->library.context, own->panels);
     library_cache_close(&own->library);
-}
-
-/* A vector is a matrix of one row (left) or one column (right) whose axis the result drops. */
-struct matmul {
-    int64_t a_dims[TSSA_MAX_RANK], b_dims[TSSA_MAX_RANK]; /* promoted */
-    int a_rank, b_rank;
-    int batch_rank;
-    int64_t batch[TSSA_MAX_RANK], a_step[TSSA_MAX_RANK],
-        b_step[TSSA_MAX_RANK]; /* steps in elements */
-    int64_t batches;
-};
-
-static int promote(const struct tensor *tensor, bool left, int64_t *dims)
-{
-    if (tensor->rank != 1) {
-        memcpy(dims, tensor->dims, (size_t)tensor->rank * sizeof *dims);
-        return tensor->rank;
-    }
-    dims[left ? 1 : 0] = tensor->dims[0];
-    dims[left ? 0 : 1] = 1;
-    return 2;
-}
-
-static tssa_status *broadcast_batches(struct matmul *mm)
-{
-    int64_t a_stride = mm->a_dims[mm->a_rank - 2] * mm->a_dims[mm->a_rank - 1];
-    int64_t b_stride = mm->b_dims[mm->b_rank - 2] * mm->b_dims[mm->b_rank - 1];
-    mm->batch_rank = (mm->a_rank > mm->b_rank ? mm->a_rank : mm->b_rank) - 2;
-    mm->batches = 1;
-    for (int i = mm->batch_rank - 1; i >= 0; i--) {
-        int ai = i - (mm->batch_rank - (mm->a_rank - 2)),
-            bi = i - (mm->batch_rank - (mm->b_rank - 2));
-        int64_t a = ai >= 0 ? mm->a_dims[ai] : 1, b = bi >= 0 ? mm->b_dims[bi] : 1;
-        if (a != b && a != 1 && b != 1)
-            return ERROR(TSSA_RUNTIME, "leading dims %" PRId64 " and %" PRId64 " do not broadcast",
-                         a, b);
-        mm->batch[i] = a == 1 ? b : a;
-        mm->a_step[i] = a == 1 ? 0 : a_stride;
-        mm->b_step[i] = b == 1 ? 0 : b_stride;
-        a_stride *= a;
-        b_stride *= b;
-        mm->batches *= mm->batch[i];
-    }
-    return NULL;
 }
 
 /* ---- Batches --------------------------------------------------------------------------------- */
@@ -170,88 +125,14 @@ static tssa_status *matmul_batches(struct kernel_args *args, struct library_cach
     return NULL;
 }
 
-/* One matrix for all batches: the batches of the left operand are just more rows. */
-static void fold_rows(struct matmul *mm)
-{
-    for (int i = 0; i < mm->batch_rank; i++)
-        if ((mm->b_step[i] != 0 || mm->a_step[i] == 0) && mm->batch[i] != 1)
-            return;
-    mm->a_dims[mm->a_rank - 2] *= mm->batches;
-    mm->batches = 1;
-    mm->batch_rank = 0;
-}
-
-/* The step from one matrix to the next: of the matrix, or 0; false: now the one, now the other. */
-static bool one_step(const struct matmul *mm, const int64_t *steps, int64_t matrix, int64_t *step)
-{
-    bool none = true, all = true;
-    for (int i = 0; i < mm->batch_rank; i++)
-        if (mm->batch[i] != 1) {
-            none &= steps[i] == 0;
-            all &= steps[i] != 0;
-        }
-    *step = none ? 0 : matrix;
-    return none || all;
-}
-
-static tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *b,
-                                   struct matmul *mm)
-{
-    if (a->rank < 1 || b->rank < 1)
-        return ERROR(TSSA_RUNTIME, "the operands must be of rank 1 or more");
-    mm->a_rank = promote(a, true, mm->a_dims);
-    mm->b_rank = promote(b, false, mm->b_dims);
-    if (mm->a_dims[mm->a_rank - 1] != mm->b_dims[mm->b_rank - 2])
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows",
-                     mm->a_dims[mm->a_rank - 1], mm->b_dims[mm->b_rank - 2]);
-    return broadcast_batches(mm);
-}
-
-static void shape_of(const struct matmul *mm, const struct tensor *a, const struct tensor *b,
-                     int *rank, int64_t *dims)
-{
-    *rank = mm->batch_rank;
-    memcpy(dims, mm->batch, (size_t)mm->batch_rank * sizeof *dims);
-    if (a->rank > 1)
-        dims[(*rank)++] = mm->a_dims[mm->a_rank - 2];
-    if (b->rank > 1)
-        dims[(*rank)++] = mm->b_dims[mm->b_rank - 1];
-}
-
-tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims)
-{
-    struct matmul mm;
-    TRY(matmul_resolve(a, b, &mm));
-    shape_of(&mm, a, b, rank, dims);
-    return NULL;
-}
-
 tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *library,
                             const struct tensor *a, const struct tensor *b, void *out)
 {
     struct matmul mm;
     TRY(matmul_resolve(a, b, &mm));
-    fold_rows(&mm);
+    matmul_fold_rows(&mm);
     const struct gemm first = first_of(NULL, &mm, a, b, out);
     return matmul_batches(args, library, a->dtype, &mm, &first);
-}
-
-tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
-                            struct library_problem *problem, bool *one)
-{
-    struct matmul_problem *matmul = &problem->matmul;
-    struct matmul mm;
-    TRY(matmul_resolve(a, b, &mm));
-    fold_rows(&mm);
-    const int64_t m = mm.a_dims[mm.a_rank - 2], k = mm.a_dims[mm.a_rank - 1],
-                  n = mm.b_dims[mm.b_rank - 1];
-    const struct gemm gemm = {
-        .m = m, .n = n, .k = k, .a_row = k, .a_column = 1, .b_row = n, .b_column = 1};
-    gemm_problem(&gemm, a->dtype, problem);
-    matmul->batch = mm.batches;
-    *one = one_step(&mm, mm.a_step, m * k, &matmul->a_batch) &&
-           one_step(&mm, mm.b_step, k * n, &matmul->b_batch);
-    return NULL;
 }
 
 /* What an op computes. */
@@ -273,9 +154,9 @@ static tssa_status *find_matmul(struct kernel_args *args, struct matmul_job *job
         return ERROR(TSSA_RUNTIME, "the operands are of different types, %s and %s",
                      tssa_dtype_name(a->dtype), tssa_dtype_name(b->dtype));
     TRY(matmul_resolve(a, b, &job->mm));
-    shape_of(&job->mm, a, b, &rank, dims);
+    matmul_dims(&job->mm, a, b, &rank, dims);
     TRY(kernel_output(args, 0, a->dtype, rank, dims, &out));
-    fold_rows(&job->mm);
+    matmul_fold_rows(&job->mm);
     job->dtype = a->dtype;
     job->first = first_of(args->state, &job->mm, a, b, out ? out->data : NULL);
     return NULL;
@@ -363,12 +244,6 @@ struct gemm_attrs {
     void *panels; /* as in struct gemm */
 };
 
-struct gemm_transposed gemm_transposed_of(const struct ir_op *op)
-{
-    return (struct gemm_transposed){.a = ir_attr_int(op, "transA", 0) != 0,
-                                    .b = ir_attr_int(op, "transB", 0) != 0};
-}
-
 static tssa_status *gemm_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                  const void **state)
 {
@@ -390,23 +265,20 @@ static void gemm_release(const void *state)
     library_cache_close(&attrs->library);
 }
 
-tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
-                     struct gemm_transposed transposed, struct gemm *gemm)
+static tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
+                            struct gemm_transposed transposed, struct gemm *gemm)
 {
-    if (a->rank != 2 || b->rank != 2 || a->dtype != b->dtype)
-        return ERROR(TSSA_RUNTIME, "the operands must be matrices of one type");
-    *gemm = (struct gemm){.m = a->dims[transposed.a],
-                          .k = a->dims[!transposed.a],
-                          .n = b->dims[!transposed.b],
+    struct matmul_problem p;
+    TRY(gemm_problem(a, b, transposed, &p));
+    *gemm = (struct gemm){.m = p.m,
+                          .n = p.n,
+                          .k = p.k,
                           .a = a->data,
-                          .b = b->data};
-    if (b->dims[transposed.b] != gemm->k)
-        return ERROR(TSSA_RUNTIME, "%" PRId64 " columns times %" PRId64 " rows", gemm->k,
-                     b->dims[transposed.b]);
-    *(transposed.a ? &gemm->a_column : &gemm->a_row) = a->dims[1];
-    *(transposed.a ? &gemm->a_row : &gemm->a_column) = 1;
-    *(transposed.b ? &gemm->b_column : &gemm->b_row) = b->dims[1];
-    *(transposed.b ? &gemm->b_row : &gemm->b_column) = 1;
+                          .b = b->data,
+                          .a_row = p.a_row,
+                          .a_column = p.a_column,
+                          .b_row = p.b_row,
+                          .b_column = p.b_column};
     return NULL;
 }
 

@@ -7,7 +7,7 @@
 #ifndef TSSA_KERNELS_CPU_LIB_ADD_BACK_H
 #define TSSA_KERNELS_CPU_LIB_ADD_BACK_H
 
-#include "kernels/cpu/lib/window.h"
+#include "device/window.h"
 
 /* Bytes of the memory that add_back needs; false: more than there can be. */
 bool add_back_bytes(const struct window *window, tssa_dtype dtype, size_t *bytes);

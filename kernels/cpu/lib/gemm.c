@@ -201,7 +201,7 @@ int64_t gemm_work(const struct gemm *gemm)
 
 /* ---- By a library ---------------------------------------------------------------------------- */
 
-void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem)
+static void make_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem)
 {
     problem->kind = LIBRARY_MATMUL;
     problem->dtype = dtype;
@@ -224,7 +224,7 @@ static bool asks_library(struct library_cache *library, tssa_dtype dtype, const 
     if (!library || dtype != TSSA_FLOAT || is_dots(dtype, gemm) ||
         gemm_work(gemm) < (row ? LIBRARY_MIN_ROW : LIBRARY_MIN_WORK))
         return false;
-    gemm_problem(gemm, dtype, problem);
+    make_problem(gemm, dtype, problem);
     problem->threads = cpu_library_threads(library->context, threads);
     return problem->threads > 0;
 }

@@ -4,6 +4,7 @@
 #define TSSA_KERNELS_CPU_LIB_GEMM_H
 
 #include "device/library_cache.h"
+#include "device/matmul.h"
 
 /* c[m][n] = a[m][k] * b[k][n]; strides in elements; c is dense, row-major. */
 struct gemm {
@@ -52,22 +53,7 @@ void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gem
 /* How many multiplications; INT64_MAX where they cannot be counted. */
 int64_t gemm_work(const struct gemm *gemm);
 
-/* As a problem of a library, for no host's threads. */
-void gemm_problem(const struct gemm *gemm, tssa_dtype dtype, struct library_problem *problem);
-/* MatMul's operands as one; *one is false where their leading axes are more than one axis of
- * matrices. */
-tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
-                            struct library_problem *problem, bool *one);
-/* Gemm's matrices, which are checked. */
-struct gemm_transposed {
-    bool a, b;
-};
-struct gemm_transposed gemm_transposed_of(const struct ir_op *op);
-tssa_status *gemm_of(const struct tensor *a, const struct tensor *b,
-                     struct gemm_transposed transposed, struct gemm *gemm);
-
-/* numpy's matmul, with broadcasting of the leading axes: the result's shape, and its elements. */
-tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
+/* The elements of what matmul_shape has the shape of. */
 tssa_status *matmul_compute(struct kernel_args *args, struct library_cache *library,
                             const struct tensor *a, const struct tensor *b, void *out);
 

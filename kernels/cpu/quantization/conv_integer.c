@@ -29,16 +29,17 @@ static tssa_status *check_8_bits(const struct tensor *tensor, const char *what)
 
 /* x, w and their zero points, the latter at operands `x_zero` and `w_zero` (may be absent). */
 static tssa_status *open_job(struct kernel_args *args, uint32_t w, uint32_t x_zero, uint32_t w_zero,
-                             struct conv_job *job, struct buffer **w_zeros, int64_t *dims)
+                             struct conv_job *job, struct conv_zeros *zeros,
+                             struct buffer **w_zeros, int64_t *dims)
 {
     TRY(kernel_tensor(args, 0, &job->x));
     TRY(kernel_tensor(args, w, &job->w));
     TRY(check_8_bits(job->x, "the input"));
     TRY(check_8_bits(job->w, "the weights"));
     TRY(conv_resolve(args->state, job, dims));
-    TRY(requantize_scalar(args, x_zero, 0, &job->x_zero));
+    TRY(requantize_scalar(args, x_zero, 0, &zeros->x));
     TRY(requantize_vector(args, w_zero, job->out_channels, 0, w_zeros));
-    job->w_zeros = (*w_zeros)->data;
+    zeros->w = (*w_zeros)->data;
     return NULL;
 }
 
@@ -58,15 +59,16 @@ static void store_int32(const void *context, int64_t channel, const void *double
 static tssa_status *run_ConvInteger(struct kernel_args *args)
 {
     struct conv_job job = {0};
-    struct buffer *zeros = NULL;
+    struct conv_zeros zeros;
+    struct buffer *w_zeros = NULL;
     struct tensor *y;
     int64_t dims[TSSA_MAX_RANK];
-    tssa_status *status = open_job(args, 1, 2, 3, &job, &zeros, dims);
+    tssa_status *status = open_job(args, 1, 2, 3, &job, &zeros, &w_zeros, dims);
     if (!status)
         status = kernel_output(args, 0, TSSA_INT32, job.x->rank, dims, &y);
     if (!status && y)
-        status = conv_reference(args, &job, y, store_int32, NULL);
-    buffer_release(zeros);
+        status = conv_reference(args, &job, &zeros, y, store_int32, NULL);
+    buffer_release(w_zeros);
     return status;
 }
 
@@ -83,28 +85,29 @@ static void store_quantized(const void *context, int64_t channel, const void *su
 /* Operands: x, scale, zero, w, scale, zero, y scale, zero, bias (INT32 in units of x scale * w
  * scale). */
 static tssa_status *run_quantized(struct kernel_args *args, struct conv_job *job,
-                                  struct requantize *r, struct buffer **zeros)
+                                  struct requantize *r, struct buffer **w_zeros)
 {
+    struct conv_zeros zeros;
     struct tensor *y;
     int64_t dims[TSSA_MAX_RANK];
-    TRY(open_job(args, 3, 2, 5, job, zeros, dims));
+    TRY(open_job(args, 3, 2, 5, job, &zeros, w_zeros, dims));
     TRY(kernel_optional_tensor(args, 8, &job->bias));
     if (job->bias && (job->bias->dtype != TSSA_INT32 || job->bias->rank != 1 ||
                       job->bias->dims[0] != job->out_channels))
         return ERROR(TSSA_RUNTIME, "the bias must be %" PRId64 " INT32 values", job->out_channels);
     TRY(requantize_open(args, 1, 4, 6, 7, job->out_channels, r));
     TRY(kernel_output(args, 0, r->dtype, job->x->rank, dims, &y));
-    return y ? conv_reference(args, job, y, store_quantized, r) : NULL;
+    return y ? conv_reference(args, job, &zeros, y, store_quantized, r) : NULL;
 }
 
 static tssa_status *run_QLinearConv(struct kernel_args *args)
 {
     struct conv_job job = {0};
     struct requantize r = {0};
-    struct buffer *zeros = NULL;
-    tssa_status *status = run_quantized(args, &job, &r, &zeros);
+    struct buffer *w_zeros = NULL;
+    tssa_status *status = run_quantized(args, &job, &r, &w_zeros);
     requantize_close(&r);
-    buffer_release(zeros);
+    buffer_release(w_zeros);
     return status;
 }
 

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "device/window.h"
 #include "kernels/cpu/lib/lines.h"
-#include "kernels/cpu/lib/window.h"
 
 static tssa_status *max_unpool_prepare(const struct ir_op *op, const struct kernel_setup *setup,
                                        const void **state)

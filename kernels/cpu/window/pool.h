@@ -3,8 +3,8 @@
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_H
 
+#include "device/window.h"
 #include "kernels/cpu/lib/reduce.h"
-#include "kernels/cpu/lib/window.h"
 
 struct pool_state {
     struct window_attrs attrs;

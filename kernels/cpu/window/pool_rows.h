@@ -9,7 +9,7 @@
 #include <stddef.h>
 
 #include "base/value.h"
-#include "kernels/cpu/lib/window.h"
+#include "device/window.h"
 
 struct pool_rows {
     const struct window *window;

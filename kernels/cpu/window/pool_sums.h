@@ -3,7 +3,7 @@
 #ifndef TSSA_KERNELS_CPU_WINDOW_POOL_SUMS_H
 #define TSSA_KERNELS_CPU_WINDOW_POOL_SUMS_H
 
-#include "kernels/cpu/lib/window.h"
+#include "device/window.h"
 
 /* Arrays are of `dtype`, `width` bytes an element. */
 struct pool_sum_loops {

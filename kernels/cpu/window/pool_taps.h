@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "kernels/cpu/lib/window.h"
+#include "device/window.h"
 
 #define POOL_TAPS 64 /* of a row of a window, and rows of one, at most */
 

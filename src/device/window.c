@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "kernels/cpu/lib/window.h"
+#include "device/window.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,8 +3,8 @@
  * The geometry of sliding windows, shared by convolutions and pooling: attributes decoded once,
  * resolved against the sizes of a run. Spatial axes only.
  */
-#ifndef TSSA_KERNELS_CPU_LIB_WINDOW_H
-#define TSSA_KERNELS_CPU_LIB_WINDOW_H
+#ifndef TSSA_DEVICE_WINDOW_H
+#define TSSA_DEVICE_WINDOW_H
 
 #include "device/kernel.h"
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MatMul and Gemm as any device computes them: which axes of the operands are rows, columns and
+ * batches, checked against each other. Of tensors, types and dims alone are read.
+ */
+#ifndef TSSA_DEVICE_MATMUL_H
+#define TSSA_DEVICE_MATMUL_H
+
+#include "device/kernel.h"
+#include "device/library.h"
+
+/* A vector is a matrix of one row (left) or one column (right) whose axis the result drops. */
+struct matmul {
+    int64_t a_dims[TSSA_MAX_RANK], b_dims[TSSA_MAX_RANK]; /* promoted */
+    int a_rank, b_rank;
+    int batch_rank;
+    int64_t batch[TSSA_MAX_RANK], a_step[TSSA_MAX_RANK],
+        b_step[TSSA_MAX_RANK]; /* steps in elements */
+    int64_t batches;
+};
+
+/* numpy's matmul, with broadcasting of the leading axes. */
+tssa_status *matmul_resolve(const struct tensor *a, const struct tensor *b, struct matmul *mm);
+/* The result's, of what was resolved so. */
+void matmul_dims(const struct matmul *mm, const struct tensor *a, const struct tensor *b, int *rank,
+                 int64_t *dims);
+/* One matrix for all batches: the batches of the left operand are just more rows. */
+void matmul_fold_rows(struct matmul *mm);
+
+/* Both at once. */
+tssa_status *matmul_shape(const struct tensor *a, const struct tensor *b, int *rank, int64_t *dims);
+/* The operands as one problem; *one is false where their leading axes are more than one axis of
+ * matrices. */
+tssa_status *matmul_problem(const struct tensor *a, const struct tensor *b,
+                            struct matmul_problem *problem, bool *one);
+
+struct gemm_transposed {
+    bool a, b;
+};
+struct gemm_transposed gemm_transposed_of(const struct ir_op *op);
+/* Gemm's matrices, which are checked. */
+tssa_status *gemm_problem(const struct tensor *a, const struct tensor *b,
+                          struct gemm_transposed transposed, struct matmul_problem *problem);
+
+#endif
