@@ -199,6 +199,8 @@ static void need_callees(const struct ir_function *info)
 tssa_status *functions_describe(struct import *import, const uint32_t *order)
 {
     struct body main = {.import = import};
+    if (import->model->n_functions == 0)
+        return NULL;
     for (size_t i = 0; i < import->model->n_functions; i++)
         TRY(describe_function(import, import->function_list[order[i]]));
     for (size_t i = import->model->n_functions; i-- > 0;)

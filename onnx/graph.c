@@ -54,8 +54,8 @@ static tssa_status *import_loop_list(struct scope *scope, const Onnx__ValueInfoP
     ir_op_set_operand(op, 1, &axes->results[0]);
     TRY(scope_define(scope, info->name, &op->results[0]));
     op->results[0].declared = type;
-    TRY(import_append(scope, axes));
-    TRY(import_append(scope, op));
+    TRY(scope_append(scope, axes));
+    TRY(scope_append(scope, op));
     return notes_of_value(scope->import, info, &op->results[0]);
 }
 
@@ -139,7 +139,7 @@ static tssa_status *import_initializer(struct scope *scope, const char *name,
     op->origin = IR_ORIGIN_INITIALIZER;
     op->notes = notes;
     TRY(scope_define(scope, name, &op->results[0]));
-    return import_append(scope, op);
+    return scope_append(scope, op);
 }
 
 static tssa_status *import_initializers(struct scope *scope, const Onnx__GraphProto *graph)
@@ -197,8 +197,8 @@ static tssa_status *import_graph(struct scope *scope, const Onnx__GraphProto *gr
 {
     struct ir_graph *ir = scope->import->graph;
     TRY(import_graph_notes(scope, graph));
-    TRY(import_spend(scope, (uint64_t)graph->n_input + graph->n_output + graph->n_value_info +
-                                graph->n_initializer + graph->n_sparse_initializer));
+    TRY(scope_spend(scope, (uint64_t)graph->n_input + graph->n_output + graph->n_value_info +
+                               graph->n_initializer + graph->n_sparse_initializer));
     TRY(scope_collect_hints(scope, graph->output, graph->n_output));
     TRY(scope_collect_hints(scope, graph->value_info, graph->n_value_info));
     TRY(import_inputs(scope, graph));
@@ -210,7 +210,7 @@ static tssa_status *import_graph(struct scope *scope, const Onnx__GraphProto *gr
     }
     TRY(import_initializers(scope, graph));
     TRY(import_nodes(scope, graph->node, graph->n_node));
-    TRY(notes_of_quantization(scope, graph));
+    TRY(import_annotations(scope, graph));
     return import_outputs(scope, graph);
 }
 

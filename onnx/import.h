@@ -107,20 +107,27 @@ tssa_status *scope_note(const struct scope *scope, const char *name, const struc
 /* Remembers declared types and notes. */
 tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *const *infos,
                                  size_t count);
+/* Takes `amount` from the budget of inlining. */
+tssa_status *scope_spend(const struct scope *scope, uint64_t amount);
+/* Appends an op to the scope's block, and infers it when types are needed at once. */
+tssa_status *scope_append(struct scope *scope, struct ir_op *op);
+
+/* ---- opsets.c -------------------------------------------------------------------------------- */
+
+/* "" for ai.onnx under both of its names. */
+const char *import_domain(const char *domain);
+tssa_status *import_opsets(struct import *import, Onnx__OperatorSetIdProto *const *protos,
+                           size_t count, struct opset_list *list);
+/* The version of the domain's operator set; 0: it is not imported. */
+int64_t import_opset(const struct import *import, const struct opset_list *opsets,
+                     const char *domain);
+/* The row and the version of an operator; the row of opaque ops where tssa has none. */
+tssa_status *import_bind(struct import *import, const char *domain, const char *name, int64_t opset,
+                         const struct ir_op_info **info, int *version);
 
 /* ---- node.c ---------------------------------------------------------------------------------- */
 
 tssa_status *import_nodes(struct scope *scope, Onnx__NodeProto *const *nodes, size_t count);
-/* Appends an op to the scope's block, and infers it when types are needed at once. */
-tssa_status *import_append(struct scope *scope, struct ir_op *op);
-/* The row and the version of an operator; the row of opaque ops where tssa has none. */
-tssa_status *import_bind(struct import *import, const char *domain, const char *name, int64_t opset,
-                         const struct ir_op_info **info, int *version);
-/* The version of the domain's operator set; 0: it is not imported. */
-int64_t import_opset(const struct import *import, const struct opset_list *opsets,
-                     const char *domain);
-/* Takes `amount` from the budget of inlining. */
-tssa_status *import_spend(const struct scope *scope, uint64_t amount);
 
 /* ---- graph.c --------------------------------------------------------------------------------- */
 
@@ -173,25 +180,32 @@ tssa_status *import_notes(struct import *import, const char *doc,
 /* Remembers what `info` says of the value beside its type. */
 tssa_status *notes_of_value(struct import *import, const Onnx__ValueInfoProto *info,
                             const struct ir_value *value);
-/* Remembers the quantization annotations of a graph whose values are all defined. */
-tssa_status *notes_of_quantization(struct scope *scope, const Onnx__GraphProto *graph);
-/* Gives the graph what was remembered. */
+/* Gives the graph what was remembered, annotations too. */
 tssa_status *notes_finish(struct import *import);
+
+/* ---- annotations.c --------------------------------------------------------------------------- */
+
+/* Remembers the quantization annotations of a graph whose values are all defined. */
+tssa_status *import_annotations(struct scope *scope, const Onnx__GraphProto *graph);
 
 /* ---- function.c ------------------------------------------------------------------------------ */
 
-/* Indexes the model's functions, refuses cycles, and describes them for the graph. */
-tssa_status *functions_init(struct import *import);
+/* Indexes the model's functions and refuses cycles. `order`: their indices, callees before callers;
+ * NULL where there are none. */
+tssa_status *functions_init(struct import *import, const uint32_t **order);
 /* NULL when the node calls none. */
 tssa_status *function_find(const struct import *import, const Onnx__NodeProto *node,
                            struct function **function);
+
+/* ---- inline.c -------------------------------------------------------------------------------- */
+
 tssa_status *function_inline(struct scope *scope, const Onnx__NodeProto *node,
                              const struct function *function);
 
 /* ---- function_list.c ------------------------------------------------------------------------- */
 
 /* Says in the graph what each function consists of and who calls it, and decides whose calls stay.
- * `order`: indices of the functions, callees before callers. */
+ * `order`: what functions_init gave. */
 tssa_status *functions_describe(struct import *import, const uint32_t *order);
 
 /* ---- upgrade.c ------------------------------------------------------------------------------- */
@@ -210,12 +224,5 @@ struct draft {
 const char *upgrade_replaced(const char *name, int64_t opset, int *version);
 /* Brings a draft to the newest interface of its operator. May append ops to the scope's block. */
 tssa_status *upgrade_draft(struct draft *draft);
-
-/* ---- importer.c ------------------------------------------------------------------------------ */
-
-/* "" for ai.onnx under both of its names. */
-const char *import_domain(const char *domain);
-tssa_status *import_opsets(struct import *import, Onnx__OperatorSetIdProto *const *protos,
-                           size_t count, struct opset_list *list);
 
 #endif

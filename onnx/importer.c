@@ -9,59 +9,11 @@
 #include "ir/verifier.h"
 #include "onnx/import.h"
 
-/* Operator sets that a model or function may import: they are searched one by one. */
-#define MAX_OPSETS 1000
-
 /* Sparse tensors may grow to this many bytes together, and to so many times the file's size. */
 #define DENSE_FREE ((uint64_t)64 << 20)
 #define DENSE_FACTOR 64
 
-/* Upgrades of operator sets below this one need to know types (Clip, Pad and broadcasting). */
-#define EAGER_BELOW 11
-
 /* ---- Around the graph ------------------------------------------------------------------------ */
-
-const char *import_domain(const char *domain)
-{
-    return !domain || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-}
-
-static tssa_status *add_opset(const Onnx__OperatorSetIdProto *proto, struct opset *data,
-                              size_t *count)
-{
-    const char *domain = import_domain(proto->domain);
-    const char *shown = domain[0] ? domain : "ai.onnx";
-    if (!proto->has_version || proto->version < 1)
-        return ERROR(TSSA_MALFORMED, "operator set %lld of domain \"%s\" does not exist",
-                     (long long)proto->version, shown);
-    for (size_t i = 0; i < *count; i++) {
-        if (strcmp(data[i].domain, domain) != 0)
-            continue;
-        if (data[i].version == proto->version)
-            return NULL;
-        return ERROR(TSSA_MALFORMED, "operator sets %lld and %lld of domain \"%s\" are imported",
-                     (long long)data[i].version, (long long)proto->version, shown);
-    }
-    data[(*count)++] = (struct opset){domain, proto->version};
-    return NULL;
-}
-
-tssa_status *import_opsets(struct import *import, Onnx__OperatorSetIdProto *const *protos,
-                           size_t count, struct opset_list *list)
-{
-    if (count > MAX_OPSETS)
-        return ERROR(TSSA_LIMIT, "more than %d operator sets are imported", MAX_OPSETS);
-    struct opset *data = ARENA_ARRAY(&import->scratch, struct opset, count);
-    TRY_ALLOC(data);
-    size_t n = 0;
-    for (size_t i = 0; i < count; i++)
-        TRY(add_opset(protos[i], data, &n));
-    for (size_t i = 0; i < n; i++)
-        if (!data[i].domain[0] && data[i].version < EAGER_BELOW)
-            import->eager = true;
-    *list = (struct opset_list){data, n};
-    return NULL;
-}
 
 static tssa_status *copy_text(struct ir_graph *graph, const char *text, const char **copy)
 {
@@ -150,12 +102,14 @@ static tssa_status *import_model(struct import *import)
 {
     const Onnx__ModelProto *model = import->model;
     struct frame frame = {.function = NULL};
+    const uint32_t *order;
     TRY(check_model(model));
     TRY(import_opsets(import, model->opset_import, model->n_opset_import, &frame.opsets));
     if (model->ir_version < 3)
         import->eager = true;
     TRY(copy_model_fields(import, &frame.opsets));
-    TRY(functions_init(import));
+    TRY(functions_init(import, &order));
+    TRY(functions_describe(import, order));
     map_init(&frame.attrs, import->allocator);
     map_init(&frame.call_names, import->allocator);
     tssa_status *status = import_main_graph(import, &frame);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes to ops: operators and their versions, attributes, subgraphs (ONNX 1.22.0, docs/IR.md). */
+/* Nodes to ops: their operators, attributes, subgraphs (ONNX 1.22.0, docs/IR.md). */
 #include <string.h>
 
-#include "ir/infer.h"
 #include "onnx/import.h"
 #include "onnx/made_names.h"
 
@@ -12,87 +11,6 @@
 #define SHOWN_NAME 100
 /* Nested nodes that an error names, besides the outermost. */
 #define MAX_NAMED_NODES 4
-
-/* ---- Operators ------------------------------------------------------------------------------- */
-
-tssa_status *import_spend(const struct scope *scope, uint64_t amount)
-{
-    struct import *import = scope->import;
-    if (!scope->frame->function)
-        return NULL;
-    if (amount > import->expansion_left)
-        return ERROR(TSSA_LIMIT, "inlining the model's functions takes too many nodes");
-    import->expansion_left -= amount;
-    return NULL;
-}
-
-static int64_t newest_opset(const char *domain)
-{
-    return !domain[0]                          ? IR_NEWEST_OPSET
-           : strcmp(domain, "ai.onnx.ml") == 0 ? IR_NEWEST_ML_OPSET
-                                               : 1;
-}
-
-int64_t import_opset(const struct import *import, const struct opset_list *opsets,
-                     const char *domain)
-{
-    for (size_t i = 0; i < opsets->count; i++)
-        if (strcmp(opsets->data[i].domain, domain) == 0)
-            return opsets->data[i].version;
-    /* Before IR 3 there was one operator set. */
-    return import->model->ir_version < 3 ? 1 : 0;
-}
-
-static tssa_status *find_opset(const struct scope *scope, const char *domain, int64_t *version)
-{
-    *version = import_opset(scope->import, &scope->frame->opsets, domain);
-    if (*version)
-        return NULL;
-    return ERROR(TSSA_MALFORMED, "the %s imports no operator set of domain \"%s\"",
-                 scope->frame->function ? "function" : "model", domain[0] ? domain : "ai.onnx");
-}
-
-/* The row of the op table; the one of opaque ops where tssa has none. */
-static tssa_status *find_info(struct import *import, const char *domain, const char *name,
-                              const struct ir_op_info **info)
-{
-    const struct ir_op_info *opaque = ir_op_info(IR_OP_opaque);
-    *info = opaque;
-    if (strcmp(domain, opaque->domain) == 0) /* not ONNX's: models cannot name these */
-        return NULL;
-    if (domain[0]) {
-        const struct ir_op_info *found = ir_op_lookup(domain, name);
-        *info = found ? found : opaque;
-        return NULL;
-    }
-    *info = map_get_str(&import->operators, name);
-    if (*info)
-        return NULL;
-    *info = ir_op_lookup(domain, name);
-    if (!*info)
-        *info = opaque;
-    if (!map_put_str(&import->operators, name, (void *)*info))
-        return status_out_of_memory();
-    return NULL;
-}
-
-tssa_status *import_bind(struct import *import, const char *domain, const char *name, int64_t opset,
-                         const struct ir_op_info **info, int *version)
-{
-    int replaced = 0;
-    *version = 0;
-    *info = ir_op_info(IR_OP_opaque);
-    if (opset > newest_opset(domain))
-        return NULL;
-    const char *replacement = domain[0] ? NULL : upgrade_replaced(name, opset, &replaced);
-    TRY(find_info(import, domain, replacement ? replacement : name, info));
-    if ((*info)->id == IR_OP_opaque)
-        return NULL;
-    *version = replacement ? replaced : ir_op_bind(*info, opset);
-    if (*version == 0) /* the operator is younger than the opset */
-        *info = ir_op_info(IR_OP_opaque);
-    return NULL;
-}
 
 /* ---- Attributes ------------------------------------------------------------------------------ */
 
@@ -344,20 +262,6 @@ static tssa_status *make_op(struct draft *draft, struct ir_op **made)
     return NULL;
 }
 
-tssa_status *import_append(struct scope *scope, struct ir_op *op)
-{
-    ir_op_append(scope->block, op);
-    if (!scope->import->eager)
-        return NULL;
-    tssa_status *status = ir_infer_op(op);
-    if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
-        return status;
-    /* Parameters of subgraphs have declared types only, which may be wrong. What really cannot be
-     * is told when the whole graph is inferred. */
-    tssa_status_free(status);
-    return NULL;
-}
-
 static tssa_status *name_results(struct scope *scope, const Onnx__NodeProto *node, struct ir_op *op)
 {
     for (uint32_t i = 0; i < op->n_results; i++) {
@@ -367,6 +271,15 @@ static tssa_status *name_results(struct scope *scope, const Onnx__NodeProto *nod
             op->results[i].wanted = false;
     }
     return NULL;
+}
+
+static tssa_status *find_opset(const struct scope *scope, const char *domain, int64_t *version)
+{
+    *version = import_opset(scope->import, &scope->frame->opsets, domain);
+    if (*version)
+        return NULL;
+    return ERROR(TSSA_MALFORMED, "the %s imports no operator set of domain \"%s\"",
+                 scope->frame->function ? "function" : "model", domain[0] ? domain : "ai.onnx");
 }
 
 /* Sets the draft's row and version, or what the op is instead. */
@@ -408,7 +321,7 @@ static tssa_status *import_operator(struct scope *scope, const Onnx__NodeProto *
     op->opaque = opaque;
     TRY(make_blocks(&draft, &graphs, op));
     TRY(name_results(scope, node, op));
-    return import_append(scope, op);
+    return scope_append(scope, op);
 }
 
 static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node)
@@ -416,7 +329,7 @@ static tssa_status *import_node(struct scope *scope, const Onnx__NodeProto *node
     struct function *function;
     if (!node->op_type || !node->op_type[0])
         return ERROR(TSSA_MALFORMED, "it names no operator");
-    TRY(import_spend(scope, 1 + (uint64_t)node->n_input + node->n_output + node->n_attribute));
+    TRY(scope_spend(scope, 1 + (uint64_t)node->n_input + node->n_output + node->n_attribute));
     TRY(function_find(scope->import, node, &function));
     return function && !function->info->stays ? function_inline(scope, node, function)
                                               : import_operator(scope, node, function);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "ir/infer.h"
 #include "onnx/import.h"
 #include "onnx/made_names.h"
 
@@ -117,5 +118,32 @@ tssa_status *scope_collect_hints(struct scope *scope, Onnx__ValueInfoProto *cons
     for (size_t i = 0; i < count; i++)
         if (infos[i]->name && !map_put_str(&scope->hints, infos[i]->name, infos[i]))
             return status_out_of_memory();
+    return NULL;
+}
+
+/* ---- What the scope's block is given --------------------------------------------------------- */
+
+tssa_status *scope_spend(const struct scope *scope, uint64_t amount)
+{
+    struct import *import = scope->import;
+    if (!scope->frame->function)
+        return NULL;
+    if (amount > import->expansion_left)
+        return ERROR(TSSA_LIMIT, "inlining the model's functions takes too many nodes");
+    import->expansion_left -= amount;
+    return NULL;
+}
+
+tssa_status *scope_append(struct scope *scope, struct ir_op *op)
+{
+    ir_op_append(scope->block, op);
+    if (!scope->import->eager)
+        return NULL;
+    tssa_status *status = ir_infer_op(op);
+    if (tssa_status_code(status) == TSSA_OUT_OF_MEMORY)
+        return status;
+    /* Parameters of subgraphs have declared types only, which may be wrong. What really cannot be
+     * is told when the whole graph is inferred. */
+    tssa_status_free(status);
     return NULL;
 }

@@ -97,7 +97,7 @@ static tssa_dtype dtype_of(const struct ir_value *value)
 static tssa_status *append_value(struct draft *draft, struct ir_op *op, struct ir_value **value)
 {
     TRY_ALLOC(op);
-    TRY(import_append(draft->scope, op));
+    TRY(scope_append(draft->scope, op));
     *value = &op->results[0];
     return NULL;
 }
