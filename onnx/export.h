@@ -62,6 +62,19 @@ struct export
     node_attrs node_attrs;
 };
 
+/* Fields of a GraphProto. */
+enum graph_field {
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_INITIALIZER = 5,
+    GRAPH_DOC = 10,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_VALUE_INFO = 13,
+    GRAPH_QUANTIZATION = 14,
+    GRAPH_METADATA = 16
+};
+
 /* ---- hazard.c -------------------------------------------------------------------------------- */
 
 /* Finds the ops that are written as others: before anything is asked about values by their ids. */
@@ -77,6 +90,20 @@ bool export_copies_result(const struct export *export, const struct ir_op *resul
 enum export_shape { SHAPE_DECLARED, SHAPE_INFERRED, SHAPE_NONE };
 enum export_shape export_result_shape(const struct export *export, const struct ir_op *results,
                                       uint32_t index);
+
+/* ---- export_constants.c ---------------------------------------------------------------------- */
+
+/* Whether a Constant is written as an initializer of its graph. */
+bool export_is_initializer(const struct export *export, const struct ir_op *op);
+/* A constant that all its users were told as an attribute. */
+bool export_is_dropped(const struct export *export, const struct ir_op *op);
+/* The initializer that a Constant is. */
+tssa_status *export_constant(struct export *export, const struct ir_op *op);
+/* An initializer of the graph that is being written, for which no op stands. */
+tssa_status *export_initializer(struct export *export, const struct tensor *tensor,
+                                const char *name);
+/* What belongs to no op: defaults of inputs, and the empty tensor. */
+tssa_status *export_other_initializers(struct export *export);
 
 /* ---- export_names.c -------------------------------------------------------------------------- */
 
@@ -95,13 +122,6 @@ tssa_status *export_order(struct export *export, const struct ir_block *block,
 
 /* A GraphProto as field `field`. */
 tssa_status *export_block(struct export *export, uint32_t field, const struct ir_block *block);
-/* An initializer of the graph that is being written, for which no op stands. */
-tssa_status *export_initializer(struct export *export, const struct tensor *tensor,
-                                const char *name);
-/* Whether a Constant is written as an initializer of its graph. */
-bool export_is_initializer(const struct export *export, const struct ir_op *op);
-/* A constant that all its users were told as an attribute. */
-bool export_is_dropped(const struct export *export, const struct ir_op *op);
 
 /* ---- export_attribute.c ---------------------------------------------------------------------- */
 
@@ -114,6 +134,12 @@ tssa_status *export_tensor(struct export *export, uint32_t field, const struct t
 /* A TypeProto; nothing when the type is unknown. */
 tssa_status *export_type(struct export *export, uint32_t field, const struct ir_type *type);
 bool export_type_known(const struct ir_type *type);
+/* A ValueInfoProto as field `field`, with what the model notes of the name. `type` may be NULL. */
+tssa_status *export_value_info(struct export *export, uint32_t field, const char *name,
+                               const struct ir_type *type);
+/* The same with other notes. */
+tssa_status *export_noted_info(struct export *export, uint32_t field, const char *name,
+                               const struct ir_type *type, const struct ir_notes *notes);
 
 /* ---- export_notes.c -------------------------------------------------------------------------- */
 
@@ -124,6 +150,9 @@ void export_notes(struct output *out, const struct ir_notes *notes, uint32_t doc
                   uint32_t metadata_field);
 /* Fills in export->value_notes. */
 tssa_status *export_collect_notes(struct export *export);
+
+/* ---- export_annotations.c -------------------------------------------------------------------- */
+
 /* The quantization annotations of what the block defines, as fields `field`. */
 tssa_status *export_annotations(struct export *export, uint32_t field,
                                 const struct ir_block *block);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Attributes, tensors and types; field numbers as in onnx.proto. */
+/* Attributes, tensors, types and values; field numbers as in onnx.proto. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -183,6 +183,27 @@ tssa_status *export_type(struct export *export, uint32_t field, const struct ir_
     TRY(put_type(export, type));
     output_close(&export->out, mark);
     return NULL;
+}
+
+/* ---- Values ---------------------------------------------------------------------------------- */
+
+tssa_status *export_noted_info(struct export *export, uint32_t field, const char *name,
+                               const struct ir_type *type, const struct ir_notes *notes)
+{
+    struct output *out = &export->out;
+    struct output_mark mark = output_open(out, field);
+    output_string(out, 1, name);
+    if (type && export_type_known(type))
+        TRY(export_type(export, 2, type));
+    export_notes(out, notes, 3, 4);
+    output_close(out, mark);
+    return NULL;
+}
+
+tssa_status *export_value_info(struct export *export, uint32_t field, const char *name,
+                               const struct ir_type *type)
+{
+    return export_noted_info(export, field, name, type, map_get_str(&export->value_notes, name));
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------ */

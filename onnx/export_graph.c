@@ -4,34 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/dtype.h"
 #include "onnx/export.h"
 #include "onnx/made_names.h"
-#include "onnx/schema.h"
 #include "onnx/wire.h"
-
-/* Constants that passes made are initializers from this size on, and nodes below. */
-#define INITIALIZER_MIN 1024
 
 /* The key in a node's metadata of the name of the model's node that it stands for. */
 #define ORIGIN "tssa.origin"
 /* Since this version nodes have metadata. */
 #define NODE_METADATA_VERSION 10
-
-/* Since this version initializers need not be inputs, which those of a subgraph cannot be. */
-#define FREE_INITIALIZERS 4
-
-enum graph_field {
-    GRAPH_NODE = 1,
-    GRAPH_NAME = 2,
-    GRAPH_INITIALIZER = 5,
-    GRAPH_DOC = 10,
-    GRAPH_INPUT = 11,
-    GRAPH_OUTPUT = 12,
-    GRAPH_VALUE_INFO = 13,
-    GRAPH_QUANTIZATION = 14,
-    GRAPH_METADATA = 16
-};
 
 enum node_field {
     NODE_INPUT = 1,
@@ -53,25 +33,6 @@ static const char *name_of(const struct export *export, const struct ir_value *v
 }
 
 /* ---- Values ---------------------------------------------------------------------------------- */
-
-static tssa_status *put_noted_info(struct export *export, uint32_t field, const char *name,
-                                   const struct ir_type *type, const struct ir_notes *notes)
-{
-    struct output *out = &export->out;
-    struct output_mark mark = output_open(out, field);
-    output_string(out, 1, name);
-    if (type && export_type_known(type))
-        TRY(export_type(export, 2, type));
-    export_notes(out, notes, 3, 4);
-    output_close(out, mark);
-    return NULL;
-}
-
-static tssa_status *put_value_info(struct export *export, uint32_t field, const char *name,
-                                   const struct ir_type *type)
-{
-    return put_noted_info(export, field, name, type, map_get_str(&export->value_notes, name));
-}
 
 /* What inference knows; where that is nothing, what the model said. */
 static const struct ir_type *type_of(const struct ir_value *value)
@@ -109,7 +70,7 @@ static tssa_status *put_inner_info(struct export *export, uint32_t field, const 
                                    const struct ir_value *value)
 {
     struct ir_type type = inner_type(value);
-    return put_value_info(export, field, name, &type);
+    return export_value_info(export, field, name, &type);
 }
 
 /* The size of an axis as a number, of which runtimes lay out stacks: inference is sure of it, or
@@ -141,73 +102,6 @@ static void show_shape(const struct ir_value *value, struct ir_type *type, const
     }
     type->rank = known->rank;
     type->dims = dims;
-}
-
-/* ---- Constants ------------------------------------------------------------------------------- */
-
-/* Whether the operator Constant can hold the type. */
-static bool schema_makes(int64_t opset, tssa_dtype dtype)
-{
-    const struct schema *schema = schema_find("Constant", schema_bind("Constant", opset));
-    return !schema || dtype_in(schema->output_types[0], dtype);
-}
-
-bool export_is_initializer(const struct export *export, const struct ir_op *op)
-{
-    const struct tensor *tensor = ir_op_is(op, IR_OP_Constant) ? ir_attr_tensor(op, "value") : NULL;
-    if (!tensor)
-        return false;
-    if (op->origin == IR_ORIGIN_INITIALIZER)
-        return export->ir_version >= FREE_INITIALIZERS || !op->parent->owner;
-    if (export->ir_version < FREE_INITIALIZERS)
-        return false;
-    size_t size = tensor->dtype == TSSA_STRING ? 0 : tensor_bytes(tensor);
-    if (export->external.location && size >= export->external.threshold)
-        return true; /* external data is for initializers alone */
-    return op->origin == IR_ORIGIN_MADE &&
-           (size >= INITIALIZER_MIN || !schema_makes(export->opset, tensor->dtype));
-}
-
-bool export_is_dropped(const struct export *export, const struct ir_op *op)
-{
-    return ir_op_is(op, IR_OP_Constant) && op->results[0].uses &&
-           !bitset_has(&export->needed, op->results[0].id);
-}
-
-static tssa_status *put_initializer(struct export *export, const struct ir_op *op)
-{
-    const struct ir_value *value = &op->results[0];
-    if (export->ir_version < FREE_INITIALIZERS)
-        TRY(put_value_info(export, GRAPH_INPUT, name_of(export, value), value->type));
-    return export_tensor(export, GRAPH_INITIALIZER, ir_attr_tensor(op, "value"),
-                         name_of(export, value), op->notes, true);
-}
-
-tssa_status *export_initializer(struct export *export, const struct tensor *tensor,
-                                const char *name)
-{
-    const struct ir_type type = {.kind = TYPE_TENSOR, .dtype = tensor->dtype, .rank = -1};
-    if (export->ir_version < FREE_INITIALIZERS)
-        TRY(put_value_info(export, GRAPH_INPUT, name, &type));
-    return export_tensor(export, GRAPH_INITIALIZER, tensor, name, NULL, true);
-}
-
-/* What belongs to no op: defaults of inputs, and the empty tensor. */
-static tssa_status *put_other_initializers(struct export *export)
-{
-    const struct ir_graph *graph = export->graph;
-    for (uint32_t i = 0; i < graph->body->n_params && graph->input_defaults; i++)
-        if (graph->input_defaults[i])
-            TRY(export_tensor(export, GRAPH_INITIALIZER, graph->input_defaults[i],
-                              name_of(export, graph->body->params[i]),
-                              graph->default_notes ? graph->default_notes[i] : NULL, true));
-    if (!export->needs_empty)
-        return NULL;
-    const struct tensor empty = {.dtype = TSSA_FLOAT, .rank = 1};
-    const char *name = name_of(export, &export->empty);
-    if (export->ir_version < FREE_INITIALIZERS)
-        TRY(put_value_info(export, GRAPH_INPUT, name, export->empty.type));
-    return export_tensor(export, GRAPH_INITIALIZER, &empty, name, NULL, false);
 }
 
 /* ---- Nodes ----------------------------------------------------------------------------------- */
@@ -380,7 +274,7 @@ static tssa_status *put_ops(struct export *export, const struct ir_block *block,
     TRY(export_order(export, block, &ops, &count));
     for (size_t i = 0; i < count; i++)
         if (export_is_initializer(export, ops[i]))
-            TRY(put_initializer(export, ops[i]));
+            TRY(export_constant(export, ops[i]));
     for (size_t i = 0; i < count; i++)
         if (!export_is_initializer(export, ops[i]))
             TRY(put_node(export, ops[i], names));
@@ -450,7 +344,7 @@ static tssa_status *put_inner_output(struct export *export, const struct ir_op *
         show_shape(value, &type, dims);
     else if (shape == SHAPE_NONE && type.kind == TYPE_TENSOR)
         type.rank = -1;
-    return put_value_info(export, GRAPH_OUTPUT, name, &type);
+    return export_value_info(export, GRAPH_OUTPUT, name, &type);
 }
 
 /* The caller sees what the model declares, unless shapes were fixed that contradict it. */
@@ -460,8 +354,8 @@ static tssa_status *put_model_output(struct export *export, const struct ir_valu
     const struct ir_graph *graph = export->graph;
     const struct ir_type *declared = graph->output_types ? graph->output_types[index] : NULL;
     bool holds = declared && type_compatible(declared, value->type);
-    return put_noted_info(export, GRAPH_OUTPUT, name, holds ? declared : type_of(value),
-                          graph->output_notes ? graph->output_notes[index] : NULL);
+    return export_noted_info(export, GRAPH_OUTPUT, name, holds ? declared : type_of(value),
+                             graph->output_notes ? graph->output_notes[index] : NULL);
 }
 
 static tssa_status *put_outputs(struct export *export, const struct ir_block *block)
@@ -505,8 +399,8 @@ static tssa_status *put_types(struct export *export, const struct ir_block *bloc
             if (wants_type(value, block) && block->owner)
                 TRY(put_inner_info(export, GRAPH_VALUE_INFO, name_of(export, value), value));
             else if (wants_type(value, block))
-                TRY(put_value_info(export, GRAPH_VALUE_INFO, name_of(export, value),
-                                   type_of(value)));
+                TRY(export_value_info(export, GRAPH_VALUE_INFO, name_of(export, value),
+                                      type_of(value)));
         }
     }
     return NULL;
@@ -530,11 +424,12 @@ static tssa_status *put_block(struct export *export, const struct ir_block *bloc
         if (block->owner)
             TRY(put_inner_info(export, GRAPH_INPUT, name_of(export, param), param));
         else
-            TRY(put_noted_info(export, GRAPH_INPUT, name_of(export, param), type_of(param),
-                               export->graph->input_notes ? export->graph->input_notes[i] : NULL));
+            TRY(export_noted_info(export, GRAPH_INPUT, name_of(export, param), type_of(param),
+                                  export->graph->input_notes ? export->graph->input_notes[i]
+                                                             : NULL));
     }
     if (!block->owner)
-        TRY(put_other_initializers(export));
+        TRY(export_other_initializers(export));
     TRY(put_nodes(export, block));
     TRY(put_outputs(export, block));
     TRY(put_types(export, block));
