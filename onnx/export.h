@@ -169,7 +169,10 @@ tssa_status *export_check_functions(const struct export *export, int64_t opset);
 /* The definitions, as fields `field`. */
 void export_put_functions(struct export *export, uint32_t field);
 
-/* ---- export_draft.c -------------------------------------------------------------------------- */
+/* ---- export_schema.c ------------------------------------------------------------------------- */
+
+/* The version of ai.onnx that the model imports; 0: it does not. */
+int64_t export_model_opset(const struct ir_graph *graph);
 
 /* An op on its way to a node; its operands and attributes are those of the export. */
 struct export_draft {
@@ -180,29 +183,34 @@ struct export_draft {
     uint32_t min_outputs; /* that may not be left out */
 };
 
-/* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx;
- * the error is TSSA_UNSUPPORTED when that cannot say what the op means. */
-tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
-                          struct export_draft *draft);
-/* Is the value, its input or output `index`, of one of the types in `legal`, bits of schema.h? */
-tssa_status *export_check_type(const struct export_draft *draft, const char *what, size_t index,
-                               const struct ir_value *value, uint32_t legal);
 /* An attribute or operand that it has by now, or NULL. */
 struct ir_attr *export_draft_attr(const struct export_draft *draft, const char *name);
 const struct ir_value *export_draft_operand(const struct export_draft *draft, int index);
+/* Is it written in the version that it was read in? Then it is not judged. */
+bool export_draft_unchanged(const struct export_draft *draft);
 /* That the operator of the draft's version does `why`, or lacks the attribute. */
 tssa_status *export_refuse(const struct export_draft *draft, const char *why);
 tssa_status *export_unknown_attr(const struct export_draft *draft, const char *attr);
+/* Is the value, its input or output `index`, of one of the types in `legal`, bits of schema.h? */
+tssa_status *export_check_type(const struct export_draft *draft, const char *what, size_t index,
+                               const struct ir_value *value, uint32_t legal);
+/* Does the schema of its version have all of it? Fills in min_outputs. */
+tssa_status *export_check_schema(struct export_draft *draft);
 
 /* ---- downgrade.c ----------------------------------------------------------------------------- */
 
 /* Applies the rows of downgrade.def that are about the draft's version. */
 tssa_status *export_downgrade(struct export_draft *draft);
 
+/* ---- export_draft.c -------------------------------------------------------------------------- */
+
+/* Fills in a draft and brings it to the interface that its operator has at this opset of ai.onnx;
+ * the error is TSSA_UNSUPPORTED when that cannot say what the op means. */
+tssa_status *export_draft(struct export *export, const struct ir_op *op, int64_t opset,
+                          struct export_draft *draft);
+
 /* ---- export_opset.c -------------------------------------------------------------------------- */
 
-/* The version of ai.onnx that the model imports; 0: it does not. */
-int64_t export_model_opset(const struct ir_graph *graph);
 /* Decides on the opset, and which values are needed at it. */
 tssa_status *export_choose_opset(struct export *export);
 

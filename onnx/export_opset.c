@@ -5,14 +5,6 @@
 #include "onnx/export.h"
 #include "onnx/schema.h"
 
-int64_t export_model_opset(const struct ir_graph *graph)
-{
-    for (size_t i = 0; i < graph->n_opsets; i++)
-        if (!graph->opsets[i].domain[0])
-            return graph->opsets[i].version;
-    return 0;
-}
-
 static tssa_status *name_op(const struct ir_op *op, int64_t opset, tssa_status *status)
 {
     char text[256];

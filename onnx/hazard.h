@@ -45,7 +45,7 @@ struct hazard {
 #undef HAZARD_FUNCTION_shape
 #undef HAZARD_FUNCTION_copy
 
-/* ---- What an op is written as ---------------------------------------------------------------- */
+/* ---- What an op is written as (hazards/emit.c) ----------------------------------------------- */
 
 /* Makers give NULL when memory runs out, and when an operand is such a NULL. */
 struct hazard_rewrite {
