@@ -15,8 +15,8 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_columns.h"
+#include "common/random_fuse.h"
 #include "common/random_programs.h"
-#include "common/random_region.h"
 #include "common/random_rows.h"
 #include "common/test_device.h"
 #include "ir/infer.h"
@@ -186,8 +186,8 @@ static const struct {
     char *(*text)(uint64_t seed);
     void (*make_sizes)(struct random *random, int64_t *sizes);
 } kinds[KERNEL_KINDS] = {
-    [KERNEL_REGIONS] = {random_region, make_sizes},
-    [KERNEL_MAPS] = {random_map_region, make_sizes},
+    [KERNEL_FUSE] = {random_fuse, make_sizes},
+    [KERNEL_MAPS] = {random_maps, make_sizes},
     [KERNEL_ROWS] = {random_rows, make_row_sizes},
     [KERNEL_COLUMNS] = {random_columns, make_column_sizes},
     [KERNEL_PLANES] = {random_planes, make_row_sizes},

@@ -34,9 +34,9 @@ void kernel_compare(const struct tensor *a, const struct tensor *b, const char *
  * the model's own, which has been run. */
 void kernel_compare_run(tssa_session *session, const struct model_run *run, const char *name);
 
-/* Random programs of common/random_region.h and its kin. */
+/* Random programs of common/random_fuse.h and its kin. */
 enum kernel_kind {
-    KERNEL_REGIONS,
+    KERNEL_FUSE,
     KERNEL_MAPS,
     KERNEL_ROWS,
     KERNEL_COLUMNS,

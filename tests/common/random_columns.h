@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random regions with columns, as text of the IR: one fuse op of element-wise ops, accesses and
+ * Random fuse ops with columns, as text of the IR: one op of element-wise ops, accesses and
  * triangles over a space, and of reductions of one axis of it that is not the innermost one; or of
  * these without reductions.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Random regions with rows, as text of the IR: one fuse op of element-wise ops and of ops that have
+ * Random fuse ops with rows, as text of the IR: one op of element-wise ops and of ops that have
  * rows, of the same last axes, with operands that have the row, one element of it, or none of its
  * axes.
  */

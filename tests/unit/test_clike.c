@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Kernels as text in languages like C. The text of a few is golden. Kernels of the committed models
- * and of random regions are compiled as the shim, many at once by the C compiler that has built
+ * and of random fuse ops are compiled as the shim, many at once by the C compiler that has built
  * this, and give the interpreter's bits in three orders of threads; the same kernels compile as
  * CUDA C, where NVRTC is installed, and without spilling registers.
  */
@@ -31,7 +31,7 @@
 #include "runtime/compile.h"
 
 #define MAX_PROGRAMS 1000 /* of a kind */
-#define CUDA_KERNELS 8    /* of random regions are compiled as CUDA C */
+#define CUDA_KERNELS 8    /* of random fuse ops are compiled as CUDA C */
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
@@ -125,7 +125,7 @@ static void refuses(void **state)
     assert_string_equal(clike_refuses(&unknown.kernel), "a step of the kernel has no form in C");
 }
 
-/* ---- Kernels of random regions --------------------------------------------------------------- */
+/* ---- Kernels of random fuse ops -------------------------------------------------------------- */
 
 static unsigned long n_programs(enum kernel_kind kind)
 {

@@ -15,7 +15,7 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_columns.h"
-#include "common/random_region.h"
+#include "common/random_fuse.h"
 #include "common/random_rows.h"
 #include "ir/fuse.h"
 
@@ -357,8 +357,8 @@ static void any_bytes(void **state)
         struct random random = {seed};
         struct gir_space space;
         const char *why;
-        char *text = seed % 2 ? random_region(seed) : random_rows(seed),
-             *map_text = seed % 3 ? random_map_region(seed) : random_columns(seed);
+        char *text = seed % 2 ? random_fuse(seed) : random_rows(seed),
+             *map_text = seed % 3 ? random_maps(seed) : random_columns(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         struct ir_graph *graph = gir_parse_graph(map_text);
         struct gir_parts *parts =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Kernels compiled from fuse ops give the interpreter's bits: random regions of all element types,
+ * Kernels compiled from fuse ops give the interpreter's bits: random fuse ops of all element types,
  * ranks and broadcasts, and of rows of many lengths, with NaN, infinities, -0, denormals and the
  * ends of integers, one thread and several. Without a generator of code that is skipped, and said.
  * TSSA_SEED=N runs one of each kind and prints it (common/random_programs.h).
@@ -136,35 +136,35 @@ static void check_many(enum kernel_kind kind, unsigned long usual)
     unsigned long compiled = 0;
     for (unsigned long i = 0; i < n; i++)
         compiled += kernel_check(kind, begin + i, test_device());
-    print_message("%lu of %lu regions were compiled\n", compiled, n);
+    print_message("%lu of %lu fuse ops were compiled\n", compiled, n);
     assert_true(n < 20 || compiled > n / 2);
 }
 
-static void regions(void **state)
+static void fuse_ops(void **state)
 {
     (void)state;
-    check_many(KERNEL_REGIONS, 400);
+    check_many(KERNEL_FUSE, 400);
 }
 
-static void regions_with_maps(void **state)
+static void fuse_ops_with_maps(void **state)
 {
     (void)state;
     check_many(KERNEL_MAPS, 400);
 }
 
-static void regions_with_rows(void **state)
+static void fuse_ops_with_rows(void **state)
 {
     (void)state;
     check_many(KERNEL_ROWS, 400);
 }
 
-static void regions_with_columns(void **state)
+static void fuse_ops_with_columns(void **state)
 {
     (void)state;
     check_many(KERNEL_COLUMNS, 200);
 }
 
-static void regions_with_planes(void **state)
+static void fuse_ops_with_planes(void **state)
 {
     (void)state;
     check_many(KERNEL_PLANES, 200);
@@ -289,11 +289,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(results_lie_on_operands),
                                        cmocka_unit_test(errors_name_operators),
-                                       cmocka_unit_test(regions),
-                                       cmocka_unit_test(regions_with_maps),
-                                       cmocka_unit_test(regions_with_rows),
-                                       cmocka_unit_test(regions_with_columns),
-                                       cmocka_unit_test(regions_with_planes),
+                                       cmocka_unit_test(fuse_ops),
+                                       cmocka_unit_test(fuse_ops_with_maps),
+                                       cmocka_unit_test(fuse_ops_with_rows),
+                                       cmocka_unit_test(fuse_ops_with_columns),
+                                       cmocka_unit_test(fuse_ops_with_planes),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};

@@ -10,7 +10,7 @@
 
 struct constant_of_shape {
     tssa_dtype dtype;
-    union element value;
+    union stored_element value;
 };
 
 static tssa_status *constant_of_shape_prepare(const struct ir_op *op,
@@ -20,7 +20,7 @@ static tssa_status *constant_of_shape_prepare(const struct ir_op *op,
     struct constant_of_shape *constant = ARENA_NEW(setup->arena, struct constant_of_shape);
     TRY_ALLOC(constant);
     constant->dtype = value ? value->dtype : TSSA_FLOAT;
-    element_zero(constant->dtype, &constant->value);
+    stored_element_zero(constant->dtype, &constant->value);
     if (value) {
         if (tensor_count(value) != 1)
             return ERROR(TSSA_MALFORMED, "value has %zu elements, not 1", tensor_count(value));
@@ -72,7 +72,7 @@ static tssa_status *eye_like_run(struct kernel_args *args)
     const struct eye_like *eye = args->state;
     const struct tensor *x;
     struct tensor *y;
-    union element zero, one;
+    union stored_element zero, one;
     TRY(kernel_tensor(args, 0, &x));
     if (x->rank != 2)
         return ERROR(TSSA_RUNTIME, "the operand must have rank 2, not %d", x->rank);
@@ -84,7 +84,7 @@ static tssa_status *eye_like_run(struct kernel_args *args)
     if (!y || tensor_count(y) == 0)
         return NULL;
     int64_t rows = x->dims[0], columns = x->dims[1];
-    element_zero(dtype, &zero);
+    stored_element_zero(dtype, &zero);
     dtype_store_int64(dtype, &one, 1);
     size_t size = dtype_info(dtype)->size;
     contiguous_fill(args->env->team, size, rows * columns, y->data, &zero);

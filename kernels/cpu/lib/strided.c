@@ -472,7 +472,7 @@ void contiguous_fill(const struct team *team, size_t size, int64_t count, void *
     strided_copy(team, size, &box, to, value);
 }
 
-void element_zero(tssa_dtype dtype, union element *element)
+void stored_element_zero(tssa_dtype dtype, union stored_element *element)
 {
     memset(element, 0, sizeof *element);
     if (dtype == TSSA_STRING)

@@ -48,11 +48,11 @@ void contiguous_copy(const struct team *team, void *to, const void *from, size_t
 void contiguous_fill(const struct team *team, size_t size, int64_t count, void *to,
                      const void *value);
 
-/* An element of 0, false or "". */
-union element {
+/* An element as it lies in memory; zero: 0, false or "". */
+union stored_element {
     unsigned char bytes[16];
     tssa_string string;
 };
-void element_zero(tssa_dtype dtype, union element *element);
+void stored_element_zero(tssa_dtype dtype, union stored_element *element);
 
 #endif

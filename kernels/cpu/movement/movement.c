@@ -525,7 +525,7 @@ struct trilu_job {
     bool is_string;
     size_t size;
     int64_t rows, columns, k;
-    union element zero;
+    union stored_element zero;
     const char *from;
     char *to;
 };
@@ -578,7 +578,7 @@ static tssa_status *trilu_run(struct kernel_args *args)
                             .from = x->data,
                             .to = y->data};
     job.k = clamp(k, -job.rows - 1, job.columns + 1);
-    element_zero(x->dtype, &job.zero);
+    stored_element_zero(x->dtype, &job.zero);
     int64_t row_bytes = job.columns * (int64_t)job.size;
     team_for(args->env->team, dims_product(x->dims, 0, x->rank - 1), 65536 / row_bytes + 1,
              trilu_rows, &job);

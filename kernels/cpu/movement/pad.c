@@ -31,7 +31,7 @@ static tssa_status *pad_prepare(const struct ir_op *op, const struct kernel_setu
  * y = value, and x where the shifted x is inside y. Element i of axis a of y is i - before[a] of x.
  */
 static void pad_constant(struct kernel_args *args, const struct tensor *x, const int64_t *before,
-                         const union element *value, struct tensor *y)
+                         const union stored_element *value, struct tensor *y)
 {
     size_t size = dtype_info(x->dtype)->size;
     int64_t x_strides[TSSA_MAX_RANK], y_strides[TSSA_MAX_RANK], x_offset = 0, y_offset = 0;
@@ -164,10 +164,10 @@ static tssa_status *read_pads(struct kernel_args *args, const struct tensor *x, 
 }
 
 static tssa_status *pad_value(const struct kernel_args *args, const struct tensor *x,
-                              union element *value)
+                              union stored_element *value)
 {
     const struct tensor *constant;
-    element_zero(x->dtype, value);
+    stored_element_zero(x->dtype, value);
     TRY(kernel_optional_tensor(args, 2, &constant));
     if (!constant)
         return NULL;
@@ -194,7 +194,7 @@ static tssa_status *pad_run(struct kernel_args *args)
     const struct pad *pad = args->state;
     const struct tensor *x;
     struct tensor *y;
-    union element value;
+    union stored_element value;
     int64_t before[TSSA_MAX_RANK], after[TSSA_MAX_RANK], dims[TSSA_MAX_RANK];
     struct pad_axis axes[TSSA_MAX_RANK];
     TRY(kernel_tensor(args, 0, &x));
@@ -252,7 +252,7 @@ static tssa_status *center_crop_pad_run(struct kernel_args *args)
     const struct center_crop_pad *center = args->state;
     const struct tensor *x;
     struct tensor *y;
-    union element zero;
+    union stored_element zero;
     int64_t shape[TSSA_MAX_RANK], dims[TSSA_MAX_RANK], before[TSSA_MAX_RANK] = {0};
     bool seen[TSSA_MAX_RANK] = {false};
     size_t count;
@@ -280,7 +280,7 @@ static tssa_status *center_crop_pad_run(struct kernel_args *args)
     TRY(kernel_output(args, 0, x->dtype, x->rank, dims, &y));
     if (!y || tensor_count(y) == 0)
         return NULL;
-    element_zero(x->dtype, &zero);
+    stored_element_zero(x->dtype, &zero);
     pad_constant(args, x, before, &zero, y);
     return NULL;
 }

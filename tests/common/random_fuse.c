@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "common/random_region.h"
+#include "common/random_fuse.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #define MAX_VALUES 40
 #define MAX_RANK 8
 
-struct region_value {
+struct fuse_value {
     tssa_dtype dtype;
     bool full; /* it has the dims of the space */
     /* what it is computed of may be wrong: it is a result, so that nobody leaves it out */
@@ -24,7 +24,7 @@ struct region_value {
 struct writer {
     struct random random;
     struct fuse_text text;
-    struct region_value values[MAX_VALUES];
+    struct fuse_value values[MAX_VALUES];
     int n_values, rank;
     int last;            /* the last dim, the same in every run; 0: a symbol, as the others are */
     int fixed[MAX_RANK]; /* the size of an axis of the space; 0: a symbol */
@@ -54,7 +54,7 @@ static const char *name_of(tssa_dtype dtype)
 
 static int add_value(struct writer *w, tssa_dtype dtype, bool full)
 {
-    w->values[w->n_values] = (struct region_value){.dtype = dtype, .full = full};
+    w->values[w->n_values] = (struct fuse_value){.dtype = dtype, .full = full};
     return w->n_values++;
 }
 
@@ -462,7 +462,7 @@ static void add_op(struct writer *w, const struct ir_op_info *info)
     text_printf(&w->text.ops, ") %s\n", attributes_of(w, info));
 }
 
-/* ---- The region ------------------------------------------------------------------------------ */
+/* ---- The fuse op ----------------------------------------------------------------------------- */
 
 /* Without the axis, which has one element in every run; -1: as they are. */
 static void add_results(struct writer *w, int squeezed)
@@ -536,20 +536,20 @@ static void write_maps(struct writer *w)
     add_results(w, spare_axis(w));
 }
 
-static char *write_region_text(uint64_t seed, void (*write)(struct writer *w))
+static char *write_text(uint64_t seed, void (*write)(struct writer *w))
 {
     struct writer w = {.random = {seed * 2 + 1}};
     fuse_text_init(&w.text);
     write(&w);
-    return fuse_text_finish(&w.text, "region");
+    return fuse_text_finish(&w.text, "fuse");
 }
 
-char *random_region(uint64_t seed)
+char *random_fuse(uint64_t seed)
 {
-    return write_region_text(seed, write_all);
+    return write_text(seed, write_all);
 }
 
-char *random_map_region(uint64_t seed)
+char *random_maps(uint64_t seed)
 {
-    return write_region_text(seed, write_maps);
+    return write_text(seed, write_maps);
 }
