@@ -356,7 +356,7 @@ static bool same_last_axis(struct export_draft *draft)
 {
     const struct ir_type *type = draft->op->operands[0].value->type;
     struct ir_attr *attr = export_draft_attr(draft, "axis");
-    int64_t axis, size;
+    int64_t axis;
     int fallback;
     ir_op_default_axis(draft->op->info, draft->op->version, &fallback);
     axis = attr && attr->kind == IR_ATTR_INT ? attr->i : fallback;
@@ -364,7 +364,7 @@ static bool same_last_axis(struct export_draft *draft)
         return axis == -1 && draft->version >= 11;
     axis += axis < 0 ? type->rank : 0;
     for (int64_t i = axis + 1; i < type->rank; i++)
-        if (i < 1 || !dim_is_const(type->dims[i], &size) || size != 1)
+        if (i < 1 || !dim_is(type->dims[i], 1))
             return false;
     tssa_status *status = add_attr(draft, "axis", (struct ir_attr){.kind = IR_ATTR_INT, .i = axis});
     tssa_status_free(status);

@@ -120,12 +120,11 @@ bool kernel_share_piece(struct kernel_args *args, uint32_t index, int64_t first,
 bool kernel_leads_with_ones(const struct ir_op *op, int64_t axis)
 {
     const struct ir_type *type = ir_operand(op, 0)->type;
-    int64_t dim;
     if (type->kind != TYPE_TENSOR || axis < -type->rank || axis >= type->rank)
         return false;
     axis += axis < 0 ? type->rank : 0;
     for (int64_t i = 0; i < axis; i++)
-        if (!dim_is_const(type->dims[i], &dim) || dim != 1)
+        if (!dim_is(type->dims[i], 1))
             return false;
     return true;
 }

@@ -35,14 +35,6 @@ static struct row row_of(const struct ir_value *value)
     return (struct row){info->rule ? element_read_movement : NULL, true};
 }
 
-static bool has_one_element(const struct ir_type *type)
-{
-    for (int i = 0; i < type->rank; i++)
-        if (!dim_is(type->dims[i], 1))
-            return false;
-    return type->rank >= 0;
-}
-
 /* What inference knows of an element; NULL: nothing. */
 static const struct dim *known_element(const struct ir_value *value, const struct element *at)
 {
@@ -98,7 +90,7 @@ bool element_read_value(struct reader *reader, struct ir_value *value, const str
         return element_set(reader, 0, out);
     }
     const struct ir_value *doubt = reader->doubt;
-    bool single = has_one_element(value->type);
+    bool single = type_has_one_element(value->type);
     if (ask(reader, value, at, out)) {
         if (single && !out->witness)
             out->witness = value;

@@ -17,14 +17,6 @@ static const struct ir_type *base_type(const struct ir_op *op)
 
 /* ---- Gather, Compress ------------------------------------------------------------------------ */
 
-static bool has_one_element(const struct ir_value *value)
-{
-    for (int i = 0; i < value->type->rank; i++)
-        if (!dim_is(value->type->dims[i], 1))
-            return false;
-    return value->type->rank >= 0;
-}
-
 /* The number of an index of one element, from a known element or a constant. */
 static bool index_number(const struct ir_value *index, int64_t *number)
 {
@@ -72,7 +64,7 @@ MOVEMENT(gather)
     if (!is_ranked(index) || given < -rank || given >= rank)
         return false;
     axis = (int)(given < 0 ? given + rank : given);
-    if (has_one_element(index))
+    if (type_has_one_element(index->type))
         return gather_one(op, axis, draft);
     draft_step_value(draft, RULE_GATHER, axis, index);
     return true;
@@ -143,7 +135,7 @@ static bool slice_bound(const struct ir_op *op, uint32_t index, size_t i, bool n
     *value = NULL;
     if (known && i < known->count && dim_is_const(known->elements[i], number))
         return true;
-    if (!has_one_element(ir_operand(op, index)))
+    if (!type_has_one_element(ir_operand(op, index)->type))
         return !needed;
     *value = ir_operand(op, index);
     return true;
@@ -360,7 +352,7 @@ MOVEMENT(tile)
     size_t n;
     if (!infer_const_ints(op, 1, counts, &n)) {
         struct ir_value *repeats = ir_operand(op, 1);
-        if (base_type(op)->rank != 1 || !is_ranked(repeats) || !has_one_element(repeats))
+        if (base_type(op)->rank != 1 || !is_ranked(repeats) || !type_has_one_element(repeats->type))
             return false;
         draft_step(draft, RULE_TILE, 1, (const int64_t[]){0});
         if (draft->full)

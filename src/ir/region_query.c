@@ -199,8 +199,7 @@ static bool axis_covers(struct region_space *space, const struct region *a, cons
     if (step != 1) { /* on the same lattice? */
         const struct dim *apart = dim_sub(table_of(space), x->start, y->start);
         const struct dim *rest = dim_mod(table_of(space), apart, dim_const(table_of(space), step));
-        int64_t value;
-        if (!dim_is_const(rest, &value) || value != 0)
+        if (!dim_is(rest, 0))
             return false;
     }
     return proven_le(space, lowest(space, x), lowest(space, y)) &&

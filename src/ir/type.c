@@ -214,6 +214,16 @@ bool type_compatible(const struct ir_type *a, const struct ir_type *b)
     return true;
 }
 
+bool type_has_one_element(const struct ir_type *type)
+{
+    if (type->kind != TYPE_TENSOR)
+        return false;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is(type->dims[i], 1))
+            return false;
+    return type->rank >= 0;
+}
+
 static void print_tensor(const struct ir_type *type, struct text *text)
 {
     text_puts(text, dtype_info(type->dtype)->ir_name);

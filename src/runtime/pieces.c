@@ -80,11 +80,10 @@ bool pieces_lie_outside(const struct lifetimes *l, const struct step *step, uint
 static bool is_all(const struct ir_type *operand, const struct ir_type *result)
 {
     int i = 0, k = 0;
-    int64_t one;
     while (true) { /* axes of one element are passed over */
-        while (i < operand->rank && dim_is_const(operand->dims[i], &one) && one == 1)
+        while (i < operand->rank && dim_is(operand->dims[i], 1))
             i++;
-        while (k < result->rank && dim_is_const(result->dims[k], &one) && one == 1)
+        while (k < result->rank && dim_is(result->dims[k], 1))
             k++;
         if (i == operand->rank || k == result->rank)
             return i == operand->rank && k == result->rank;

@@ -98,12 +98,8 @@ static tssa_status *gather_run(struct kernel_args *args)
 static bool gather_is_piece(const struct ir_op *op, uint32_t result)
 {
     const struct ir_type *indices = ir_operand(op, 1)->type;
-    int64_t dim;
     (void)result;
-    bool one = indices->kind == TYPE_TENSOR && indices->rank >= 0;
-    for (int i = 0; one && i < indices->rank; i++)
-        one = dim_is_const(indices->dims[i], &dim) && dim == 1;
-    return one && kernel_leads_with_ones(op, ir_op_axis(op));
+    return type_has_one_element(indices) && kernel_leads_with_ones(op, ir_op_axis(op));
 }
 
 /* Of a row whose number is counted from the start. */

@@ -262,7 +262,6 @@ static bool slice_is_piece(const struct ir_op *op, uint32_t result)
     const struct ir_type *from = ir_operand(op, 0)->type, *to = op->results[result].type;
     const struct ir_value *steps = ir_operand(op, 4);
     const struct tensor *constant = steps ? ir_value_constant(steps) : NULL;
-    int64_t dim;
     int axis = 0;
     if (from->kind != TYPE_TENSOR || from->rank < 0 || from->rank != to->rank ||
         (steps && !constant) || (constant && !dtype_is_integer(constant->dtype)))
@@ -271,7 +270,7 @@ static bool slice_is_piece(const struct ir_op *op, uint32_t result)
         if (dtype_load_int64(constant->dtype,
                              (const char *)constant->data + i * element_size(constant)) != 1)
             return false;
-    while (axis < to->rank && dim_is_const(to->dims[axis], &dim) && dim == 1)
+    while (axis < to->rank && dim_is(to->dims[axis], 1))
         axis++;
     for (axis++; axis < to->rank; axis++)
         if (from->dims[axis] != to->dims[axis])

@@ -297,10 +297,10 @@ struct ir_value *batch_stacked(struct batch *batch, const struct ir_value *value
 struct ir_value *batch_flat_index(struct batch *batch, const struct ir_op *origin,
                                   struct ir_value *index)
 {
-    int64_t axes[TSSA_MAX_RANK], size;
+    int64_t axes[TSSA_MAX_RANK];
     int rank = index->type->rank;
     for (int i = 1; i < rank; i++) {
-        if (!dim_is_const(index->type->dims[i], &size) || size != 1)
+        if (!dim_is(index->type->dims[i], 1))
             return NULL;
         axes[i - 1] = i;
     }

@@ -59,9 +59,7 @@ struct peel {
 
 static bool is_single(const struct ir_value *value)
 {
-    const struct ir_type *type = value->type;
-    return type->kind == TYPE_TENSOR &&
-           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
+    return value->type->rank <= 1 && type_has_one_element(value->type);
 }
 
 /* Is an If's or Where's condition computed from this value? */

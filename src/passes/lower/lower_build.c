@@ -139,9 +139,7 @@ struct ir_value *lower_squeeze(struct lowering *l, struct ir_value *x, int n, co
 struct ir_value *lower_cut(struct lowering *l, struct ir_value *x, int64_t axis, int64_t start,
                            int64_t end)
 {
-    int64_t dim;
-    bool to_end = end == INT64_MAX ||
-                  (lower_rank(x) > axis && dim_is_const(x->type->dims[axis], &dim) && end == dim);
+    bool to_end = end == INT64_MAX || (lower_rank(x) > axis && dim_is(x->type->dims[axis], end));
     if (start == 0 && to_end)
         return x;
     struct ir_value *const operands[] = {x, lower_list(l, start), lower_list(l, end),

@@ -152,12 +152,7 @@ static const recover_fn writes[IR_OP_COUNT] = {
 
 static bool is_single_integer(const struct ir_type *type)
 {
-    if (type->kind != TYPE_TENSOR || type->rank < 0 || !dtype_is_integer(type->dtype))
-        return false;
-    for (int i = 0; i < type->rank; i++)
-        if (type->dims[i]->kind != DIM_CONST || type->dims[i]->value != 1)
-            return false;
-    return true;
+    return dtype_is_integer(type->dtype) && type_has_one_element(type);
 }
 
 /*
@@ -173,7 +168,7 @@ static bool is_shape_arithmetic(const struct ir_op *op)
 
 static tssa_status *recover_split(struct pass_context *pass, struct ir_op *op)
 {
-    int64_t axis = ir_op_axis(op), start = 0, size = 0, dim;
+    int64_t axis = ir_op_axis(op), start = 0, size = 0;
     struct ir_value *base = ir_operand(op, 0);
     if (!recover_is_ranked(base))
         return NULL;
@@ -184,7 +179,7 @@ static tssa_status *recover_split(struct pass_context *pass, struct ir_op *op)
             return NULL;
         start += size;
     }
-    if (!dim_is_const(base->type->dims[axis], &dim) || dim != start)
+    if (!dim_is(base->type->dims[axis], start))
         return NULL;
     start = 0;
     for (uint32_t i = 0, n = op->n_results; i < n; i++) {

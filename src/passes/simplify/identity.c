@@ -55,9 +55,8 @@ static bool has_unit_steps(const struct ir_op *op)
     const struct ir_value *steps = ir_operand(op, 4);
     if (!steps)
         return true;
-    int64_t step;
     for (size_t i = 0; steps->known && i < steps->known->count; i++)
-        if (!dim_is_const(steps->known->elements[i], &step) || step != 1)
+        if (!dim_is(steps->known->elements[i], 1))
             return false;
     return steps->known != NULL;
 }

@@ -26,8 +26,8 @@ struct variable {
 /* One element of a type whose arithmetic wraps. */
 static bool is_counter_type(const struct ir_type *type)
 {
-    return type->kind == TYPE_TENSOR && (type->dtype == TSSA_INT64 || type->dtype == TSSA_INT32) &&
-           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1)));
+    return (type->dtype == TSSA_INT64 || type->dtype == TSSA_INT32) && type->rank <= 1 &&
+           type_has_one_element(type);
 }
 
 /* A constant in the body is as good as a value from outside. */

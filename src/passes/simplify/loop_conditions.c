@@ -41,8 +41,7 @@ static bool counts(const struct loop *loop, const struct ir_value *value, int64_
 static bool is_limit(const struct loop *loop, const struct ir_value *value)
 {
     const struct ir_type *type = value ? value->type : NULL;
-    return type && type->kind == TYPE_TENSOR && type->dtype == TSSA_INT64 &&
-           (type->rank == 0 || (type->rank == 1 && dim_is(type->dims[0], 1))) &&
+    return type && type->dtype == TSSA_INT64 && type->rank <= 1 && type_has_one_element(type) &&
            (ir_value_constant(value) || !loop_makes(loop, value));
 }
 
