@@ -313,16 +313,6 @@ static const batch_rule rules[IR_OP_COUNT] = {
     [IR_OP_CastLike] = rule_elementwise,
     [IR_OP_BitCast] = rule_same,
     [IR_OP_Trilu] = rule_same,
-    [IR_OP_ReduceSum] = rule_reduce,
-    [IR_OP_ReduceMean] = rule_reduce,
-    [IR_OP_ReduceProd] = rule_reduce,
-    [IR_OP_ReduceMax] = rule_reduce,
-    [IR_OP_ReduceMin] = rule_reduce,
-    [IR_OP_ReduceL1] = rule_reduce,
-    [IR_OP_ReduceL2] = rule_reduce,
-    [IR_OP_ReduceSumSquare] = rule_reduce,
-    [IR_OP_ReduceLogSum] = rule_reduce,
-    [IR_OP_ReduceLogSumExp] = rule_reduce,
     [IR_OP_ArgMax] = rule_axis,
     [IR_OP_ArgMin] = rule_axis,
     [IR_OP_CumSum] = rule_cumsum,
@@ -352,5 +342,6 @@ static const batch_rule rules[IR_OP_COUNT] = {
 
 batch_rule batch_find_rule(const struct ir_op *op)
 {
-    return op->info->ew ? rule_elementwise : rules[op->info->id];
+    const struct ir_op_info *info = op->info;
+    return info->ew ? rule_elementwise : info->reduction ? rule_reduce : rules[info->id];
 }
