@@ -302,6 +302,20 @@ void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gem
         run_loop(team, find_loop(dtype, gemm), gemm);
 }
 
+void gemm_place(const struct gemm *gemm, char **data)
+{
+    data[GEMM_LEFT] = (char *)gemm->a;
+    data[GEMM_RIGHT] = (char *)gemm->b;
+    data[GEMM_RESULT] = gemm->c;
+}
+
+void gemm_move(struct gemm *gemm, char *const *data)
+{
+    gemm->a = data[GEMM_LEFT];
+    gemm->b = data[GEMM_RIGHT];
+    gemm->c = data[GEMM_RESULT];
+}
+
 tssa_status *gemm_compute(struct kernel_args *args, struct library_cache *library, tssa_dtype dtype,
                           const struct gemm *gemm)
 {

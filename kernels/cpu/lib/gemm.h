@@ -50,6 +50,11 @@ bool gemm_is_direct(struct library_cache *library, tssa_dtype dtype, const struc
                     const struct team *team);
 void gemm_run_direct(const struct team *team, tssa_dtype dtype, const struct gemm *gemm);
 
+/* Where the matrices of a call that is set up begin, and the bias that may be added. */
+enum { GEMM_LEFT, GEMM_RIGHT, GEMM_RESULT, GEMM_BIAS, GEMM_PLACES };
+void gemm_place(const struct gemm *gemm, char **data);
+void gemm_move(struct gemm *gemm, char *const *data);
+
 /* How many multiplications; INT64_MAX where they cannot be counted. */
 int64_t gemm_work(const struct gemm *gemm);
 
