@@ -9,12 +9,11 @@
  *   breaks  nothing
  */
 #include <math.h>
-#include <string.h>
 
-#include "base/vec.h"
 #include "ir/infer.h"
 #include "ir/rebuild.h"
 #include "passes/pass.h"
+#include "passes/simplify/algebra.h"
 
 /* What an op's only result is to be replaced by: an operand, or something further back. NULL:
  * nothing. */
@@ -26,12 +25,6 @@ typedef tssa_status *(*replace_fn)(struct ir_graph *graph, struct ir_op *op,
 typedef tssa_status *(*rewrite_fn)(struct ir_graph *graph, struct ir_op *op, bool *changed);
 
 /* ---- Reading --------------------------------------------------------------------------------- */
-
-static const struct ir_op *producer(const struct ir_op *op, uint32_t index)
-{
-    const struct ir_value *value = ir_operand(op, index);
-    return value ? value->op : NULL;
-}
 
 /* The value has the type of the op's result, shape included, in every run. */
 static bool has_result_type(const struct ir_op *op, const struct ir_value *value)
@@ -114,14 +107,14 @@ static struct ir_value *without_neutral(const struct ir_op *op)
 /* f(f(x)) is x. */
 static struct ir_value *undone(const struct ir_op *op)
 {
-    const struct ir_op *before = producer(op, 0);
+    const struct ir_op *before = algebra_producer(op, 0);
     return before && before->info == op->info ? ir_operand(before, 0) : NULL;
 }
 
 /* f(f(x)) is f(x). */
 static struct ir_value *repeated(const struct ir_op *op)
 {
-    const struct ir_op *before = producer(op, 0);
+    const struct ir_op *before = algebra_producer(op, 0);
     return before && before->info == op->info ? ir_operand(op, 0) : NULL;
 }
 
@@ -220,81 +213,6 @@ static const struct {
     {IR_OP_ReduceProd, reduced_in_place},
 };
 
-/* ---- Rearrangements in a row ----------------------------------------------------------------- */
-
-static tssa_status *set_ints(struct ir_graph *graph, struct ir_op *op, const char *name,
-                             size_t count, const int64_t *values)
-{
-    struct ir_attr attr = {.name = intern_str(&graph->strings, name),
-                           .kind = IR_ATTR_INTS,
-                           .count = count,
-                           .ints = arena_copy(&graph->arena, values, count * sizeof *values)};
-    TRY_ALLOC(attr.name);
-    TRY_ALLOC(attr.ints);
-    return ir_op_set_attr(graph, op, &attr) ? NULL : status_out_of_memory();
-}
-
-/* The permutation; false when the rank is not known. */
-static bool read_perm(const struct ir_op *op, int64_t *perm, size_t *rank)
-{
-    const int64_t *given = ir_attr_ints(op, "perm", rank);
-    if (given && *rank <= TSSA_MAX_RANK) {
-        memcpy(perm, given, *rank * sizeof *perm);
-        return true;
-    }
-    int reversed = infer_rank(op, 0);
-    if (given || reversed < 0)
-        return false;
-    *rank = (size_t)reversed;
-    for (int i = 0; i < reversed; i++)
-        perm[i] = reversed - 1 - i;
-    return true;
-}
-
-static tssa_status *merge_transposes(struct ir_graph *graph, struct ir_op *op, bool *changed)
-{
-    const struct ir_op *before = producer(op, 0);
-    int64_t outer[TSSA_MAX_RANK], inner[TSSA_MAX_RANK], both[TSSA_MAX_RANK];
-    size_t rank, n;
-    if (!before || !ir_op_is(before, IR_OP_Transpose) || !read_perm(op, outer, &rank) ||
-        !read_perm(before, inner, &n) || n != rank || rank == 0)
-        return NULL;
-    for (size_t i = 0; i < rank; i++) {
-        if (outer[i] < 0 || outer[i] >= (int64_t)rank)
-            return NULL;
-        both[i] = inner[outer[i]];
-    }
-    TRY(set_ints(graph, op, "perm", rank, both));
-    ir_op_set_operand(op, 0, ir_operand(before, 0));
-    *changed = true;
-    return NULL;
-}
-
-/* What the target shape says does not depend on the operand's dims. */
-static bool is_absolute(const struct ir_op *reshape)
-{
-    const struct ir_known *shape = infer_known(reshape, 1);
-    int64_t size;
-    if (ir_attr_int(reshape, "allowzero", 0))
-        return true;
-    for (size_t i = 0; shape && i < shape->count; i++)
-        if (!shape->elements[i] ||
-            (dim_is_const(shape->elements[i], &size) ? size == 0 : shape->elements[i]->low < 1))
-            return false;
-    return shape != NULL;
-}
-
-static tssa_status *merge_reshapes(struct ir_graph *graph, struct ir_op *op, bool *changed)
-{
-    (void)graph;
-    const struct ir_op *before = producer(op, 0);
-    if (!before || !ir_op_keeps_order(before) || !is_absolute(op))
-        return NULL;
-    ir_op_set_operand(op, 0, ir_operand(before, 0));
-    *changed = true;
-    return NULL;
-}
-
 /* ---- Conversions in a row -------------------------------------------------------------------- */
 
 /* What a number format holds exactly. */
@@ -337,7 +255,7 @@ static bool holds(const struct format *to, const struct format *from)
 static tssa_status *merge_casts(struct ir_graph *graph, struct ir_op *op, bool *changed)
 {
     (void)graph;
-    const struct ir_op *before = producer(op, 0);
+    const struct ir_op *before = algebra_producer(op, 0);
     struct format from, middle, to;
     if (!before || !ir_op_is(before, IR_OP_Cast) || op->version < 6 ||
         !format_of(infer_dtype(before, 0), &from) ||
@@ -353,93 +271,7 @@ static tssa_status *merge_casts(struct ir_graph *graph, struct ir_op *op, bool *
     return NULL;
 }
 
-/* ---- Broadcasting ---------------------------------------------------------------------------- */
-
-static bool has_result_shape(const struct ir_op *op, const struct ir_value *value)
-{
-    const struct ir_type *type = op->results[0].type;
-    if (!value || value->type->kind != TYPE_TENSOR || type->kind != TYPE_TENSOR || type->rank < 0 ||
-        value->type->rank != type->rank)
-        return false;
-    for (int i = 0; i < type->rank; i++)
-        if (value->type->dims[i] != type->dims[i])
-            return false;
-    return true;
-}
-
-/* Another operand alone gives the result its shape. */
-static bool is_shaped_without(const struct ir_op *op, uint32_t index)
-{
-    for (uint32_t i = 0; i < op->n_operands; i++)
-        if (i != index && has_result_shape(op, ir_operand(op, i)))
-            return true;
-    return false;
-}
-
-/* A scalar with what a ConstantOfShape fills its result with; NULL when memory runs out. */
-static struct ir_op *filling(struct ir_graph *graph, const struct ir_op *fill)
-{
-    static const float zero = 0;
-    const struct tensor *value = ir_attr_tensor(fill, "value");
-    struct tensor *scalar = ARENA_NEW(&graph->arena, struct tensor);
-    if (!scalar)
-        return NULL;
-    *scalar = (struct tensor){.dtype = value ? value->dtype : TSSA_FLOAT, .rank = 0};
-    scalar->data =
-        arena_copy(&graph->arena, value ? value->data : &zero, tssa_dtype_size(scalar->dtype));
-    struct ir_op *constant = scalar->data ? ir_constant_create(graph, scalar) : NULL;
-    if (constant)
-        constant->name = fill->name;
-    return constant;
-}
-
-/* What can stand for an operand that is broadcast: what was expanded, or one element of what was
- * filled. NULL where there is no such thing. */
-static tssa_status *unbroadcast(struct ir_graph *graph, struct ir_op *op, uint32_t index,
-                                struct ir_value **value)
-{
-    const struct ir_op *before = producer(op, index);
-    *value = NULL;
-    if (!before || !is_shaped_without(op, index))
-        return NULL;
-    if (ir_op_is(before, IR_OP_Expand) && infer_rank(before, 0) >= 0)
-        *value = ir_operand(before, 0);
-    if (!ir_op_is(before, IR_OP_ConstantOfShape))
-        return NULL;
-    struct ir_op *constant = filling(graph, before);
-    TRY_ALLOC(constant);
-    ir_op_insert_before(constant, op);
-    *value = &constant->results[0];
-    return ir_infer_op_lenient(constant);
-}
-
-/* Operators that have come to broadcast their operands to each other. */
-static bool broadcasts(const struct ir_op *op)
-{
-    return ir_op_broadcasts(op) && op->n_operands > 1 &&
-           op->version >= (op->info->max_operands == IR_VARIADIC ? 8 : 7);
-}
-
-/* An element-wise op broadcasts by itself: its operands need not be made larger first. */
-static tssa_status *drop_broadcasts(struct ir_graph *graph, struct ir_op *op, bool *changed)
-{
-    struct ir_value *value;
-    for (uint32_t i = 0; broadcasts(op) && i < op->n_operands; i++) {
-        TRY(unbroadcast(graph, op, i, &value));
-        if (!value)
-            continue;
-        ir_op_set_operand(op, i, value);
-        *changed = true;
-    }
-    return NULL;
-}
-
 /* ---- Sums and products of integers ----------------------------------------------------------- */
-
-static bool is_used_once(const struct ir_op *op)
-{
-    return op->results[0].uses && !op->results[0].uses->next;
-}
 
 /* The number of the operand that is a Constant, when the other is not. */
 static bool find_constant(const struct ir_op *op, uint32_t *index)
@@ -455,8 +287,8 @@ static tssa_status *merge_constants(struct ir_graph *graph, struct ir_op *op, bo
     uint32_t outer, inner;
     if (!dtype_in(T_INT, infer_dtype(op, 0)) || !find_constant(op, &outer))
         return NULL;
-    const struct ir_op *before = producer(op, 1 - outer);
-    if (!before || before->info != op->info || !is_used_once(before) ||
+    const struct ir_op *before = algebra_producer(op, 1 - outer);
+    if (!before || before->info != op->info || !algebra_used_once(before) ||
         before->parent != op->parent || !find_constant(before, &inner) || op->version < 7 ||
         before->version < 7)
         return NULL;
@@ -511,43 +343,6 @@ static tssa_status *squeeze_reduction(struct ir_graph *graph, struct ir_op *op,
     return ir_infer_op_lenient(squeeze);
 }
 
-/* ---- Concatenations -------------------------------------------------------------------------- */
-
-/* `inner` can be part of `outer`: its only use. */
-static bool is_part(const struct ir_op *inner, const struct ir_op *outer)
-{
-    return inner && ir_op_is(inner, IR_OP_Concat) && ir_op_is(outer, IR_OP_Concat) &&
-           is_used_once(inner) && inner->parent == outer->parent &&
-           inner->results[0].uses->user == outer && ir_op_axis(inner) == ir_op_axis(outer);
-}
-
-static tssa_status *merge_concats(struct ir_graph *graph, struct ir_op *op, bool *changed)
-{
-    VEC(struct ir_value *) stack = VEC_INIT(graph->allocator);
-    VEC(struct ir_value *) leaves = VEC_INIT(graph->allocator);
-    bool fits = true, merged = false;
-    if (is_used_once(op) && is_part(op, op->results[0].uses->user))
-        return NULL; /* its user takes it in, with everything before it */
-    for (uint32_t i = op->n_operands; i-- > 0 && fits;)
-        fits = vec_push(&stack, ir_operand(op, i));
-    while (fits && stack.count) {
-        struct ir_value *value = stack.data[--stack.count];
-        const struct ir_op *user = value->uses ? value->uses->user : NULL;
-        bool part = value->op && user && is_part(value->op, user);
-        merged |= part;
-        for (uint32_t i = part ? value->op->n_operands : 0; i-- > 0 && fits;)
-            fits = vec_push(&stack, ir_operand(value->op, i));
-        if (!part)
-            fits = fits && vec_push(&leaves, value);
-    }
-    if (fits && merged)
-        fits = ir_op_set_operands(op, (uint32_t)leaves.count, leaves.data);
-    *changed |= merged;
-    vec_free(&stack);
-    vec_free(&leaves);
-    return fits ? NULL : status_out_of_memory();
-}
-
 static const struct {
     enum ir_op_id op;
     replace_fn replace;
@@ -561,9 +356,12 @@ static const struct {
     enum ir_op_id op;
     rewrite_fn rewrite;
 } rewrites[] = {
-    {IR_OP_Transpose, merge_transposes}, {IR_OP_Reshape, merge_reshapes},
-    {IR_OP_Cast, merge_casts},           {IR_OP_Concat, merge_concats},
-    {IR_OP_Add, merge_constants},        {IR_OP_Mul, merge_constants},
+    {IR_OP_Transpose, algebra_merge_transposes},
+    {IR_OP_Reshape, algebra_merge_reshapes},
+    {IR_OP_Cast, merge_casts},
+    {IR_OP_Concat, algebra_merge_concats},
+    {IR_OP_Add, merge_constants},
+    {IR_OP_Mul, merge_constants},
 };
 
 /* ---- The walk -------------------------------------------------------------------------------- */
@@ -593,7 +391,7 @@ static tssa_status *rewrite(struct ir_graph *graph, struct ir_op *op, bool *chan
     for (size_t i = 0; i < sizeof rewrites / sizeof *rewrites; i++)
         if (rewrites[i].op == op->info->id)
             TRY(rewrites[i].rewrite(graph, op, changed));
-    return drop_broadcasts(graph, op, changed);
+    return algebra_drop_broadcasts(graph, op, changed);
 }
 
 static tssa_status *visit(void *context, struct ir_op *op)
