@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference of matrix products and convolutions. */
+/* Inference of the rows of contraction.def: matrix products and convolutions. */
+#include "ir/infer_contraction.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "ir/einsum.h"
 #include "ir/infer_window.h"
+
+/* ---- Matrix products ------------------------------------------------------------------------- */
 
 static tssa_status *check_inner(const struct dim *a, const struct dim *b)
 {
@@ -31,8 +35,7 @@ static tssa_status *matmul_batch(struct ir_op *op, uint32_t a, uint32_t b, int *
     return NULL;
 }
 
-/* numpy's matmul of operands a and b. */
-static tssa_status *set_matmul(struct ir_op *op, uint32_t a, uint32_t b, tssa_dtype dtype)
+tssa_status *infer_set_matmul(struct ir_op *op, uint32_t a, uint32_t b, tssa_dtype dtype)
 {
     int rank_a = infer_rank(op, a), rank_b = infer_rank(op, b), rank;
     const struct dim *dims[TSSA_MAX_RANK];
@@ -52,20 +55,7 @@ static tssa_status *set_matmul(struct ir_op *op, uint32_t a, uint32_t b, tssa_dt
 INFER_RULE(matmul)
 {
     (void)graph;
-    return set_matmul(op, 0, 1, infer_dtype(op, 0));
-}
-
-INFER_RULE(matmul_integer)
-{
-    (void)graph;
-    return set_matmul(op, 0, 1, TSSA_INT32);
-}
-
-/* The result has the type of its zero point. */
-INFER_RULE(qlinear_matmul)
-{
-    (void)graph;
-    return set_matmul(op, 0, 3, infer_dtype(op, 7));
+    return infer_set_matmul(op, 0, 1, infer_dtype(op, 0));
 }
 
 INFER_RULE(gemm)
@@ -79,8 +69,9 @@ INFER_RULE(gemm)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), 2, dims);
 }
 
-/* The convolution of operand 0 with the weights at operand `w`. */
-static tssa_status *set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t w, tssa_dtype dtype)
+/* ---- Convolutions ---------------------------------------------------------------------------- */
+
+tssa_status *infer_set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t w, tssa_dtype dtype)
 {
     int rank = infer_rank(op, 0);
     int64_t kernel;
@@ -98,18 +89,75 @@ static tssa_status *set_conv(struct ir_graph *graph, struct ir_op *op, uint32_t 
 
 INFER_RULE(conv)
 {
-    return set_conv(graph, op, 1, infer_dtype(op, 0));
+    return infer_set_conv(graph, op, 1, infer_dtype(op, 0));
 }
 
-INFER_RULE(conv_integer)
+/* stride * (in - 1) + `rest`, where rest is what padding and the window add. */
+static const struct dim *transposed_dim(struct ir_graph *graph, struct ir_op *op, int i)
 {
-    return set_conv(graph, op, 1, TSSA_INT32);
+    struct dim_table *table = &graph->dims;
+    size_t n = (size_t)infer_rank(op, 0) - 2, at = (size_t)i, count;
+    int64_t stride, rest, extent, kernel;
+    const int64_t *strides = ir_attr_ints(op, "strides", &count);
+    stride = strides && count == n ? strides[at] : 1;
+    const struct dim *in = infer_dim(op, 0, i + 2);
+    const char *auto_pad = ir_attr_str(op, "auto_pad", "NOTSET");
+    const int64_t *shape = ir_attr_ints(op, "output_shape", &count);
+    if (shape && (count == n || count == n + 2))
+        return dim_const(table, shape[count - n + at]);
+    if (strncmp(auto_pad, "SAME", 4) == 0)
+        return dim_mul(table, in, dim_const(table, stride));
+    const int64_t *dilations = ir_attr_ints(op, "dilations", &count);
+    if (!dim_is_const(infer_dim(op, 1, i + 2), &kernel) || stride < 1 ||
+        !i64_mul(kernel - 1, dilations && count == n ? dilations[at] : 1, &extent))
+        return infer_fresh(op);
+    const int64_t *padding = ir_attr_ints(op, "output_padding", &count);
+    if (!i64_add(extent, padding && count == n ? padding[at] : 0, &rest) ||
+        !i64_add(rest, 1, &rest))
+        return infer_fresh(op);
+    const int64_t *pads = ir_attr_ints(op, "pads", &count);
+    if (pads && count == 2 * n && strcmp(auto_pad, "NOTSET") == 0 &&
+        (!i64_sub(rest, pads[at], &rest) || !i64_sub(rest, pads[n + at], &rest)))
+        return infer_fresh(op);
+    if (!i64_sub(rest, stride, &rest))
+        return infer_fresh(op);
+    const struct dim *steps = dim_mul(table, in, dim_const(table, stride));
+    const struct dim *offset = dim_const(table, rest);
+    return steps && offset ? dim_add(table, steps, offset) : NULL;
 }
 
-INFER_RULE(qlinear_conv)
+INFER_RULE(conv_transpose)
 {
-    return set_conv(graph, op, 3, infer_dtype(op, 7));
+    int rank = infer_rank(op, 0);
+    const struct dim *dims[TSSA_MAX_RANK];
+    if (rank < 3 || infer_rank(op, 1) != rank)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    const struct dim *groups = dim_const(&graph->dims, ir_attr_int(op, "group", 1));
+    TRY_ALLOC(groups);
+    dims[0] = infer_dim(op, 0, 0);
+    dims[1] = dim_mul(&graph->dims, infer_dim(op, 1, 1), groups);
+    for (int i = 0; i < rank - 2; i++) {
+        int64_t size;
+        dims[i + 2] = transposed_dim(graph, op, i);
+        if (dim_is_const(dims[i + 2], &size) && size < 0)
+            dims[i + 2] = dim_const(&graph->dims, 0);
+    }
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
 }
+
+INFER_RULE(deform_conv)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank = infer_rank(op, 0);
+    (void)graph;
+    if (rank < 3)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    for (int i = 0; i < rank; i++)
+        dims[i] = i == 1 ? infer_dim_or_fresh(op, 1, 0) : infer_dim_or_fresh(op, i == 0 ? 0 : 2, i);
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
+}
+
+/* ---- Einsum ---------------------------------------------------------------------------------- */
 
 /* Labels' sizes from the operands that have them. */
 static tssa_status *einsum_dims(struct ir_op *op, const struct einsum_axes *axes,
@@ -145,4 +193,20 @@ INFER_RULE(einsum)
     for (int d = 0; d < axes.out_rank; d++)
         dims[d] = sizes[axes.out[d]];
     return infer_set_tensor(op, 0, infer_dtype(op, 0), axes.out_rank, dims);
+}
+
+/* ---- Det ------------------------------------------------------------------------------------- */
+
+INFER_RULE(det)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank = infer_rank(op, 0);
+    (void)graph;
+    if (rank < 0)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    if (rank < 2)
+        return ERROR(TSSA_MALFORMED, "operand 0 must be of rank 2 or more, not %d", rank);
+    for (int i = 0; i < rank - 2; i++)
+        dims[i] = infer_dim(op, 0, i);
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank - 2, dims);
 }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference for conversion.def and quantization.def: the shape of operand 0, an element type that
- * attributes or other operands choose. */
+/* Inference of the rows of conversion.def: the shape of operand 0, an element type that attributes
+ * or other operands choose. */
+#include "ir/infer_conversion.h"
+
 #include <inttypes.h>
 
-#include "ir/infer.h"
 #include "ir/wrap.h"
 
-/* Result `index` has operand 0's shape. */
-static tssa_status *set_like_first(struct ir_op *op, uint32_t index, tssa_dtype dtype)
+tssa_status *infer_set_like_first(struct ir_op *op, uint32_t index, tssa_dtype dtype)
 {
     const struct ir_value *value = ir_operand(op, 0);
     if (!value || value->type->kind != TYPE_TENSOR || value->type->rank < 0)
@@ -15,16 +15,15 @@ static tssa_status *set_like_first(struct ir_op *op, uint32_t index, tssa_dtype 
     return infer_set_tensor(op, index, dtype, value->type->rank, value->type->dims);
 }
 
-static tssa_status *check_dtype(const struct ir_op *op, tssa_dtype dtype)
+tssa_status *infer_check_dtype(const struct ir_op *op, tssa_dtype dtype)
 {
     if (dtype != TSSA_UNDEFINED && !dtype_in(op->info->types, dtype))
         return ERROR(TSSA_MALFORMED, "operand 0 cannot be %s", dtype_info(dtype)->ir_name);
     return NULL;
 }
 
-/* A type attribute; UNDEFINED when absent or 0. */
-static tssa_status *dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal,
-                               tssa_dtype *dtype)
+tssa_status *infer_dtype_attr(const struct ir_op *op, const char *name, dtype_mask legal,
+                              tssa_dtype *dtype)
 {
     int64_t number = ir_attr_int(op, name, TSSA_UNDEFINED);
     if (number < 0 || number >= TSSA_DTYPE_COUNT ||
@@ -70,15 +69,15 @@ static tssa_status *cast_known(struct ir_graph *graph, struct ir_op *op, tssa_dt
 INFER_RULE(cast)
 {
     tssa_dtype to, from = infer_dtype(op, 0);
-    TRY(check_dtype(op, from));
+    TRY(infer_check_dtype(op, from));
     if (ir_op_is(op, IR_OP_CastLike)) {
         to = infer_dtype(op, 1);
     } else {
-        TRY(dtype_attr(op, "to", op->info->types, &to));
+        TRY(infer_dtype_attr(op, "to", op->info->types, &to));
         if (to == TSSA_UNDEFINED)
             return ERROR(TSSA_MALFORMED, "attribute \"to\" is missing");
     }
-    TRY(set_like_first(op, 0, to));
+    TRY(infer_set_like_first(op, 0, to));
     return cast_known(graph, op, from, to);
 }
 
@@ -86,43 +85,12 @@ INFER_RULE(bit_cast)
 {
     (void)graph;
     tssa_dtype to, from = infer_dtype(op, 0);
-    TRY(check_dtype(op, from));
-    TRY(dtype_attr(op, "to", op->info->types, &to));
+    TRY(infer_check_dtype(op, from));
+    TRY(infer_dtype_attr(op, "to", op->info->types, &to));
     if (to == TSSA_UNDEFINED)
         return ERROR(TSSA_MALFORMED, "attribute \"to\" is missing");
     if (from != TSSA_UNDEFINED && dtype_info(from)->file_bits != dtype_info(to)->file_bits)
         return ERROR(TSSA_MALFORMED, "%s and %s differ in width", dtype_info(from)->ir_name,
                      dtype_info(to)->ir_name);
-    return set_like_first(op, 0, to);
-}
-
-INFER_RULE(quantize_linear)
-{
-    (void)graph;
-    tssa_dtype to;
-    TRY(check_dtype(op, infer_dtype(op, 0)));
-    TRY(dtype_attr(op, "output_dtype", T_QUANTIZED, &to));
-    if (to == TSSA_UNDEFINED)
-        to = ir_operand(op, 2) ? infer_dtype(op, 2) : TSSA_UINT8;
-    return set_like_first(op, 0, to);
-}
-
-INFER_RULE(dequantize_linear)
-{
-    (void)graph;
-    tssa_dtype to;
-    TRY(check_dtype(op, infer_dtype(op, 0)));
-    TRY(dtype_attr(op, "output_dtype", T_FLOAT, &to));
-    if (to == TSSA_UNDEFINED)
-        to = infer_dtype(op, 1);
-    return set_like_first(op, 0, to);
-}
-
-INFER_RULE(dynamic_quantize_linear)
-{
-    (void)graph;
-    TRY(check_dtype(op, infer_dtype(op, 0)));
-    TRY(set_like_first(op, 0, TSSA_UINT8));
-    TRY(infer_set_tensor(op, 1, TSSA_FLOAT, 0, NULL));
-    return infer_set_tensor(op, 2, TSSA_UINT8, 0, NULL);
+    return infer_set_like_first(op, 0, to);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the rules of movement.def share: infer_movement.c, infer_reshape.c, infer_slice.c. */
+/* What the rules of movement.def share: infer_movement*.c. */
 #ifndef TSSA_IR_INFER_MOVEMENT_H
 #define TSSA_IR_INFER_MOVEMENT_H
 

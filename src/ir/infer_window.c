@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Inference of pooling, MaxRoiPool and AffineGrid, and the sizes of sliding windows. */
+/* Inference of the rows of window.def, and the sizes of sliding windows. */
 #include "ir/infer_window.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ const struct dim *infer_window_dim(struct ir_graph *graph, struct ir_op *op, con
     return starts ? dim_min(dims, count, starts) : NULL;
 }
 
-/* ---- Rules ----------------------------------------------------------------------------------- */
+/* ---- Pooling --------------------------------------------------------------------------------- */
 
 /* MaxPool, AveragePool, LpPool: batches and channels stay; the second result is of indices. */
 INFER_RULE(pool)
@@ -111,6 +111,77 @@ INFER_RULE(max_roi_pool)
     return infer_set_tensor(op, 0, infer_dtype(op, 0), 4, dims);
 }
 
+/* in * stride + kernel - stride - pads */
+static const struct dim *unpooled_dim(struct ir_graph *graph, struct ir_op *op, size_t n, size_t i)
+{
+    struct dim_table *table = &graph->dims;
+    size_t n_kernel, n_strides, n_pads;
+    const int64_t *kernel = ir_attr_ints(op, "kernel_shape", &n_kernel);
+    const int64_t *strides = ir_attr_ints(op, "strides", &n_strides);
+    const int64_t *pads = ir_attr_ints(op, "pads", &n_pads);
+    int64_t stride = strides && n_strides == n ? strides[i] : 1, rest;
+    if (!kernel || n_kernel != n || stride < 1 || !i64_sub(kernel[i], stride, &rest))
+        return infer_fresh(op);
+    for (size_t k = i; pads && n_pads == 2 * n && k < 2 * n; k += n)
+        if (pads[k] < 0 || !i64_sub(rest, pads[k], &rest))
+            return infer_fresh(op);
+    const struct dim *factor = dim_const(table, stride), *offset = dim_const(table, rest);
+    const struct dim *steps =
+        factor && offset ? dim_mul(table, infer_dim(op, 0, (int)i + 2), factor) : NULL;
+    return steps ? dim_add(table, steps, offset) : NULL;
+}
+
+INFER_RULE(max_unpool)
+{
+    int rank = infer_rank(op, 0);
+    int64_t shape[IR_KNOWN_MAX];
+    size_t count;
+    const struct dim *dims[TSSA_MAX_RANK];
+    if (rank < 3)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    bool given = ir_operand(op, 2) != NULL;
+    bool known = given && infer_const_ints(op, 2, shape, &count) && count == (size_t)rank;
+    for (int i = 0; i < rank; i++) {
+        if (known)
+            dims[i] = dim_const(&graph->dims, shape[i]);
+        else if (given)
+            dims[i] = infer_fresh(op);
+        else
+            dims[i] = i < 2 ? infer_dim(op, 0, i)
+                            : unpooled_dim(graph, op, (size_t)rank - 2, (size_t)i - 2);
+    }
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
+}
+
+INFER_RULE(col2im)
+{
+    int64_t image[IR_KNOWN_MAX], block[IR_KNOWN_MAX], size = 1;
+    size_t n_image, n_block;
+    const struct dim *dims[TSSA_MAX_RANK];
+    tssa_dtype dtype = infer_dtype(op, 0);
+    if (infer_rank(op, 0) != 3 || !infer_const_ints(op, 1, image, &n_image) ||
+        n_image > TSSA_MAX_RANK - 2)
+        return infer_set_unranked(op, 0, dtype);
+    dims[0] = infer_dim(op, 0, 0);
+    dims[1] = infer_fresh(op);
+    if (infer_const_ints(op, 2, block, &n_block)) {
+        for (size_t i = 0; i < n_block; i++)
+            if (block[i] < 1 || !i64_mul(size, block[i], &size))
+                return infer_set_unranked(op, 0, dtype);
+        dims[1] = dim_floordiv(&graph->dims, infer_dim(op, 0, 1), dim_const(&graph->dims, size));
+    }
+    for (size_t i = 0; i < n_image; i++)
+        dims[i + 2] = dim_const(&graph->dims, image[i]);
+    return infer_set_tensor(op, 0, dtype, (int)n_image + 2, dims);
+}
+
+/* ---- Samples --------------------------------------------------------------------------------- */
+
+const struct dim *infer_dim_or_fresh(struct ir_op *op, uint32_t operand, int d)
+{
+    return d < infer_rank(op, operand) ? infer_dim(op, operand, d) : infer_fresh(op);
+}
+
 /* The size operand is [N, C, (D,) H, W]; the grid is [N, (D,) H, W, 2 or 3]. */
 INFER_RULE(affine_grid)
 {
@@ -126,4 +197,27 @@ INFER_RULE(affine_grid)
     }
     dims[n + 1] = dim_const(&graph->dims, n);
     return infer_set_tensor(op, 0, infer_dtype(op, 0), n + 2, dims);
+}
+
+INFER_RULE(grid_sample)
+{
+    const struct dim *dims[TSSA_MAX_RANK];
+    int rank = infer_rank(op, 0) >= 0 ? infer_rank(op, 0) : infer_rank(op, 1);
+    (void)graph;
+    if (rank < 0)
+        return infer_set_unranked(op, 0, infer_dtype(op, 0));
+    if (rank < 3 || (infer_rank(op, 1) >= 0 && infer_rank(op, 1) != rank))
+        return ERROR(TSSA_MALFORMED, "the input has rank %d, the grid %d", rank, infer_rank(op, 1));
+    for (int i = 0; i < rank; i++)
+        dims[i] = i < 2 ? infer_dim_or_fresh(op, 0, i) : infer_dim_or_fresh(op, 1, i - 1);
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), rank, dims);
+}
+
+INFER_RULE(roi_align)
+{
+    const struct dim *dims[4] = {
+        infer_rank(op, 1) < 0 ? infer_dim_or_fresh(op, 2, 0) : infer_dim_or_fresh(op, 1, 0),
+        infer_dim_or_fresh(op, 0, 1), dim_const(&graph->dims, ir_attr_int(op, "output_height", 1)),
+        dim_const(&graph->dims, ir_attr_int(op, "output_width", 1))};
+    return infer_set_tensor(op, 0, infer_dtype(op, 0), 4, dims);
 }

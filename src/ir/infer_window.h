@@ -12,5 +12,7 @@
  */
 const struct dim *infer_window_dim(struct ir_graph *graph, struct ir_op *op, const struct dim *in,
                                    int rank, int i, int64_t kernel);
+/* The d-th dim of an operand, or a fresh one where its rank is unknown or too low. */
+const struct dim *infer_dim_or_fresh(struct ir_op *op, uint32_t operand, int d);
 
 #endif
