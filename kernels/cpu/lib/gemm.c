@@ -180,19 +180,6 @@ static tssa_status *gemm_widened(struct kernel_args *args, tssa_dtype dtype,
     return status;
 }
 
-/* Of more bytes, nothing is in a cache any more when it is read again. */
-#define MAX_WEIGHTS ((size_t)4 << 20)
-
-const struct tensor *gemm_weights(const struct ir_op *op)
-{
-    const struct ir_value *value = ir_operand(op, 1);
-    const struct tensor *weights = ir_value_constant(value);
-    return weights && weights->rank == 2 && !value->uses->next &&
-                   tensor_bytes(weights) <= MAX_WEIGHTS
-               ? weights
-               : NULL;
-}
-
 int64_t gemm_work(const struct gemm *gemm)
 {
     int64_t work;

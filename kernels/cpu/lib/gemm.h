@@ -17,12 +17,6 @@ struct gemm {
 };
 
 /*
- * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, is
- * worth its memory: a constant matrix that nobody else reads and that a cache holds. Else NULL.
- */
-const struct tensor *gemm_weights(const struct ir_op *op);
-
-/*
  * Computes `gemm` on elements of `dtype`: floats by gemm_rows.h (float32 through the library where
  * there is one, and b is not in panels: then in its order), two-byte floats in float32, rounded
  * once; integers wrap. `library` NULL: without.

@@ -12,6 +12,19 @@
 /* What a thread should have to do, in multiplications. */
 #define GRAIN 65536
 
+/* Of more bytes, nothing is in a cache any more when it is read again. */
+#define MAX_WEIGHTS ((size_t)4 << 20)
+
+const struct tensor *gemm_weights(const struct ir_op *op)
+{
+    const struct ir_value *value = ir_operand(op, 1);
+    const struct tensor *weights = ir_value_constant(value);
+    return weights && weights->rank == 2 && !value->uses->next &&
+                   tensor_bytes(weights) <= MAX_WEIGHTS
+               ? weights
+               : NULL;
+}
+
 static int64_t width_of(tssa_dtype dtype)
 {
     return (int64_t)(GEMM_PANEL_BYTES / tssa_dtype_size(dtype));

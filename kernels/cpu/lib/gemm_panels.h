@@ -11,6 +11,12 @@
 #include "kernels/cpu/lib/gemm.h"
 
 /*
+ * Operand 1 of a MatMul or a Gemm where a copy of it, in an order in which it is read faster, is
+ * worth its memory: a constant matrix that nobody else reads and that a cache holds. Else NULL.
+ */
+const struct tensor *gemm_weights(const struct ir_op *op);
+
+/*
  * Copies gemm_weights of float32 or double where operand 0 is one row in every run. *panels is
  * given back with gemm_panels_drop; NULL: it is not worth it.
  */

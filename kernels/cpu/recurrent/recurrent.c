@@ -87,16 +87,6 @@ static tssa_status *pack_constant(const struct kernel_setup *setup, const struct
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-void recurrent_store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time,
-                     const void *h)
-{
-    int64_t row = r->attrs->batch_first ? (n * r->steps + time) * r->directions + direction
-                                        : (time * r->directions + direction) * r->batch + n;
-    size_t size = tssa_dtype_size(r->y->dtype);
-    convert_elements(r->hidden, r->dtype, h, 1, r->y->dtype,
-                     (char *)r->y->data + (size_t)(row * r->hidden) * size, 1, &convert_default);
-}
-
 static void run_sequence(const struct kernel_args *args, struct recurrent *r)
 {
     int64_t chunk = r->chunk;

@@ -63,8 +63,4 @@ static inline int64_t recurrent_time(const struct recurrent *r, int64_t directio
     return reversed && step < r->lengths[n] ? r->lengths[n] - 1 - step : step;
 }
 
-/* Rounds what a sequence's step leaves in its state, and stores it in the result. */
-void recurrent_store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time,
-                     const void *h);
-
 #endif

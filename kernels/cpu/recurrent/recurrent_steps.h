@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "base/clones.h"
+#include "kernels/cpu/lib/convert.h"
 #include "kernels/cpu/recurrent/recurrent.h"
 
 /* So many rows of a product are made at once: each weight is read once for all. */
@@ -323,6 +324,16 @@ static void project_rows(void *context, int64_t begin, int64_t end)
     }
 }
 
+/* Rounds what a sequence's step leaves in its state, and stores it in the result. */
+static void store(const struct recurrent *r, int64_t direction, int64_t n, int64_t time, const T *h)
+{
+    int64_t row = r->attrs->batch_first ? (n * r->steps + time) * r->directions + direction
+                                        : (time * r->directions + direction) * r->batch + n;
+    size_t size = tssa_dtype_size(r->y->dtype);
+    convert_elements(r->hidden, r->dtype, h, 1, r->y->dtype,
+                     (char *)r->y->data + (size_t)(row * r->hidden) * size, 1, &convert_default);
+}
+
 static void take_step(struct group *g, int64_t direction, int64_t first, int64_t step)
 {
     const struct recurrent *r = g->r;
@@ -341,7 +352,7 @@ static void take_step(struct group *g, int64_t direction, int64_t first, int64_t
     if (g->n_rows)
         steps[r->cell->kind](g);
     for (int i = 0; r->y && i < g->n_rows; i++)
-        recurrent_store(r, direction, of[i], recurrent_time(r, direction, of[i], step), g->h[i]);
+        store(r, direction, of[i], recurrent_time(r, direction, of[i], step), g->h[i]);
 }
 
 static void run_groups(void *context, int64_t begin, int64_t end)

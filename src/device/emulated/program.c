@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device/emulated/program.h"
 
-#include "device/device.h"
+#include "device/devices.h"
 #include "ir/fuse.h"
 
 /* ---- The ops --------------------------------------------------------------------------------- */
 
 static const struct kernel *host_kernel(const struct ir_op *op)
 {
-    return device_find(NULL)->find_kernel(op);
+    return cpu_device.find_kernel(op);
 }
 
 static bool is_computed(const struct ir_op *op)
