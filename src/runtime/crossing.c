@@ -156,6 +156,6 @@ tssa_status *crossing_run_step(struct run *run, const struct step *step)
     TRY(step->compute(run, step));
     TRY(copy_all(run, &step->after));
     if (step->binds)
-        executor_bind_symbols(run, step->binds);
+        bindings_read(run, step->binds);
     return NULL;
 }

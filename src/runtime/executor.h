@@ -122,7 +122,8 @@ static inline tssa_status *executor_call_kernel(struct run *run, struct kernel_e
     return step->kernel->run(&args);
 }
 tssa_status *executor_run_kernel(struct run *run, const struct step *step);
-void executor_bind_symbols(struct run *run, const struct plan_bindings *bindings);
+/* The symbols that values in slots tell (bindings.c). */
+void bindings_read(struct run *run, const struct plan_bindings *bindings);
 /* A step whose results tell symbols. */
 tssa_status *executor_run_and_bind(struct run *run, const struct step *step);
 

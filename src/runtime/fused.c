@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Names of values around the blocks of fuse ops; see plan.h. */
 #include "ir/fuse.h"
-#include "runtime/control.h"
-#include "runtime/executor.h"
+#include "runtime/plan.h"
 
 struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op)
 {
@@ -34,17 +33,4 @@ const struct ir_block *plan_home(const struct plan *plan, const struct ir_op *op
     while (block->owner && plan_fused(plan, block->owner))
         block = block->owner->parent;
     return block;
-}
-
-/* What has its slot is there; the rest are parameters, constants, and what is returned twice. */
-tssa_status *control_run_fuse(struct run *run, const struct step *step)
-{
-    const struct block_plan *block = step->blocks[0];
-    TRY(executor_run_block(run, block));
-    for (uint32_t i = 0; i < step->n_outputs; i++) {
-        struct value *slot = run->outputs[step->first_output + i];
-        if (slot && slot != &run->slots[block->returns[i].slot])
-            value_copy(slot, &run->slots[block->returns[i].slot]);
-    }
-    return NULL;
 }

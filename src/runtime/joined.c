@@ -22,7 +22,7 @@ struct group {
 
 static size_t exact_size(const struct joiner *j, const struct ir_type *type)
 {
-    return placement_type_size(j->plan, j->symbols, j->plan->n_input_symbols, type);
+    return plan_type_size(j->plan, j->symbols, j->plan->n_input_symbols, type);
 }
 
 /* Fills begins; false: sizes are not what they must be. */

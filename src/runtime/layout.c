@@ -14,26 +14,13 @@
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-size_t placement_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
-                           const struct ir_type *type)
-{
-    size_t bytes = tssa_dtype_size(type->dtype);
-    for (int i = 0; i < type->rank; i++) {
-        int64_t value;
-        if (!plan_dim(plan, symbols, count, type->dims[i], &value) || value < 0 ||
-            !size_mul(bytes, (size_t)value, &bytes))
-            return SIZE_MAX;
-    }
-    return bytes;
-}
-
 /* Of an entry with dims that shrink where others grow, the most of all symbols tells too little. */
 static size_t placed_size(const struct plan *plan, const int64_t *symbols,
                           const struct layout *layout, uint32_t i)
 {
     const struct plan_placed *placed = &plan->placed[i];
     const size_t alignment = layout->alignment;
-    size_t bytes = placed->type ? placement_type_size(plan, symbols, plan->n_symbols, placed->type)
+    size_t bytes = placed->type ? plan_type_size(plan, symbols, plan->n_symbols, placed->type)
                                 : layout->scratch[placed->scratch];
     if (bytes > PTRDIFF_MAX / 2 - alignment) /* there may be two of it */
         return SIZE_MAX;

@@ -46,9 +46,6 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
 
 /* ---- Between layout.c and joined.c ----------------------------------------------------------- */
 
-/* Bytes of a type by the first `count` symbols; SIZE_MAX: they do not tell, or it overflows. */
-size_t placement_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
-                           const struct ir_type *type);
 /* Bytes that an entry without `back` takes of the slab, if it has a place of its own. */
 static inline size_t placement_room(const struct plan *plan, const struct layout *layout,
                                     uint32_t entry)

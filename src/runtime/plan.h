@@ -257,5 +257,8 @@ int plan_symbol(const struct plan *plan, const struct dim *symbol);
  * false when these do not determine it. */
 bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
               const struct dim *dim, int64_t *value);
+/* Bytes of a type by the first `count` symbols; SIZE_MAX: they do not tell, or it overflows. */
+size_t plan_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
+                      const struct ir_type *type);
 
 #endif

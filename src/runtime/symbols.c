@@ -151,3 +151,16 @@ bool plan_dim(const struct plan *plan, const int64_t *symbols, uint32_t count,
     struct binding binding = {plan, symbols, count};
     return dim_eval(dim, lookup, &binding, value);
 }
+
+size_t plan_type_size(const struct plan *plan, const int64_t *symbols, uint32_t count,
+                      const struct ir_type *type)
+{
+    size_t bytes = tssa_dtype_size(type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        int64_t value;
+        if (!plan_dim(plan, symbols, count, type->dims[i], &value) || value < 0 ||
+            !size_mul(bytes, (size_t)value, &bytes))
+            return SIZE_MAX;
+    }
+    return bytes;
+}
