@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts while they are made: what fuse_plan.c, which joins them in the order of the block, and
- * fuse_later.c share. */
+ * fuse_later.c share; how two are joined is in fuse_join.c. */
 #ifndef TSSA_PASSES_LOWER_FUSE_PARTS_H
 #define TSSA_PASSES_LOWER_FUSE_PARTS_H
 
@@ -70,8 +70,10 @@ static inline struct fuse_set fuse_reached(struct fuse_plan *plan, const struct 
     return all;
 }
 
-/* ---- fuse_plan.c ----------------------------------------------------------------------------- */
+/* ---- fuse_join.c ----------------------------------------------------------------------------- */
 
+/* Is the operand one that the op has before, too? */
+bool fuse_is_repeated(const struct ir_op *op, uint32_t operand);
 /* The part that makes the operand. */
 uint32_t fuse_maker_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand);
 /* Is the operand needed at other places than where the part that makes it computes it? */
@@ -89,6 +91,8 @@ void fuse_add_sets(struct fuse_open *joined, const struct fuse_open *b);
 /* Part `own` takes in `other`, and who depends on one of them depends on both. */
 void fuse_join(struct fuse_plan *plan, uint32_t own, uint32_t other,
                const struct fuse_open *joined);
+/* The part of the op takes in `other`; why it does not, or NULL. */
+const char *fuse_join_part(struct fuse_plan *plan, const struct ir_op *op, uint32_t other);
 
 /* ---- fuse_later.c ---------------------------------------------------------------------------- */
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * An axis of which constant places are written is put together anew from pieces of the base and of
- * what is written; assigns that follow each other along one axis, at once.
- */
-#include "passes/lower/lower_writer.h"
+/* An axis that is put together anew; see lower_assembly.h. */
+#include "passes/lower/lower_assembly.h"
 
 /* More pieces of a Concat than this cost more than a Gather from all of them. */
 #define MAX_PIECES 32
@@ -16,22 +13,6 @@ bool lower_has_places(const struct region *region, int axis, int64_t *dim)
            dim_is_const(region->base[axis], dim) && *dim <= MAX_PLACES;
 }
 
-/* Where the element at a place of an axis comes from: sources[source] at `at`. */
-struct origin {
-    uint32_t source;
-    int64_t at;
-};
-
-/* An axis that is put together anew from sources, the base first. */
-struct assembly {
-    struct lowering *l;
-    int axis;
-    int64_t n; /* places */
-    struct origin *origins;
-    uint32_t n_sources;
-    struct ir_value **sources;
-};
-
 static bool continues(const struct assembly *a, int64_t i)
 {
     return i > 0 && a->origins[i].source == a->origins[i - 1].source &&
@@ -43,7 +24,7 @@ static struct ir_value *assemble_pieces(struct assembly *a)
     struct ir_value *parts[MAX_PIECES];
     uint32_t n = 0;
     for (int64_t i = 0, end; i < a->n; i = end) {
-        const struct origin *from = &a->origins[i];
+        const struct assembly_origin *from = &a->origins[i];
         for (end = i + 1; end < a->n && continues(a, end); end++)
             ;
         if (n == MAX_PIECES)
@@ -86,7 +67,7 @@ static struct ir_value *assemble_gather(struct assembly *a, int64_t *places, int
     return lower_emit_axis(a->l, IR_OP_Gather, 2, operands, a->axis);
 }
 
-static struct ir_value *assemble(struct assembly *a)
+struct ir_value *assembly_make(struct assembly *a)
 {
     const tssa_allocator *allocator = a->l->graph->allocator;
     struct ir_value *y = NULL;
@@ -105,8 +86,8 @@ static struct ir_value *assemble(struct assembly *a)
     return y;
 }
 
-static tssa_status *assembly_init(struct assembly *a, struct lowering *l, struct ir_value *x,
-                                  int axis, int64_t n, uint32_t n_writes)
+tssa_status *assembly_init(struct assembly *a, struct lowering *l, struct ir_value *x, int axis,
+                           int64_t n, uint32_t n_writes)
 {
     const tssa_allocator *allocator = l->graph->allocator;
     *a = (struct assembly){.l = l, .axis = axis, .n = n, .n_sources = 1};
@@ -120,19 +101,19 @@ static tssa_status *assembly_init(struct assembly *a, struct lowering *l, struct
     return NULL;
 }
 
-static void assembly_free(struct assembly *a)
+void assembly_free(struct assembly *a)
 {
     allocator_free(a->l->graph->allocator, a->origins);
     allocator_free(a->l->graph->allocator, a->sources);
 }
 
-static void assembly_write(struct assembly *a, const struct region_axis *at, struct ir_value *part)
+void assembly_write(struct assembly *a, const struct region_axis *at, struct ir_value *part)
 {
     int64_t start = 0, count = 0;
     (void)lower_const_axis(at, &start, &count);
     a->sources[a->n_sources] = part;
     for (int64_t i = 0; i < count; i++)
-        a->origins[start + i * at->step] = (struct origin){a->n_sources, i};
+        a->origins[start + i * at->step] = (struct assembly_origin){a->n_sources, i};
     a->n_sources++;
 }
 
@@ -147,7 +128,7 @@ struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct
     tssa_status *status = assembly_init(&a, w->l, x, axis, dim, 1);
     if (!status) {
         assembly_write(&a, &w->region.axes[axis], part);
-        y = assemble(&a);
+        y = assembly_make(&a);
     } else if (!w->l->status) {
         w->l->status = status;
     } else {
@@ -155,87 +136,4 @@ struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct
     }
     assembly_free(&a);
     return y;
-}
-
-/* ---- Chains ---------------------------------------------------------------------------------- */
-
-/*
- * The one axis that an assign writes a constant part of, all others being whole; -1: it is not so.
- */
-static tssa_status *constant_axis(struct lowering *l, const struct ir_op *op, int *axis)
-{
-    struct ir_value *params[IR_VARIADIC];
-    struct writer w;
-    int axes[TSSA_MAX_RANK];
-    int64_t dim;
-    for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
-        params[i] = ir_operand(op, rule_first_operand(op) + i);
-    TRY(lower_open_writer(&w, l, ir_operand(op, 0), ir_operand(op, 1), rule_of(op), params));
-    bool one = w.is_box && lower_partial_axes(&w.region, axes) == 1 &&
-               lower_has_places(&w.region, axes[0], &dim);
-    *axis = one ? axes[0] : -1;
-    return NULL;
-}
-
-/* The assign whose base is this assign's result, which nothing else uses; NULL: none. */
-static struct ir_op *next_write(const struct ir_op *op)
-{
-    const struct ir_use *use = op->results[0].uses;
-    if (!use || use->next || !ir_op_is(use->user, IR_OP_assign) ||
-        use->user->parent != op->parent || ir_operand(use->user, 0) != &op->results[0])
-        return NULL;
-    return use->user;
-}
-
-tssa_status *lower_is_chained(struct lowering *l, const struct ir_op *op, bool *chained)
-{
-    const struct ir_op *next = next_write(op);
-    int axis, next_axis;
-    *chained = false;
-    if (!next)
-        return NULL;
-    TRY(constant_axis(l, op, &axis));
-    if (axis < 0)
-        return NULL;
-    TRY(constant_axis(l, next, &next_axis));
-    *chained = next_axis == axis;
-    return NULL;
-}
-
-/* Puts one write into the assembly. */
-static tssa_status *add_write(struct assembly *a, const struct ir_op *op)
-{
-    struct ir_value *params[IR_VARIADIC];
-    struct writer w;
-    for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
-        params[i] = ir_operand(op, rule_first_operand(op) + i);
-    TRY(lower_open_writer(&w, a->l, ir_operand(op, 0), ir_operand(op, 1), rule_of(op), params));
-    w.x = a->sources[0]; /* of the same shape; the assign between goes */
-    assembly_write(a, &w.region.axes[a->axis], lower_forward_source(&w));
-    return a->l->status;
-}
-
-static tssa_status *write_chain(struct assembly *a, struct ir_op *const *ops, uint32_t n,
-                                struct ir_value **y)
-{
-    for (uint32_t i = 0; i < n; i++)
-        TRY(add_write(a, ops[i]));
-    *y = assemble(a);
-    return a->l->status;
-}
-
-tssa_status *lower_chain(struct lowering *l, struct ir_op *const *ops, uint32_t n,
-                         struct ir_value **y)
-{
-    struct assembly a;
-    int64_t dim = 0;
-    int axis;
-    TRY(constant_axis(l, ops[0], &axis));
-    struct ir_value *x = ir_operand(ops[0], 0);
-    (void)dim_is_const(x->type->dims[axis], &dim);
-    tssa_status *status = assembly_init(&a, l, x, axis, dim, n);
-    if (!status)
-        status = write_chain(&a, ops, n, y);
-    assembly_free(&a);
-    return status;
 }

@@ -309,13 +309,23 @@ static bool run_forwards(struct writer *w, int i)
     return true;
 }
 
-void lower_open_box(struct writer *w)
+static void open_box(struct writer *w)
 {
     w->is_box = is_box(&w->region);
     for (int i = 0; i < w->region.base_rank && w->is_box; i++)
         w->turned[i] = run_forwards(w, i);
     if (w->is_box)
         lower_find_dynamic(w);
+}
+
+tssa_status *lower_open_writer(struct writer *w, struct lowering *l, struct ir_value *x,
+                               struct ir_value *s, const struct rule *rule,
+                               struct ir_value *const *params)
+{
+    *w = (struct writer){.l = l, .x = x, .s = s, .rule = rule, .params = params};
+    TRY(region_make(l->space, x->type, rule, params, &w->region));
+    open_box(w);
+    return NULL;
 }
 
 static struct ir_value *turn(struct writer *w, struct ir_value *part, int axis)
@@ -325,7 +335,6 @@ static struct ir_value *turn(struct writer *w, struct ir_value *part, int axis)
     return lower_emit(w->l, IR_OP_Slice, 5, operands);
 }
 
-/* The source in the shape of the box, running forwards along each axis. */
 struct ir_value *lower_forward_source(struct writer *w)
 {
     struct ir_value *part = box_source(w);

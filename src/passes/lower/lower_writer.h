@@ -18,19 +18,19 @@ struct writer {
     const struct rule_step *dynamic[TSSA_MAX_RANK];
 };
 
-tssa_status *lower_open_writer(struct writer *w, struct lowering *l, struct ir_value *x,
-                               struct ir_value *s, const struct rule *rule,
-                               struct ir_value *const *params);
 /* x[start:end] of one axis; both are lists of one element. */
 struct ir_value *lower_slice(struct lowering *l, struct ir_value *x, int axis,
                              struct ir_value *start, struct ir_value *end);
-/* The source in the region's shape. */
+bool lower_has_dims(const struct ir_value *value, int rank, const struct dim *const *dims);
+/* The source in the region's shape (lower_source.c). */
 struct ir_value *lower_full_source(struct writer *w);
 
 /* ---- Boxes (lower_box.c) --------------------------------------------------------------------- */
 
-/* Finds out whether the region is a box, and how its axes are written. */
-void lower_open_box(struct writer *w);
+/* Finds out what the region is and, if it is a box, how its axes are written. */
+tssa_status *lower_open_writer(struct writer *w, struct lowering *l, struct ir_value *x,
+                               struct ir_value *s, const struct rule *rule,
+                               struct ir_value *const *params);
 /* NULL without a failure: the region is no box, or one of its axes cannot be written. */
 struct ir_value *lower_assign_box(struct writer *w);
 /* The axes of the base that are written in part: how many; `axes` has room for TSSA_MAX_RANK. */
