@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/promotion.h"
+
 static uint32_t refuse(struct gir_maker *maker, const char *why)
 {
     if (!maker->why)
@@ -61,12 +63,6 @@ uint32_t gir_make_as(struct gir_maker *maker, uint32_t value, tssa_dtype type)
     }
     return gir_make(
         maker, (struct gir_code){.op = GIR_CONVERT, .type = (uint8_t)type, .operands = {value}});
-}
-
-/* The type in which elements are computed. */
-static tssa_dtype computed_in(tssa_dtype dtype)
-{
-    return dtype == TSSA_FLOAT16 || dtype == TSSA_BFLOAT16 ? TSSA_FLOAT : dtype;
 }
 
 static tssa_dtype dtype_of(const struct ir_op *op, uint32_t operand)
@@ -289,14 +285,17 @@ static uint32_t make_fold(struct gir_maker *maker, const struct ir_op *op, struc
 static uint32_t make_row(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
 {
     const struct ew_info *ew = op->info->ew;
-    struct evaluation e = {
-        .program = ew->program, .op = op, .type = computed_in(dtype_of(op, 0)), .last = true};
+    struct evaluation e = {.program = ew->program, .op = op, .last = true};
+    struct promotion promotion;
+    if (!promote_op(op, &promotion))
+        return refuse(maker, "operands have types that it does not take");
+    e.type = promotion.alone;
     tssa_status *bad = scalar_params(op, e.params);
     if (bad) {
         tssa_status_free(bad);
         return refuse(maker, "an attribute is wrong");
     }
-    if (scalar_has_float_params(ew) && !dtype_is_float(e.type))
+    if (dtype_is_float(e.type) && !dtype_is_float(promotion.operand))
         return refuse(maker, "integers are computed in double");
     if (ew->result == EW_FIRST)
         return make_pow(maker, op, &e, operands);

@@ -5,6 +5,7 @@
  * condition and one side.
  */
 #include "ir/element_reader.h"
+#include "ir/promotion.h"
 #include "ir/scalar.h"
 
 /* The program of the op that makes the value, at a place. */
@@ -16,15 +17,13 @@ struct program {
     double params[EW_MAX_PARAMS];
 };
 
-/* Folds are programs of two operands at a time, and operands of several types are computed in
- * others. */
+/* Folds are programs of two operands at a time. */
 static bool open_program(struct reader *reader, const struct ir_value *value,
                          const struct element *at, struct program *program)
 {
     const struct ir_op_info *info = value->op->info;
     *program = (struct program){reader, value, at, NULL, {0}};
-    if (!info->ew || info->max_operands == IR_VARIADIC || info->ew->result == EW_FIRST ||
-        scalar_has_float_params(info->ew))
+    if (!info->ew || info->max_operands == IR_VARIADIC || !promotes_nothing(value->op))
         return false;
     program->codes = info->ew->program;
     tssa_status *status = scalar_params(value->op, program->params);

@@ -27,10 +27,7 @@
 #undef OP
 #undef MOVE
 #undef EW
-INFER_RULE_DECLARED(elementwise_EW_SAME);
-INFER_RULE_DECLARED(elementwise_EW_BOOL);
-INFER_RULE_DECLARED(elementwise_EW_FIRST);
-INFER_RULE_DECLARED(elementwise_EW_WHERE);
+INFER_RULE_DECLARED(elementwise);
 
 /* The ids that were read from the files of the table are its rows, in their order. */
 enum {
@@ -79,7 +76,7 @@ static const struct ir_op_info op_table[IR_OP_COUNT] = {
         reduce, NULL, &reduction_table[REDUCTION_##row_], NULL)
 #define EW(id_, versions_, min_in, max_in, types_, result_, params_, expression_)                  \
     ROW(id_, ONNX, #id_, versions_, min_in, max_in, 1, 1, ELEMENTWISE, IR_PURE, types_,            \
-        elementwise_##result_, &ew_table[EW_INDEX_##id_], NULL, NULL)
+        elementwise, &ew_table[EW_INDEX_##id_], NULL, NULL)
 #include "ir/ops.def"
 #undef OP
 #undef MOVE

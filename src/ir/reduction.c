@@ -2,6 +2,7 @@
 /* The table of reductions, from the rows of reduction.def. */
 #include "ir/reduction.h"
 
+#include "ir/promotion.h"
 #include "ir/scalar_postfix.h"
 
 #define SHIFT_NONE REDUCTION_SHIFT_NONE
@@ -35,10 +36,10 @@ static bool reads_count(const struct scalar_code *program)
 tssa_dtype reduction_type(enum reduction_row row, tssa_dtype dtype)
 {
     const dtype_mask types = reduction_table[row].types;
-    if (dtype == TSSA_DOUBLE || dtype == TSSA_UINT64)
-        return dtype_in(types, dtype) ? dtype : TSSA_DOUBLE;
     if (dtype_is_float(dtype))
-        return TSSA_FLOAT;
+        return computed_in(dtype);
+    if (dtype == TSSA_UINT64)
+        return dtype_in(types, dtype) ? dtype : TSSA_DOUBLE;
     if (!dtype_in(types, TSSA_INT64))
         return TSSA_DOUBLE;
     return dtype == TSSA_INT32 && !reads_count(reduction_table[row].after) ? TSSA_INT32

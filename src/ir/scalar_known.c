@@ -5,6 +5,7 @@
  * of which nothing is known is NULL, and most of what is computed from it is too.
  */
 #include "ir/infer.h"
+#include "ir/promotion.h"
 #include "ir/scalar.h"
 #include "ir/wrap.h"
 
@@ -345,14 +346,6 @@ static const struct dim *element(struct run *run, const struct ir_op *op, size_t
     return in[0];
 }
 
-/* Operands of several types, and integers with parameters that are none, are computed in other
- * types. */
-static bool has_one_type(const struct ir_op *op)
-{
-    const struct ew_info *ew = op->info->ew;
-    return ew->result != EW_FIRST && !scalar_has_float_params(ew);
-}
-
 tssa_status *scalar_index(const struct ir_op *op, const struct dim *const operands[3],
                           const struct dim **out)
 {
@@ -360,7 +353,7 @@ tssa_status *scalar_index(const struct ir_op *op, const struct dim *const operan
     struct run run = {.graph = graph, .dims = &graph->dims, .dtype = TSSA_INT64, .as_index = true};
     *out = NULL;
     bool folds = op->info->max_operands == IR_VARIADIC && op->n_operands != 2;
-    if (!has_one_type(op) || folds || op->results[0].type->dtype != TSSA_INT64)
+    if (!promotes_nothing(op) || folds || op->results[0].type->dtype != TSSA_INT64)
         return NULL;
     TRY(scalar_params(op, run.params));
     *out = evaluate(&run, op, operands);
@@ -373,7 +366,7 @@ tssa_status *infer_scalar_known(struct ir_op *op)
     struct run run = {.graph = graph, .dims = &graph->dims, .dtype = op->results[0].type->dtype};
     const struct dim *elements[IR_KNOWN_MAX];
     size_t count;
-    if (!ir_result_wanted(op, 0) || !tracked(op->results[0].type->dtype) || !has_one_type(op) ||
+    if (!ir_result_wanted(op, 0) || !tracked(op->results[0].type->dtype) || !promotes_nothing(op) ||
         !known_count(op, &count))
         return NULL;
     TRY(scalar_params(op, run.params));

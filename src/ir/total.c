@@ -2,6 +2,7 @@
 #include "ir/total.h"
 
 #include "ir/infer.h"
+#include "ir/promotion.h"
 #include "ir/rebuild.h"
 #include "ir/rule_draft.h"
 #include "ir/scalar.h"
@@ -224,21 +225,20 @@ static bool may_divide_by_zero(const struct ir_op *op)
 
 static bool is_elementwise_total(const struct ir_op *op)
 {
-    uint32_t first = op->info->ew->result == EW_WHERE ? 1 : 0;
+    struct promotion promotion;
+    if (!promote_op(op, &promotion) || promotion.operand == TSSA_UNDEFINED)
+        return false;
     for (uint32_t i = 0; i < op->n_operands; i++) {
         if (!ir_operand(op, i))
             continue;
         if (!is_ranked(op, i))
-            return false;
-        if (i >= first && op->info->ew->result != EW_FIRST &&
-            infer_dtype(op, i) != infer_dtype(op, first))
             return false;
         for (uint32_t k = 0; k < i; k++)
             if (ir_operand(op, k) &&
                 !dims_broadcast(ir_operand(op, i)->type, ir_operand(op, k)->type, 0))
                 return false;
     }
-    return dtype_in(op->info->types, infer_dtype(op, first)) && !may_divide_by_zero(op);
+    return !may_divide_by_zero(op);
 }
 
 static bool are_blocks_total(const struct ir_op *op)

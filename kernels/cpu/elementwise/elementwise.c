@@ -12,33 +12,11 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "ir/infer.h"
+#include "ir/promotion.h"
 #include "ir/scalar.h"
 #include "kernels/cpu/elementwise/elementwise_space.h"
 #include "kernels/cpu/lib/convert.h"
-
-/* ---- What prepare keeps ---------------------------------------------------------------------- */
-
-struct ew_state {
-    struct ew_uniform uniform; /* present and last are set per run where they matter */
-    bool float_params;         /* integers are computed in double */
-    bool optional;             /* the expression asks which operands are present */
-};
-
-static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
-                            const void **result)
-{
-    struct ew_state *state = ARENA_NEW(setup->arena, struct ew_state);
-    TRY_ALLOC(state);
-    TRY(scalar_params(op, state->uniform.params));
-    state->float_params = scalar_has_float_params(op->info->ew);
-    state->uniform.count = op->n_operands;
-    state->uniform.last = true;
-    state->uniform.present[0] = true;
-    uint8_t most = op->info->max_operands;
-    state->optional = most != IR_VARIADIC && op->info->min_operands < most;
-    *result = state;
-    return NULL;
-}
 
 /* ---- Element types --------------------------------------------------------------------------- */
 
@@ -49,18 +27,71 @@ static const ew_loop *const loops_of[TSSA_DTYPE_COUNT] = {
     [TSSA_UINT64] = ew_loops_u64, [TSSA_BOOL] = ew_loops_bool,  [TSSA_STRING] = ew_loops_str,
 };
 
-/* The type in which elements of `dtype` are computed. */
-static tssa_dtype computed_in(const struct ew_state *state, tssa_dtype dtype)
+/* The types of one computation: of operands, of the result, and what it is computed in. */
+struct ew_types {
+    tssa_dtype in[EW_MAX_OPERANDS], out;
+    tssa_dtype in_compute, out_compute;
+    ew_loop loop;
+};
+
+/* What follows from the operands' types. */
+static bool promote(const struct ir_op_info *info, uint32_t n, struct ew_types *types,
+                    struct promotion *promotion)
 {
-    if (dtype_is_float(dtype))
-        return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
-    return state->float_params && dtype_is_integer(dtype) ? TSSA_DOUBLE : dtype;
+    if (!promote_types(info, n, types->in, promotion))
+        return false;
+    promotion->wrong = 0;
+    types->in_compute = promotion->compute;
+    types->out = promotion->result;
+    types->out_compute = types->out == TSSA_BOOL ? TSSA_BOOL : types->in_compute;
+    types->loop = loops_of[types->in_compute] ? loops_of[types->in_compute][info->id] : NULL;
+    return types->loop != NULL;
 }
 
-static tssa_status *bad_type(const struct kernel_args *args, uint32_t index,
-                             const struct tensor *tensor)
+/* ---- What prepare keeps ---------------------------------------------------------------------- */
+
+struct ew_state {
+    struct ew_uniform uniform; /* present and last are set per run where they matter */
+    struct ew_types expected;  /* of operands as inference knows them; no loop: none are */
+    bool optional;             /* the expression asks which operands are present */
+};
+
+/* Most runs have these types. Not of powers, whose loops the exponent tells. */
+static void expect_types(const struct ir_op *op, struct ew_types *types)
 {
-    const struct tensor *first = &args->inputs[0]->tensor;
+    const struct ir_op_info *info = op->info;
+    struct promotion promotion;
+    uint32_t n = info->max_operands == IR_VARIADIC ? 2 : info->max_operands;
+    for (uint32_t i = 0; i < n; i++) {
+        types->in[i] = infer_dtype(op, i);
+        if (types->in[i] == TSSA_UNDEFINED)
+            types->in[i] = types->in[0];
+    }
+    if (info->ew->result == EW_FIRST || !promote(info, n, types, &promotion))
+        types->loop = NULL;
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **result)
+{
+    struct ew_state *state = ARENA_NEW(setup->arena, struct ew_state);
+    TRY_ALLOC(state);
+    TRY(scalar_params(op, state->uniform.params));
+    expect_types(op, &state->expected);
+    state->uniform.count = op->n_operands;
+    state->uniform.last = true;
+    state->uniform.present[0] = true;
+    uint8_t most = op->info->max_operands;
+    state->optional = most != IR_VARIADIC && op->info->min_operands < most;
+    *result = state;
+    return NULL;
+}
+
+/* ---- The types of a run ---------------------------------------------------------------------- */
+
+static tssa_status *bad_type(const struct kernel_args *args, uint32_t index)
+{
+    const struct tensor *first = &args->inputs[0]->tensor, *tensor = &args->inputs[index]->tensor;
     if (index > 0 && tensor->dtype != first->dtype)
         return ERROR(TSSA_RUNTIME,
                      "operand %" PRIu32 " is %s and operand 0 is %s: they must be the same", index,
@@ -69,29 +100,28 @@ static tssa_status *bad_type(const struct kernel_args *args, uint32_t index,
                  dtype_info(tensor->dtype)->ir_name);
 }
 
-/* The types of one computation: of operands, of the result, and what it is computed in. */
-struct ew_types {
-    tssa_dtype in[EW_MAX_OPERANDS], out;
-    tssa_dtype in_compute, out_compute;
-    ew_loop loop;
-};
-
 /* Pow with one exponent for which there is a loop that computes in operand 0's type. */
-static bool choose_power(const struct ew_state *state, const struct tensor *const *in,
-                         struct ew_types *types)
+static void choose_power(tssa_dtype compute, const struct tensor *const *in, struct ew_types *types)
 {
-    if (!in[1] || tensor_count(in[1]) != 1)
-        return false;
+    if (tensor_count(in[1]) != 1)
+        return;
     double exponent;
     convert_elements(1, in[1]->dtype, in[1]->data, 1, TSSA_DOUBLE, &exponent, 1, &convert_default);
-    tssa_dtype compute = computed_in(state, in[0]->dtype);
-    types->loop = ew_power_loop(compute, exponent);
-    if (!types->loop)
-        return false;
+    ew_loop loop = ew_power_loop(compute, exponent);
+    if (!loop)
+        return;
     /* The loop does not read the exponent: there is nothing to convert. */
+    types->loop = loop;
     types->in_compute = types->out_compute = types->in[1] = compute;
-    types->out = in[0]->dtype;
-    return true;
+}
+
+static bool are_expected(const struct ew_types *expected, uint32_t n,
+                         const struct tensor *const *in)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (in[i] && in[i]->dtype != expected->in[i])
+            return false;
+    return expected->loop != NULL;
 }
 
 static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
@@ -99,29 +129,20 @@ static tssa_status *choose_types(const struct kernel_args *args, uint32_t n,
 {
     const struct ew_state *state = args->state;
     const struct ir_op_info *info = args->op->info;
+    struct promotion promotion;
     assert(in[0]); /* no element-wise operator has an optional first operand */
-    tssa_dtype first = in[0]->dtype;
-    types->in_compute = computed_in(state, first);
-    bool mixed = false, floats = dtype_is_float(first);
-    for (uint32_t i = 0; i < n; i++) {
-        types->in[i] = first;
-        if (!in[i])
-            continue;
-        tssa_dtype dtype = types->in[i] = in[i]->dtype;
-        if (!dtype_in(info->types, dtype) || (dtype != first && info->ew->result != EW_FIRST))
-            return bad_type(args, i, in[i]);
-        mixed |= dtype != first;
-        floats |= dtype_is_float(dtype);
-    }
-    if (mixed)
-        types->in_compute = floats ? TSSA_DOUBLE : TSSA_INT64;
-    if (info->ew->result == EW_FIRST && choose_power(state, in, types))
+    if (are_expected(&state->expected, n, in)) {
+        *types = state->expected;
         return NULL;
-    bool test = info->ew->result == EW_BOOL;
-    types->out = test ? TSSA_BOOL : first;
-    types->out_compute = test ? TSSA_BOOL : types->in_compute;
-    types->loop = loops_of[types->in_compute] ? loops_of[types->in_compute][info->id] : NULL;
-    return types->loop ? NULL : bad_type(args, 0, in[0]);
+    }
+    types->in[0] = in[0]->dtype;
+    for (uint32_t i = 1; i < n; i++)
+        types->in[i] = in[i] ? in[i]->dtype : types->in[0];
+    if (!promote(info, n, types, &promotion))
+        return bad_type(args, promotion.wrong);
+    if (info->ew->result == EW_FIRST && n == 2)
+        choose_power(promotion.alone, in, types);
+    return NULL;
 }
 
 /* ---- Running a loop over an index space ------------------------------------------------------ */
@@ -367,7 +388,7 @@ static tssa_status *run_fold(struct kernel_args *args)
         const struct tensor *in;
         TRY(kernel_tensor(args, i, &in));
         if (in->dtype != first->dtype)
-            return bad_type(args, i, in);
+            return bad_type(args, i);
         TRY(ew_broadcast(&rank, shape, in));
     }
     struct tensor *out;
@@ -411,12 +432,14 @@ static tssa_status *run_where(struct kernel_args *args)
     const struct tensor *in[3];
     for (uint32_t i = 0; i < 3; i++)
         TRY(kernel_tensor(args, i, &in[i]));
-    if (in[0]->dtype != TSSA_BOOL || in[1]->dtype != in[2]->dtype)
+    struct promotion promotion;
+    struct ew_types types = {.in = {in[0]->dtype, in[1]->dtype, in[2]->dtype}};
+    if (!promote_types(args->op->info, 3, types.in, &promotion))
         return ERROR(TSSA_RUNTIME,
                      "operands of types %s, %s, %s: the first must be bool, the others equal",
                      dtype_info(in[0]->dtype)->ir_name, dtype_info(in[1]->dtype)->ir_name,
                      dtype_info(in[2]->dtype)->ir_name);
-    struct ew_types types = {.in = {TSSA_BOOL, in[1]->dtype, in[1]->dtype}, .out = in[1]->dtype};
+    types.out = promotion.result;
     struct ew_space space;
     TRY(ew_space_make(&space, 3, in));
     struct tensor *out;

@@ -8,6 +8,7 @@
 #define TSSA_KERNELS_CPU_LIB_LINES_H
 
 #include "device/kernel.h"
+#include "ir/promotion.h"
 #include "kernels/cpu/lib/axes.h"
 #include "kernels/cpu/lib/convert.h"
 
@@ -48,14 +49,7 @@ static inline void store_doubles(const struct tensor *tensor, int64_t offset, in
                      &convert_default);
 }
 
-/* What kernels of floats compute in: DOUBLE in itself, narrower floats in FLOAT; integers, where
- * there are any, in DOUBLE. */
-static inline tssa_dtype computed_in(tssa_dtype dtype)
-{
-    return dtype_is_float(dtype) && dtype != TSSA_DOUBLE ? TSSA_FLOAT : TSSA_DOUBLE;
-}
-
-/* As load_doubles and store_doubles, but as elements of that type. */
+/* As load_doubles and store_doubles, but as elements of another type, that of computed_in. */
 static inline void load_elements(const struct tensor *tensor, int64_t offset, int64_t step,
                                  int64_t n, tssa_dtype dtype, void *values)
 {

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "device/kernel.h"
+#include "ir/promotion.h"
 #include "kernels/cpu/lib/convert.h"
 #include "kernels/cpu/lib/strided.h"
 #include "kernels/cpu/recurrent/recurrent.h"
@@ -31,11 +32,6 @@ struct recurrent_state {
     tssa_dtype dtype;      /* that constant weights were transposed for */
     const void *packed[2]; /* W and R as in struct recurrent; NULL: no constants */
 };
-
-static tssa_dtype computed_in(tssa_dtype dtype)
-{
-    return dtype == TSSA_DOUBLE ? TSSA_DOUBLE : TSSA_FLOAT;
-}
 
 /* ---- Weights --------------------------------------------------------------------------------- */
 
