@@ -58,8 +58,6 @@ static bool evaluate(const struct program *program, int end, struct element *out
 /* 1, 0, or -1 when it cannot be told. */
 static int decide(const struct program *program, int end);
 
-enum { LESS = 1, EQUAL = 2, GREATER = 4, ANY = 7 };
-
 static bool subtract(struct reader *reader, const struct element *a, const struct element *b,
                      struct element *out)
 {
@@ -73,26 +71,24 @@ static bool subtract(struct reader *reader, const struct element *a, const struc
 static int orders(struct reader *reader, const struct element *a, const struct element *b)
 {
     struct element difference;
-    int all = ANY;
+    int all = ORDER_ANY;
     if (!subtract(reader, a, b, &difference))
         return all;
     const struct dim *least = element_least(reader->graph, reader->space, &difference),
                      *most = element_most(reader->graph, reader->space, &difference);
     if (least && least->low >= 0)
-        all &= least->low > 0 ? GREATER : ~LESS;
+        all &= least->low > 0 ? ORDER_GREATER : ~ORDER_LESS;
     if (most && most->high <= 0)
-        all &= most->high < 0 ? LESS : ~GREATER;
+        all &= most->high < 0 ? ORDER_LESS : ~ORDER_GREATER;
     return all;
 }
 
-/* Does the comparison hold, which is true in the orders `yes`? */
-static int compare(const struct program *program, const int *ends, int yes)
+static int compare(const struct program *program, const int *ends, enum scalar_id id)
 {
     struct element a, b;
     if (!evaluate(program, ends[0], &a) || !evaluate(program, ends[1], &b))
         return -1;
-    int all = orders(program->reader, &a, &b);
-    return !(all & ~yes) ? 1 : !(all & yes) ? 0 : -1;
+    return scalar_holds(scalar_orders(id), orders(program->reader, &a, &b));
 }
 
 static int decide_operand(const struct program *program, uint32_t index)
@@ -130,16 +126,6 @@ static int decide(const struct program *program, int end)
     case SCALAR_Y:
     case SCALAR_Z:
         return decide_operand(program, id - SCALAR_X);
-    case SCALAR_LT:
-        return compare(program, ends, LESS);
-    case SCALAR_LE:
-        return compare(program, ends, LESS | EQUAL);
-    case SCALAR_GT:
-        return compare(program, ends, GREATER);
-    case SCALAR_GE:
-        return compare(program, ends, GREATER | EQUAL);
-    case SCALAR_EQ:
-        return compare(program, ends, EQUAL);
     case SCALAR_AND:
         return decide_both(program, ends, 0);
     case SCALAR_OR:
@@ -148,7 +134,7 @@ static int decide(const struct program *program, int end)
         other = decide(program, ends[0]);
         return other < 0 ? -1 : !other;
     default:
-        return -1;
+        return scalar_orders(id) ? compare(program, ends, id) : -1;
     }
 }
 
@@ -156,8 +142,8 @@ static int decide(const struct program *program, int end)
 
 static bool whole(struct reader *reader, double number, struct element *out)
 {
-    bool exact = number > -0x1p53 && number < 0x1p53 && number == (double)(int64_t)number;
-    return exact && element_set(reader, (int64_t)number, out);
+    int64_t integer;
+    return scalar_whole(number, &integer) && element_set(reader, integer, out);
 }
 
 /* One of them must be the same everywhere. */

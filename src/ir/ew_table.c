@@ -54,6 +54,31 @@ const struct scalar_info *scalar_info(enum scalar_id id)
     return &infos[id];
 }
 
+/* ---- Numbers ------------------------------------------------------------------------------ */
+
+int scalar_orders(enum scalar_id id)
+{
+    static const uint8_t orders[SCALAR_COUNT_OF_IDS] = {
+        [SCALAR_LT] = ORDER_LESS,    [SCALAR_LE] = ORDER_LESS | ORDER_EQUAL,
+        [SCALAR_GT] = ORDER_GREATER, [SCALAR_GE] = ORDER_GREATER | ORDER_EQUAL,
+        [SCALAR_EQ] = ORDER_EQUAL,
+    };
+    return orders[id];
+}
+
+int scalar_holds(int holds, int possible)
+{
+    return !(possible & ~holds) ? 1 : !(possible & holds) ? 0 : -1;
+}
+
+bool scalar_whole(double number, int64_t *integer)
+{
+    if (!(number > -0x1p53 && number < 0x1p53 && number == (double)(int64_t)number))
+        return false;
+    *integer = (int64_t)number;
+    return true;
+}
+
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
 static tssa_status *choice(const struct ir_op *op, const struct ew_param *param, double *value)

@@ -11,6 +11,19 @@
  *
  * Variadic rows are folds: the program computes from X, what the operands before come to, and Y,
  * the next one.
+ *
+ * Each reader has values of its own, and says what the codes make of them:
+ *
+ *     dims                 scalar_known.c    one after the other, on a stack
+ *     affine elements      element_scalar.c  from the last code back
+ *     the sign of zero     zero_sign.c       one after the other; A and folds as well
+ *     steps of kernels     gir/scalars.c     one after the other, all of them
+ *
+ * They share no walk: it is a loop of five lines, and the second one has none. An element is asked
+ * for only where it decides (of a selection, the condition and one side): each question costs a
+ * share of the reader's budget, and one that fails is what a remark names. What is the same
+ * whatever the values are is below: the orders in which comparisons hold, and which numbers are
+ * integers.
  */
 #ifndef TSSA_IR_SCALAR_H
 #define TSSA_IR_SCALAR_H
@@ -41,6 +54,16 @@ struct scalar_info {
 };
 
 const struct scalar_info *scalar_info(enum scalar_id id);
+
+/* How two numbers can lie to each other: a set of these, a LESS than b. */
+enum { ORDER_LESS = 1, ORDER_EQUAL = 2, ORDER_GREATER = 4, ORDER_ANY = 7 };
+/* In which of them the comparison holds; 0: it is none. */
+int scalar_orders(enum scalar_id id);
+/* Does what holds in the orders `holds` hold of numbers that lie in one of `possible`? 1, 0, or -1
+ * when that cannot be told. */
+int scalar_holds(int holds, int possible);
+/* The integer that a number of a program is; false: it is none, or none that a double tells. */
+bool scalar_whole(double number, int64_t *integer);
 
 /* No program needs a larger stack, or is longer. */
 #define SCALAR_MAX_STACK 8

@@ -52,8 +52,8 @@ typedef const struct dim *(*known_fn)(struct run *run, const struct dim *const *
 
 static const struct dim *whole_number(struct run *run, double value)
 {
-    bool exact = value > -0x1p53 && value < 0x1p53 && value == (double)(int64_t)value;
-    return exact ? number(run, (int64_t)value) : NULL;
+    int64_t integer;
+    return scalar_whole(value, &integer) ? number(run, integer) : NULL;
 }
 
 KNOWN(constant)
@@ -178,11 +178,7 @@ KNOWN(abs)
 
 /* ---- Comparisons and truth values ------------------------------------------------------------ */
 
-/* What a - b can be. */
-enum { ORDER_LESS = 1, ORDER_EQUAL = 2, ORDER_GREATER = 4 };
-
-/* Does the comparison hold, which is true in the orders `yes`? */
-static const struct dim *compare(struct run *run, const struct dim *const *in, int yes)
+KNOWN(comparison)
 {
     if (!in[0] || !in[1])
         return NULL;
@@ -191,22 +187,9 @@ static const struct dim *compare(struct run *run, const struct dim *const *in, i
         return NULL;
     int orders = (more->low < 0 ? ORDER_LESS : 0) | (more->high > 0 ? ORDER_GREATER : 0) |
                  (more->low <= 0 && more->high >= 0 ? ORDER_EQUAL : 0);
-    if ((orders & ~yes) == 0)
-        return number(run, 1);
-    return (orders & yes) == 0 ? number(run, 0) : NULL;
+    int truth = scalar_holds(scalar_orders(run->code->id), orders);
+    return truth < 0 ? NULL : number(run, truth);
 }
-
-#define KNOWN_COMPARISON(name, yes)                                                                \
-    KNOWN(name)                                                                                    \
-    {                                                                                              \
-        return compare(run, in, yes);                                                              \
-    }
-
-KNOWN_COMPARISON(lt, ORDER_LESS)
-KNOWN_COMPARISON(le, ORDER_LESS | ORDER_EQUAL)
-KNOWN_COMPARISON(gt, ORDER_GREATER)
-KNOWN_COMPARISON(ge, ORDER_GREATER | ORDER_EQUAL)
-KNOWN_COMPARISON(eq, ORDER_EQUAL)
 
 /* `decisive` alone decides the result, which then is `decisive` too. */
 static const struct dim *connect(struct run *run, const struct dim *const *in, bool decisive)
@@ -241,14 +224,18 @@ KNOWN(not )
 
 /* Nothing is known of what the others leave. */
 static const known_fn known[SCALAR_COUNT_OF_IDS] = {
-    [SCALAR_P] = known_param,         [SCALAR_K] = known_constant, [SCALAR_LOWEST] = known_lowest,
-    [SCALAR_HIGHEST] = known_highest, [SCALAR_WHEN] = known_when,  [SCALAR_SEL] = known_select,
-    [SCALAR_ADD] = known_add,         [SCALAR_SUB] = known_sub,    [SCALAR_MUL] = known_mul,
-    [SCALAR_DIV] = known_div,         [SCALAR_MOD] = known_mod,    [SCALAR_FMOD] = known_fmod,
-    [SCALAR_MIN] = known_min,         [SCALAR_MAX] = known_max,    [SCALAR_NEG] = known_neg,
-    [SCALAR_ABS] = known_abs,         [SCALAR_LT] = known_lt,      [SCALAR_LE] = known_le,
-    [SCALAR_GT] = known_gt,           [SCALAR_GE] = known_ge,      [SCALAR_EQ] = known_eq,
-    [SCALAR_AND] = known_and,         [SCALAR_OR] = known_or,      [SCALAR_NOT] = known_not,
+    [SCALAR_P] = known_param,       [SCALAR_K] = known_constant,
+    [SCALAR_LOWEST] = known_lowest, [SCALAR_HIGHEST] = known_highest,
+    [SCALAR_WHEN] = known_when,     [SCALAR_SEL] = known_select,
+    [SCALAR_ADD] = known_add,       [SCALAR_SUB] = known_sub,
+    [SCALAR_MUL] = known_mul,       [SCALAR_DIV] = known_div,
+    [SCALAR_MOD] = known_mod,       [SCALAR_FMOD] = known_fmod,
+    [SCALAR_MIN] = known_min,       [SCALAR_MAX] = known_max,
+    [SCALAR_NEG] = known_neg,       [SCALAR_ABS] = known_abs,
+    [SCALAR_LT] = known_comparison, [SCALAR_LE] = known_comparison,
+    [SCALAR_GT] = known_comparison, [SCALAR_GE] = known_comparison,
+    [SCALAR_EQ] = known_comparison, [SCALAR_AND] = known_and,
+    [SCALAR_OR] = known_or,         [SCALAR_NOT] = known_not,
 };
 
 /* Of numbers that have wrapped around, sums and products are what they would be, wrapped around;

@@ -122,73 +122,35 @@ static int coordinate_of(const struct element *element, int rank)
     return axis;
 }
 
-enum comparison { EQUAL, LESS, LESS_OR_EQUAL, GREATER, GREATER_OR_EQUAL, NO_COMPARISON };
-
-static enum comparison opposite(enum comparison comparison)
-{
-    static const enum comparison opposites[] = {
-        NO_COMPARISON, GREATER_OR_EQUAL, GREATER, LESS_OR_EQUAL, LESS, NO_COMPARISON};
-    return opposites[comparison];
-}
-
-/* Of a row whose program compares its operands, and does no more. */
-static enum comparison comparison_of(const struct ir_op *op)
+/* The orders of its operands (ir/scalar.h) in which a row holds whose program compares them, and
+ * does no more; 0: it is none. */
+static int orders_of(const struct ir_op *op)
 {
     const struct scalar_code *code = op->info->ew ? op->info->ew->program : NULL;
     if (!code || code[0].id != SCALAR_X || code[1].id != SCALAR_Y || code[2].id == SCALAR_END ||
         code[3].id != SCALAR_END)
-        return NO_COMPARISON;
-    switch (code[2].id) {
-    case SCALAR_EQ:
-        return EQUAL;
-    case SCALAR_LT:
-        return LESS;
-    case SCALAR_LE:
-        return LESS_OR_EQUAL;
-    case SCALAR_GT:
-        return GREATER;
-    case SCALAR_GE:
-        return GREATER_OR_EQUAL;
-    default:
-        return NO_COMPARISON;
-    }
+        return 0;
+    return scalar_orders((enum scalar_id)code[2].id);
 }
 
 /* What is to the left of the number goes to its right. */
-static enum comparison turned(enum comparison comparison)
+static int turned(int orders)
 {
-    static const enum comparison turns[] = {EQUAL, GREATER,       GREATER_OR_EQUAL,
-                                            LESS,  LESS_OR_EQUAL, NO_COMPARISON};
-    return turns[comparison];
+    return (orders & ORDER_EQUAL) | (orders & ORDER_LESS ? ORDER_GREATER : 0) |
+           (orders & ORDER_GREATER ? ORDER_LESS : 0);
 }
 
-/* coordinate (comparison) limit, as a side. A slice that goes too far is cut, as a mask is. */
-static bool side_of_number(enum comparison comparison, int64_t limit, struct side *side)
+/* Where a coordinate lies to the limit in one of these orders, as a side. A slice that goes too far
+ * is cut, as a mask is. */
+static bool side_of_number(int orders, int64_t limit, struct side *side)
 {
-    if (limit < 0 || limit >= INT32_MAX)
+    const bool less = orders & ORDER_LESS, equal = orders & ORDER_EQUAL,
+               greater = orders & ORDER_GREATER;
+    if (limit < 0 || limit >= INT32_MAX || (less && greater) || !orders)
         return false;
-    *side = (struct side){.step = 1, .start = 0, .end = INT64_MAX};
-    switch (comparison) {
-    case EQUAL:
-        side->start = limit;
-        side->end = limit + 1;
-        return true;
-    case LESS:
-        side->end = limit;
-        return true;
-    case LESS_OR_EQUAL:
-        side->end = limit + 1;
-        return true;
-    case GREATER:
-        side->start = limit + 1;
-        return true;
-    case GREATER_OR_EQUAL:
-        side->start = limit;
-        return true;
-    case NO_COMPARISON:
-        break;
-    }
-    return false;
+    *side = (struct side){
+        .step = 1, .start = less ? 0 : limit + !equal, .end = greater ? INT64_MAX : limit + equal};
+    return true;
 }
 
 static tssa_status *read_comparison(struct pass_context *pass, const struct ir_op *op, bool negated,
@@ -196,9 +158,9 @@ static tssa_status *read_comparison(struct pass_context *pass, const struct ir_o
 {
     struct element a, b;
     int64_t limit, size;
-    enum comparison comparison = comparison_of(op);
+    int orders = orders_of(op);
     if (negated)
-        comparison = opposite(comparison);
+        orders ^= ORDER_ANY;
     TRY(read_operand(pass, op, 0, box, &a, proven));
     if (*proven)
         TRY(read_operand(pass, op, 1, box, &b, proven));
@@ -210,18 +172,18 @@ static tssa_status *read_comparison(struct pass_context *pass, const struct ir_o
     if (axis < 0) {
         axis = coordinate_of(&b, box->rank);
         other = &a;
-        comparison = turned(comparison);
+        orders = turned(orders);
     }
     if (axis < 0 || !box->sides[axis].whole)
         return NULL;
     struct side *side = &box->sides[axis];
     if (element_is_number(other, &limit)) {
-        *proven = side_of_number(comparison, limit, side);
+        *proven = side_of_number(orders, limit, side);
         if (*proven && dim_is_const(box->dims[axis], &size)) {
             side->end = side->end > size ? size : side->end;
             side->start = side->start > size ? size : side->start;
         }
-    } else if (comparison == EQUAL && other->witness &&
+    } else if (orders == ORDER_EQUAL && other->witness &&
                element_within(pass->graph, &box->space, other, box->dims[axis])) {
         *side = (struct side){.at = other->witness};
         *proven = true;
@@ -274,7 +236,7 @@ static tssa_status *read_one_hot(struct pass_context *pass, const struct ir_op *
     if (!*proven)
         return NULL;
     if (element_is_number(&element, &limit)) {
-        *proven = side_of_number(EQUAL, limit, &box->sides[side]);
+        *proven = side_of_number(ORDER_EQUAL, limit, &box->sides[side]);
         return NULL;
     }
     *proven =
@@ -301,7 +263,7 @@ static tssa_status *read_mask(struct pass_context *pass, struct ir_value *mask, 
     }
     if (!mask->op || depth > 8)
         return NULL;
-    if (comparison_of(mask->op) != NO_COMPARISON)
+    if (orders_of(mask->op))
         return read_comparison(pass, mask->op, negated, box, proven);
     if (ir_op_is(mask->op, IR_OP_Cast) && ir_operand(mask->op, 0)->op) /* of 0 and 1 */
         mask = ir_op_is(ir_operand(mask->op, 0)->op, IR_OP_OneHot) ? ir_operand(mask->op, 0) : mask;
