@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Ops that have rows as steps; see rows.h. The compositions are those of kernels/cpu/normalization,
- * operation by operation, for the same bits.
- */
+/* Ops that have rows as steps; see rows.h. */
 #include "gir/rows.h"
 
+#include <string.h>
+
+#include "ir/composition.h"
+#include "ir/fuse.h"
 #include "ir/row.h"
 
 static uint32_t refuse(struct gir_maker *maker, const char *why)
@@ -14,63 +15,90 @@ static uint32_t refuse(struct gir_maker *maker, const char *why)
     return 0;
 }
 
-/* An operation of one type: its operands' and its own. */
-struct composer {
+/* ---- Compositions ---------------------------------------------------------------------------- */
+
+/* Steps per value of a composition; GIR_NONE: there is none yet, or it is not computed. */
+struct composition {
     struct gir_maker *maker;
-    tssa_dtype type;
+    uint32_t *steps;
 };
 
-static uint32_t of_two(const struct composer *c, enum scalar_id id, uint32_t a, uint32_t b)
+static uint32_t make_constant(struct gir_maker *maker, const struct tensor *tensor)
 {
-    return gir_make_scalar(c->maker, id, c->type, (uint32_t[]){a, b});
+    if (tensor_count(tensor) != 1 || !dtype_in(T_FLOAT | T_INT, tensor->dtype))
+        return GIR_NONE;
+    struct gir_code code = {.op = GIR_CONSTANT, .type = (uint8_t)tensor->dtype};
+    memcpy(&code.bits, tensor->data, dtype_info(tensor->dtype)->size);
+    return gir_make(maker, code);
 }
 
-static uint32_t of_one(const struct composer *c, enum scalar_id id, uint32_t a)
+/* Numbers are made where they are first needed. */
+static uint32_t step_of(const struct composition *c, const struct ir_value *value)
 {
-    return gir_make_scalar(c->maker, id, c->type, &a);
+    const struct tensor *tensor = value ? ir_value_constant(value) : NULL;
+    if (tensor)
+        return make_constant(c->maker, tensor);
+    return value ? c->steps[value->id] : GIR_NONE;
 }
 
-static uint32_t reduce(struct composer *c, enum reduction_row row, uint32_t value, uint32_t shift)
+/* Over which axes is reduced was asked of the op. What only tells shapes is no step. */
+static uint32_t make_part(const struct composition *c, const struct ir_op *op)
 {
-    return gir_make_reduction(c->maker, row, value, shift, &c->type);
+    uint32_t operands[3] = {GIR_NONE, GIR_NONE, GIR_NONE};
+    const bool is_cast = ir_op_is(op, IR_OP_Cast) || ir_op_is(op, IR_OP_CastLike);
+    tssa_dtype type;
+    if (ir_op_keeps_order(op))
+        return step_of(c, ir_operand(op, 0));
+    if ((!op->info->ew && !is_cast && !op->info->reduction) || op->n_operands > 3)
+        return GIR_NONE;
+    operands[0] = step_of(c, ir_operand(op, 0));
+    if (operands[0] == GIR_NONE)
+        return refuse(c->maker, "kernels do not compute it");
+    if (op->info->reduction)
+        return gir_make_reduction(c->maker, op->info->reduction->row, operands[0], &type);
+    for (uint32_t i = 1; i < op->n_operands && ir_fuse_reads(op, i); i++)
+        operands[i] = step_of(c, ir_operand(op, i));
+    return gir_make_op(c->maker, op, operands);
 }
 
-/* Of FLOAT a softmax is multiplied by the sum's reciprocal, of DOUBLE it is divided by the sum. */
-static uint32_t make_softmax(struct composer *c, uint32_t x, bool is_log)
+static uint32_t make_parts(struct composition *c, const struct ir_graph *graph,
+                           const struct ir_op *op, const uint32_t *operands)
 {
-    const uint32_t most = reduce(c, REDUCTION_Max, x, GIR_NONE),
-                   shifted = of_two(c, SCALAR_SUB, x, most), e = of_one(c, SCALAR_EXP, shifted),
-                   sum = reduce(c, REDUCTION_Sum, e, GIR_NONE);
-    if (is_log)
-        return of_two(c, SCALAR_SUB, shifted, of_one(c, SCALAR_LOG, sum));
-    if (c->type == TSSA_DOUBLE)
-        return of_two(c, SCALAR_DIV, e, sum);
-    const uint32_t one = gir_make_number(c->maker, c->type, 1);
-    return of_two(c, SCALAR_MUL, e, of_two(c, SCALAR_DIV, one, sum));
+    const struct ir_block *body = graph->body;
+    for (uint32_t i = 0; i < graph->n_values; i++)
+        c->steps[i] = GIR_NONE;
+    for (uint32_t i = 0, n = 0; i < op->n_operands; i++)
+        if (operands[i] != GIR_NONE)
+            c->steps[body->params[n++]->id] = operands[i];
+    for (const struct ir_op *part = body->first; part != body->last; part = part->next)
+        if (!ir_op_is(part, IR_OP_Constant))
+            c->steps[part->results[0].id] = make_part(c, part);
+    const uint32_t result = step_of(c, ir_operand(body->last, 0));
+    return result == GIR_NONE ? refuse(c->maker, "kernels do not compute it") : result;
 }
 
-static uint32_t make_layer(struct composer *c, const struct ir_op *op, uint32_t x,
-                           const uint32_t *operands)
+/* As ir/composition.def has it. */
+static uint32_t make_composition(struct gir_maker *maker, const struct ir_op *op,
+                                 const uint32_t *operands)
 {
-    const bool rms = ir_op_is(op, IR_OP_RMSNormalization);
-    const double epsilon = (double)ir_attr_float(op, "epsilon", 1e-5f);
-    uint32_t value = x, variance;
-    if (rms) {
-        variance = reduce(c, REDUCTION_MeanSquare, x, GIR_NONE);
-    } else {
-        const uint32_t mean = reduce(c, REDUCTION_Mean, x, GIR_NONE);
-        variance = reduce(c, REDUCTION_Variance, x, mean);
-        value = of_two(c, SCALAR_SUB, x, mean);
-    }
-    variance = of_two(c, SCALAR_ADD, variance, gir_make_number(c->maker, c->type, epsilon));
-    const uint32_t one = gir_make_number(c->maker, c->type, 1),
-                   inverse = of_two(c, SCALAR_DIV, one, of_one(c, SCALAR_SQRT, variance));
-    value = of_two(c, SCALAR_MUL, value, inverse);
-    value = of_two(c, SCALAR_MUL, value, gir_make_as(c->maker, operands[1], c->type));
-    if (!rms && op->n_operands > 2 && operands[2] != GIR_NONE)
-        value = of_two(c, SCALAR_ADD, value, gir_make_as(c->maker, operands[2], c->type));
+    const tssa_allocator *allocator = op->parent->graph->allocator;
+    struct composition c = {.maker = maker};
+    struct ir_graph *graph;
+    tssa_status *status = ir_composition_of(op, allocator, &graph);
+    if (!status && !graph)
+        return refuse(maker, "kernels do not compute it");
+    if (!status)
+        c.steps = allocator_alloc(allocator, graph->n_values * sizeof *c.steps);
+    const uint32_t value =
+        c.steps ? make_parts(&c, graph, op, operands) : refuse(maker, "memory ran out");
+    allocator_free(allocator, c.steps);
+    if (!status)
+        ir_graph_free(graph);
+    tssa_status_free(status);
     return value;
 }
+
+/* ---- Where an extreme is --------------------------------------------------------------------- */
 
 static bool is_arg(const struct ir_op *op)
 {
@@ -79,19 +107,19 @@ static bool is_arg(const struct ir_op *op)
 
 /* Where the extreme is: the first or the last position of an element that is equal to it. NaN is
  * beyond all: where there is one, so is the extreme, which none is equal to, and else none is. */
-static uint32_t make_arg(struct composer *c, const struct ir_op *op, uint32_t value)
+static uint32_t make_arg(struct gir_maker *maker, const struct ir_op *op, uint32_t value)
 {
-    struct gir_maker *maker = c->maker;
     const struct ir_type *type = ir_operand(op, 0)->type;
     const bool last = ir_attr_int(op, "select_last_index", 0) != 0;
     const struct dim *length = type->dims[type->rank - 1];
     if (!dim_at_least(length, 1))
         return refuse(maker, "there may be no element to choose");
-    const bool is_least = ir_op_is(op, IR_OP_ArgMin);
-    const uint32_t x = gir_make_as(maker, value, c->type);
-    const uint32_t most = reduce(c, is_least ? REDUCTION_Min : REDUCTION_Max, value, GIR_NONE);
+    tssa_dtype of = reduction_type(REDUCTION_Max, type->dtype);
+    const uint32_t x = gir_make_as(maker, value, of);
+    const enum reduction_row row = ir_op_is(op, IR_OP_ArgMin) ? REDUCTION_Min : REDUCTION_Max;
+    const uint32_t most = gir_make_reduction(maker, row, value, &of);
     uint32_t equal = gir_make_scalar(maker, SCALAR_EQ, TSSA_BOOL, (uint32_t[]){x, most});
-    if (dtype_is_float(c->type)) {
+    if (dtype_is_float(of)) {
         const uint32_t no_number = gir_make_scalar(maker, SCALAR_ISNAN, TSSA_BOOL, &x);
         equal = gir_make_scalar(maker, SCALAR_OR, TSSA_BOOL, (uint32_t[]){equal, no_number});
     }
@@ -111,29 +139,17 @@ static uint32_t make_arg(struct composer *c, const struct ir_op *op, uint32_t va
 uint32_t gir_make_row_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands)
 {
     const tssa_dtype dtype = ir_operand(op, 0)->type->dtype, result = op->results[0].type->dtype;
-    struct composer c = {maker, reduction_type(REDUCTION_Max, dtype)};
+    tssa_dtype type;
     uint32_t value;
     if (maker->why)
         return 0;
     if (!dtype_in(T_FLOAT | T_INT, dtype) || !dtype_in(T_FLOAT | T_INT, result))
         return refuse(maker, "kernels have no such elements");
     if (op->info->reduction)
-        return gir_make_as(maker, reduce(&c, op->info->reduction->row, operands[0], GIR_NONE),
-                           result);
-    if (is_arg(op))
-        return gir_make_as(maker, make_arg(&c, op, operands[0]), result);
-    const uint32_t x = gir_make_as(maker, operands[0], c.type);
-    switch (op->info->id) {
-    case IR_OP_Softmax:
-    case IR_OP_LogSoftmax:
-        value = make_softmax(&c, x, ir_op_is(op, IR_OP_LogSoftmax));
-        break;
-    case IR_OP_LayerNormalization:
-    case IR_OP_RMSNormalization:
-        value = make_layer(&c, op, x, operands);
-        break;
-    default:
-        return refuse(maker, "kernels do not compute it");
-    }
+        value = gir_make_reduction(maker, op->info->reduction->row, operands[0], &type);
+    else if (is_arg(op))
+        value = make_arg(maker, op, operands[0]);
+    else
+        value = make_composition(maker, op, operands);
     return gir_make_as(maker, value, result);
 }

@@ -202,16 +202,15 @@ static uint64_t identity_of(struct gir_maker *maker, const struct evaluation *e,
 }
 
 uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
-                            uint32_t shift, tssa_dtype *type)
+                            tssa_dtype *type)
 {
     const struct reduction_info *info = &reduction_table[row];
     const tssa_dtype dtype = type_of(maker, value);
     *type = reduction_type(row, dtype);
-    struct evaluation e = {.type = *type, .shift = shift};
+    struct evaluation e = {.type = *type};
     e.operands[0] = gir_make_as(maker, value, e.type);
     if (info->shift >= 0)
-        e.shift = gir_make_reduction(maker, (enum reduction_row)info->shift, e.operands[0],
-                                     GIR_NONE, type);
+        e.shift = gir_make_reduction(maker, (enum reduction_row)info->shift, e.operands[0], type);
     e.program = info->before;
     const uint32_t element = evaluate(maker, &e);
     e.program = info->identity;

@@ -19,10 +19,10 @@ uint32_t gir_make(struct gir_maker *maker, struct gir_code code);
 /* What an op computes of its operands (GIR_NONE: absent), values of their element types; bool as a
  * truth value or as bytes. */
 uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint32_t *operands);
-/* What elements are reduced to, in reduction_type() of their type; `shift`: S of a row to which it
- * is given. */
+/* What elements are reduced to, in reduction_type() of their type, by a row whose S is not given.
+ */
 uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
-                            uint32_t shift, tssa_dtype *type);
+                            tssa_dtype *type);
 uint32_t gir_make_number(struct gir_maker *maker, tssa_dtype type, double number);
 /* An operation of values that have the types which it wants. */
 uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype type,

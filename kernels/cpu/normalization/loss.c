@@ -2,7 +2,7 @@
 /*
  * NegativeLogLikelihoodLoss-22 and SoftmaxCrossEntropyLoss-13 of ai.onnx. One term per position:
  * minus the log-probability of its target class, times the class's weight. DOUBLE is computed in
- * double, narrower types in float32; sums are those of ir/reduction.def.
+ * double, narrower types in float32, operation by operation as ir/composition.def has it.
  */
 #include <inttypes.h>
 #include <string.h>

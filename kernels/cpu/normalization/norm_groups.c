@@ -2,7 +2,7 @@
 /*
  * LpNormalization-22 and MeanVarianceNormalization-13 of ai.onnx: elements by what a reduction
  * makes of all those with the same indices along the axes that it keeps. DOUBLE is computed in
- * double, narrower types in float32.
+ * double, narrower types in float32, operation by operation as ir/composition.def has it.
  */
 #include <inttypes.h>
 #include <string.h>

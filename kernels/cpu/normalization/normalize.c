@@ -2,7 +2,7 @@
 /*
  * LayerNormalization-17, RMSNormalization-23, GroupNormalization-21 and InstanceNormalization-22 of
  * ai.onnx: blocks of n neighbouring elements, each brought to mean 0 and variance 1 (RMS: to mean
- * square 1), then scaled and shifted. Statistics are reductions (ir/reduction.def), in two passes.
+ * square 1), then scaled and shifted, operation by operation as ir/composition.def has it.
  */
 #include <inttypes.h>
 #include <string.h>

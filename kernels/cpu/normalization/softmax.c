@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Softmax-13, LogSoftmax-13 and Hardmax-13 of ai.onnx, and their older forms, which flatten the
- * tensor to two dims at the axis. DOUBLE is computed in double, narrower types in float32: from x -
- * max(x), with the largest and the sum of ir/reduction.def.
+ * tensor to two dims at the axis. DOUBLE is computed in double, narrower types in float32,
+ * operation by operation as ir/composition.def has it.
  */
 #include <inttypes.h>
 #include <math.h>
