@@ -28,7 +28,7 @@ static const struct composition table[] = {
 #undef COMPOSITION
 };
 
-#define MAX_PARAMS 8
+#define MAX_OPERANDS 8
 
 /* A graph being made of the text of a row. */
 struct maker {
@@ -117,11 +117,26 @@ static tssa_status *put_behind(struct maker *m, struct ir_value *param, struct i
     return NULL;
 }
 
+/* Of the operand's element type, and of any shape of its rank. */
+static const struct ir_type *find_type(struct maker *m, const struct ir_value *operand)
+{
+    const struct ir_type *type = operand->type;
+    const struct dim *dims[TSSA_MAX_RANK];
+    if (type->rank < 0)
+        return type_unranked(&m->graph->types, type->dtype);
+    for (int i = 0; i < type->rank; i++) {
+        dims[i] = dim_fresh(&m->graph->dims, "n");
+        if (!dims[i])
+            return NULL;
+    }
+    return type_tensor(&m->graph->types, type->dtype, type->rank, dims);
+}
+
 static tssa_status *take_operand(struct maker *m, struct ir_value *param,
                                  const struct ir_value *operand)
 {
     const tssa_dtype dtype = operand->type->dtype;
-    param->type = type_unranked(&m->graph->types, dtype);
+    param->type = find_type(m, operand);
     TRY_ALLOC(param->type);
     if (m->row->axes == ROW_AXES_LAST && m->flattens)
         TRY(put_behind(m, param, make_flatten(m)));
@@ -219,7 +234,7 @@ static tssa_status *take_attribute(struct maker *m, struct ir_value *param,
 static tssa_status *take_params(struct maker *m)
 {
     struct ir_graph *graph = m->graph;
-    uint32_t from[MAX_PARAMS], n = 0;
+    uint32_t from[MAX_OPERANDS], n = 0;
     for (uint32_t i = 0; i < graph->body->n_params; i++) {
         struct ir_value *param = graph->body->params[i];
         const bool is_operand = i < m->op->info->max_operands;

@@ -133,6 +133,25 @@ static void instance(struct writer *w, const char *operator)
     text_puts(&w->call, chance(w, 50) ? ") {epsilon = 0.25}" : ")");
 }
 
+static void batch(struct writer *w, const char *operator)
+{
+    static const char *const names[] = {"scale", "bias", "mean", "variance"};
+    int64_t channels, rank = 1;
+    const bool old = chance(w, 20), trains = !old && chance(w, 50), spatial = !old || chance(w, 50);
+    shape(w, old ? 2 : 1, 5);
+    channels = w->rank > 1 ? w->dims[1] : 1;
+    if (!spatial)
+        rank = w->rank - 1;
+    begin(w, operator, old ? 7 : 15);
+    for (int i = 0; i < 4; i++)
+        operand(w, names[i], w->dtype, (int)rank, spatial ? &channels : &w->dims[1]);
+    text_printf(&w->call, ") {%s = %d", old ? "spatial" : "training_mode", old ? spatial : trains);
+    if (chance(w, 50))
+        text_puts(&w->call, ", epsilon = 0.25, momentum = 0.75");
+    text_puts(&w->call, "}");
+    w->n_results = trains ? 3 : number(w, 1, 3);
+}
+
 static void group(struct writer *w, const char *operator)
 {
     const int64_t groups = number(w, 1, 5);
@@ -211,6 +230,7 @@ static const struct {
     {IR_OP_LayerNormalization, "LayerNormalization", layer},
     {IR_OP_RMSNormalization, "RMSNormalization", layer},
     {IR_OP_InstanceNormalization, "InstanceNormalization", instance},
+    {IR_OP_BatchNormalization, "BatchNormalization", batch},
     {IR_OP_GroupNormalization, "GroupNormalization", group},
     {IR_OP_MeanVarianceNormalization, "MeanVarianceNormalization", mean_variance},
     {IR_OP_LpNormalization, "LpNormalization", lp},
@@ -287,8 +307,8 @@ static void check(size_t which, uint64_t seed)
     struct writer w = {.random = {seed * 64 + which}};
     struct text text = write_program(&w, which);
     struct kernel_program program = {0}, composition = {0};
-    struct value inputs[3];
-    const struct value *given[3];
+    struct value inputs[5];
+    const struct value *given[5];
     struct ir_graph *graph = kernel_parse(text_string(&text));
     struct ir_graph *composed = composition_of(graph, text_string(&text));
     const bool zeros = chance(&w, 5);

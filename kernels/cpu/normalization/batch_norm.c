@@ -3,7 +3,7 @@
  * BatchNormalization-15 of ai.onnx and its older forms. With training_mode, mean and (population)
  * variance are those of the batch, and the running ones are updated. Before 9, `spatial = 0` gave
  * every element behind the batch a mean and a variance of its own. DOUBLE is computed in double,
- * narrower types in float32; statistics are reductions (ir/reduction.def).
+ * narrower types in float32, operation by operation as ir/composition.def has it.
  */
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce.h"
