@@ -59,7 +59,10 @@ static void align_op(struct alignment *a, const struct ir_op *op)
         any |= is_dropped(a, ir_operand(op, i));
     if (rows) {
         for (uint32_t i = 0; i < op->n_operands; i++)
-            a->wrong |= is_dropped(a, ir_operand(op, i));
+            if (ir_row_is_each(op, i))
+                drop(a, ir_operand(op, i));
+            else
+                a->wrong |= is_dropped(a, ir_operand(op, i));
         if (ir_row_folds(op) && !ir_attr_int(op, "keepdims", 1))
             drop(a, &op->results[0]);
         return;

@@ -6,6 +6,7 @@
 
 #include "ir/composition.h"
 #include "ir/fuse.h"
+#include "ir/infer.h"
 #include "ir/row.h"
 
 static uint32_t refuse(struct gir_maker *maker, const char *why)
@@ -41,39 +42,63 @@ static uint32_t step_of(const struct composition *c, const struct ir_value *valu
     return value ? c->steps[value->id] : GIR_NONE;
 }
 
-/* Over which axes is reduced was asked of the op. What only tells shapes is no step. */
+/* Over which axes is reduced was asked of the op. What tells shapes, and what is made of that, is
+ * no step. */
 static uint32_t make_part(const struct composition *c, const struct ir_op *op)
 {
     uint32_t operands[3] = {GIR_NONE, GIR_NONE, GIR_NONE};
     const bool is_cast = ir_op_is(op, IR_OP_Cast) || ir_op_is(op, IR_OP_CastLike);
+    const bool is_one = op->info->ew || is_cast;
+    const uint32_t n = is_one ? op->n_operands : 1;
     tssa_dtype type;
-    if (ir_op_keeps_order(op))
-        return step_of(c, ir_operand(op, 0));
-    if ((!op->info->ew && !is_cast && !op->info->reduction) || op->n_operands > 3)
+    if (op->results[0].known || n > 3)
         return GIR_NONE;
-    operands[0] = step_of(c, ir_operand(op, 0));
-    if (operands[0] == GIR_NONE)
-        return refuse(c->maker, "kernels do not compute it");
+    for (uint32_t i = 0; i < n && ir_fuse_reads(op, i); i++) {
+        operands[i] = step_of(c, ir_operand(op, i));
+        if (operands[i] == GIR_NONE && ir_operand(op, i))
+            return GIR_NONE;
+    }
     if (op->info->reduction)
         return gir_make_reduction(c->maker, op->info->reduction->row, operands[0], &type);
-    for (uint32_t i = 1; i < op->n_operands && ir_fuse_reads(op, i); i++)
-        operands[i] = step_of(c, ir_operand(op, i));
-    return gir_make_op(c->maker, op, operands);
+    if (ir_op_keeps_order(op))
+        return operands[0];
+    return is_one ? gir_make_op(c->maker, op, operands) : GIR_NONE;
+}
+
+static void make_block(const struct composition *c, const struct ir_block *block);
+
+/* An attribute tells which branch it is. */
+static void make_branch(const struct composition *c, const struct ir_op *op)
+{
+    const struct ir_known *known = infer_known(op, 0);
+    int64_t holds;
+    if (!known || !known->elements[0] || !dim_is_const(known->elements[0], &holds))
+        return;
+    const struct ir_block *block = ir_op_block(op, holds ? "then_branch" : "else_branch");
+    make_block(c, block);
+    for (uint32_t i = 0; i < op->n_results; i++)
+        c->steps[op->results[i].id] = step_of(c, ir_operand(block->last, i));
+}
+
+static void make_block(const struct composition *c, const struct ir_block *block)
+{
+    for (const struct ir_op *op = block->first; op != block->last; op = op->next)
+        if (ir_op_is(op, IR_OP_If))
+            make_branch(c, op);
+        else if (!ir_op_is(op, IR_OP_Constant))
+            c->steps[op->results[0].id] = make_part(c, op);
 }
 
 static uint32_t make_parts(struct composition *c, const struct ir_graph *graph,
                            const struct ir_op *op, const uint32_t *operands)
 {
-    const struct ir_block *body = graph->body;
     for (uint32_t i = 0; i < graph->n_values; i++)
         c->steps[i] = GIR_NONE;
     for (uint32_t i = 0, n = 0; i < op->n_operands; i++)
         if (operands[i] != GIR_NONE)
-            c->steps[body->params[n++]->id] = operands[i];
-    for (const struct ir_op *part = body->first; part != body->last; part = part->next)
-        if (!ir_op_is(part, IR_OP_Constant))
-            c->steps[part->results[0].id] = make_part(c, part);
-    const uint32_t result = step_of(c, ir_operand(body->last, 0));
+            c->steps[graph->body->params[n++]->id] = operands[i];
+    make_block(c, graph->body);
+    const uint32_t result = step_of(c, ir_operand(graph->body->last, 0));
     return result == GIR_NONE ? refuse(c->maker, "kernels do not compute it") : result;
 }
 

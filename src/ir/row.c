@@ -56,6 +56,21 @@ static int axes_of_scan(const struct ir_op *op, int rank)
                                                                : 0;
 }
 
+/* Where none are told the batch is among them. */
+static int axes_of_list(const struct ir_op *op, int rank)
+{
+    bool marked[TSSA_MAX_RANK] = {false};
+    size_t count;
+    const int64_t *axes = ir_attr_ints(op, "axes", &count);
+    int axis;
+    for (size_t i = 0; axes && i < count; i++) {
+        if (!infer_find_axis(axes[i], rank, &axis))
+            return 0;
+        marked[axis] = true;
+    }
+    return axes ? count_last(rank, marked) : 0;
+}
+
 bool ir_row_flattens(const struct ir_op *op)
 {
     int now, then; /* of no other operators did it change */
@@ -79,13 +94,23 @@ int ir_row_axes(const struct ir_op *op)
     case IR_OP_Softmax:
     case IR_OP_LogSoftmax:
     case IR_OP_Hardmax:
+    case IR_OP_LpNormalization:
         return axes_from(ir_op_axis(op), type->rank, ir_row_flattens(op));
+    case IR_OP_MeanVarianceNormalization:
+        return axes_of_list(op, type->rank);
+    case IR_OP_InstanceNormalization:
+        return type->rank > 2 ? type->rank - 2 : 0;
     case IR_OP_LayerNormalization:
     case IR_OP_RMSNormalization:
         return axes_from(ir_op_axis(op), type->rank, true);
     default:
         return op->info->cls == IR_CLASS_REDUCTION ? axes_of_reduction(op, type->rank) : 0;
     }
+}
+
+bool ir_row_is_each(const struct ir_op *op, uint32_t operand)
+{
+    return ir_op_is(op, IR_OP_InstanceNormalization) && operand > 0;
 }
 
 bool ir_row_folds(const struct ir_op *op)

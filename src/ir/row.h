@@ -15,6 +15,9 @@ int ir_row_axes(const struct ir_op *op);
 /* A softmax, log-softmax or hardmax as it was before version 13: of all axes from its axis on as
  * one, which may lie behind the last one. */
 bool ir_row_flattens(const struct ir_op *op);
+/* Of an op that has rows: has the operand elements for rows, along the last of their axes, and not
+ * along those of a row? */
+bool ir_row_is_each(const struct ir_op *op, uint32_t operand);
 /* One element is computed of each row, not as many as it has: with axes of one element in the place
  * of the row's (keepdims) or without them. Of an op that has rows. */
 bool ir_row_folds(const struct ir_op *op);

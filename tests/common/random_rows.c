@@ -14,8 +14,8 @@
 #define MAX_VALUES 24
 
 /* What a value has of the axes: all; one element in the place of the row's; none in their place;
- * the row's alone. */
-enum lie { FULL, KEPT, DROPPED, ROW, LIES };
+ * the row's alone; or, of one that only normalizations read, the last one of the rows. */
+enum lie { FULL, KEPT, DROPPED, ROW, LIES, EACH = LIES };
 
 struct row_value {
     tssa_dtype dtype;
@@ -84,11 +84,11 @@ static void add_param(struct writer *w, enum lie lie)
         add_planes(w);
         return;
     }
-    for (int i = 0; i < w->rank && lie != ROW; i++)
+    for (int i = lie == EACH ? w->rank - 1 : 0; i < w->rank && lie != ROW; i++)
         add_dim(w, i, dims, sizeof dims);
     if (lie == KEPT)
         snprintf(dims + strlen(dims), sizeof dims - strlen(dims), "%s1", *dims ? ", " : "");
-    else if (lie != DROPPED)
+    else if (lie != DROPPED && lie != EACH)
         add_dim(w, w->rank, dims, sizeof dims);
     const int value = add_value(w, w->dtype, lie);
     fuse_text_param(&w->text, 'v', 'x', value, w->dtype, dims);
@@ -101,7 +101,8 @@ static int find_value(struct writer *w, int other)
     int found = -1, n = 0;
     const bool dropped = other >= 0 && w->values[other].lie == DROPPED;
     for (int i = 0; i < w->n_values; i++) {
-        const bool fits = other < 0 || (w->values[i].lie == DROPPED) == dropped;
+        const bool fits =
+            w->values[i].lie != EACH && (other < 0 || (w->values[i].lie == DROPPED) == dropped);
         if (w->values[i].dtype == w->dtype && fits && random_int(&w->random, 0, n++) == 0)
             found = i;
     }
@@ -150,23 +151,35 @@ static int find_full(struct writer *w)
     return found;
 }
 
+static void add_norm(struct writer *w, int x)
+{
+    static const char *const names[] = {
+        "Softmax",         "LogSoftmax",      "LayerNormalization",        "RMSNormalization",
+        "LpNormalization", "LpNormalization", "MeanVarianceNormalization", "InstanceNormalization"};
+    const int64_t which = random_int(&w->random, 0, w->rank == 2 ? 7 : 6);
+    const int value = add_value(w, w->dtype, FULL);
+    text_printf(&w->text.ops, "%%v%d = %s(%%v%d", value, names[which], x);
+    if (which == 2 || which == 3)
+        text_printf(&w->text.ops, ", %%v%d", 1); /* the second operand has the row alone */
+    if (which == 2 && random_chance(&w->random, 50))
+        text_printf(&w->text.ops, ", %%v%d", 1);
+    if (which == 7)
+        text_puts(&w->text.ops,
+                  ", %v2, %v2"); /* and the third one, of two axes, one element each */
+    text_puts(&w->text.ops, ")");
+    if (which == 4 || which == 5)
+        text_printf(&w->text.ops, " {p = %d}", (int)which - 3);
+    text_puts(&w->text.ops, which == 6 ? " {axes = [-1]}\n" : "\n");
+}
+
 static void add_row_op(struct writer *w)
 {
     static const char *const some[] = {"Sum", "Mean",      "Max", "Min",    "Prod",
-                                       "L1",  "SumSquare", "L2",  "LogSum", "LogSumExp"},
-                             *const norms[] = {"Softmax", "LogSoftmax", "LayerNormalization",
-                                               "RMSNormalization"};
+                                       "L1",  "SumSquare", "L2",  "LogSum", "LogSumExp"};
     const int x = find_full(w);
     w->n_row_ops++;
     if (dtype_is_float(w->dtype) && random_chance(&w->random, 35)) {
-        const int64_t which = random_int(&w->random, 0, 3);
-        text_printf(&w->text.ops, "%%v%d = %s(%%v%d", add_value(w, w->dtype, FULL), norms[which],
-                    x);
-        if (which >= 2)
-            text_printf(&w->text.ops, ", %%v%d", 1); /* the second operand has the row alone */
-        if (which == 2 && random_chance(&w->random, 50))
-            text_printf(&w->text.ops, ", %%v%d", 1);
-        text_printf(&w->text.ops, ")\n");
+        add_norm(w, x);
         return;
     }
     const bool keeps = w->folds_all ? false : random_chance(&w->random, 60);
@@ -205,6 +218,8 @@ static void write_all(struct writer *w)
     w->folds_all = random_chance(&w->random, 40);
     add_param(w, FULL);
     add_param(w, ROW);
+    if (w->rank == 2 && dtype_is_float(w->dtype))
+        add_param(w, EACH);
     for (int i = 0; i < params; i++)
         add_param(w, (enum lie)random_int(&w->random, 0, LIES - 1));
     text_printf(&w->text.ops, "%%axes = Constant() {value = i64[1] [-1]}\n");

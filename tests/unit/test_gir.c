@@ -176,6 +176,70 @@ static void texts_of_rows(void **state)
 
 /* ---- Planes ---------------------------------------------------------------------------------- */
 
+static void texts_of_compositions(void **state)
+{
+    (void)state;
+    /* What there is of each channel is one for the row. */
+    expect_text(FUSED_GRAPH("%x: f32[N, C, H, W], %s: f32[C], %b: f32[C]", "%x, %s, %b",
+                            "%p: f32[N, C, H, W], %q: f32[C], %r: f32[C]) { "
+                            "%a = InstanceNormalization(%p, %q, %r) %c = Relu(%a) return(%c)",
+                            "%y"),
+                "whole rows, args 0: f32 moves, 1: f32, 2: f32, 3: f32 result on 0\n"
+                "%0 = load 0 : f32\n"
+                "%1 = load 1 : f32\n"
+                "%2 = load 2 : f32\n"
+                "%3 = 0 : f32\n"
+                "%4 = reduce ADD from 0 %0 : f32\n"
+                "%5 = length : f32\n"
+                "%6 = DIV %4 %5 : f32\n"
+                "%7 = SUB %0 %6 : f32\n"
+                "%8 = MUL %7 %7 : f32\n"
+                "%9 = reduce ADD from 0 %8 : f32\n"
+                "%10 = DIV %9 %5 : f32\n"
+                "%11 = 9.9999997473787516e-06 : f32\n"
+                "%12 = ADD %10 %11 : f32\n"
+                "%13 = SQRT %12 : f32\n"
+                "%14 = 1 : f32\n"
+                "%15 = DIV %14 %13 : f32\n"
+                "%16 = MUL %15 %1 : f32\n"
+                "%17 = MUL %7 %16 : f32\n"
+                "%18 = ADD %17 %2 : f32\n"
+                "%19 = MAX %18 %3 : f32\n"
+                "store 3 %19\n");
+    /* An attribute chooses the branch; axes are from either end. */
+    expect_text(FUSED_GRAPH("%x: f16[N, C]", "%x",
+                            "%p: f16[N, C]) { %a = LpNormalization(%p) {p = 1} return(%a)", "%y"),
+                "whole rows, args 0: f16 moves, 1: f16 result on 0\n"
+                "%0 = load 0 : f16\n"
+                "%1 = convert %0 : f32\n"
+                "%2 = ABS %1 : f32\n"
+                "%3 = 0 : f32\n"
+                "%4 = reduce ADD from 0 %2 : f32\n"
+                "%5 = EQ %4 %3 : bool\n"
+                "%6 = DIV %1 %4 : f32\n"
+                "%7 = SEL %5 %3 %6 : f32\n"
+                "%8 = convert %7 : f16\n"
+                "store 1 %8\n");
+    expect_text(FUSED_GRAPH("%x: f64[N, H, W]", "%x",
+                            "%p: f64[N, H, W]) { "
+                            "%a = MeanVarianceNormalization(%p) {axes = [-1, 1]} return(%a)",
+                            "%y"),
+                "whole rows, args 0: f64 moves, 1: f64 result on 0\n"
+                "%0 = load 0 : f64\n"
+                "%1 = reduce ADD from 0 %0 : f64\n"
+                "%2 = length : f64\n"
+                "%3 = DIV %1 %2 : f64\n"
+                "%4 = SUB %0 %3 : f64\n"
+                "%5 = MUL %4 %4 : f64\n"
+                "%6 = reduce ADD from 0 %5 : f64\n"
+                "%7 = DIV %6 %2 : f64\n"
+                "%8 = SQRT %7 : f64\n"
+                "%9 = 1.0000000000000001e-09 : f64\n"
+                "%10 = ADD %8 %9 : f64\n"
+                "%11 = DIV %4 %10 : f64\n"
+                "store 1 %11\n");
+}
+
 static void planes(void **state)
 {
     static const char source[] =
@@ -378,8 +442,13 @@ static void any_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts),          cmocka_unit_test(texts_of_rows), cmocka_unit_test(planes),
-        cmocka_unit_test(refused_planes), cmocka_unit_test(refusals),      cmocka_unit_test(spaces),
+        cmocka_unit_test(texts),
+        cmocka_unit_test(texts_of_rows),
+        cmocka_unit_test(texts_of_compositions),
+        cmocka_unit_test(planes),
+        cmocka_unit_test(refused_planes),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(spaces),
         cmocka_unit_test(any_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
