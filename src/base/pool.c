@@ -374,7 +374,7 @@ static bool place_apart(struct pool *pool, struct pool_block *block, size_t size
     struct buffer *buffer = &block->buffer;
     if (take_spare(pool, buffer, size))
         return true;
-    while (pool->spare && pool_held(pool) + size > 2 * pool->most_bytes)
+    while (pool->spare && pool_held(pool) + size > pool->most_bytes + POOL_SPARE)
         free_oldest_spare(pool);
     bool placed = buffer_take_memory(buffer, pool->allocator, space_of(pool), size);
     if (!placed && pool->spare) {

@@ -6,7 +6,7 @@
  * so a run tells how long it should have been: what lies behind its end has memory of its own, from
  * the allocator, and the next run has a chunk that is long enough. A run like the one before takes
  * nothing from the allocator; a first run has no chunk. What it releases is there for the next
- * buffer of that size, an iteration's, as long as no more is held than twice what lived.
+ * buffer of that size, an iteration's: up to POOL_SPARE bytes besides what lived at one time.
  *
  * A buffer may leave its run (buffer_leave_pool) and then be released anywhere: which of a run's
  * buffers do is remembered, and those have memory of their own in the next run. Apart from that, a
@@ -20,7 +20,8 @@
 
 #include "base/value.h"
 
-#define POOL_LEAVERS 32  /* that are remembered */
+#define POOL_LEAVERS 32               /* that are remembered */
+#define POOL_SPARE ((size_t)16 << 20) /* bytes */
 #define POOL_POISON 0xff /* what dead memory is filled with, where somebody asks for it */
 
 /* Bytes between neighbours: a line that AddressSanitizer watches, where there is one; else none. */
