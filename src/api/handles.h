@@ -79,7 +79,8 @@ tssa_status *session_create_on(struct tssa_model *model, const struct device *de
 /* Is there a kernel for it, or is it control flow? What is in its blocks is not looked at. */
 bool op_is_supported(const struct ir_op *op);
 
-/* A new handle that takes ownership of `value`, also on failure. */
+/* A new handle that takes ownership of `value`, also on failure, and freezes it (sequence_freeze).
+ */
 tssa_status *value_handle(const tssa_allocator *allocator, struct value *value,
                           tssa_value **handle);
 

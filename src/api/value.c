@@ -14,6 +14,8 @@ tssa_status *value_handle(const tssa_allocator *allocator, struct value *value, 
     }
     handle->allocator = allocator;
     value_move(&handle->value, value);
+    /* No run appends behind its elements: what it appended would be the run's, and outlive it. */
+    sequence_freeze(&handle->value);
     *out = handle;
     return NULL;
 }
@@ -90,7 +92,6 @@ tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_
         TRY(status);
         value_move(&value, &longer);
     }
-    sequence_freeze(&value);
     return value_handle(&context->allocator, &value, out);
 }
 

@@ -331,6 +331,29 @@ static void test_containers(void **state)
     tssa_context_free(context);
 }
 
+/* What a run appends to a sequence of the caller's lies in an array of its own: it is the run's,
+ * and the caller's may be freed after it. */
+static void test_sequences_stay_as_they_are(void **state)
+{
+    (void)state;
+    tssa_context *context;
+    tssa_value *tensor, *handle;
+    struct value empty, with_room, longer;
+    no_error(tssa_context_create(&one_thread, &context));
+    no_error(tssa_tensor_create(context, TSSA_FLOAT, 1, (const int64_t[]){2}, &tensor));
+    no_error(sequence_create(&context->allocator, TSSA_FLOAT, &empty));
+    no_error(sequence_insert(&empty, 0, &tensor->value, &with_room));
+    value_release(&empty);
+    no_error(value_handle(&context->allocator, &with_room, &handle));
+    no_error(sequence_insert(&handle->value, 1, &tensor->value, &longer));
+    assert_ptr_not_equal(sequence_element(longer.sequence, 0),
+                         sequence_element(handle->value.sequence, 0));
+    value_release(&longer);
+    tssa_value_free(handle);
+    tssa_value_free(tensor);
+    tssa_context_free(context);
+}
+
 /* ---- Memory ---------------------------------------------------------------------------------- */
 
 static void test_memory_limit(void **state)
@@ -404,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_wrong_inputs),
         cmocka_unit_test(test_tensor_arguments),
         cmocka_unit_test(test_containers),
+        cmocka_unit_test(test_sequences_stay_as_they_are),
         cmocka_unit_test(test_memory_limit),
         cmocka_unit_test(test_later_runs_allocate_nothing),
         cmocka_unit_test(test_every_allocation_fails_once),
