@@ -567,8 +567,8 @@ typedef struct tssa_session_options {
     int poison;
     /*
      * For looking: what the session computes, as text, while it is made. The stages are "gir" and
-     * "cuda", the kernels of what is fused in the project's own form and in CUDA C (neither without
-     * anything fused), and then "session", the graph that runs are made from. May be NULL.
+     * "cuda", the kernels of what is fused, as kernel IR and in CUDA C (neither where nothing is
+     * fused), and then "session", the graph that the first runs are made from. May be NULL.
      */
     void (*dump)(void *user, const char *stage, const char *text, size_t size);
     void *dump_user;

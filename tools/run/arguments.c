@@ -15,11 +15,11 @@ static int read_stage(const struct tool_option *option, const char *argument, vo
     static const char *const stages[] = {DUMP_GRAPH, "session", "gir", "cuda"};
     struct arguments *arguments = all;
     for (size_t i = 0; i < sizeof stages / sizeof *stages; i++)
-        if (strcmp(argument ? argument : DUMP_GRAPH, stages[i]) == 0)
+        if (strcmp(argument ? argument : DUMP_GRAPH, stages[i]) == 0) {
             arguments->dump_stage = stages[i];
-    return arguments->dump_stage
-               ? 0
-               : argument_refuse(option->name, argument, "graph, session, gir or cuda");
+            return 0;
+        }
+    return argument_refuse(option->name, argument, "graph, session, gir or cuda");
 }
 
 static const struct tool_option options[] = {
