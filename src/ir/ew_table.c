@@ -54,7 +54,7 @@ const struct scalar_info *scalar_info(enum scalar_id id)
     return &infos[id];
 }
 
-/* ---- Numbers ------------------------------------------------------------------------------ */
+/* ---- Numbers --------------------------------------------------------------------------------- */
 
 int scalar_orders(enum scalar_id id)
 {

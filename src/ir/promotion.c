@@ -36,10 +36,9 @@ static bool add_operand(struct promotion *p, const struct ir_op_info *info, uint
     return true;
 }
 
-static bool end(struct promotion *p, const struct ir_op_info *info)
+static void set_result(struct promotion *p, const struct ir_op_info *info)
 {
     p->result = info->ew->result == EW_BOOL ? TSSA_BOOL : p->operand;
-    return true;
 }
 
 bool promote_types(const struct ir_op_info *info, uint32_t n, const tssa_dtype *operands,
@@ -49,7 +48,8 @@ bool promote_types(const struct ir_op_info *info, uint32_t n, const tssa_dtype *
     for (uint32_t i = 0; i < n; i++)
         if (!add_operand(promotion, info, i, operands[i]))
             return false;
-    return end(promotion, info);
+    set_result(promotion, info);
+    return true;
 }
 
 bool promote_op(const struct ir_op *op, struct promotion *promotion)
@@ -58,7 +58,8 @@ bool promote_op(const struct ir_op *op, struct promotion *promotion)
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (!add_operand(promotion, op->info, i, infer_dtype(op, i)))
             return false;
-    return end(promotion, op->info);
+    set_result(promotion, op->info);
+    return true;
 }
 
 bool promotes_nothing(const struct ir_op *op)
