@@ -75,12 +75,6 @@ tssa_status *elements_as(struct kernel_args *args, const struct tensor *tensor, 
     return NULL;
 }
 
-tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
-                        struct buffer **buffer)
-{
-    return elements_of(args, tensor, TSSA_DOUBLE, buffer);
-}
-
 /* ---- Parallel loops -------------------------------------------------------------------------- */
 
 /* Below this many steps per thread, starting threads costs more than it brings. */

@@ -70,15 +70,12 @@ static inline double rounded_to(tssa_dtype dtype, double value)
     return dtype == TSSA_DOUBLE ? value : (double)(float)value;
 }
 
-/* A tensor of any numeric type as elements of that type, or as doubles, in scratch memory; NULL
- * stays NULL. */
+/* A tensor of any numeric type as elements of that type, in scratch memory; NULL stays NULL. */
 tssa_status *elements_of(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
                          struct buffer **buffer);
 /* The same, but where the tensor is of that type, its own elements, and *buffer is NULL. */
 tssa_status *elements_as(struct kernel_args *args, const struct tensor *tensor, tssa_dtype dtype,
                          const void **elements, struct buffer **buffer);
-tssa_status *doubles_of(struct kernel_args *args, const struct tensor *tensor,
-                        struct buffer **buffer);
 
 /* Computes indices begin <= i < end; `scratch` belongs to the calling part alone. */
 typedef void (*parts_body)(void *context, void *scratch, int64_t begin, int64_t end);
