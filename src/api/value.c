@@ -84,7 +84,7 @@ tssa_status *tssa_sequence_create(tssa_context *context, tssa_dtype dtype, size_
     TRY(check_arguments(context, 0, NULL, out));
     if (count && !elements)
         return ERROR(TSSA_INVALID_ARGUMENT, "elements is NULL");
-    TRY(sequence_create(&context->allocator, dtype, &value));
+    TRY(sequence_create_for(&context->allocator, dtype, count, &value));
     for (size_t i = 0; i < count; i++) {
         tssa_status *status = elements[i] ? sequence_insert(&value, i, &elements[i]->value, &longer)
                                           : ERROR(TSSA_INVALID_ARGUMENT, "element %zu is NULL", i);

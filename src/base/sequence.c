@@ -104,11 +104,17 @@ void sequence_release(struct sequence *sequence)
         array_destroy(array);
 }
 
-tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out)
+tssa_status *sequence_create_for(const tssa_allocator *allocator, tssa_dtype dtype, size_t length,
+                                 struct value *out)
 {
-    struct sequence_array *array = array_create(allocator, 0);
+    struct sequence_array *array = array_create(allocator, length);
     TRY_ALLOC(array);
     return handle_create(allocator, array, 0, dtype, 1, out);
+}
+
+tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out)
+{
+    return sequence_create_for(allocator, dtype, 0, out);
 }
 
 size_t sequence_length(const struct sequence *sequence)
@@ -206,7 +212,7 @@ tssa_status *sequence_insert(const struct value *in_value, size_t position,
     } else {
         size_t capacity = in->length + 1;
         if (position == in->length)
-            capacity = in->length < 4 ? 8 : in->length * 2;
+            capacity = in->length < 2 ? 4 : in->length * 2;
         struct sequence_array *array = array_splice(in, position, 0, element, capacity);
         TRY_ALLOC(array);
         TRY(handle_create(in->allocator, array, in->length + 1, dtype, depth, &result));

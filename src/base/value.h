@@ -131,6 +131,9 @@ tssa_status *value_detach(const tssa_allocator *allocator, const struct value *f
 
 /* An empty sequence; `dtype` is that of its tensors, or UNDEFINED to take the first tensor's. */
 tssa_status *sequence_create(const tssa_allocator *allocator, tssa_dtype dtype, struct value *out);
+/* One that is about to have so many elements: they are appended without a larger array. */
+tssa_status *sequence_create_for(const tssa_allocator *allocator, tssa_dtype dtype, size_t length,
+                                 struct value *out);
 size_t sequence_length(const struct sequence *sequence);
 tssa_dtype sequence_dtype(const struct sequence *sequence);
 /* Borrowed; index < length. */

@@ -134,11 +134,11 @@ tssa_status *control_run_sequence_map(struct run *run, const struct step *step)
     const struct value *first = run->inputs[step->first_input];
     if (!first || first->kind != TSSA_KIND_SEQUENCE)
         return ERROR(TSSA_RUNTIME, "the first input must be a sequence");
+    const size_t length = sequence_length(first->sequence);
     for (uint32_t k = 0; k < step->n_outputs; k++)
         if (run->outputs[step->first_output + k])
-            TRY(sequence_create(&run->pool.cached, result_dtype(step, k),
-                                run->outputs[step->first_output + k]));
-    size_t length = sequence_length(first->sequence);
+            TRY(sequence_create_for(&run->pool.cached, result_dtype(step, k), length,
+                                    run->outputs[step->first_output + k]));
     for (size_t i = 0; i < length; i++) {
         TRY(bind_elements(run, step, body, i));
         TRY(executor_run_block(run, body));

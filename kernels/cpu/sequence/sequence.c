@@ -66,7 +66,7 @@ static tssa_status *sequence_construct_run(struct kernel_args *args)
     TRY(kernel_tensor(args, 0, &first));
     if (!y)
         return NULL;
-    TRY(sequence_create(&args->env->pool->cached, first->dtype, &sequence));
+    TRY(sequence_create_for(&args->env->pool->cached, first->dtype, args->n_inputs, &sequence));
     for (uint32_t i = 0; i < args->n_inputs; i++) {
         tssa_status *status = kernel_tensor(args, i, &element);
         if (!status)
@@ -123,7 +123,7 @@ static tssa_status *sequence_at_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct kernel cpu_kernel_sequence_at = {.run = sequence_at_run};
+const struct kernel cpu_kernel_sequence_at = {.run = sequence_at_run, .hands_on = true};
 
 static tssa_status *sequence_insert_run(struct kernel_args *args)
 {
@@ -281,7 +281,7 @@ static tssa_status *split_to_sequence_run(struct kernel_args *args)
     bool keep_axis = split->keep_dims || (args->n_inputs > 1 && args->inputs[1]);
     if (!y)
         return NULL;
-    TRY(sequence_create(&args->env->pool->cached, x->dtype, &sequence));
+    TRY(sequence_create_for(&args->env->pool->cached, x->dtype, (size_t)parts.count, &sequence));
     for (int64_t i = 0; i < parts.count; i++) {
         struct value part = {.kind = TSSA_KIND_NONE};
         int64_t left = x->dims[axis] - begin, length = parts.size < left ? parts.size : left;
@@ -384,7 +384,8 @@ static tssa_status *optional_get_element_run(struct kernel_args *args)
     return NULL;
 }
 
-const struct kernel cpu_kernel_optional_get_element = {.run = optional_get_element_run};
+const struct kernel cpu_kernel_optional_get_element = {.run = optional_get_element_run,
+                                                       .hands_on = true};
 
 static tssa_status *optional_has_element_run(struct kernel_args *args)
 {
