@@ -128,6 +128,7 @@ struct kernel {
     bool (*set_up)(struct kernel_args *args, const bool *known, struct kernel_call *call);
     size_t call_size; /* bytes that `call` is the first of */
     bool names;       /* set up, output 0 is a name of operand 0's memory */
+    bool hands_on;    /* outputs are handles that an operand has: they need no memory */
 };
 
 /* `prepare` and `release` where a kernel has them. */

@@ -62,7 +62,7 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
     const struct ir_value *value = &step->op->results[i];
     const struct lifetime *life = lifetime_of(a, value);
     const bool shares = step->kernel
-                            ? lifetime_is_view(&a->lifetimes, value)
+                            ? step->kernel->hands_on || lifetime_is_view(&a->lifetimes, value)
                             : !control_stacks(step, i) || plan_space(a->plan, value) != SPACE_HOST;
     if (life->escapes || shares || a->given[step->first_output + i] ||
         !a->plan->told[step->first_output + i])
