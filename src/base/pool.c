@@ -162,12 +162,16 @@ static const struct pool_gap *last_gap(const struct pool *pool)
     return pool->gaps + pool->n_gaps - 1;
 }
 
-/* Where the first gap begins that has so much, as the last one has. */
+/* Where the smallest gap begins that has so much, as the last one has. */
 static size_t take_gap(struct pool *pool, size_t size)
 {
-    struct pool_gap *gap = pool->gaps;
-    while (gap->end - gap->begin < size)
-        gap++;
+    struct pool_gap *gap = pool->gaps + pool->n_gaps - 1;
+    size_t least = SIZE_MAX;
+    for (struct pool_gap *g = pool->gaps; least != size && g < pool->gaps + pool->n_gaps - 1; g++)
+        if (g->end - g->begin >= size && g->end - g->begin < least) {
+            gap = g;
+            least = g->end - g->begin;
+        }
     const size_t begin = gap->begin;
     gap->begin += size;
     if (gap->begin == gap->end)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Buffers for sizes that are known only while a run is under way. They lie in a chunk of memory,
- * each in the first gap from its beginning that is long enough, whatever the gap was before: runs
- * hold little more than lives at one time. Where they lie does not depend on how long the chunk is,
+ * each in the smallest gap that is long enough, whatever the gap was before: runs hold little more
+ * than lives at one time. Where they lie does not depend on how long the chunk is,
  * so a run tells how long it should have been: what lies behind its end has memory of its own, from
  * the allocator, and the next run has a chunk that is long enough. A run like the one before takes
  * nothing from the allocator; a first run has no chunk. What it releases is there for the next
@@ -82,6 +82,11 @@ void pool_trim(struct pool *pool);
 static inline size_t pool_held(const struct pool *pool)
 {
     return pool->size + pool->apart_bytes;
+}
+/* Bytes of the chunk that the next run has. */
+static inline size_t pool_chunk(const struct pool *pool)
+{
+    return pool->wanted ? pool->wanted : pool->size;
 }
 
 #endif

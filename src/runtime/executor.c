@@ -130,15 +130,25 @@ tssa_status *executor_run_and_bind(struct run *run, const struct step *step)
     return NULL;
 }
 
+static size_t note_pooled(struct pool *pool, struct slab_part *part, const struct step *step)
+{
+    const size_t most = pool->peak_bytes;
+    if (most > part->layout.pooled[step->index])
+        part->layout.pooled[step->index] = most;
+    pool->peak_bytes = pool->used_bytes;
+    return most;
+}
+
 /* What values need while the step runs, what its kernel needs on the way included. */
 static void note_memory(struct run *run, const struct step *step)
 {
-    const size_t live =
-        slab_live(&run->slab, step->index) + run->pool.peak_bytes + run->device_pool.peak_bytes;
-    if (live > run->memory.live)
+    struct slab_part *parts = run->slab.parts;
+    size_t live = slab_live(&run->slab, step->index);
+    live += note_pooled(&run->pool, &parts[SPACE_HOST], step);
+    if (run->plan->n_spaces > 1)
+        live += note_pooled(&run->device_pool, &parts[SPACE_DEVICE], step);
+    if (run->profile && live > run->memory.live)
         run->memory.live = live;
-    run->pool.peak_bytes = run->pool.used_bytes;
-    run->device_pool.peak_bytes = run->device_pool.used_bytes;
 }
 
 static tssa_status *run_profiled(struct run *run, const struct step *step)
@@ -149,6 +159,12 @@ static tssa_status *run_profiled(struct run *run, const struct step *step)
     profile->started = start;
     profile->nanoseconds += executor_now() - start;
     profile->count++;
+    return status;
+}
+
+static tssa_status *run_watched(struct run *run, const struct step *step)
+{
+    tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
     note_memory(run, step);
     return status;
 }
@@ -163,7 +179,7 @@ static tssa_status *prefix_with_op(tssa_status *status, const struct ir_op *op)
 static inline tssa_status *run_step(struct run *run, const struct step *step)
 {
     TRY(executor_check_stop(run));
-    tssa_status *status = run->profile ? run_profiled(run, step) : step->run(run, step);
+    tssa_status *status = run->watched ? run_watched(run, step) : step->run(run, step);
     if (__builtin_expect(status != NULL, 0))
         return prefix_with_op(status, step->op);
     return NULL;
@@ -471,6 +487,7 @@ tssa_status *run_execute_some(struct run *run, const struct value *const *inputs
     if (!status)
         status = slab_prepare(run);
     run->memory.live = 0;
+    run->watched = run->profile || slab_watches(run);
     crossing_begin(run);
     if (!status) {
         slab_offer(run, outputs);

@@ -40,6 +40,7 @@ struct run {
     struct kernel_sizes sizes;    /* of this run, for kernels of a device */
     struct device_counts counts;  /* of the latest run */
     struct step_profile *profile; /* per step; NULL: off */
+    bool watched;                 /* memory is noted per step, and time where there is a profile */
     struct run_memory memory;     /* of the latest run */
     uint64_t poisoned;            /* bytes written over, by poison.h */
     uint64_t repeated; /* iterations of all runs that were made by calls which were set up before */

@@ -33,7 +33,7 @@ static size_t placed_size(const struct plan *plan, const int64_t *symbols,
 static bool takes_room(const struct plan *plan, const struct layout *layout, uint32_t i)
 {
     return !plan->placed[i].back && plan->placed[i].space == layout->space &&
-           layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0;
+           layout->sizes[i] != SIZE_MAX && layout->sizes[i] != 0 && !layout->left[i];
 }
 
 /* The entry in whose place it lies. */
@@ -47,8 +47,7 @@ static uint32_t first_of(const struct plan *plan, const struct layout *layout, u
     return plan->n_parts ? layout->firsts[i] : plan->placed[i].first;
 }
 
-/* An entry with memory of its own. */
-static bool needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
+bool placement_needs_room(const struct plan *plan, const struct layout *layout, uint32_t i)
 {
     return takes_room(plan, layout, i) && top_of(plan, layout, i) == i;
 }
@@ -206,7 +205,7 @@ static size_t count_pieces(const struct plan *plan, const struct layout *layout)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        n += needs_room(plan, layout, i);
+        n += placement_needs_room(plan, layout, i);
     return n;
 }
 
@@ -216,7 +215,7 @@ static void collect_pieces(const struct plan *plan, const struct layout *layout,
     const uint32_t step = neediest_step(plan, layout);
     size_t n = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (needs_room(plan, layout, i))
+        if (placement_needs_room(plan, layout, i))
             pieces[n++] = (struct piece){.room = placement_room(plan, layout, i),
                                          .first = first_of(plan, layout, i),
                                          .last = plan->placed[i].last,
@@ -280,7 +279,7 @@ static size_t end_of(const struct plan *plan, const struct layout *layout)
 {
     size_t end = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (needs_room(plan, layout, i) &&
+        if (placement_needs_room(plan, layout, i) &&
             layout->offsets[i] + placement_room(plan, layout, i) > end)
             end = layout->offsets[i] + placement_room(plan, layout, i);
     return end;
@@ -293,6 +292,7 @@ static void compute_sizes(const struct plan *plan, const int64_t *symbols,
         const uint32_t back = plan->placed[i].back;
         layout->sizes[i] = back ? layout->sizes[i - back] : placed_size(plan, symbols, layout, i);
         layout->offsets[i] = SIZE_MAX;
+        layout->left[i] = 0;
     }
     for (uint32_t i = 0; plan->n_parts && i < plan->n_placed; i++) {
         layout->tops[i] = i;
@@ -306,7 +306,7 @@ static size_t compute_live(const struct plan *plan, const struct layout *layout)
     size_t now = 0, most = 0, *live = layout->live; /* first: changes, modulo 2^64 */
     memset(live, 0, (plan->n_steps + 2u) * sizeof *live);
     for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (needs_room(plan, layout, i)) {
+        if (placement_needs_room(plan, layout, i)) {
             live[first_of(plan, layout, i)] += placement_room(plan, layout, i);
             live[plan->placed[i].last + 1] -= placement_room(plan, layout, i);
         }
@@ -329,6 +329,7 @@ static void finish_places(const struct plan *plan, const struct layout *layout)
         const uint32_t back = plan->placed[i].back;
         layout->offsets[i] = layout->offsets[i - back];
         layout->sizes[i] = layout->sizes[i - back];
+        layout->left[i] = layout->left[i - back];
     }
 }
 
@@ -339,6 +340,10 @@ tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
     size_t live = compute_live(plan, layout);
     if (plan->n_parts) {
         placement_join(plan, symbols, layout, live);
+        live = compute_live(plan, layout);
+    }
+    if (layout->thorough) {
+        placement_leave(plan, layout);
         live = compute_live(plan, layout);
     }
     TRY(place_in_order(plan, layout));

@@ -22,6 +22,9 @@ struct layout {
     size_t *offsets;                 /* per entry; SIZE_MAX: nowhere, or in another space */
     size_t *sizes;                   /* per entry; SIZE_MAX: not known */
     size_t *live;     /* per step, for the end, and one more: bytes of all that is in use then */
+    uint32_t *left;   /* per entry: not 0: it lies nowhere, and is left to the pool (left.c) */
+    size_t *pooled;   /* per step: bytes of the pool in use then, at most, of the watched runs */
+    size_t chunk;     /* bytes that the pool holds at most */
     bool thorough;    /* takes its time, and less memory */
     enum space space; /* of the entries that it is for */
     size_t alignment; /* of their places */
@@ -44,7 +47,7 @@ struct layout {
 tssa_status *placement_compute(const struct plan *plan, const int64_t *symbols,
                                const struct layout *layout, size_t *slab_size);
 
-/* ---- Between layout.c and joined.c ----------------------------------------------------------- */
+/* ---- Between layout.c, joined.c and left.c --------------------------------------------------- */
 
 /* Bytes that an entry without `back` takes of the slab, if it has a place of its own. */
 static inline size_t placement_room(const struct plan *plan, const struct layout *layout,
@@ -52,9 +55,13 @@ static inline size_t placement_room(const struct plan *plan, const struct layout
 {
     return layout->sizes[entry] * (plan->placed[entry].turns ? 2 : 1);
 }
+/* An entry with memory of its own, in the space that the layout is for. */
+bool placement_needs_room(const struct plan *plan, const struct layout *layout, uint32_t entry);
 /* Decides what lies in the place of what. All the rest but offsets is there, of entries on their
  * own; `most`: the most of `live`. */
 void placement_join(const struct plan *plan, const int64_t *symbols, const struct layout *layout,
                     size_t most);
+/* Decides what is left to the pool. All the rest but offsets is there; `pooled` is changed. */
+void placement_leave(const struct plan *plan, const struct layout *layout);
 
 #endif

@@ -30,12 +30,14 @@ static bool init_part(struct slab_part *part, enum space space, const struct pla
     layout->offsets = array(allocator, plan->n_placed, sizeof *layout->offsets);
     layout->sizes = array(allocator, plan->n_placed, sizeof *layout->sizes);
     layout->live = array(allocator, plan->n_steps + 2u, sizeof *layout->live);
+    layout->left = array(allocator, plan->n_placed, sizeof *layout->left);
+    layout->pooled = array(allocator, plan->n_steps, sizeof *layout->pooled);
     if (plan->n_parts) {
         layout->begins = array(allocator, plan->n_parts, sizeof *layout->begins);
         layout->tops = array(allocator, plan->n_placed, sizeof *layout->tops);
         layout->firsts = array(allocator, plan->n_placed, sizeof *layout->firsts);
     }
-    return layout->offsets && layout->sizes && layout->live &&
+    return layout->offsets && layout->sizes && layout->live && layout->left && layout->pooled &&
            (!plan->n_parts || (layout->begins && layout->tops && layout->firsts));
 }
 
@@ -77,6 +79,8 @@ void slab_free(struct run *run)
         allocator_free(run->allocator, slab->parts[i].layout.offsets);
         allocator_free(run->allocator, slab->parts[i].layout.sizes);
         allocator_free(run->allocator, slab->parts[i].layout.live);
+        allocator_free(run->allocator, slab->parts[i].layout.left);
+        allocator_free(run->allocator, slab->parts[i].layout.pooled);
         allocator_free(run->allocator, slab->parts[i].layout.begins);
         allocator_free(run->allocator, slab->parts[i].layout.tops);
         allocator_free(run->allocator, slab->parts[i].layout.firsts);
@@ -187,6 +191,8 @@ static struct kernel_place place_of(const struct run *run, uint32_t i)
 {
     const struct slab_part *part = &run->slab.parts[run->plan->placed[i].space];
     struct kernel_place place = place_at(part, part->layout.offsets[i], part->layout.sizes[i]);
+    if (part->layout.left[i])
+        return place;
     while (run->plan->placed[i].back)
         i -= run->plan->placed[i].back;
     place.wanted = &run->slab.wanted[i];
@@ -207,6 +213,11 @@ static void set_places(struct run *run)
     }
 }
 
+static struct pool *pool_of(struct run *run, const struct slab_part *part)
+{
+    return part->layout.space == SPACE_HOST ? &run->pool : &run->device_pool;
+}
+
 /*
  * The old memory and what the pool keeps go first: what the one held the other holds from now on.
  */
@@ -216,7 +227,7 @@ static tssa_status *resize(struct run *run, struct slab_part *part, size_t size)
     if (size <= part->size && size >= (part->layout.thorough ? part->size : part->size / 2))
         return NULL;
     free_memory(part, stream);
-    pool_clear(part->layout.space == SPACE_HOST ? &run->pool : &run->device_pool);
+    pool_clear(pool_of(run, part));
     if (size == 0)
         return NULL;
     part->memory = stream->context->device->allocate(stream, size);
@@ -234,6 +245,7 @@ static tssa_status *lay_out(struct run *run)
         part->layout.thorough = run->slab.thorough;
         part->layout.scratch = run->slab.scratch;
         part->layout.wanted = run->slab.wanted;
+        part->layout.chunk = pool_chunk(pool_of(run, part));
         TRY(placement_compute(run->plan, run->slab.symbols, &part->layout, &size));
         TRY(resize(run, part, size));
     }
@@ -252,6 +264,19 @@ static tssa_status *lay_out_inputs_only(struct run *run)
     return lay_out(run);
 }
 
+/* The runs before the layout that takes its time. */
+bool slab_watches(const struct run *run)
+{
+    return run->slab.alike == RUNS_TO_TAKE_TIME - 1 && !run->slab.thorough;
+}
+
+static void forget_pooled(struct run *run)
+{
+    for (uint32_t i = 0; i < run->plan->n_spaces; i++)
+        memset(run->slab.parts[i].layout.pooled, 0,
+               run->plan->n_steps * sizeof *run->slab.parts[i].layout.pooled);
+}
+
 tssa_status *slab_prepare(struct run *run)
 {
     struct slab *slab = &run->slab;
@@ -261,6 +286,8 @@ tssa_status *slab_prepare(struct run *run)
     changed |= grow_others(run);
     changed |= grow_missed(run);
     changed |= shrink_others(run);
+    if (changed)
+        forget_pooled(run);
     slab->alike = changed ? 0 : slab->alike + (slab->alike < RUNS_TO_TAKE_TIME);
     const bool thorough = slab->alike == RUNS_TO_TAKE_TIME && !slab->thorough;
     if (!changed && !thorough)

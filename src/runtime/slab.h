@@ -47,6 +47,8 @@ size_t slab_size(const struct slab *slab);
 size_t slab_live(const struct slab *slab, uint32_t step);
 /* Before a run whose inputs are bound: run->places are valid. */
 tssa_status *slab_prepare(struct run *run);
+/* After that: what the run takes from the pool is to be noted, per step. */
+bool slab_watches(const struct run *run);
 /* Then: what leaves the run has a place if the caller gives memory for it. */
 void slab_offer(struct run *run, const struct value *outputs);
 /* Between iterations of a loop: results that it carries go to the other one of their two places. */

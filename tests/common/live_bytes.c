@@ -29,25 +29,26 @@ static size_t in_units(size_t bytes)
     return (bytes + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
 }
 
-static void add_tensor(const struct tensor *tensor)
+static void add_stretch(const void *data, size_t size)
 {
-    const size_t bytes = in_units(tensor_bytes(tensor));
-    if (!tensor->owner || bytes == 0) /* a constant's, the caller's */
-        return;
+    const size_t bytes = in_units(size);
     if (watch.n_stretches == watch.room) {
         watch.room = 2 * watch.room + 64;
         watch.stretches = xrealloc(watch.stretches, watch.room * sizeof *watch.stretches);
     }
-    const char *data = tensor->data;
-    watch.stretches[watch.n_stretches++] = (struct stretch){data, data + bytes};
+    watch.stretches[watch.n_stretches++] = (struct stretch){data, (const char *)data + bytes};
 }
 
+/* Not what is a constant's or the caller's; of a sequence, the handles as well. */
 static void add_value(const struct value *value)
 {
-    if (value->kind == TSSA_KIND_TENSOR)
-        add_tensor(&value->tensor);
-    for (size_t i = 0; value->kind == TSSA_KIND_SEQUENCE && i < sequence_length(value->sequence);
-         i++)
+    const bool is_sequence = value->kind == TSSA_KIND_SEQUENCE;
+    const size_t length = is_sequence ? sequence_length(value->sequence) : 0;
+    if (value->kind == TSSA_KIND_TENSOR && value->tensor.owner && tensor_bytes(&value->tensor))
+        add_stretch(value->tensor.data, tensor_bytes(&value->tensor));
+    if (length)
+        add_stretch(sequence_element(value->sequence, 0), length * sizeof *value);
+    for (size_t i = 0; i < length; i++)
         add_value(sequence_element(value->sequence, i));
 }
 

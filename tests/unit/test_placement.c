@@ -25,6 +25,8 @@ struct fixture {
     struct plan plan;
     struct plan_placed placed[MAX_PLACED];
     size_t offsets[MAX_PLACED], sizes[MAX_PLACED], live[MAX_STEPS + 2], wanted[MAX_PLACED], slab;
+    size_t pooled[MAX_STEPS], chunk; /* what the pool holds without what is left to it */
+    uint32_t left[MAX_PLACED];
     bool thorough;
 };
 
@@ -38,7 +40,9 @@ static void setup(struct fixture *f)
 {
     f->graph = ir_graph_create(&allocator_default);
     f->thorough = false;
+    f->chunk = 0;
     memset(f->wanted, 0, sizeof f->wanted);
+    memset(f->pooled, 0, sizeof f->pooled);
     assert_non_null(f->graph);
     f->plan = (struct plan){.graph = f->graph, .placed = f->placed, .n_steps = MAX_STEPS};
 }
@@ -55,6 +59,9 @@ static void compute(struct fixture *f, uint32_t count, const int64_t *symbols)
                                   .offsets = f->offsets,
                                   .sizes = f->sizes,
                                   .live = f->live,
+                                  .left = f->left,
+                                  .pooled = f->pooled,
+                                  .chunk = f->chunk,
                                   .wanted = f->wanted,
                                   .thorough = f->thorough,
                                   .alignment = TENSOR_ALIGNMENT};
@@ -144,6 +151,122 @@ static void test_little_is_unused(void **state)
     assert_int_equal(f.slab, 4096);
     ir_graph_free(f.graph);
 }
+
+/* ---- What is left to the pool ---------------------------------------------------------------- */
+
+#define KIB ((size_t)1024)
+
+/* The most of the pool: what came from it anyway, and all that has no place. */
+static size_t pool_needs(const struct fixture *f, uint32_t count, const size_t *pooled)
+{
+    size_t most = 0;
+    for (uint32_t s = 0; s < MAX_STEPS; s++) {
+        size_t sum = pooled[s];
+        for (uint32_t i = 0; i < count; i++)
+            if (f->left[i] && f->placed[i].first <= s && s <= f->placed[i].last)
+                sum += f->sizes[i];
+        most = sum > most ? sum : most;
+    }
+    return most;
+}
+
+/* The pool needs 64 KiB during steps 10 and 11, the slab 80 before. */
+static void test_left_to_pool(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    static const uint32_t lives[][3] = {{0, 10, 16}, {1, 3, 48}, {2, 3, 16}, {12, 13, 16}};
+    for (uint32_t i = 0; i < 4; i++)
+        f.placed[i] = (struct plan_placed){.output = i,
+                                           .first = lives[i][0],
+                                           .last = lives[i][1],
+                                           .type = bytes_type(&f, lives[i][2] * 1024)};
+    f.thorough = true;
+    compute(&f, 4, NULL);
+    assert_int_equal(f.slab, 80 * KIB);
+    f.pooled[10] = f.pooled[11] = f.chunk = 64 * KIB;
+    compute(&f, 4, NULL);
+    assert_int_equal(f.slab, 16 * KIB);
+    assert_int_equal(f.offsets[1], SIZE_MAX);
+    assert_int_equal(f.offsets[2], SIZE_MAX);
+    assert_true(f.offsets[0] == 0 && f.offsets[3] == 0);
+
+    /* Where they meet, nothing is won; nor by what is less than a page. */
+    memset(f.pooled, 0, sizeof f.pooled);
+    f.pooled[2] = f.pooled[3] = f.chunk = 64 * KIB;
+    compute(&f, 4, NULL);
+    assert_int_equal(f.slab, 80 * KIB);
+    memset(f.pooled, 0, sizeof f.pooled);
+    f.pooled[10] = f.chunk = 2 * KIB;
+    compute(&f, 4, NULL);
+    assert_int_equal(f.slab, 80 * KIB);
+    ir_graph_free(f.graph);
+}
+
+/* The pool's 16 KiB are too little for what the slab needs most, but without all of it less is
+ * held. */
+static void test_left_although_larger(void **state)
+{
+    (void)state;
+    struct fixture f;
+    setup(&f);
+    f.placed[0] = (struct plan_placed){.first = 1, .last = 2, .type = bytes_type(&f, 64 * 1024)};
+    f.placed[1] = (struct plan_placed){.first = 5, .last = 6, .type = bytes_type(&f, 48 * 1024)};
+    f.thorough = true;
+    f.pooled[5] = f.chunk = 16 * KIB;
+    compute(&f, 2, NULL);
+    assert_int_equal(f.slab, 0);
+    assert_true(f.left[0] && f.left[1]);
+    ir_graph_free(f.graph);
+}
+
+static size_t most_live(const struct fixture *f)
+{
+    size_t most = 0;
+    for (uint32_t s = 0; s < MAX_STEPS; s++)
+        most = f->live[s] > most ? f->live[s] : most;
+    return most;
+}
+
+/* Less is held, or as much, whatever comes from the pool. */
+static void test_random_left(void **state)
+{
+    (void)state;
+    struct fixture f;
+    uint64_t random = 7;
+    size_t pooled[MAX_STEPS], before, n_left = 0;
+    for (int round = 0; round < 200; round++) {
+        const uint32_t count = 1 + next_random(&random) % MAX_PLACED;
+        uint32_t step = 0;
+        setup(&f);
+        for (uint32_t i = 0; i < count; i++) {
+            step += next_random(&random) % 3;
+            f.placed[i] =
+                (struct plan_placed){.output = i,
+                                     .first = step,
+                                     .last = step + next_random(&random) % 20,
+                                     .type = bytes_type(&f, next_random(&random) % 50000)};
+        }
+        for (uint32_t s = 0; s < MAX_STEPS; s++) {
+            f.pooled[s] = s % 64 ? f.pooled[s - 1] : next_random(&random) % 300000;
+            f.chunk = f.pooled[s] > f.chunk ? f.pooled[s] : f.chunk;
+        }
+        memcpy(pooled, f.pooled, sizeof pooled);
+        compute(&f, count, NULL);
+        before = most_live(&f) + f.chunk;
+        f.thorough = true;
+        compute(&f, count, NULL);
+        check_disjoint(&f, count);
+        assert_true(most_live(&f) + pool_needs(&f, count, pooled) <= before);
+        for (uint32_t i = 0; i < count; i++)
+            n_left += f.left[i] != 0;
+        ir_graph_free(f.graph);
+    }
+    assert_true(n_left > 0);
+}
+
+/* ---- Sizes ----------------------------------------------------------------------------------- */
 
 /* Sizes follow the symbols; what overflows is left to the pool. */
 static void test_symbolic_sizes(void **state)
@@ -542,6 +665,9 @@ int main(void)
         cmocka_unit_test(test_random_lifetimes),
         cmocka_unit_test(test_chain_reuses_memory),
         cmocka_unit_test(test_little_is_unused),
+        cmocka_unit_test(test_left_to_pool),
+        cmocka_unit_test(test_left_although_larger),
+        cmocka_unit_test(test_random_left),
         cmocka_unit_test(test_symbolic_sizes),
         cmocka_unit_test(test_results),
         cmocka_unit_test(test_updated_results),
