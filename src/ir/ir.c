@@ -55,6 +55,24 @@ static void value_init(struct ir_graph *graph, struct ir_value *value, uint32_t 
     value->wanted = true;
 }
 
+static void number_values(struct ir_graph *graph, struct ir_block *block)
+{
+    for (uint32_t i = 0; i < block->n_params; i++)
+        block->params[i]->id = graph->n_values++;
+    for (struct ir_op *op = block->first; op; op = op->next) {
+        for (uint32_t i = 0; i < op->n_results; i++)
+            op->results[i].id = graph->n_values++;
+        for (uint32_t b = 0; b < op->n_blocks; b++)
+            number_values(graph, op->blocks[b]);
+    }
+}
+
+void ir_graph_number_values(struct ir_graph *graph)
+{
+    graph->n_values = 0;
+    number_values(graph, graph->body);
+}
+
 struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, uint32_t n_params)
 {
     struct ir_block *block = ARENA_NEW(&graph->arena, struct ir_block);

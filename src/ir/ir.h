@@ -50,7 +50,7 @@ struct ir_known {
 #define IR_KNOWN_MAX 64 /* no more elements than this are tracked */
 
 struct ir_value {
-    uint32_t id;      /* index into per-graph tables; unique, dense, never reused */
+    uint32_t id;      /* index into per-graph tables; unique (ir_graph_number_values) */
     uint32_t index;   /* which result or parameter */
     const char *name; /* interned, unique in the graph after import; NULL: printed as a number */
     const struct ir_type *type;     /* never NULL */
@@ -267,6 +267,10 @@ struct ir_graph *ir_graph_create(const tssa_allocator *allocator);
 void ir_graph_free(struct ir_graph *graph);
 /* The graph owns the resource from now on; its struct must live in the graph's arena. */
 void ir_graph_attach(struct ir_graph *graph, struct ir_resource *resource);
+/* Numbers the values anew, as they come, so that tables per id are as long as there are values: a
+ * value that is made gets the next id, and those that are gone keep theirs. Between passes: who
+ * keeps ids keeps wrong ones. */
+void ir_graph_number_values(struct ir_graph *graph);
 
 struct ir_block *ir_block_create(struct ir_graph *graph, struct ir_op *owner, uint32_t n_params);
 /* Adds one parameter at the end of a block. */

@@ -305,6 +305,8 @@ tssa_status *pipeline_run_passes(struct ir_graph *graph, const char *const *name
         runner.fusion = &any_fusion;
     for (size_t i = 0; i < count; i++)
         TRY(run_pass(&runner, names[i], &changed));
+    if (changed)
+        ir_graph_number_values(graph);
     return NULL;
 }
 
@@ -332,6 +334,8 @@ static tssa_status *run_stage(struct runner *runner, const struct stage *stage)
         for (const char *const *name = stage->names; *name; name++)
             TRY(run_stage_pass(runner, *name, &changed));
     }
+    if (runner->changes)
+        ir_graph_number_values(runner->graph);
     return NULL;
 }
 

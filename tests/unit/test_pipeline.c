@@ -77,6 +77,18 @@ static void expect_refused(tssa_status *status, const char *message)
     tssa_status_free(status);
 }
 
+/* Tables per id are as long as there are values, whatever passes have made and dropped. */
+static void values_are_numbered_anew(void **state)
+{
+    (void)state;
+    struct ir_graph *graph = parse();
+    assert_null(pipeline_run(graph, 1, NULL));
+    assert_null(ir_verify(graph));
+    assert_int_equal(graph->body->params[0]->id, 0);
+    assert_int_equal(graph->n_values, 6); /* %x, %c, %t, which is a constant now, %y, %a and %b */
+    ir_graph_free(graph);
+}
+
 static void unknown_names_and_levels(void **state)
 {
     (void)state;
@@ -135,9 +147,8 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dumps_follow_passes),
-        cmocka_unit_test(unknown_names_and_levels),
-        cmocka_unit_test(the_table_is_complete),
+        cmocka_unit_test(dumps_follow_passes),       cmocka_unit_test(values_are_numbered_anew),
+        cmocka_unit_test(unknown_names_and_levels),  cmocka_unit_test(the_table_is_complete),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
