@@ -67,13 +67,14 @@ static char *alloc_large(struct arena *arena, size_t size, size_t alignment)
     return chunk->data + padding(chunk->data, alignment);
 }
 
-/* Doubles what the arena holds, within bounds. */
+/* By a chunk as long as all before it, within bounds. Large objects do not count: there may be
+ * nothing but these. */
 static bool refill(struct arena *arena)
 {
-    size_t room = arena->bytes < FIRST_CHUNK ? FIRST_CHUNK : arena->bytes;
-    if (room > LARGEST_CHUNK)
-        room = LARGEST_CHUNK;
-    room -= sizeof(struct arena_chunk);
+    const size_t bytes = arena->filled < FIRST_CHUNK     ? FIRST_CHUNK
+                         : arena->filled > LARGEST_CHUNK ? LARGEST_CHUNK
+                                                         : arena->filled;
+    const size_t room = bytes - sizeof(struct arena_chunk);
     struct arena_chunk *chunk = new_chunk(arena, room);
     if (!chunk)
         return false;
@@ -81,6 +82,7 @@ static bool refill(struct arena *arena)
     arena->chunks = chunk;
     arena->next = chunk->data;
     arena->end = chunk->data + room;
+    arena->filled += bytes;
     return true;
 }
 

@@ -18,6 +18,7 @@ struct arena {
     struct arena_chunk *chunks; /* newest first */
     char *next, *end;           /* free bytes of the newest chunk */
     size_t bytes;               /* taken from the allocator so far */
+    size_t filled;              /* of these, in chunks that many objects share */
 };
 
 /* Takes no memory yet. */
