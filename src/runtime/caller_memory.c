@@ -162,7 +162,7 @@ static bool is_there(const struct leavers *l, uint32_t entry, uint32_t *exit)
 tssa_status *caller_memory_leaving(struct plan *plan, struct arena *scratch)
 {
     struct leavers l = {.plan = plan};
-    struct plan_leaving *leaving = ARENA_ARRAY(&plan->arena, struct plan_leaving, plan->n_placed);
+    struct plan_leaving *leaving = ARENA_ARRAY(scratch, struct plan_leaving, plan->n_placed);
     l.places = ARENA_ARRAY(scratch, uint32_t, plan->body->n_returns);
     l.exits = ARENA_ARRAY(scratch, uint32_t, plan->n_placed);
     if (!leaving || !l.places || !l.exits)
@@ -174,6 +174,7 @@ tssa_status *caller_memory_leaving(struct plan *plan, struct arena *scratch)
         if (there || plan->placed[i].leaves)
             leaving[plan->n_leaving++] = (struct plan_leaving){i, exit, there};
     }
-    plan->leaving = leaving;
+    plan->leaving = arena_copy(&plan->arena, leaving, plan->n_leaving * sizeof *leaving);
+    TRY_ALLOC(plan->leaving);
     return NULL;
 }

@@ -12,7 +12,10 @@
 /* ---- While a plan of two spaces is made: crossing_plan.c ------------------------------------- */
 
 /* Does the value that this slot is of have a mirror? Of none where there is one space. */
-bool crossing_mirrored(const struct plan *plan, uint32_t slot);
+static inline bool crossing_mirrored(const struct plan *plan, uint32_t slot)
+{
+    return plan->spaces.mirrored && plan->spaces.mirrored[slot];
+}
 /* Completes a step, of which the bindings are known, and a block. */
 tssa_status *crossing_plan_step(struct plan *plan, const struct ir_op *op, struct step *step);
 tssa_status *crossing_plan_block(struct plan *plan, struct block_plan *block);

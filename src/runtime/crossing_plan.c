@@ -2,11 +2,6 @@
 /* The part of a plan that only two spaces need; see crossing.h. */
 #include "runtime/crossing.h"
 
-bool crossing_mirrored(const struct plan *plan, uint32_t slot)
-{
-    return plan->spaces.mirrored && plan->spaces.mirrored[slot];
-}
-
 /* ---- Copies ---------------------------------------------------------------------------------- */
 
 static struct plan_copy copy_of(const struct plan *plan, const struct ir_value *value)

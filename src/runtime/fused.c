@@ -3,10 +3,10 @@
 #include "ir/fuse.h"
 #include "runtime/plan.h"
 
-struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op)
+struct ir_block *plan_fused_body(const struct plan *plan, const struct ir_op *fuse)
 {
-    struct ir_block *body = ir_fuse_body(op);
-    return body && !plan->device->device->find_kernel(op) ? body : NULL;
+    struct ir_block *body = ir_fuse_body(fuse);
+    return body && !plan->device->device->find_kernel(fuse) ? body : NULL;
 }
 
 /* What the value is another name of; NULL: of nothing. */
@@ -18,10 +18,8 @@ static const struct ir_value *name_of(const struct plan *plan, const struct ir_v
     return operand && plan_fused(plan, value->block->owner) ? operand : NULL;
 }
 
-const struct ir_value *plan_value(const struct plan *plan, const struct ir_value *value)
+const struct ir_value *plan_named(const struct plan *plan, const struct ir_value *value)
 {
-    if (!plan->runs_fused)
-        return value;
     for (const struct ir_value *name = value; name; name = name_of(plan, value))
         value = name;
     return value;

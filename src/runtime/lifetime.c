@@ -175,7 +175,7 @@ static void take_pieces(struct lifetimes *l, const struct ir_value *value,
     for (const struct ir_use *use = value->uses; use && !own->escapes; use = use->next) {
         const struct ir_op *user = use->user;
         const struct step *step = l->steps[l->step_of_op[user->id]];
-        if (use != &user->operands[0] || !step || step->op != user)
+        if (use != &user->operands[0] || !step || step->op != user || !pieces_may_be(step))
             continue;
         for (uint32_t k = 0; k < step->n_outputs; k++)
             if (pieces_lie_in(l, step, k, last)) {
@@ -301,7 +301,8 @@ static void find_in_block(struct lifetimes *l, const struct block_plan *block)
         for (uint32_t k = 0; k < step->n_outputs; k++)
             if (step->op->results[k].wanted) {
                 find_lifetime(l, &step->op->results[k], step->op->parent, step->index);
-                l->pieces[step->first_output + k] = pieces_lie_outside(l, step, k);
+                l->pieces[step->first_output + k] =
+                    pieces_may_be(step) && pieces_lie_outside(l, step, k);
             }
         if (step->n_blocks)
             find_params(l, step);

@@ -52,7 +52,7 @@ static bool may_be_piece(const struct lifetimes *l, const struct step *step, uin
 {
     const struct ir_value *result = &step->op->results[k];
     int uses = 0;
-    return l->plan->n_spaces == 1 && step->kernel && step->kernel->is_piece && result->wanted &&
+    return l->plan->n_spaces == 1 && pieces_may_be(step) && result->wanted &&
            result->type->dtype != TSSA_STRING && step->kernel->is_piece(step->op, k) &&
            is_read(l, result, &uses);
 }

@@ -16,6 +16,11 @@
 
 #include "runtime/lifetime.h"
 
+/* Of other steps no result is a piece. */
+static inline bool pieces_may_be(const struct step *step)
+{
+    return step->kernel && step->kernel->is_piece;
+}
 /* Result k of a step whose operand 0 is in use until step `last`, whatever is made of k. */
 bool pieces_lie_in(const struct lifetimes *lifetimes, const struct step *step, uint32_t k,
                    uint32_t last);

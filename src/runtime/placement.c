@@ -17,7 +17,8 @@ struct analysis {
     bool *given;       /* per plan->outputs: in memory that the caller may give */
     uint32_t *entries; /* per plan->outputs: index into `placed`, plus 1 */
     uint32_t *updates; /* per plan->outputs: the output whose memory it goes on using, plus 1 */
-    VEC(struct plan_placed) placed;
+    struct plan_placed *placed; /* found so far, in reverse */
+    uint32_t n_placed;
 };
 
 static const struct lifetime *lifetime_of(const struct analysis *a, const struct ir_value *value)
@@ -29,7 +30,7 @@ static const struct lifetime *lifetime_of(const struct analysis *a, const struct
 static void lend_scalars(const struct analysis *a, const struct step *loop)
 {
     struct step *lender = (struct step *)loop; /* the plan's, which is being made */
-    for (uint32_t i = 0; i < 2 && ir_op_is(loop->op, IR_OP_Loop); i++) {
+    for (uint32_t i = 0; i < 2; i++) {
         const struct lifetime *life = lifetime_of(a, loop->blocks[0]->block->params[i]);
         lender->lends[i] = !life->escapes && !life->loop;
     }
@@ -40,7 +41,7 @@ static struct plan_placed *place_of(const struct analysis *a, uint32_t output)
 {
     while (a->updates[output])
         output = a->updates[output] - 1;
-    return &a->placed.data[a->entries[output] - 1];
+    return &a->placed[a->entries[output] - 1];
 }
 
 /* Stretches an entry over that of what takes its place. */
@@ -57,7 +58,7 @@ static void join_place(struct analysis *a, const struct ir_value *value, struct 
     a->updates[taker->output] = placed->output + 1;
 }
 
-static tssa_status *place_result(struct analysis *a, const struct step *step, uint32_t i)
+static void place_result(struct analysis *a, const struct step *step, uint32_t i)
 {
     const struct ir_value *value = &step->op->results[i];
     const struct lifetime *life = lifetime_of(a, value);
@@ -66,8 +67,9 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
                             : !control_stacks(step, i) || plan_space(a->plan, value) != SPACE_HOST;
     if (life->escapes || shares || a->given[step->first_output + i] ||
         !a->plan->told[step->first_output + i])
-        return NULL;
-    struct plan_placed placed = {
+        return;
+    struct plan_placed *placed = &a->placed[a->n_placed++];
+    *placed = (struct plan_placed){
         .output = step->first_output + i,
         .first = lifetime_first(life, step),
         .last = life->last,
@@ -78,50 +80,46 @@ static tssa_status *place_result(struct analysis *a, const struct step *step, ui
         .space = plan_space(a->plan, value),
         .turns = lifetime_takes_turns(life, step) ? life->loop : NULL,
     };
-    join_place(a, value, &placed);
-    if (!vec_push(&a->placed, placed))
-        return status_out_of_memory();
-    a->entries[placed.output] = (uint32_t)a->placed.count;
-    return NULL;
+    join_place(a, value, placed);
+    a->entries[placed->output] = a->n_placed;
 }
 
 /* Of those that run on the host: a device's own memory is not asked for on the way. */
-static tssa_status *place_scratch(struct analysis *a, const struct step *step)
+static void place_scratch(struct analysis *a, const struct step *step)
 {
     const struct plan *plan = a->plan;
     if ((plan->spaces.on_device && plan->spaces.on_device[step->op->id]) ||
         (!step->kernel && !ir_op_is(step->op, IR_OP_Loop)))
-        return NULL;
-    const struct plan_placed placed = {
+        return;
+    a->placed[a->n_placed++] = (struct plan_placed){
         .output = SLOT_NONE,
         .scratch = step->index,
         .first = lifetime_step_first(step),
         .last = step->index,
         .space = SPACE_HOST,
     };
-    return vec_push(&a->placed, placed) ? NULL : status_out_of_memory();
 }
 
 /* In reverse, so that users come before what they use. */
-static tssa_status *place_results(struct analysis *a)
+static void place_results(struct analysis *a)
 {
     for (uint32_t i = a->plan->n_steps; i-- > 0;) {
         const struct step *step = a->lifetimes.steps[i];
-        TRY(place_scratch(a, step));
+        place_scratch(a, step);
         for (uint32_t k = step->n_outputs; k-- > 0;)
             if (step->op->results[k].wanted)
-                TRY(place_result(a, step, k));
-        lend_scalars(a, step);
+                place_result(a, step, k);
+        if (ir_op_is(step->op, IR_OP_Loop))
+            lend_scalars(a, step);
     }
-    return NULL;
 }
 
 /* By `first`, and in the steps' order where that is equal: a counting sort of what was found in
  * reverse. */
 static struct plan_placed *sort_placed(struct analysis *a, struct arena *scratch)
 {
-    const struct plan_placed *found = a->placed.data;
-    const size_t n = a->placed.count;
+    const struct plan_placed *found = a->placed;
+    const size_t n = a->n_placed;
     struct plan_placed *sorted = ARENA_ARRAY(&a->plan->arena, struct plan_placed, n);
     uint32_t *next = ARENA_ARRAY(scratch, uint32_t, (size_t)a->plan->n_steps + 2); /* by `first` */
     if (!sorted || !next)
@@ -200,7 +198,7 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     if (!placed || !entry)
         return status_out_of_memory();
     plan->placed = placed;
-    plan->n_placed = (uint32_t)a->placed.count;
+    plan->n_placed = a->n_placed;
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         if (placed[i].output == SLOT_NONE)
             continue;
@@ -208,7 +206,7 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
         entry[placed[i].output] = i;
         placed[i].back = updated ? i - entry[updated - 1] : 0;
     }
-    return keep_parts(a, placed, entry);
+    return a->reuse.joins ? keep_parts(a, placed, entry) : NULL;
 }
 
 /* Tells each loop which entries take turns in it. The steps are the plan's, which is being made. */
@@ -242,12 +240,13 @@ tssa_status *placement_analyse(struct plan *plan, struct arena *scratch)
     TRY(lifetimes_find(&a.lifetimes, plan, scratch));
     TRY(reuse_find(&a.lifetimes, scratch, &a.reuse));
     TRY(caller_memory_results(plan, &a.reuse, a.given));
-    vec_init(&a.placed, plan->arena.allocator);
-    tssa_status *status = place_results(&a);
-    if (!status)
-        status = keep_placed(&a, scratch);
-    vec_free(&a.placed);
-    if (!status)
-        status = caller_memory_leaving(plan, scratch);
-    return status ? status : keep_turns(plan);
+    a.placed = allocator_alloc(plan->arena.allocator,
+                               ((size_t)plan->n_outputs + plan->n_steps) * sizeof *a.placed);
+    TRY_ALLOC(a.placed);
+    place_results(&a);
+    tssa_status *status = keep_placed(&a, scratch);
+    allocator_free(plan->arena.allocator, a.placed);
+    TRY(status);
+    TRY(caller_memory_leaving(plan, scratch));
+    return keep_turns(plan);
 }

@@ -19,6 +19,7 @@ struct compiler {
     struct plan *plan;
     struct arena scratch;
     uint32_t *inputs, *outputs;     /* plan->inputs and plan->outputs, being filled */
+    uint32_t *releases;             /* what is left of room for what the steps release */
     bool *last_uses, *sized, *told; /* plan->last_uses and so on, the same */
     struct symbol_scope symbols;
     struct plan_constant *constants;
@@ -56,6 +57,7 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
     c->last_uses = ARENA_ARRAY(&plan->arena, bool, plan->n_inputs);
+    c->releases = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_slots); /* each dies once */
     c->sized = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->told = ARENA_ARRAY(&plan->arena, bool, plan->n_outputs);
     c->constants =
@@ -63,8 +65,8 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
     c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
-    if (!c->inputs || !c->outputs || !c->last_uses || !c->sized || !c->told || !c->constants ||
-        !c->last_user || !c->next_dying || !c->position)
+    if (!c->inputs || !c->outputs || !c->releases || !c->last_uses || !c->sized || !c->told ||
+        !c->constants || !c->last_user || !c->next_dying || !c->position)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
@@ -130,33 +132,29 @@ static void record_death(struct compiler *c, const struct ir_value *value,
     c->last_user[last->id] = slot;
 }
 
-static void record_deaths(struct compiler *c, const struct ir_block *block)
+static void record_deaths_of_params(struct compiler *c, const struct ir_block *block)
 {
-    uint32_t position = 0;
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        c->position[op->id] = position++;
     for (uint32_t i = 0; i < block->n_params && !is_fused(c, block); i++)
         record_death(c, block->params[i], block, NULL);
-    for (const struct ir_op *op = block->first; op; op = op->next)
-        for (uint32_t i = 0; ir_op_computes(op) && i < op->n_results; i++)
-            if (op->results[i].wanted)
-                record_death(c, &op->results[i], block, op);
+}
+
+static void record_deaths_of_results(struct compiler *c, const struct ir_op *op)
+{
+    for (uint32_t i = 0; i < op->n_results; i++)
+        if (op->results[i].wanted)
+            record_death(c, &op->results[i], op->parent, op);
 }
 
 /* The value, and with it its mirror: values that die are no constants. */
-static tssa_status *take_deaths(struct compiler *c, const struct ir_op *op, struct step *step)
+static void take_deaths(struct compiler *c, const struct ir_op *op, struct step *step)
 {
-    for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot])
-        step->n_release += 1 + crossing_mirrored(c->plan, slot);
-    uint32_t *release = ARENA_ARRAY(&c->plan->arena, uint32_t, step->n_release), n = 0;
-    TRY_ALLOC(release);
+    step->release = c->releases;
     for (uint32_t slot = c->last_user[op->id]; slot != SLOT_NONE; slot = c->next_dying[slot]) {
-        release[n++] = slot;
+        *c->releases++ = slot;
         if (crossing_mirrored(c->plan, slot))
-            release[n++] = c->plan->n_values + slot;
+            *c->releases++ = c->plan->n_values + slot;
     }
-    step->release = release;
-    return NULL;
+    step->n_release = (uint32_t)(c->releases - step->release);
 }
 
 /* ---- Last uses ------------------------------------------------------------------------------- */
@@ -274,7 +272,8 @@ static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa
 static uint32_t operand_slot(const struct compiler *c, const struct ir_op *op, uint32_t index)
 {
     const struct ir_value *value = ir_operand(op, index);
-    return spaces_crosses(c->plan, op, index) ? plan_mirror(c->plan, value) : slot_of(c, value);
+    return c->plan->n_spaces > 1 && spaces_crosses(c->plan, op, index) ? plan_mirror(c->plan, value)
+                                                                       : slot_of(c, value);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -288,7 +287,8 @@ static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, str
         if (op->results[i].wanted)
             TRY(symbols_bind(&c->symbols, &op->results[i], slot_of(c, &op->results[i])));
     for (uint32_t i = 0; i < op->n_results; i++)
-        c->told[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
+        c->told[step->first_output + i] =
+            c->sized[step->first_output + i] || symbols_size(&c->symbols, &op->results[i]);
     TRY(symbols_take(&c->symbols, &step->binds));
     step->compute = step->run;
     if (c->plan->n_spaces > 1)
@@ -318,6 +318,17 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
 
+static tssa_status *compile_blocks(struct compiler *c, const struct ir_op *op, struct step *step)
+{
+    struct block_plan **blocks = ARENA_ARRAY(&c->plan->arena, struct block_plan *, op->n_blocks);
+    TRY_ALLOC(blocks);
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        TRY(compile_block(c, control_block(op, i), &blocks[i]));
+    step->blocks = blocks;
+    step->n_blocks = op->n_blocks;
+    return NULL;
+}
+
 static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, struct step *step)
 {
     struct plan *plan = c->plan;
@@ -334,13 +345,10 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
         c->outputs[plan->n_outputs++] =
             op->results[i].wanted ? slot_of(c, &op->results[i]) : SLOT_NONE;
     TRY(bind_kernel(c, op, step));
-    TRY(take_deaths(c, op, step));
-    step->n_blocks = step->kernel ? 0 : op->n_blocks;
-    struct block_plan **blocks = ARENA_ARRAY(&plan->arena, struct block_plan *, step->n_blocks);
-    TRY_ALLOC(blocks);
-    for (uint32_t i = 0; i < step->n_blocks; i++)
-        TRY(compile_block(c, control_block(op, i), &blocks[i]));
-    step->blocks = blocks;
+    record_deaths_of_results(c, op); /* here or later */
+    take_deaths(c, op, step);
+    if (!step->kernel)
+        TRY(compile_blocks(c, op, step));
     step->index = plan->n_steps++;
     return bind_results(c, op, step);
 }
@@ -451,15 +459,17 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
                                   struct block_plan **out)
 {
     struct block_plan *compiled = ARENA_NEW(&c->plan->arena, struct block_plan);
-    uint32_t n_steps = 0;
+    uint32_t n_steps = 0, position = 0;
     TRY_ALLOC(compiled);
-    for (const struct ir_op *op = block->first; op; op = op->next)
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        c->position[op->id] = position++;
         n_steps += ir_op_computes(op);
+    }
     struct step *steps = ARENA_ARRAY(&c->plan->arena, struct step, n_steps);
     TRY_ALLOC(steps);
     compiled->block = block;
     compiled->steps = steps;
-    record_deaths(c, block);
+    record_deaths_of_params(c, block);
     const size_t mark = symbols_enter(&c->symbols);
     TRY(compile_params(c, block, compiled));
     for (const struct ir_op *op = block->first; op; op = op->next) {

@@ -76,13 +76,12 @@ struct step {
     uint32_t index;              /* dense over the plan; a control step follows its blocks' steps */
     uint32_t n_inputs, n_outputs;
     uint32_t first_input, first_output; /* into plan->inputs, plan->outputs and the run's tables */
-    const uint32_t *release;            /* slots */
-    uint32_t n_release;
-    struct block_plan *const *blocks;  /* in control_block's order */
-    uint32_t n_blocks;                 /* 0 where a kernel does what the op's blocks say */
+    uint32_t n_release, n_blocks, n_turns;
+    const uint32_t *release;           /* slots */
+    struct block_plan *const *blocks;  /* in control_block's order; none where a kernel does what
+                                          the op's blocks say */
     const struct plan_bindings *binds; /* what the results tell; NULL: nothing */
     const uint32_t *turns; /* of a loop: entries of plan->placed that have two places in turn */
-    uint32_t n_turns;
     struct plan_copies before, after; /* after: for the symbols that the results tell */
     /* of a Loop: no iteration leaves its number, or its condition, to what comes later */
     bool lends[2];
@@ -123,15 +122,15 @@ struct plan_placed {
     /* Step indices between which the memory is in use, both included; plan->n_steps: to the end of
      * the run. */
     uint32_t first, last;
-    bool leaves, several; /* it may be that of graph output `exit`, and of others */
-    uint32_t exit;
     const struct ir_type *type; /* NULL: scratch memory */
-    enum space space;
+    uint32_t exit;
+    bool leaves, several; /* it may be that of graph output `exit`, and of others */
+    uint8_t space;        /* enum space */
     /* its memory is that of the entry so many before, whose place it takes; 0: its own */
     uint32_t back;
+    uint32_t part; /* its number in plan->parts, plus 1; 0: it is in none */
     /* the loop in whose iterations two places take turns; NULL: one place */
     const struct step *turns;
-    uint32_t part; /* its number in plan->parts, plus 1; 0: it is in none */
 };
 
 /* An operand that may be computed where it belongs in what a step makes of all its operands
@@ -221,12 +220,24 @@ void plan_free(struct plan *plan);
 
 /* ---- Fuse ops that no kernel takes: fused.c -------------------------------------------------- */
 
-/* The block that is run of a fuse op; NULL: it has a kernel, or is no fuse op. */
-struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op);
-/* The value whose slot the value is in: itself, or what it is another name of. */
-const struct ir_value *plan_value(const struct plan *plan, const struct ir_value *value);
+/* Of a fuse op, as plan_fused. */
+struct ir_block *plan_fused_body(const struct plan *plan, const struct ir_op *fuse);
+/* As plan_value, where there are names. */
+const struct ir_value *plan_named(const struct plan *plan, const struct ir_value *value);
 /* The block that holds the op, or the fuse op that it is in. */
 const struct ir_block *plan_home(const struct plan *plan, const struct ir_op *op);
+
+/* The block that is run of a fuse op; NULL: it has a kernel, or is no fuse op. */
+static inline struct ir_block *plan_fused(const struct plan *plan, const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_fuse) ? plan_fused_body(plan, op) : NULL;
+}
+/* The value whose slot the value is in: itself, or what it is another name of. */
+static inline const struct ir_value *plan_value(const struct plan *plan,
+                                                const struct ir_value *value)
+{
+    return plan->runs_fused ? plan_named(plan, value) : value;
+}
 
 /* ---- Questions ------------------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ struct finder {
     /* per value id: the If, plus 1, of which an earlier branch returns the same memory */
     uint32_t *joined;
     bool *is_part; /* per value id */
+    bool joins;
 };
 
 static const struct lifetime *lifetime_of(const struct finder *f, const struct ir_value *value)
@@ -170,6 +171,7 @@ static void find_parts(struct finder *f, const struct step *step)
             continue;
         f->is_part[memory->id] = true;
         f->parts[step->first_input + i] = memory;
+        f->joins = true;
     }
 }
 
@@ -335,6 +337,6 @@ tssa_status *reuse_find(const struct lifetimes *lifetimes, struct arena *scratch
         if (!step->kernel)
             find_around_blocks(&f, step);
     }
-    *reuse = (struct reuse){f.next, f.parts, f.updates};
+    *reuse = (struct reuse){f.next, f.parts, f.joins, f.updates};
     return NULL;
 }

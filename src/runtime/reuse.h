@@ -23,6 +23,7 @@ struct reuse {
     /* Per plan->inputs: the value whose memory, all of it, is the operand, and may lie where that
      * belongs in result 0 of its step, if both are placed; NULL: none. Each value once. */
     const struct ir_value **parts;
+    bool joins; /* there are any */
     /* Per value id: of what a Loop carries into its body, the result that it is updated to in each
      * iteration, in place where it is memory of the run; NULL: none. */
     const struct ir_value **updates;
