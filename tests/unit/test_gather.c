@@ -28,13 +28,23 @@ static void some_dims(struct random *random, int rank, int64_t *dims)
         dims[i] = random_int(random, random_int(random, 0, 20) == 0 ? 0 : 1, i < 3 ? high : 4);
 }
 
+/* In [-limit, limit - 1]; of `runs`, mostly the one behind `*last`. */
+static int64_t some_index(struct random *random, int64_t limit, bool runs, int64_t *last)
+{
+    bool next = runs && *last + 1 < limit && random_int(random, 0, 4) > 0;
+    *last = next ? *last + 1 : random_int(random, -limit, limit - 1);
+    return *last;
+}
+
 /* Fills an index tensor with positions in [-limit, limit - 1]. */
 static void some_indices(struct random *random, struct tensor *x, int64_t limit)
 {
     size_t size = dtype_info(x->dtype)->size;
+    bool runs = random_int(random, 0, 1);
+    int64_t last = -1;
     for (size_t i = 0; i < tensor_count(x); i++)
         dtype_store_int64(x->dtype, (char *)x->data + i * size,
-                          random_int(random, -limit, limit - 1));
+                          some_index(random, limit, runs, &last));
 }
 
 /* Element `number` of an index tensor, from the front of a dim of `limit`. */
@@ -215,9 +225,13 @@ static int64_t gather_nd_source(const void *context, const int64_t *at)
 /* Tuples of `depth` indices into dims [first, first + depth). */
 static void some_tuples(struct random *random, struct tensor *x, const int64_t *limits, int depth)
 {
+    bool runs = random_int(random, 0, 1);
+    int64_t last[TSSA_MAX_RANK];
+    for (int i = 0; i < depth; i++)
+        last[i] = -1;
     for (size_t i = 0; i < tensor_count(x); i++) {
-        int64_t limit = limits[i % (size_t)depth];
-        ((int64_t *)x->data)[i] = random_int(random, -limit, limit - 1);
+        size_t d = i % (size_t)depth;
+        ((int64_t *)x->data)[i] = some_index(random, limits[d], runs, &last[d]);
     }
 }
 

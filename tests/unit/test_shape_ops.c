@@ -379,6 +379,38 @@ static void test_range_at_the_limits(void **state)
     op_close(&run);
 }
 
+/* Longer than any vector, of every type: each element is what its own number gives. */
+static void test_long_ranges(void **state)
+{
+    static const tssa_dtype types[] = {TSSA_INT64,  TSSA_INT32,  TSSA_UINT64, TSSA_UINT32,
+                                       TSSA_INT16,  TSSA_UINT16, TSSA_INT8,   TSSA_UINT8,
+                                       TSSA_DOUBLE, TSSA_FLOAT,  TSSA_FLOAT16};
+    struct random random = {7};
+    (void)state;
+    for (int round = 0; round < 220; round++) {
+        tssa_dtype dtype = types[round % 11];
+        bool floats = dtype_is_float(dtype);
+        double by = floats ? (double)random_int(&random, 1, 99) / 7 : 1;
+        int64_t count = random_int(&random, 0, 100);
+        double start = floats ? (double)random_int(&random, -999, 999) / 3 : 3;
+        struct op_run run;
+        range(&run, dtype, start, start + by * (double)count, by);
+        op_go(&run);
+        double first = dtype_load_double(dtype, run.inputs[0].tensor.data);
+        double step = dtype_load_double(dtype, run.inputs[2].tensor.data);
+        const struct tensor *y = &run.outputs[0].tensor;
+        for (size_t i = 0; i < tensor_count(y); i++) {
+            char expected[8] = {0};
+            float narrow = (float)first + (float)i * (float)step;
+            dtype_store_double(dtype, expected,
+                               dtype == TSSA_DOUBLE ? first + (double)i * step : narrow);
+            size_t size = dtype_info(dtype)->size;
+            assert_memory_equal((char *)y->data + i * size, expected, size);
+        }
+        op_close(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -395,6 +427,7 @@ int main(void)
         cmocka_unit_test(test_one_hot_of_odd_numbers),
         cmocka_unit_test(test_range),
         cmocka_unit_test(test_range_at_the_limits),
+        cmocka_unit_test(test_long_ranges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

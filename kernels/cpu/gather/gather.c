@@ -26,24 +26,41 @@ static tssa_status *gather_prepare(const struct ir_op *op, const struct kernel_s
 
 /* ---- Blocks: Gather and GatherND ------------------------------------------------------------- */
 
+/* Blocks of few bytes, one by one: no call for each. A row of smaller elements is not aligned. */
+#define GATHER_SMALL(size)                                                                         \
+    static void gather_blocks_of_##size(                                                           \
+        const char *restrict from, const int64_t *restrict offsets, int64_t n, char *restrict to)  \
+    {                                                                                              \
+        for (int64_t i = 0; i < n; i++, to += (size))                                              \
+            memcpy(to, from + (size_t)offsets[i] * (size), size);                                  \
+    }
+GATHER_SMALL(4)
+GATHER_SMALL(8)
+
+/* Rows, those that lie one behind the other at once. */
+static void gather_rows(const char *from, const int64_t *offsets, int64_t n, size_t block, char *to)
+{
+    for (int64_t i = 0, rows; i < n; i += rows, to += (size_t)rows * block) {
+        rows = (int64_t)indices_in_row(offsets + i, (size_t)(n - i));
+        memcpy(to, from + (size_t)offsets[i] * block, (size_t)rows * block);
+    }
+}
+
 static void gather_some(void *context, int64_t begin, int64_t end)
 {
     const struct gather_job *job = context;
     int64_t batch = begin / job->per_batch, i = begin % job->per_batch;
-    for (int64_t n = begin; n < end; n++) {
-        int64_t block = batch * job->x_batch + job->offsets[batch * job->offsets_batch + i];
-        char *to = job->to + (size_t)n * job->block;
-        const char *from = job->from + (size_t)block * job->block;
+    for (int64_t done; begin < end; begin += done, batch++, i = 0) {
+        done = job->per_batch - i < end - begin ? job->per_batch - i : end - begin;
+        const int64_t *offsets = job->offsets + batch * job->offsets_batch + i;
+        char *to = job->to + (size_t)begin * job->block;
+        const char *from = job->from + (size_t)(batch * job->x_batch) * job->block;
         if (job->block == 4)
-            memcpy(to, from, 4);
+            gather_blocks_of_4(from, offsets, done, to);
         else if (job->block == 8)
-            memcpy(to, from, 8);
+            gather_blocks_of_8(from, offsets, done, to);
         else
-            memcpy(to, from, job->block);
-        if (++i == job->per_batch) {
-            i = 0;
-            batch++;
-        }
+            gather_rows(from, offsets, done, job->block, to);
     }
 }
 

@@ -24,6 +24,15 @@ tssa_status *indices_read(struct kernel_args *args, uint32_t index, size_t count
                           const int64_t *limits, const int64_t *strides, struct indices *indices);
 void indices_release(struct indices *indices);
 
+/* How many of `count` offsets, of which there is one at least, count up by one from the first. */
+static inline size_t indices_in_row(const int64_t *offsets, size_t count)
+{
+    size_t n = 1;
+    while (n < count && offsets[n] == offsets[n - 1] + 1)
+        n++;
+    return n;
+}
+
 /* Counts through the coordinates of a box and keeps the offset of the current ones. */
 struct grid {
     int rank;

@@ -224,6 +224,21 @@ static bool scatter_nd_fits(const struct tensor *x, const struct tensor *indices
     return true;
 }
 
+/* Blocks that lie one behind the other are one. */
+static void scatter_blocks(char *to, const char *from, const struct indices *offsets,
+                           combine_fn combine, size_t elements, size_t size)
+{
+    const size_t block = elements * size;
+    for (size_t i = 0, n; i < offsets->count; i += n, from += n * block) {
+        n = indices_in_row(offsets->data + i, offsets->count - i);
+        char *start = to + (size_t)offsets->data[i] * block;
+        if (combine)
+            combine(start, from, n * elements);
+        else
+            memcpy(start, from, n * block);
+    }
+}
+
 static tssa_status *scatter_nd_run(struct kernel_args *args)
 {
     const struct scatter *scatter = args->state;
@@ -244,18 +259,9 @@ static tssa_status *scatter_nd_run(struct kernel_args *args)
     tssa_status *status = indices_read(args, 1, count, depth, x->dims, strides, &offsets);
     if (!status)
         status = update_input(args, &y);
-    if (!status && y && tensor_count(updates) > 0) {
-        size_t elements = (size_t)dims_product(x->dims, depth, x->rank);
-        size_t block = elements * dtype_info(x->dtype)->size;
-        const char *from = updates->data;
-        for (size_t i = 0; i < offsets.count; i++, from += block) {
-            char *to = (char *)y->data + (size_t)offsets.data[i] * block;
-            if (combine)
-                combine(to, from, elements);
-            else
-                memcpy(to, from, block);
-        }
-    }
+    if (!status && y && tensor_count(updates) > 0)
+        scatter_blocks(y->data, updates->data, &offsets, combine,
+                       (size_t)dims_product(x->dims, depth, x->rank), dtype_info(x->dtype)->size);
     indices_release(&offsets);
     return status;
 }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clones.h"
 #include "kernels/cpu/lib/strided.h"
 
 /* ---- ConstantOfShape ------------------------------------------------------------------------- */
@@ -247,21 +248,65 @@ static tssa_status *range_operands(struct kernel_args *args, const struct tensor
     return NULL;
 }
 
+/* Integers wrap around: their low bits are those of the 64-bit sum. */
+#define RANGE_INTS(bits)                                                                           \
+    VECTOR_PROCEDURE(range_ints_##bits,                                                            \
+                     (uint##bits##_t *restrict to, size_t count, uint64_t start, uint64_t delta),  \
+                     (to, count, start, delta))                                                    \
+    {                                                                                              \
+        const uint##bits##_t first = (uint##bits##_t)start, step = (uint##bits##_t)delta;          \
+        for (size_t i = 0; i < count; i++)                                                         \
+            to[i] = (uint##bits##_t)(first + (uint##bits##_t)i * step);                            \
+    }
+RANGE_INTS(32)
+RANGE_INTS(64)
+
+static void range_fill_int(int64_t start, int64_t delta, struct tensor *y)
+{
+    size_t count = tensor_count(y), size = dtype_info(y->dtype)->size;
+    if (size == 8) {
+        range_ints_64(y->data, count, (uint64_t)start, (uint64_t)delta);
+    } else if (size == 4) {
+        range_ints_32(y->data, count, (uint64_t)start, (uint64_t)delta);
+    } else {
+        for (size_t i = 0; i < count; i++)
+            dtype_store_int64(y->dtype, (char *)y->data + i * size,
+                              (int64_t)((uint64_t)start + i * (uint64_t)delta));
+    }
+}
+
+/* Numbers of elements are converted from int32, which there are vectors of. */
+#define RANGE_FLOATS(type)                                                                         \
+    VECTOR_PROCEDURE(range_floats_##type,                                                          \
+                     (type *restrict to, int32_t count, type first, type step),                    \
+                     (to, count, first, step))                                                     \
+    {                                                                                              \
+        for (int32_t i = 0; i < count; i++)                                                        \
+            to[i] = first + (type)i * step;                                                        \
+    }
+RANGE_FLOATS(float)
+RANGE_FLOATS(double)
+
 /* Element i is start + i * delta, rounded as the element type does after each operation. */
 static void range_fill_float(const struct range *range, double start, double delta,
                              struct tensor *y)
 {
     size_t count = tensor_count(y), size = dtype_info(y->dtype)->size;
-    char *to = y->data;
-    if (y->dtype == TSSA_DOUBLE || (range->wide && y->dtype != TSSA_FLOAT)) {
-        for (size_t i = 0; i < count; i++)
-            dtype_store_double(y->dtype, to + i * size, start + (double)i * delta);
+    bool wide = y->dtype == TSSA_DOUBLE || (range->wide && y->dtype != TSSA_FLOAT);
+    float first = (float)start, step = (float)delta;
+    if (count <= INT32_MAX && y->dtype == TSSA_FLOAT) {
+        range_floats_float(y->data, (int32_t)count, first, step);
         return;
     }
-    float first = (float)start, step = (float)delta;
+    if (count <= INT32_MAX && y->dtype == TSSA_DOUBLE) {
+        range_floats_double(y->data, (int32_t)count, start, delta);
+        return;
+    }
     for (size_t i = 0; i < count; i++) {
-        float value = first + (float)i * step;
-        dtype_store_double(y->dtype, to + i * size, value);
+        double value = start + (double)i * delta;
+        if (!wide)
+            value = first + (float)i * step;
+        dtype_store_double(y->dtype, (char *)y->data + i * size, value);
     }
 }
 
@@ -287,12 +332,8 @@ static tssa_status *range_run(struct kernel_args *args)
         v[i] = dtype_load_int64(dtype, operands[i]->data);
     TRY(range_length_int(v[0], v[1], v[2], &length));
     TRY(kernel_output(args, 0, dtype, 1, &length, &y));
-    if (!y)
-        return NULL;
-    size_t size = dtype_info(dtype)->size;
-    for (int64_t i = 0; i < length; i++)
-        dtype_store_int64(dtype, (char *)y->data + (size_t)i * size,
-                          (int64_t)((uint64_t)v[0] + (uint64_t)i * (uint64_t)v[2]));
+    if (y)
+        range_fill_int(v[0], v[2], y);
     return NULL;
 }
 
