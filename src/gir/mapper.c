@@ -26,6 +26,11 @@ bool mapper_check(struct mapper *m, tssa_status *status, bool good)
 
 /* ---- Arguments ------------------------------------------------------------------------------- */
 
+static bool slices(const struct rule_step *step)
+{
+    return step->kind == RULE_SLICE || step->kind == RULE_SPAN;
+}
+
 static tssa_dtype loaded_as(tssa_dtype dtype)
 {
     return dtype == TSSA_BOOL ? TSSA_UINT8 : dtype;
@@ -56,11 +61,11 @@ static tssa_status *find_field(struct ir_graph *graph, const struct ir_type *typ
             continue;
         }
         if (step->kind == RULE_PERMUTE || (step->kind == RULE_UNSQUEEZE && at < 0) ||
-            (step->kind == RULE_SLICE && params[0].value == axis))
+            (slices(step) && params[0].value == axis))
             return NULL;
         if (step->kind == RULE_SELECT)
             axis--;
-        else if (step->kind != RULE_SLICE)
+        else if (!slices(step))
             axis += step->kind == RULE_SQUEEZE ? -(int64_t)step->n_params : step->n_params;
         if (axis < 0)
             return NULL;

@@ -27,6 +27,7 @@ static bool follow(const struct rule_step *step, struct followed *f)
         f->axis -= params[0].value < axis;
         return f->at > -2;
     case RULE_SLICE:
+    case RULE_SPAN:
         return params[0].value != axis;
     case RULE_PERMUTE:
         for (uint32_t i = 0; i < step->n_params; i++)

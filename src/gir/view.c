@@ -223,6 +223,7 @@ static int64_t behind(const struct rule_step *step, int rank, int64_t axis)
     case RULE_SELECT:
         return own == axis ? -1 : axis - (own < axis);
     case RULE_SLICE:
+    case RULE_SPAN:
         return own == axis ? -1 : axis;
     case RULE_PERMUTE:
         for (int i = 0; i < rank; i++)
@@ -313,6 +314,7 @@ static bool follow(struct draft *draft, const struct rule_step *step, struct axe
         params[1] = rule_constant(0);
         return true;
     case RULE_SLICE:
+    case RULE_SPAN:
     case RULE_GATHER:
         return old.one[axis] || add_copy(draft, step) != NULL;
     case RULE_PERMUTE:
@@ -441,6 +443,8 @@ static void lay_step(struct gir_layout *layout, const struct rule_step *step)
         break;
     case RULE_SLICE:
         lay_slice(layout, step);
+        break;
+    case RULE_SPAN:
         break;
     case RULE_PERMUTE:
         for (int i = 0; i < layout->rank; i++) {

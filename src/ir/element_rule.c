@@ -130,6 +130,15 @@ static bool undo_slice(const struct path *path, uint32_t i, struct place *place)
            element_add(path->reader, &start, &rest, &place->at[axis]);
 }
 
+static bool undo_span(const struct path *path, uint32_t i, struct place *place)
+{
+    const struct rule_param *params = path->steps[i].params;
+    struct element start;
+    int64_t axis = params[0].value;
+    return axis < place->rank && read_param(path, &params[1], &start) &&
+           element_add(path->reader, &start, &place->at[axis], &place->at[axis]);
+}
+
 static bool undo_gather(const struct path *path, uint32_t i, struct place *place)
 {
     const struct rule_step *step = &path->steps[i];
@@ -166,6 +175,8 @@ static bool undo_step(const struct path *path, uint32_t i, struct place *place)
                insert_place(place, step->params[0].value, &at);
     case RULE_SLICE:
         return undo_slice(path, i, place);
+    case RULE_SPAN:
+        return undo_span(path, i, place);
     case RULE_PERMUTE:
         return undo_permute(step, place);
     case RULE_GATHER:

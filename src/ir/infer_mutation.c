@@ -66,6 +66,16 @@ static tssa_status *step_slice(struct walk *walk, const struct rule_step *step)
     return NULL;
 }
 
+/* As many elements as are asked for, in every run that does not fail. */
+static tssa_status *step_span(struct walk *walk, const struct rule_step *step)
+{
+    int64_t axis = step->params[0].value;
+    TRY(check_axis(walk, axis));
+    const struct dim *count = param(walk, step, 2);
+    walk->dims[axis] = count && count->low >= 0 ? count : dim_fresh(&walk->graph->dims, "span");
+    return NULL;
+}
+
 static tssa_status *step_permute(struct walk *walk, const struct rule_step *step)
 {
     const struct dim *dims[TSSA_MAX_RANK];

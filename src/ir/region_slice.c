@@ -124,39 +124,61 @@ static void slice_unknown(struct region_walk *walk, struct region_walk_axis *axi
     axis->dim = dim_fresh(walk->table, "slice");
 }
 
-tssa_status *region_step_slice(struct region_walk *walk, const struct rule_step *step)
+/* The axis keeps what the cut takes. */
+static void narrow(struct region_walk *walk, struct region_walk_axis *axis, const struct cut *cut)
 {
-    int64_t at = step->params[0].value, factor;
-    struct cut cut;
-    if (!walk_has_axis(walk, at))
-        return NULL;
-    struct region_walk_axis *axis = &walk->axes[at];
     struct region *region = walk->region;
-    TRY(cut_axis(walk, step, axis->dim, &cut));
-    if (!cut.start) {
-        slice_unknown(walk, axis);
-        return NULL;
-    }
-    if (dim_is(cut.start, 0) && cut.step == 1 && cut.count == axis->dim)
-        return NULL;
+    int64_t factor;
+    if (dim_is(cut->start, 0) && cut->step == 1 && cut->count == axis->dim)
+        return;
     walk_narrowed(walk, axis);
-    if (walk_is_broadcast(walk, axis) && !(cut.exact && dim_at_least(cut.count, 1)))
+    if (walk_is_broadcast(walk, axis) && !(cut->exact && dim_at_least(cut->count, 1)))
         region->exact = false; /* it may hold nothing */
-    walk_move_start(walk, axis, cut.start);
-    const struct dim *length = cut_length(walk, axis->dim, &cut);
+    walk_move_start(walk, axis, cut->start);
+    const struct dim *length = cut_length(walk, axis->dim, cut);
     for (int i = 0; i < region->base_rank; i++) {
         struct region_axis *base = &region->axes[i];
         if (base->result != axis->id)
             continue;
-        if (__builtin_mul_overflow(base->step, cut.step, &factor)) {
+        if (__builtin_mul_overflow(base->step, cut->step, &factor)) {
             slice_unknown(walk, axis);
-            return NULL;
+            return;
         }
         base->step = factor;
-        base->exact = base->exact && cut.exact;
-        base->count = cut.count;
+        base->exact = base->exact && cut->exact;
+        base->count = cut->count;
     }
     axis->dim = length;
-    axis->stride = dim_mul(walk->table, axis->stride, walk_constant(walk, cut.step));
+    axis->stride = dim_mul(walk->table, axis->stride, walk_constant(walk, cut->step));
+}
+
+tssa_status *region_step_slice(struct region_walk *walk, const struct rule_step *step)
+{
+    int64_t at = step->params[0].value;
+    struct cut cut;
+    if (!walk_has_axis(walk, at))
+        return NULL;
+    TRY(cut_axis(walk, step, walk->axes[at].dim, &cut));
+    if (cut.start)
+        narrow(walk, &walk->axes[at], &cut);
+    else
+        slice_unknown(walk, &walk->axes[at]);
+    return NULL;
+}
+
+/* All that it asks for is there, or the run fails. */
+tssa_status *region_step_span(struct region_walk *walk, const struct rule_step *step)
+{
+    int64_t at = step->params[0].value;
+    struct cut cut = {.step = 1, .exact = true};
+    if (!walk_has_axis(walk, at))
+        return NULL;
+    cut.start = walk_param(walk, step, 1);
+    cut.count = walk_param(walk, step, 2);
+    TRY_ALLOC(cut.start);
+    TRY_ALLOC(cut.count);
+    if (!dim_at_least(cut.count, 0))
+        cut.count = dim_max(walk->table, cut.count, walk_constant(walk, 0));
+    narrow(walk, &walk->axes[at], &cut);
     return NULL;
 }

@@ -140,6 +140,7 @@ static bool is_axis(enum rule_kind kind, uint32_t i)
     switch (kind) {
     case RULE_SELECT:
     case RULE_SLICE:
+    case RULE_SPAN:
     case RULE_GATHER:
     case RULE_MASK:
         return i == 0;
@@ -177,6 +178,9 @@ static const char *step_problem(const struct rule_step *step)
             return "the axes of a step are not in ascending order";
     if (step->kind == RULE_SLICE && !step->params[3].is_operand && step->params[3].value == 0)
         return "the step of a slice is 0";
+    for (uint32_t i = 1; step->kind == RULE_SPAN && i < step->n_params; i++)
+        if (!step->params[i].is_operand && step->params[i].value < 0)
+            return "the start or the count of a span is negative";
     return NULL;
 }
 
@@ -215,6 +219,7 @@ bool rule_is_strided(const struct rule *rule)
         switch (rule->steps[i].kind) {
         case RULE_SELECT:
         case RULE_SLICE:
+        case RULE_SPAN:
         case RULE_PERMUTE:
         case RULE_SQUEEZE:
         case RULE_UNSQUEEZE:

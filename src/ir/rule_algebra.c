@@ -38,8 +38,32 @@ static void bring_slice(struct rule_steps *steps, const struct rule_step *step)
     append(steps, &moved);
 }
 
+/* A slice takes the same where all that a span asks for is there in any case, and slices are merged
+ * with each other. */
+static bool slice_span(struct rule_steps *steps, struct rule_step *step)
+{
+    const struct rule_shape *now = &steps->now;
+    int64_t axis = rule_number(step, 0), end;
+    if (step->kind != RULE_SPAN || !rule_all_constant(step) || axis >= now->rank ||
+        !now->dims[axis] ||
+        __builtin_add_overflow(rule_number(step, 1), rule_number(step, 2), &end) ||
+        end > now->dims[axis]->low)
+        return true;
+    struct rule_param *params = rule_new_params(steps, 4);
+    if (!params)
+        return false;
+    params[0] = step->params[0];
+    params[1] = step->params[1];
+    params[2] = rule_constant(end);
+    params[3] = rule_constant(1);
+    *step = (struct rule_step){RULE_SLICE, 4, params};
+    return true;
+}
+
 static tssa_status *push(struct rule_steps *steps, struct rule_step step)
 {
+    if (!slice_span(steps, &step))
+        return status_out_of_memory();
     for (;;) {
         struct rule_step merged;
         if (rule_does_nothing(&step, &steps->now))

@@ -51,6 +51,14 @@ static bool shape_slice(struct rule_steps *steps, const struct rule_step *step)
     return true;
 }
 
+static bool shape_span(struct rule_steps *steps, const struct rule_step *step)
+{
+    if (rule_number(step, 0) >= steps->now.rank)
+        return false;
+    steps->now.dims[rule_number(step, 0)] = param_dim(steps, step, 2);
+    return true;
+}
+
 static bool shape_squeeze(struct rule_steps *steps, const struct rule_step *step)
 {
     for (uint32_t i = step->n_params; i-- > 0;) {
@@ -110,6 +118,8 @@ bool rule_shape_after(struct rule_steps *steps, const struct rule_step *step)
         return true;
     case RULE_SLICE:
         return rule_number(step, 0) < now->rank && shape_slice(steps, step);
+    case RULE_SPAN:
+        return shape_span(steps, step);
     case RULE_PERMUTE:
         return shape_permute(steps, step);
     case RULE_SQUEEZE:

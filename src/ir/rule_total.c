@@ -39,6 +39,14 @@ static bool is_broadcast(const struct rule_step *step, int rank, const struct di
     return rank <= (int)step->n_params;
 }
 
+/* Numbers of elements that are there in every run. */
+static bool is_there(const struct rule_step *step, const struct dim *dim)
+{
+    const struct rule_param *start = &step->params[1], *count = &step->params[2];
+    return !start->is_operand && !count->is_operand && start->value <= dim->low &&
+           count->value <= dim->low - start->value;
+}
+
 static bool are_counts(const struct rule_step *step)
 {
     for (uint32_t i = 0; i < step->n_params; i++)
@@ -62,6 +70,8 @@ bool rule_step_is_total(const struct rule_step *step, int rank, const struct dim
         return are_ones(step, dims);
     case RULE_SLICE:
         return !params[3].is_operand;
+    case RULE_SPAN:
+        return is_there(step, dims[params[0].value]);
     case RULE_EXPAND:
         return is_broadcast(step, rank, dims);
     case RULE_TILE:

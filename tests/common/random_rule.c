@@ -83,6 +83,19 @@ static bool make_slice(struct maker *m)
     return true;
 }
 
+/* Now and then of more than there is: then the step is taken back. */
+static bool make_span(struct maker *m)
+{
+    int64_t axis = below(m, m->rule->rank);
+    if (m->rule->rank == 0)
+        return false;
+    int64_t dim = m->rule->dims[axis], start = below(m, dim + 1);
+    put(m, axis);
+    put_dynamic(m, start);
+    put_dynamic(m, below(m, dim - start + (below(m, 8) ? 1 : 3)));
+    return true;
+}
+
 static bool make_permute(struct maker *m)
 {
     int64_t perm[TSSA_MAX_RANK];

@@ -206,6 +206,23 @@ static tssa_status *step_slice(const struct walk *walk, const struct rule_step *
     return NULL;
 }
 
+static tssa_status *step_span(const struct walk *walk, const struct rule_step *step)
+{
+    struct rule_region *region = walk->region;
+    int64_t axis = step->params[0].value, start, count;
+    TRY(get_axis(walk, axis, region->rank));
+    TRY(get(walk, step, 1, &start));
+    TRY(get(walk, step, 2, &count));
+    if (start < 0 || count < 0 ||
+        (count > 0 && (start >= region->dims[axis] || count > region->dims[axis] - start)))
+        return ERROR(TSSA_RUNTIME, "%lld elements from index %lld on are outside a dim of %lld",
+                     (long long)count, (long long)start, (long long)region->dims[axis]);
+    if (count > 0)
+        region->offset += start * region->strides[axis];
+    region->dims[axis] = count;
+    return NULL;
+}
+
 static tssa_status *step_permute(const struct walk *walk, const struct rule_step *step)
 {
     struct rule_region *region = walk->region, old = *region;

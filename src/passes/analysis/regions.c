@@ -10,6 +10,7 @@ bool rule_step_is_injective(const struct rule_step *step)
     switch (step->kind) {
     case RULE_SELECT:
     case RULE_SLICE:
+    case RULE_SPAN:
     case RULE_PERMUTE:
     case RULE_RESHAPE:
     case RULE_SQUEEZE:

@@ -253,6 +253,7 @@ static bool shift_step(struct maker *m, const struct rule_step *step)
     switch (step->kind) {
     case RULE_SELECT:
     case RULE_SLICE:
+    case RULE_SPAN:
     case RULE_GATHER:
     case RULE_MASK:
         return shift_axes(m, step, params, 1);

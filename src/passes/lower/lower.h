@@ -46,6 +46,9 @@ struct ir_value *lower_squeeze(struct lowering *l, struct ir_value *x, int n, co
 /* x[start:end] of one axis; INT64_MAX: to the end. */
 struct ir_value *lower_cut(struct lowering *l, struct ir_value *x, int64_t axis, int64_t start,
                            int64_t end);
+/* The same of lists of one element. */
+struct ir_value *lower_slice(struct lowering *l, struct ir_value *x, int axis,
+                             struct ir_value *start, struct ir_value *end);
 struct ir_value *lower_concat(struct lowering *l, uint32_t n, struct ir_value *const *parts,
                               int64_t axis);
 
@@ -90,6 +93,11 @@ struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const stru
 /* x with s in the region. NULL as above. */
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params);
+
+/* The same of a step alone, a span (lower_span.c), and whether a rule has any. */
+struct ir_value *lower_read_span(struct lowering *l, struct ir_value *x,
+                                 const struct rule_step *step, struct ir_value *const *params);
+bool lower_has_spans(const struct rule *rule);
 
 /* Makes Splits of Slices that cut an axis into parts (lower_split.c), in all blocks. */
 tssa_status *lower_splits(struct pass_context *pass);

@@ -117,6 +117,11 @@ static void read_slice(struct reader *r, const struct rule_step *step)
     r->x = lower_emit(l, IR_OP_Slice, unit ? 4 : 5, operands);
 }
 
+static void read_span(struct reader *r, const struct rule_step *step)
+{
+    r->x = lower_read_span(r->l, r->x, step, r->params);
+}
+
 /* ---- Shapes ---------------------------------------------------------------------------------- */
 
 static int read_numbers(const struct rule_step *step, int64_t *numbers)

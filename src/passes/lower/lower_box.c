@@ -356,8 +356,8 @@ int lower_partial_axes(const struct region *region, int *axes)
 struct ir_value *lower_assign_box(struct writer *w)
 {
     int axes[TSSA_MAX_RANK], n = w->is_box ? lower_partial_axes(&w->region, axes) : 0;
-    if (!w->is_box || !is_writable(w, n, axes))
-        return NULL;
+    if (!w->is_box || lower_has_spans(w->rule) || !is_writable(w, n, axes))
+        return NULL; /* nothing here fails where a span is not there */
     struct ir_value *part = lower_forward_source(w);
     return part ? write_box(w, w->x, part, n, axes) : NULL;
 }

@@ -14,7 +14,8 @@ static tssa_status *constant_axis(struct lowering *l, const struct ir_op *op, in
     for (uint32_t i = 0; i < rule_of(op)->n_operands; i++)
         params[i] = ir_operand(op, rule_first_operand(op) + i);
     TRY(lower_open_writer(&w, l, ir_operand(op, 0), ir_operand(op, 1), rule_of(op), params));
-    bool one = w.is_box && lower_partial_axes(&w.region, axes) == 1 &&
+    bool one = w.is_box && !lower_has_spans(rule_of(op)) &&
+               lower_partial_axes(&w.region, axes) == 1 &&
                lower_has_places(&w.region, axes[0], &dim);
     *axis = one ? axes[0] : -1;
     return NULL;

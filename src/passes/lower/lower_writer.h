@@ -18,9 +18,6 @@ struct writer {
     const struct rule_step *dynamic[TSSA_MAX_RANK];
 };
 
-/* x[start:end] of one axis; both are lists of one element. */
-struct ir_value *lower_slice(struct lowering *l, struct ir_value *x, int axis,
-                             struct ir_value *start, struct ir_value *end);
 bool lower_has_dims(const struct ir_value *value, int rank, const struct dim *const *dims);
 /* The source in the region's shape (lower_source.c). */
 struct ir_value *lower_full_source(struct writer *w);
@@ -54,6 +51,12 @@ bool lower_has_places(const struct region *region, int axis, int64_t *dim);
 /* x with `part` at the places; NULL without a failure: they are no constants. */
 struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct ir_value *part,
                                     int axis);
+
+/* ---- Spans (lower_span.c) -------------------------------------------------------------------- */
+
+/* What is written to a span, by an operator that fails where it is not all there. NULL without a
+ * failure: the rule is no span alone. */
+struct ir_value *lower_write_span(struct writer *w);
 
 /* ---- Places that a run tells (lower_dynamic.c) ----------------------------------------------- */
 
