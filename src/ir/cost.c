@@ -53,8 +53,9 @@ static bool is_whole(const struct ir_op *op)
         return false;
     const struct rule *rule = rule_of(op);
     for (uint32_t i = 0; i < rule->n_steps; i++)
-        if (rule->steps[i].kind != RULE_SLICE || rule->steps[i].params[3].is_operand ||
-            rule->steps[i].params[3].value != 1)
+        if (rule->steps[i].kind != RULE_SPAN &&
+            (rule->steps[i].kind != RULE_SLICE || rule->steps[i].params[3].is_operand ||
+             rule->steps[i].params[3].value != 1))
             return false;
     return true;
 }

@@ -71,8 +71,12 @@ static tssa_status *step_span(struct walk *walk, const struct rule_step *step)
 {
     int64_t axis = step->params[0].value;
     TRY(check_axis(walk, axis));
+    struct dim_table *table = &walk->graph->dims;
     const struct dim *count = param(walk, step, 2);
-    walk->dims[axis] = count && count->low >= 0 ? count : dim_fresh(&walk->graph->dims, "span");
+    if (!count)
+        walk->dims[axis] = dim_fresh(table, "span");
+    else /* it is not negative, even if nobody can prove that */
+        walk->dims[axis] = dim_max(table, dim_const(table, 0), count);
     return NULL;
 }
 

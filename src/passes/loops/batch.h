@@ -152,15 +152,16 @@ bool batch_define(struct batch *batch, const struct ir_op *op, uint32_t result, 
 bool batch_affine(const struct batch *batch, const struct dim *value, int64_t *factor,
                   int64_t *offset);
 /*
- * The rule of `op` (access or assign) over all iterations: its region has the axis in front.
- * *params are outside the loop, *n_params of them. *exact: no index can be out of range. false: it
- * has none.
+ * The rule of `op` (access or assign) over all iterations: its region has the axis in front. Its
+ * params are outside the loop. false: it has none.
  */
 struct batch_region {
     const struct rule *rule;
     struct ir_value *params[IR_VARIADIC];
     uint32_t n_params;
-    bool in_range; /* proven: no index is outside the tensor */
+    /* the run fails where an index is outside the tensor, or none is; else the region is cut there
+     */
+    bool in_range;
 };
 struct batch_region *batch_new_region(struct batch *batch);
 bool batch_region(struct batch *batch, const struct ir_op *op, bool base_batched,

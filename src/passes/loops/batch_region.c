@@ -91,14 +91,39 @@ static bool push_to_front(struct maker *m, uint32_t axis, int rank)
     return push(m, RULE_PERMUTE, (uint32_t)rank, params);
 }
 
+/* offset + i for i = 0 ... n - 1, or the same of a block: all must be there. */
+static bool push_span(struct maker *m, uint32_t axis, int64_t offset, const struct dim *dim)
+{
+    struct batch *batch = m->batch;
+    struct rule_param *params = new_params(m, 3);
+    if (!batch->first && offset == 0 && batch->n_trips == dim)
+        return true; /* all of it */
+    if (!params)
+        return false;
+    params[0] = rule_constant(axis);
+    params[1] = rule_constant(offset);
+    return (!batch->first || operand_param(m, batch_start(batch, m->op, 1, offset), &params[1])) &&
+           trips_param(m, &params[2]) && push(m, RULE_SPAN, 3, params);
+}
+
+/* Is the last of all iterations known to be within the dim? */
+static bool is_in_range(const struct maker *m, int64_t factor, int64_t offset,
+                        const struct dim *dim)
+{
+    int64_t n, size, last;
+    return dim_is_const(m->batch->n_all, &n) && dim_is_const(dim, &size) &&
+           !__builtin_mul_overflow(factor, n - 1, &last) &&
+           !__builtin_add_overflow(last, offset, &last) && last < size;
+}
+
 /* The same for a block of the iterations. */
 static bool push_block(struct maker *m, uint32_t axis, int64_t factor, int64_t offset,
                        const struct dim *dim)
 {
     struct batch *batch = m->batch;
-    int64_t n, size, length;
+    int64_t n, length;
     struct rule_param *params = new_params(m, 4);
-    if (!params || offset < 0 || factor < 1)
+    if (!params || factor < 1)
         return false;
     struct ir_value *start = batch_start(batch, m->op, factor, offset), *span = batch->trips;
     if (factor != 1 && dim_is_const(batch->n_trips, &n)) {
@@ -113,36 +138,33 @@ static bool push_block(struct maker *m, uint32_t axis, int64_t factor, int64_t o
     params[3] = rule_constant(factor);
     if (!operand_param(m, start, &params[1]) || !operand_param(m, end, &params[2]))
         return false;
-    if (!dim_is_const(batch->n_all, &n) || !dim_is_const(dim, &size) ||
-        __builtin_mul_overflow(factor, n - 1, &length) ||
-        __builtin_add_overflow(length, offset, &length) || length >= size)
-        m->region->in_range = false;
+    m->region->in_range &= is_in_range(m, factor, offset, dim);
     return push(m, RULE_SLICE, 4, params);
 }
 
-/* factor * i + offset for i = 0 ... n - 1 is slice(axis, first, end, factor). */
+/* factor * i + offset for i = 0 ... n - 1 is slice(axis, first, end, factor), or a span of what a
+ * run may not have. */
 static bool push_affine(struct maker *m, uint32_t axis, int64_t factor, int64_t offset,
                         const struct dim *dim)
 {
-    int64_t n = -1, last = 0, size;
+    int64_t n, last, size;
     bool fixed = dim_is_const(m->batch->n_trips, &n);
+    if (offset < 0 || factor == 0 || (factor < 0 && !fixed))
+        return false;
+    if (factor == 1 && !is_in_range(m, factor, offset, dim))
+        return push_span(m, axis, offset, dim);
     if (m->batch->first)
         return push_block(m, axis, factor, offset, dim);
     struct rule_param *params = new_params(m, 4);
-    if (!params || offset < 0 || factor == 0 || (factor < 0 && !fixed))
-        return false;
-    if (fixed && (__builtin_mul_overflow(factor, n - 1, &last) ||
-                  __builtin_add_overflow(last, offset, &last) || last < 0))
+    if (!params || !fixed || __builtin_mul_overflow(factor, n - 1, &last) ||
+        __builtin_add_overflow(last, offset, &last) || last < 0)
         return false;
     params[0] = rule_constant(axis);
     params[1] = rule_constant(offset);
     params[3] = rule_constant(factor);
-    if (fixed)
-        params[2] = rule_constant(factor > 0 ? last + 1 : last ? last - 1 : INT64_MIN);
-    else if (factor != 1 || offset != 0 || !trips_param(m, &params[2]))
-        return false;
+    params[2] = rule_constant(factor > 0 ? last + 1 : last ? last - 1 : INT64_MIN);
     /* An index that is out of range must stay an error: the caller checks how long the axis is. */
-    if (!fixed || !dim_is_const(dim, &size) || last >= size || offset >= size)
+    if (!dim_is_const(dim, &size) || last >= size || offset >= size)
         m->region->in_range = false;
     return push(m, RULE_SLICE, 4, params);
 }

@@ -32,6 +32,9 @@
  * of a loop that would take too much memory from some million iterations on only, because an
  * iteration makes mere numbers: all at once below 65536 iterations, and blocks from there on.
  *
+ * Of a loop in which this run of the pass has computed another one at once, only the next run tells
+ * whether it should be in blocks, or stay: when what that left has been cleaned.
+ *
  *   needs   forward_assigns, the loop's counter as a known element
  *   keeps   results' bits, but that matrix products and sums of floats may be added up in another
  *           order; loops that it does not understand, which a remark explains
@@ -272,6 +275,24 @@ static tssa_status *add_blocks(struct parallel *s, struct batch *batch,
     return batch->status;
 }
 
+static tssa_status *note_around(struct parallel *s, const struct ir_op *gone)
+{
+    for (const struct ir_op *op = gone->parent->owner; op; op = op->parent->owner)
+        if (!vec_push(&s->around, op))
+            return status_out_of_memory();
+    return NULL;
+}
+
+/* Is there, in what an iteration does, what a loop in it has left in this run of the pass? The next
+ * run finds it without what nobody needs of that, and tells what it costs. */
+static bool is_unclean(const struct parallel *s)
+{
+    for (size_t i = 0; i < s->around.count; i++)
+        if (s->around.data[i] == s->loop.op)
+            return true;
+    return false;
+}
+
 /* All at once, in blocks, or not: as it costs. */
 static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op *mark,
                            struct ir_value **results, bool *done)
@@ -281,6 +302,11 @@ static tssa_status *decide(struct parallel *s, struct batch *batch, struct ir_op
     enum choice_way way = cost.choice.way;
     if (s->guarded && way != CHOICE_BOTH && !guard_has_form(&s->loop)) {
         *done = false;
+        return NULL;
+    }
+    if (way != CHOICE_ALL && is_unclean(s)) {
+        *done = false;
+        s->explained = true;
         return NULL;
     }
     if (way == CHOICE_FEW) {
@@ -356,15 +382,19 @@ static tssa_status *visit_loop(struct parallel *s, struct ir_op *op)
         return status_out_of_memory();
     s->guarded = false;
     TRY(attempt(s, &batch, mark, results, &done));
-    if (done)
+    if (done) {
+        TRY(note_around(s, op));
         return replace_loop(s, &batch, results);
+    }
     undo(s, &batch, mark);
     if (batch.empty_matters && !s->explained) {
         struct batch guarded = {0};
         s->guarded = true;
         TRY(attempt(s, &guarded, mark, results, &done));
-        if (done)
+        if (done) {
+            TRY(note_around(s, op));
             return replace_under_guard(s, &guarded, results);
+        }
         undo(s, &guarded, mark);
     }
     return s->explained ? NULL : remark_missed(s, &batch);
@@ -379,6 +409,7 @@ tssa_status *pass_parallelize(struct pass_context *pass)
 {
     struct parallel state = {.pass = pass, .nested = BATCH_MAX_NESTED};
     vec_init(&state.skipped, pass->graph->allocator);
+    vec_init(&state.around, pass->graph->allocator);
     ir_cloner_init(&state.shared, pass->graph);
     ir_cloner_init(&state.stacked, pass->graph);
     region_space_init(&state.space, pass->graph);
@@ -386,6 +417,7 @@ tssa_status *pass_parallelize(struct pass_context *pass)
     region_space_free(&state.space);
     ir_cloner_free(&state.stacked);
     ir_cloner_free(&state.shared);
+    vec_free(&state.around);
     vec_free(&state.skipped);
     return status;
 }

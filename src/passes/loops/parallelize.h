@@ -37,6 +37,7 @@ struct parallel {
     struct ir_block *block;            /* the body of a loop over blocks of iterations, or NULL */
     uint32_t nested;                   /* ops in blocks that may still be made */
     VEC(const struct ir_op *) skipped; /* ops that are not computed as they stand */
+    VEC(const struct ir_op *) around;  /* loops in which one has gone: what it left is not clean */
     const struct ir_value *blamed;     /* the carried value that keeps the loop */
     const struct ir_op *at;
     const char *reason;

@@ -17,8 +17,8 @@ static struct ir_value *stacked_source(struct batch *batch, const struct ir_op *
     struct ir_value *source = batch_get(batch, ir_operand(assign, 1), &batched);
     if (!known || !source)
         return NULL;
-    if (!batched)
-        return batch_stacked(batch, ir_operand(assign, 1), assign);
+    if (!batched) /* it broadcasts to all of them */
+        return source;
     return batch_unsqueeze(batch, assign, source, 1, rank - ir_operand(assign, 1)->type->rank);
 }
 
@@ -29,95 +29,6 @@ struct ir_value *parallel_slice(struct batch *batch, const struct ir_op *origin,
     struct ir_value *operands[] = {base, start, end, batch_ints(batch, 1, 1, &axis)};
     struct ir_op *op = batch_make(batch, origin, IR_OP_Slice, 4, operands);
     return op ? &op->results[0] : NULL;
-}
-
-/* Are `rows` rows of `base` as they are, with nothing to broadcast? */
-static bool are_rows_of(const struct ir_value *base, const struct ir_value *rows)
-{
-    bool same = base->type->rank >= 1 && rows->type->kind == TYPE_TENSOR &&
-                rows->type->rank == base->type->rank;
-    for (int i = 1; i < base->type->rank && same; i++)
-        same = base->type->dims[i] == rows->type->dims[i];
-    return same;
-}
-
-/* The same of the first axis: ScatterND fails by itself where there are not enough rows, and copies
- * what stays at most once. */
-static struct ir_value *scatter_rows(struct batch *batch, const struct ir_op *assign,
-                                     struct ir_value *base, struct ir_value *rows, int64_t offset)
-{
-    struct ir_value *numbers = batch_range(batch);
-    if (offset > 0) {
-        struct ir_value *terms[] = {numbers, batch_ints(batch, 0, 1, &offset)};
-        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
-        numbers = sum ? &sum->results[0] : NULL;
-    }
-    struct ir_value *column = numbers ? batch_unsqueeze(batch, assign, numbers, 1, 1) : NULL;
-    struct ir_value *operands[] = {base, column, rows};
-    struct ir_op *op = column ? batch_make(batch, assign, IR_OP_ScatterND, 3, operands) : NULL;
-    return op ? &op->results[0] : NULL;
-}
-
-/* Rows as large as those of the base without `axis`; NULL where a smaller one cannot be widened. */
-static struct ir_value *fit_rows(struct batch *batch, const struct ir_op *assign,
-                                 const struct ir_value *base, int64_t axis, struct ir_value *rows)
-{
-    int64_t dims[TSSA_MAX_RANK];
-    const struct ir_type *type = base->type;
-    bool same = true, known = true;
-    if (rows->type->kind != TYPE_TENSOR || rows->type->rank != type->rank)
-        return NULL;
-    for (int i = 0, k = 0; i < type->rank; i++) {
-        if (i == axis)
-            continue;
-        same &= rows->type->dims[k + 1] == type->dims[i];
-        known &= dim_is_const(type->dims[i], &dims[k]) && dims[k] > 0;
-        k++;
-    }
-    if (same || !known)
-        return same ? rows : NULL;
-    struct ir_value *operands[] = {rows, batch_shape(batch, (size_t)type->rank - 1, dims)};
-    struct ir_op *op = batch_make(batch, assign, IR_OP_Expand, 2, operands);
-    return op ? &op->results[0] : NULL;
-}
-
-/*
- * Rows offset, offset + 1, ... of an axis whose length may not be enough: what is before, the rows,
- * what is after, and a Reshape to the shape that it should have, which fails when it has not.
- */
-static struct ir_value *assign_rows(struct batch *batch, const struct ir_op *assign,
-                                    struct ir_value *base, struct ir_value *rows)
-{
-    static const int64_t end = INT64_MAX, zero = 0;
-    const struct rule *rule = rule_of(assign);
-    const struct dim *index = rule_param_dim(assign, &rule->steps[0].params[1]);
-    int64_t factor, offset, axis = rule->steps[0].params[0].value;
-    if (rule->n_steps != 1 || rule->steps[0].kind != RULE_SELECT ||
-        !batch_affine(batch, index, &factor, &offset) || factor != 1 || offset < 0)
-        return NULL;
-    rows = fit_rows(batch, assign, base, axis, rows);
-    if (!rows)
-        return NULL;
-    if (axis == 0 && are_rows_of(base, rows))
-        return scatter_rows(batch, assign, base, rows, offset);
-    struct ir_value *parts[3], *behind = batch_trips_1d(batch);
-    struct ir_value *first =
-        batch_unsqueeze(batch, assign, batch_start(batch, assign, 1, offset), 0, 1);
-    uint32_t n = 0;
-    if (offset > 0 || batch->first) {
-        struct ir_value *terms[] = {behind, first};
-        struct ir_op *sum = batch_make(batch, assign, IR_OP_Add, 2, terms);
-        behind = sum ? &sum->results[0] : NULL;
-        parts[n++] =
-            parallel_slice(batch, assign, base, axis, batch_ints(batch, 1, 1, &zero), first);
-    }
-    parts[n++] = batch_move_axis(batch, assign, rows, 0, (int)axis);
-    parts[n++] = parallel_slice(batch, assign, base, axis, behind, batch_ints(batch, 1, 1, &end));
-    struct ir_value *all = batch_concat(batch, assign, axis, n, parts);
-    struct ir_op *shape = batch_make(batch, assign, IR_OP_Shape, 1, &base);
-    struct ir_value *operands[] = {all, shape ? &shape->results[0] : NULL};
-    struct ir_op *checked = batch_make(batch, assign, IR_OP_Reshape, 2, operands);
-    return checked ? &checked->results[0] : NULL;
 }
 
 struct ir_value *parallel_given(const struct parallel *s, uint32_t k)
@@ -133,12 +44,9 @@ static struct ir_value *final_tensor(struct parallel *s, struct batch *batch, ui
     for (uint32_t i = c->n_assigns; region && value && i-- > 0;) {
         struct ir_op *assign = c->assigns[i];
         struct ir_value *source = stacked_source(batch, assign);
-        if (!source || !batch_region(batch, assign, false, ir_operand(assign, 0)->type, region))
+        if (!source || !batch_region(batch, assign, false, ir_operand(assign, 0)->type, region) ||
+            !region->in_range)
             return NULL;
-        if (!region->in_range) {
-            value = assign_rows(batch, assign, value, source);
-            continue;
-        }
         struct ir_op *made = rule_assign_create(s->pass->graph, value, source, region->rule,
                                                 region->n_params, region->params);
         if (!batch_put(batch, made))

@@ -94,8 +94,8 @@ struct ir_value *lower_access(struct lowering *l, struct ir_value *x, const stru
 struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_value *s,
                               const struct rule *rule, struct ir_value *const *params);
 
-/* The same of a step alone, a span (lower_span.c), and whether a rule has any. */
-struct ir_value *lower_read_span(struct lowering *l, struct ir_value *x,
+/* The same of a span along this axis (lower_span.c); has the rule any? */
+struct ir_value *lower_read_span(struct lowering *l, struct ir_value *x, int axis,
                                  const struct rule_step *step, struct ir_value *const *params);
 bool lower_has_spans(const struct rule *rule);
 

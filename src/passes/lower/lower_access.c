@@ -119,7 +119,7 @@ static void read_slice(struct reader *r, const struct rule_step *step)
 
 static void read_span(struct reader *r, const struct rule_step *step)
 {
-    r->x = lower_read_span(r->l, r->x, step, r->params);
+    r->x = lower_read_span(r->l, r->x, (int)number(step, 0), step, r->params);
 }
 
 /* ---- Shapes ---------------------------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes: to a box of the base (lower_box.c) or a span of it (lower_span.c), where a mask is true,
- * to rows by an index tensor. Other regions are written by the offsets of their elements, which the
- * rule gives when it reads a tensor of all offsets.
+ * Writes: to a box of the base (lower_box.c), where a mask is true, to rows by an index tensor.
+ * Other regions are written by the offsets of their elements, which the rule gives when it reads a
+ * tensor of all offsets.
  */
 #include "passes/lower/lower_writer.h"
 
@@ -185,8 +185,7 @@ struct ir_value *lower_assign(struct lowering *l, struct ir_value *x, struct ir_
                               const struct rule *rule, struct ir_value *const *params)
 {
     static struct ir_value *(*const ways[])(struct writer * w) = {
-        assign_all,  lower_write_span, assign_element, lower_assign_box,
-        assign_mask, assign_rows,      assign_any};
+        assign_all, assign_element, lower_assign_box, assign_mask, assign_rows, assign_any};
     struct writer w;
     tssa_status *status = lower_open_writer(&w, l, x, s, rule, params);
     struct ir_value *y = NULL;

@@ -230,8 +230,8 @@ static struct ir_value *write_around(struct writer *w, struct ir_value *x, struc
 static struct ir_value *write_axis(struct writer *w, struct ir_value *x, struct ir_value *part,
                                    int axis)
 {
-    static const write_axis_fn ways[] = {scatter_rows, write_between, lower_write_pieces,
-                                         write_around};
+    static const write_axis_fn ways[] = {lower_write_span, scatter_rows, write_between,
+                                         lower_write_pieces, write_around};
     struct ir_value *y = NULL;
     for (size_t i = 0; i < sizeof ways / sizeof *ways && !y && !w->l->status; i++)
         y = ways[i](w, x, part, axis);
@@ -246,6 +246,8 @@ static struct ir_value *read_axis(struct writer *w, struct ir_value *x, int axis
     const struct region_axis *at = &w->region.axes[axis];
     int64_t start, count;
     struct ir_value *from, *to;
+    if (lower_span_of(w, axis))
+        return lower_read_span(w->l, x, axis, w->dynamic[axis], w->params);
     if (lower_const_axis(at, &start, &count)) {
         if (at->step == 1)
             return lower_cut(w->l, x, axis, start, start + count);
@@ -286,8 +288,8 @@ static bool is_writable(struct writer *w, int n, const int *axes)
                        (dim_is_const(at->count, &count) ||
                         (n == 1 && dim_add(&w->l->graph->dims, at->start, at->count) ==
                                        w->region.base[axes[i]]));
-        if (!between && !lower_has_places(&w->region, axes[i], &dim) &&
-            !lower_is_dynamic(w, axes[i]))
+        if (!lower_span_of(w, axes[i]) && !between &&
+            !lower_has_places(&w->region, axes[i], &dim) && !lower_is_dynamic(w, axes[i]))
             return false;
     }
     return true;
@@ -353,11 +355,21 @@ int lower_partial_axes(const struct region *region, int *axes)
     return n;
 }
 
+/* What a span asks for may not be there, even if it is as much as there is. */
+static int axes_to_write(const struct writer *w, int *axes)
+{
+    int n = 0;
+    for (int i = 0; i < w->region.base_rank; i++)
+        if (!is_whole_axis(&w->region, i) || lower_span_of(w, i))
+            axes[n++] = i;
+    return n;
+}
+
 struct ir_value *lower_assign_box(struct writer *w)
 {
-    int axes[TSSA_MAX_RANK], n = w->is_box ? lower_partial_axes(&w->region, axes) : 0;
-    if (!w->is_box || lower_has_spans(w->rule) || !is_writable(w, n, axes))
-        return NULL; /* nothing here fails where a span is not there */
+    int axes[TSSA_MAX_RANK], n = w->is_box ? axes_to_write(w, axes) : 0;
+    if (!w->is_box || !lower_spans_cut_alone(w) || !is_writable(w, n, axes))
+        return NULL;
     struct ir_value *part = lower_forward_source(w);
     return part ? write_box(w, w->x, part, n, axes) : NULL;
 }

@@ -4,25 +4,72 @@
 
 #include "passes/lower/lower_writer.h"
 
-/* Steps that cut axes of the base, as long as there is nothing else; a step that cuts one alone. */
+/* Which axis of the base each axis is that steps have left; -1: none. */
+struct axes {
+    int n;
+    int of[TSSA_MAX_RANK];
+};
+
+static void remove_axis(struct axes *axes, int64_t at)
+{
+    memmove(axes->of + at, axes->of + at + 1, (size_t)(--axes->n - at) * sizeof *axes->of);
+}
+
+static bool insert_axis(struct axes *axes, int64_t at)
+{
+    if (axes->n == TSSA_MAX_RANK)
+        return false;
+    memmove(axes->of + at + 1, axes->of + at, (size_t)(axes->n++ - at) * sizeof *axes->of);
+    axes->of[at] = -1;
+    return true;
+}
+
+/* A step that only rearranges axes; false: it does something else. */
+static bool rearrange(struct axes *axes, const struct rule_step *step)
+{
+    const struct axes old = *axes;
+    switch (step->kind) {
+    case RULE_PERMUTE:
+        for (int i = 0; i < axes->n; i++)
+            axes->of[i] = old.of[step->params[i].value];
+        return true;
+    case RULE_SQUEEZE:
+        for (uint32_t i = step->n_params; i-- > 0;)
+            remove_axis(axes, step->params[i].value);
+        return true;
+    case RULE_UNSQUEEZE:
+        for (uint32_t i = 0; i < step->n_params; i++)
+            if (!insert_axis(axes, step->params[i].value))
+                return false;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Steps that cut axes of the base; a step that cuts one alone. Behind what is neither that nor a
+ * rearrangement nobody can tell. */
 void lower_find_dynamic(struct writer *w)
 {
-    int axis_of[TSSA_MAX_RANK], rank = w->region.base_rank;
+    struct axes axes = {.n = w->region.base_rank};
     bool seen[TSSA_MAX_RANK] = {false};
-    for (int i = 0; i < rank; i++)
-        axis_of[i] = i;
+    for (int i = 0; i < axes.n; i++)
+        axes.of[i] = i;
     for (uint32_t i = 0; i < w->rule->n_steps; i++) {
         const struct rule_step *step = &w->rule->steps[i];
-        if (step->kind != RULE_SELECT && step->kind != RULE_SLICE)
+        if (rearrange(&axes, step))
+            continue;
+        const bool cuts =
+            step->kind == RULE_SELECT || step->kind == RULE_SLICE || step->kind == RULE_SPAN;
+        const int axis = cuts ? axes.of[step->params[0].value] : -1;
+        if (axis < 0) {
+            memset(w->dynamic, 0, sizeof w->dynamic);
             return;
-        int64_t at = step->params[0].value;
-        int axis = axis_of[at];
+        }
         w->dynamic[axis] = seen[axis] ? NULL : step;
         seen[axis] = true;
-        if (step->kind == RULE_SLICE)
-            continue;
-        rank--;
-        memmove(axis_of + at, axis_of + at + 1, (size_t)(rank - at) * sizeof *axis_of);
+        if (step->kind == RULE_SELECT)
+            remove_axis(&axes, step->params[0].value);
     }
 }
 
@@ -37,8 +84,8 @@ const struct dim *lower_param_dim(struct writer *w, const struct rule_param *par
 bool lower_is_dynamic(struct writer *w, int axis)
 {
     const struct rule_step *step = w->dynamic[axis];
-    if (!step || step->kind == RULE_SELECT)
-        return step != NULL;
+    if (!step || step->kind != RULE_SLICE)
+        return step && step->kind == RULE_SELECT;
     const struct dim *start = lower_param_dim(w, &step->params[1]),
                      *end = lower_param_dim(w, &step->params[2]);
     return dim_is(lower_param_dim(w, &step->params[3]), 1) && dim_at_least(start, 0) &&

@@ -54,9 +54,17 @@ struct ir_value *lower_write_pieces(struct writer *w, struct ir_value *x, struct
 
 /* ---- Spans (lower_span.c) -------------------------------------------------------------------- */
 
-/* What is written to a span, by an operator that fails where it is not all there. NULL without a
- * failure: the rule is no span alone. */
-struct ir_value *lower_write_span(struct writer *w);
+/* The span that alone cuts the axis of a box, or NULL; is that so of all spans of the rule? */
+static inline const struct rule_step *lower_span_of(const struct writer *w, int axis)
+{
+    const struct rule_step *step = w->dynamic[axis];
+    return step && step->kind == RULE_SPAN ? step : NULL;
+}
+bool lower_spans_cut_alone(const struct writer *w);
+/* x with `part` at the axis's span, by an operator that fails where it is not all there. NULL
+ * without a failure: there is none. */
+struct ir_value *lower_write_span(struct writer *w, struct ir_value *x, struct ir_value *part,
+                                  int axis);
 
 /* ---- Places that a run tells (lower_dynamic.c) ----------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Removes ops that return their first operand unchanged: Identity, and conversions and
- * rearrangements that convert and rearrange nothing.
+ * Removes ops that return their first operand unchanged: Identity, and conversions, rearrangements
+ * and accesses that convert, rearrange and leave out nothing.
  *
  *   needs   types, known elements
  *   keeps   types, known elements, order; in the body of a Scan or Loop, an Identity of a value
@@ -10,6 +10,7 @@
  *           value, and goes
  *   breaks  nothing
  */
+#include "ir/cost.h"
 #include "ir/rebuild.h"
 #include "passes/pass.h"
 
@@ -20,17 +21,25 @@ enum condition {
     SAME_SHAPE,       /* their types are the same, and follow from the operand's alone */
     SAME_KNOWN_SHAPE, /* the same, and operand 1, from which they follow, is known in part */
     UNIT_STEPS,       /* Slice: the same shape, and no step but 1 */
+    WHOLE,            /* access: the same shape, and only unit steps along its axes */
     ORDERED,          /* Transpose: the permutation is 0, 1, 2, ... */
     ALONE             /* there is one operand only */
 };
 
 static const uint8_t conditions[IR_OP_COUNT] = {
-    [IR_OP_Identity] = ALWAYS,          [IR_OP_Cast] = SAME_DTYPE,
-    [IR_OP_CastLike] = SAME_DTYPE,      [IR_OP_Reshape] = SAME_KNOWN_SHAPE,
-    [IR_OP_Expand] = SAME_KNOWN_SHAPE,  [IR_OP_Tile] = SAME_KNOWN_SHAPE,
-    [IR_OP_Squeeze] = SAME_KNOWN_SHAPE, [IR_OP_Unsqueeze] = SAME_KNOWN_SHAPE,
-    [IR_OP_Flatten] = SAME_SHAPE,       [IR_OP_Slice] = UNIT_STEPS,
-    [IR_OP_Transpose] = ORDERED,        [IR_OP_Concat] = ALONE,
+    [IR_OP_Identity] = ALWAYS,
+    [IR_OP_Cast] = SAME_DTYPE,
+    [IR_OP_CastLike] = SAME_DTYPE,
+    [IR_OP_Reshape] = SAME_KNOWN_SHAPE,
+    [IR_OP_Expand] = SAME_KNOWN_SHAPE,
+    [IR_OP_Tile] = SAME_KNOWN_SHAPE,
+    [IR_OP_Squeeze] = SAME_KNOWN_SHAPE,
+    [IR_OP_Unsqueeze] = SAME_KNOWN_SHAPE,
+    [IR_OP_Flatten] = SAME_SHAPE,
+    [IR_OP_Slice] = UNIT_STEPS,
+    [IR_OP_Transpose] = ORDERED,
+    [IR_OP_Concat] = ALONE,
+    [IR_OP_access] = WHOLE,
 };
 
 static bool same_dtype(const struct ir_op *op)
@@ -88,6 +97,8 @@ static bool is_identity(const struct ir_op *op)
         return same_shape(op) && (!shape || shape->known);
     case UNIT_STEPS:
         return same_shape(op) && has_unit_steps(op);
+    case WHOLE:
+        return cost_is_view(op);
     case ORDERED:
         return is_ordered(op);
     case ALONE:
