@@ -242,7 +242,14 @@ static tssa_status *make_columns(struct mapper *m, const struct ir_op *reduction
     return m->maker.why ? NULL : copy_out(m);
 }
 
-/* Is a result what assigns have made of an operand? They can write into it. */
+/* Is it there after the run as it was before? */
+static bool is_lasting(const struct ir_value *value)
+{
+    return ir_value_constant(value) || (value->block && !value->block->owner);
+}
+
+/* Is a result what assigns have made of an operand? They can write into it, unless that is what the
+ * graph is given, or a constant. */
 static bool writes_operand(const struct mapper *m)
 {
     const struct ir_op *ret = ir_block_return(m->body);
@@ -250,7 +257,7 @@ static bool writes_operand(const struct mapper *m)
         const struct ir_value *value = ir_operand(ret, i);
         while (value->op && ir_op_is(value->op, IR_OP_assign))
             value = ir_operand(value->op, 0);
-        if (m->fuse->results[i].wanted && value->block)
+        if (m->fuse->results[i].wanted && value->block && !is_lasting(ir_fuse_operand(value)))
             return true;
     }
     return false;

@@ -30,7 +30,7 @@ struct gir_kernel *gir_build_kernel(struct ir_graph *graph, struct gir_space *sp
 struct gir_parts *gir_build_parts(struct ir_graph *graph, const char **why)
 {
     struct gir_parts *parts;
-    no_error(gir_build_maps(graph->body->first, &allocator_default, &parts, why));
+    no_error(gir_build_maps(ir_block_return(graph->body)->prev, &allocator_default, &parts, why));
     for (uint32_t i = 0; parts && i < parts->n; i++)
         no_error(gir_check(parts->parts[i].kernel, parts->parts[i].kernel->size));
     return parts;

@@ -17,6 +17,7 @@ struct ir_graph *gir_parse_graph(const char *text);
 /* Checked; NULL: *why says so. Planes of the space go with the graph. */
 struct gir_kernel *gir_build_kernel(struct ir_graph *graph, struct gir_space *space,
                                     const char **why);
+/* The same of the graph's last op. */
 struct gir_parts *gir_build_parts(struct ir_graph *graph, const char **why);
 
 #endif

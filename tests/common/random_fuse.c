@@ -181,9 +181,19 @@ static int write_slice(struct writer *w, int axis, int length, char *text, size_
     return all;
 }
 
+/* The same of a span, of an axis that may be shorter: *errs then. */
+static int write_span(struct writer *w, int axis, int length, bool *errs, char *text, size_t size)
+{
+    const int start = (int)random_int(&w->random, 0, 2);
+    snprintf(text, size, "span(%d, %d, %d)", axis, start, length);
+    *errs |= random_chance(&w->random, 50);
+    return *errs ? -MAX_RANK : start + length + (int)random_int(&w->random, 0, 2);
+}
+
 /* A step that leaves the region; the shape becomes what it is a region of. The text is empty where
  * there is none. */
-static void write_read(struct writer *w, struct shape *shape, bool *index, char *text, size_t size)
+static void write_read(struct writer *w, struct shape *shape, bool *index, bool *errs, char *text,
+                       size_t size)
 {
     const struct shape old = *shape;
     int axis = shape->rank ? any_axis(w, shape) : 0, length;
@@ -215,7 +225,9 @@ static void write_read(struct writer *w, struct shape *shape, bool *index, char 
     case 3:
         if (shape->rank == 0)
             return;
-        if (shape->dims[axis] > 0)
+        if (shape->dims[axis] > 0 && random_chance(&w->random, 40))
+            shape->dims[axis] = write_span(w, axis, shape->dims[axis], errs, text, size);
+        else if (shape->dims[axis] > 0)
             shape->dims[axis] = write_slice(w, axis, shape->dims[axis], text, size);
         else
             snprintf(text, size,
@@ -243,11 +255,11 @@ static void add_access(struct writer *w, tssa_dtype dtype)
 {
     struct shape shape = space_of(w);
     char rule[600] = "";
-    bool index = false;
+    bool index = false, errs = false;
     for (int64_t n = random_int(&w->random, 1, 3); n > 0; n--) {
         char step[160], more[sizeof rule + 2 + sizeof step];
         bool has_index = index;
-        write_read(w, &shape, &has_index, step, sizeof step);
+        write_read(w, &shape, &has_index, &errs, step, sizeof step);
         index |= has_index;
         if (!step[0])
             continue;
@@ -257,7 +269,7 @@ static void add_access(struct writer *w, tssa_dtype dtype)
     const int raw = add_raw(w, dtype, &shape);
     const int number = index ? add_raw(w, TSSA_INT64, &(struct shape){0}) : 0;
     const int value = add_value(w, dtype, true);
-    w->values[value].errs = index;
+    w->values[value].errs = index || errs;
     text_printf(&w->text.ops, "%%v%d = access(%%r%d", value, raw);
     if (index)
         text_printf(&w->text.ops, ", %%r%d", number);
@@ -310,6 +322,12 @@ static void write_region(struct writer *w, struct shape *shape, bool *errs, char
             *errs |= dim < 0;
             snprintf(step, sizeof step, "select(%d, %d)", axis, at);
             remove_dim(shape, axis);
+        } else if (random_chance(&w->random, 40)) {
+            const int start = dim > 0 ? (int)random_int(&w->random, 0, dim - 1) : 0,
+                      count = dim > 0 ? (int)random_int(&w->random, n > 1, dim - start) : 1;
+            *errs |= dim < 0;
+            snprintf(step, sizeof step, "span(%d, %d, %d)", axis, start, count);
+            shape->dims[axis] = count;
         } else if (dim > 0) {
             const int start = (int)random_int(&w->random, 0, dim - 1),
                       by = (int)random_int(&w->random, 1, 2);

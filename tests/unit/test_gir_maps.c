@@ -67,6 +67,22 @@ static void maps(void **state)
                  "0 is 0 along 1 \n"
                  "1 is 1 along 1 \n"
                  "2 is 0 along 1 \n");
+    /* What the graph is given nobody writes into; a span is read and written where it is. */
+    expect_parts(FUSED_GRAPH("%x: f32[R, C], %t: f32[3, C], %k: i64[]", "%x, %t, %k",
+                             "%p: f32[R, C], %q: f32[3, C], %m: i64[]) { %c = Neg(%q) "
+                             "%a = assign(%p, %c, %m) {rule = [span(0, $0, 3)]} return(%a)",
+                             "%y"),
+                 "args 0: f32 moves, 1: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "store 1 %0\n"
+                 "0 is 0 along 3 \n"
+                 "1 is 0 along 3 \n"
+                 "args 0: f32 moves, 1: f32 result\n"
+                 "%0 = load 0 : f32\n"
+                 "%1 = NEG %0 : f32\n"
+                 "store 1 %1\n"
+                 "0 is 1 along 3 \n"
+                 "1 is 0 along 3 [span(0, $2, 3)]\n");
     /* The same, where an axis of one element goes once all is written. */
     expect_parts(FUSED_GRAPH("%x: f32[1, N, 2], %s: f32[N]", "%x, %s",
                              "%p: f32[1, N, 2], %q: f32[N]) { %n = Neg(%p) "
@@ -381,10 +397,9 @@ static void no_maps(void **state)
         FUSED_GRAPH("%x: f32[R, C]", "%x",
                     "%p: f32[R, C]) { %a = access(%p) {rule = [permute(1, 0)]} return(%a)", "%y"),
         /* What is written could be written in place. */
-        FUSED_GRAPH("%x: f32[R, C], %s: f32[C]", "%x, %s",
-                    "%p: f32[R, C], %q: f32[C]) { %n = Neg(%q) "
-                    "%b = assign(%p, %n) {rule = [select(0, 1)]} return(%b)",
-                    "%y"),
+        "graph @g opset(\"\": 21) ir_version(10) (%x: f32[R, C], %s: f32[C]) -> (%y) {\n"
+        "  %z = Exp(%x)\n  %y = fuse(%z, %s) { body(%p: f32[R, C], %q: f32[C]) { %n = Neg(%q) "
+        "%b = assign(%p, %n) {rule = [select(0, 1)]} return(%b) } }\n  return(%y)\n}\n",
         FUSED_GRAPH(
             "%x: f32[R, C]", "%x",
             "%p: f32[R, C]) { %r = access(%p) {rule = [reshape(-1)]} %a = Neg(%r) return(%a)",

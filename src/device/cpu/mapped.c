@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other.
- * Rules are applied to the arguments' shapes once a call; then each argument is a place in memory
- * and a step along each axis of the space. Axes along which all arguments walk on are merged; of
- * what is left the innermost is a row, the next one the rows of a call. Of kernels of columns the
- * rows of a call are the axis that is reduced, all of it.
+ * Runs compiled kernels of fuse ops with accesses and assigns, a part of the op after the other;
+ * the first one without what another part writes over, where that lies in one stretch. Rules are
+ * applied to the arguments' shapes once a call; then each argument is a place in memory and a step
+ * along each axis of the space. Axes along which all arguments walk on are merged; of what is left
+ * the innermost is a row, the next one the rows of a call. Of kernels of columns the rows of a call
+ * are the axis that is reduced, all of it.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -22,6 +23,7 @@ struct setup {
     char *data[GIR_MAX_ARGS];
     int64_t row_steps[GIR_MAX_ARGS], n_rows[GIR_MAX_ARGS]; /* of what is looked up in */
     bool is_empty;               /* an argument along an axis that it has not */
+    bool writes_none;            /* the same of a result: of an axis of one element, none */
     bool is_bent;                /* as that of a region, of any argument */
     struct buffer *positions[2]; /* 0, 1, ... as int32 and int64; NULL: nobody asks */
 };
@@ -78,6 +80,7 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
         if (has ? region.dims[i] != *dim : region.dims[i] > 1)
             return walk_does_not_fit(map->index, tensor);
         s->is_empty |= region.dims[i] == 0 && first + i != s->part->space.column;
+        s->writes_none |= region.dims[i] == 0 && arg->is_result;
         s->steps[k][first + i] = has ? region.strides[i] * size : 0;
     }
     s->data[k] = (char *)tensor->data + region.offset * size;
@@ -311,14 +314,14 @@ static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int
     memcpy(s->dims, s->part->space.dims, sizeof s->dims);
     memset(s->row_steps, 0, bytes);
     memset(s->n_rows, 0, bytes);
-    s->is_empty = false;
+    s->is_empty = s->writes_none = false;
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
     TRY(check_lookups(s));
     if (!made)
         TRY(add_results(s, made));
-    *count = count_elements(s);
+    *count = s->writes_none ? 0 : count_elements(s);
     if (*count == 0)
         return NULL;
     if (s->is_empty)
@@ -327,13 +330,87 @@ static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int
     return find_axes(s, walk);
 }
 
-static tssa_status *run_part(struct setup *s, bool made)
+/* Elements [begin, end) of results, in row-major order. */
+struct stretch {
+    const struct walk *walk;
+    int64_t begin, end;
+};
+
+static void run_stretch(void *context, int64_t begin, int64_t end)
+{
+    const struct stretch *stretch = context;
+    walk_run((void *)stretch->walk, stretch->begin + begin, stretch->begin + end);
+}
+
+/* Which elements of a result another part writes, where they lie in one stretch. */
+static bool find_stretch(struct setup *s, const struct device_part *part, uint32_t result,
+                         struct stretch *stretch)
+{
+    const struct gir_kernel *kernel = part->kernel;
+    struct rule_region region = {0};
+    uint32_t k = 0;
+    while (k < kernel->n_args && (!gir_args(kernel)[k].is_result || part->maps[k].index != result))
+        k++;
+    if (k == kernel->n_args || gir_args(kernel)[k].fields > 1 || !part->maps[k].rule)
+        return false;
+    const struct tensor *tensor = &s->args->outputs[result]->tensor;
+    tssa_status *status = rule_region_resolve(s->args->env->pool, part->maps[k].rule, s->inputs,
+                                              tensor->rank, tensor->dims, &region);
+    int64_t count = 1;
+    bool one = !status && !region.table;
+    for (int i = region.rank - 1; one && i >= 0; i--) {
+        one = region.dims[i] == 1 || region.strides[i] == count;
+        count *= region.dims[i];
+    }
+    tssa_status_free(status); /* whose part it is says so */
+    rule_region_release(&region);
+    stretch->begin = region.offset;
+    stretch->end = region.offset + count;
+    return one && count > 0;
+}
+
+/* A stretch of all results of the first part that one behind it writes over, the longest: nobody
+ * need compute it twice. Results are as large as the walk, `count`. */
+static struct stretch find_covered(struct setup *s, const struct device_fused *fused, int64_t count)
+{
+    const struct gir_kernel *kernel = s->part->kernel;
+    struct stretch longest = {0};
+    for (uint32_t i = 1; i < fused->n_parts; i++) {
+        struct stretch all = {.end = count}, one;
+        for (uint32_t k = 0; k < kernel->n_args && all.begin < all.end; k++) {
+            if (!gir_args(kernel)[k].is_result)
+                continue;
+            if (s->part->maps[k].rule || gir_args(kernel)[k].fields > 1 ||
+                !find_stretch(s, &fused->parts[i], s->part->maps[k].index, &one))
+                one.end = one.begin = 0;
+            all.begin = one.begin > all.begin ? one.begin : all.begin;
+            all.end = one.end < all.end ? one.end : all.end;
+        }
+        if (all.end - all.begin > longest.end - longest.begin)
+            longest = all;
+    }
+    return longest;
+}
+
+/* All but the stretch. */
+static void run_around(const struct setup *s, const struct walk *walk, int64_t count,
+                       const struct stretch *covered)
+{
+    struct stretch before = {walk, 0, covered->begin}, behind = {walk, covered->end, count};
+    team_for(s->args->env->team, before.end, WALK_GRAIN, run_stretch, &before);
+    team_for(s->args->env->team, behind.end - behind.begin, WALK_GRAIN, run_stretch, &behind);
+}
+
+static tssa_status *run_part(struct setup *s, const struct device_fused *fused, bool made)
 {
     struct walk walk;
+    struct stretch covered = {0};
     int64_t count;
     TRY(find_walk(s, made, &walk, &count));
+    if (!made && fused->n_parts > 1)
+        covered = find_covered(s, fused, count);
     if (s->part->space.column < 0)
-        team_for(s->args->env->team, count, WALK_GRAIN, walk_run, &walk);
+        run_around(s, &walk, count, &covered);
     else if (count)
         team_for(s->args->env->team, count, WALK_GRAIN / (walk.reduced + 1) + 1, walk_run_columns,
                  &walk);
@@ -358,7 +435,7 @@ tssa_status *cpu_run_mapped(struct kernel_args *args, const struct device_fused 
     begin(&setup, args);
     for (uint32_t i = 0; i < fused->n_parts; i++) {
         setup.part = &fused->parts[i];
-        tssa_status *status = run_part(&setup, i > 0);
+        tssa_status *status = run_part(&setup, fused, i > 0);
         release_positions(&setup);
         TRY(status);
     }
