@@ -125,8 +125,8 @@ static tssa_status *fuse_again(struct ir_graph *graph, const struct device *devi
     return NULL;
 }
 
-/* Whether that is worth it depends on the device. */
-static const char *const bound_scores[] = {"bound_scores", "infer", "dead_code"};
+/* Whether these are worth it depends on the device. */
+static const char *const before[] = {"bound_scores", "one_block", "infer", "dead_code"};
 
 tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *device,
                                 const tssa_session_options *options)
@@ -138,8 +138,8 @@ tssa_status *session_graph_fuse(struct ir_graph *graph, struct device_context *d
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,
                                       .fusion = fusion_of(device, true)};
-    tssa_status *status = pipeline_run_passes(
-        graph, bound_scores, sizeof bound_scores / sizeof *bound_scores, &pipeline);
+    tssa_status *status =
+        pipeline_run_passes(graph, before, sizeof before / sizeof *before, &pipeline);
     if (!status)
         status = fuse_again(graph, device->device, &pipeline);
     evaluator_free(&evaluator);

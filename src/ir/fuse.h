@@ -71,6 +71,8 @@ struct ir_fusion {
      * function is NULL: none may be.
      */
     const char *(*refuses_planes)(void *user, const struct ir_op *op);
+    /* Is there a kernel of the fuse op, as it is? NULL: nobody can tell. */
+    bool (*makes)(void *user, const struct ir_op *fuse);
     /* May the op, if it is not refused, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;

@@ -4,7 +4,7 @@
 #include "device/cpu/provider.h"
 #include "device/devices.h"
 #include "device/memory.h"
-#include "gir/build.h"
+#include "gir/fuse.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
@@ -129,6 +129,18 @@ static bool takes_alone(void *user, const struct ir_op *op)
     return ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax);
 }
 
+static bool makes(void *user, const struct ir_op *fuse)
+{
+    struct gir_fused built;
+    const char *why = NULL;
+    (void)user;
+    tssa_status *status = gir_build_fuse(fuse, fuse->parent->graph->allocator, &built, &why);
+    const bool made = !status && !why;
+    tssa_status_free(status);
+    gir_fused_free(&built);
+    return made;
+}
+
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
@@ -140,6 +152,7 @@ static const struct ir_fusion *lend_fusion(struct device_context *context)
         .borrows = true,
         .refuses = refuses,
         .refuses_planes = refuses_planes,
+        .makes = makes,
         .takes_alone = takes_alone};
     (void)context;
     return &fusion;
