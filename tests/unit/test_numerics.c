@@ -39,7 +39,7 @@
     FUNCTION(log, Log, 0.9)                                                                        \
     FUNCTION(log1p, COUNT, 1.7)                                                                    \
     FUNCTION(erf, Erf, 1.7)                                                                        \
-    FUNCTION(tanh, Tanh, 1.7)                                                                      \
+    FUNCTION(tanh, Tanh, 1.95)                                                                     \
     FUNCTION(sin, Sin, 1.1)                                                                        \
     FUNCTION(cos, Cos, 1.1)                                                                        \
     FUNCTION(tan, Tan, 0.501)                                                                      \

@@ -11,8 +11,7 @@
 #define INFINITE_BITS 0x7f800000
 #define NAN_BITS 0x7fc00000
 #define SIGN_BIT 0x80000000
-#define NEAR_BITS 0x42ae0000     /* of 87 */
-#define ONE_FROM_BITS 0x411051ec /* of 9.02 */
+#define NEAR_BITS 0x42ae0000 /* of 87 */
 
 static LLVMValue number(const struct emitter *e, float x)
 {
@@ -42,6 +41,11 @@ static LLVMValue add(const struct emitter *e, LLVMValue a, LLVMValue b)
 static LLVMValue subtract(const struct emitter *e, LLVMValue a, LLVMValue b)
 {
     return emit_binary(e, LLVM_FSUB, a, b);
+}
+
+static LLVMValue negative(const struct emitter *e, LLVMValue x)
+{
+    return e->llvm->LLVMBuildFNeg(e->builder, x, "");
 }
 
 static LLVMValue multiply(const struct emitter *e, LLVMValue a, LLVMValue b)
@@ -161,34 +165,22 @@ static LLVMValue emit_exp(struct emitter *e, LLVMValue x)
     return result;
 }
 
-static LLVMValue exp2_reduced(struct emitter *e, LLVMValue f)
-{
-    static const float numbers[] = {0x1.41d334p-13f,
-                                    0x1.5f456cp-10f,
-                                    0x1.3b2dbcp-7f,
-                                    0x1.c6aed4p-5f,
-                                    0x1.ebfbdap-3f,
-                                    0x1.62e43p-1f,
-                                    1};
-    return polynomial(e, f, numbers, sizeof numbers / sizeof *numbers);
-}
-
 static LLVMValue emit_tanh(struct emitter *e, LLVMValue x)
 {
-    static const float numbers[] = {0x1.0d5176p-6f, -0x1.af7d36p-5f, 0x1.10cefcp-3f,
-                                    -0x1.555452p-2f};
+    static const float numbers[] = {-0x1.68a188p-5f, 0x1.122ee2p-3f, -0x1.555ae2p-2f,
+                                    0x1.55549ep-1f, -0x1.fffff8p-1f};
     LLVMValue a = of_bits(e, emit_binary(e, LLVM_AND, bits_of(e, x), word(e, ~SIGN_BIT)));
-    LLVMValue z = multiply(e, a, a), scale = number(e, 2 * LOG2_E), one = number(e, 1);
-    LLVMValue bounded = of_bits(e, bound(e, LLVM_UGT, bits_of(e, a), word(e, ONE_FROM_BITS)));
-    LLVMValue shifted = fma_of(e, bounded, scale, number(e, ROUNDER));
-    LLVMValue minus_n = subtract(e, number(e, ROUNDER), shifted);
-    LLVMValue power = exp2_reduced(e, fma_of(e, bounded, scale, minus_n));
-    power = times_power(e, power, shifted);
-    LLVMValue quotient = emit_binary(e, LLVM_FDIV, number(e, 2), add(e, power, one));
-    LLVMValue large = subtract(e, one, quotient);
-    LLVMValue small = fma_of(e, multiply(e, a, z),
-                             polynomial(e, z, numbers, sizeof numbers / sizeof *numbers), a);
-    LLVMValue y = emit_select(e, compare(e, LLVM_OGE, z, number(e, 0.3025f)), large, small);
+    LLVMValue most = number(e, 9.02f), rounder = number(e, ROUNDER);
+    a = emit_select(e, compare(e, LLVM_OGT, a, most), most, a);
+    LLVMValue shifted = fma_of(e, a, number(e, -2 * LOG2_E), rounder);
+    LLVMValue r = fma_of(e, subtract(e, shifted, rounder), number(e, 0x1.62e43p-2f), a);
+    LLVMValue p = polynomial(e, r, numbers, sizeof numbers / sizeof *numbers);
+    LLVMValue q = fma_of(e, multiply(e, r, r), p, r);
+    LLVMValue power = times_power(e, number(e, 1), shifted);
+    LLVMValue half = times_power(e, number(e, 0.5f), shifted), middle = number(e, 0.5f);
+    LLVMValue above = fma_of(e, power, q, subtract(e, middle, half));
+    LLVMValue below = fma_of(e, negative(e, power), q, add(e, middle, half));
+    LLVMValue y = emit_binary(e, LLVM_FDIV, above, below);
     LLVMValue sign = emit_binary(e, LLVM_AND, bits_of(e, x), word(e, SIGN_BIT));
     return of_bits(e, emit_binary(e, LLVM_OR, bits_of(e, y), sign));
 }

@@ -105,37 +105,26 @@ SCALAR_FN float f32_expm1_bounded(float x)
     return f32_fma(power, e, power - 1.0f);
 }
 
-/* 2^f for |f| <= 1/2: 2^-29 of it, without the roundings. */
-SCALAR_FN float f32_exp2_reduced(float f)
-{
-    float p = f32_fma(f, 0x1.41d334p-13f, 0x1.5f456cp-10f);
-    p = f32_fma(p, f, 0x1.3b2dbcp-7f);
-    p = f32_fma(p, f, 0x1.c6aed4p-5f);
-    p = f32_fma(p, f, 0x1.ebfbdap-3f);
-    p = f32_fma(p, f, 0x1.62e43p-1f);
-    return f32_fma(p, f, 1.0f);
-}
-
 /*
- * 1 - 2 / (2^(2 log2(e) x) + 1), which from 9.02 on is 1: 3/8 of the power's error count at most,
- * so that log2(e) needs one part. Small arguments, where it would cancel: a polynomial. Bounded and
- * chosen so that compilers make no more than one operation of the bound, and NaN is small.
+ * (1 - e) / (1 + e) of e = exp(-2 |x|) = 2^n (1 - 2 q), q = -expm1(-2 r) / 2, n <= 0: half of both
+ * sides is computed from q and rounded once, so that nothing cancels where n is 0 and neither
+ * grows. One part of ln(2) / 2 is enough, since e is small where n is not. From 9.02 on it is 1;
+ * NaN is not above it.
  */
 SCALAR_FN float f32_tanh(float x)
 {
-    const uint32_t ONE_FROM = 0x411051ec; /* the bits of 9.02 */
-    float a = f32_abs(x), z = a * a;
-    uint32_t bits = f32_bits(a);
-    float bounded = f32_of(bits > ONE_FROM ? ONE_FROM : bits);
-    float shifted = f32_fma(bounded, 0x1.715476p+1f, F32_ROUNDER), minus_n = F32_ROUNDER - shifted;
-    float e = f32_exp2_reduced(f32_fma(bounded, 0x1.715476p+1f, minus_n));
-    float power = f32_of(f32_bits(e) + (f32_bits(shifted) << 23));
-    float large = 1.0f - 2.0f / (power + 1.0f);
-    float p = f32_fma(z, 0x1.0d5176p-6f, -0x1.af7d36p-5f);
-    p = f32_fma(p, z, 0x1.10cefcp-3f);
-    p = f32_fma(p, z, -0x1.555452p-2f);
-    float small = f32_fma(a * z, p, a);
-    float y = z >= 0.3025f ? large : small;
+    float a = f32_abs(x);
+    a = a > 9.02f ? 9.02f : a;
+    float shifted = f32_fma(a, -0x1.715476p+1f, F32_ROUNDER);
+    float r = f32_fma(shifted - F32_ROUNDER, 0x1.62e43p-2f, a);
+    float p = f32_fma(r, -0x1.68a188p-5f, 0x1.122ee2p-3f);
+    p = f32_fma(p, r, -0x1.555ae2p-2f);
+    p = f32_fma(p, r, 0x1.55549ep-1f);
+    p = f32_fma(p, r, -0x1.fffff8p-1f);
+    float q = f32_fma(r * r, p, r);
+    uint32_t n = f32_bits(shifted) << 23;
+    float power = f32_of(n + 0x3f800000), half = f32_of(n + 0x3f000000);
+    float y = f32_fma(power, q, 0.5f - half) / f32_fma(-power, q, 0.5f + half);
     return f32_of(f32_bits(y) | (f32_bits(x) & 0x80000000));
 }
 
