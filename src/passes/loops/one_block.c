@@ -4,9 +4,9 @@
  * iterations: blocks are there so that what an iteration hands to the next operator stays in a
  * cache, and a kernel hands nothing.
  *
- *     y = Loop(ceil(n / b), _, x) { (j, c, t): l = min(b, n - j * b)
- *                                   t1 = assign(t, access(t, j * b, l) + 1, j * b, l); return(c,
- * t1) }
+ *     y = Loop(ceil(n / b), _, x) { (j, c, t):
+ *         l = min(b, n - j * b)
+ *         return(c, assign(t, access(t, j * b, l) + 1, j * b, l)) }
  *
  *     y = fuse(x, n) { assign(x, access(x, 0, n) + 1, 0, n) }
  *
