@@ -4,6 +4,7 @@
 
 #include "gir/mapper.h"
 #include "ir/infer.h"
+#include "ir/rule_axes.h"
 
 /* ---- Boxes ----------------------------------------------------------------------------------- */
 
@@ -14,26 +15,6 @@ struct box {
     uint32_t step[TSSA_MAX_RANK]; /* 1 + the number of the step that says so; 0: all of the axis */
     bool is_plain; /* element by element along each axis, with no axis more or less */
 };
-
-/* Which axis of the value an axis of what steps leave is; -1: it was inserted. */
-struct axes {
-    int n;
-    int8_t of[TSSA_MAX_RANK];
-};
-
-static void remove_axis(struct axes *axes, int64_t axis)
-{
-    memmove(axes->of + axis, axes->of + axis + 1, (size_t)(--axes->n - axis) * sizeof *axes->of);
-}
-
-static bool insert_axis(struct axes *axes, int64_t axis)
-{
-    if (axes->n == TSSA_MAX_RANK)
-        return false;
-    memmove(axes->of + axis + 1, axes->of + axis, (size_t)(axes->n++ - axis) * sizeof *axes->of);
-    axes->of[axis] = -1;
-    return true;
-}
 
 /* The step narrows the box. False: a run tells how, or it has been narrowed there. */
 static bool narrow(struct box *box, const struct rule_step *step, uint32_t number, int axis)
@@ -63,34 +44,19 @@ static bool narrow(struct box *box, const struct rule_step *step, uint32_t numbe
 }
 
 static bool follow(struct box *box, const struct rule_step *step, uint32_t number,
-                   struct axes *axes)
+                   struct rule_axes *axes)
 {
-    const struct axes old = *axes;
+    const struct rule_axes old = *axes;
     const int64_t axis = step->n_params ? step->params[0].value : 0;
     switch (step->kind) {
     case RULE_SLICE:
         return narrow(box, step, number, axes->of[axis]);
     case RULE_SELECT:
-        remove_axis(axes, axis);
+        rule_axes_remove(axes, axis);
         return narrow(box, step, number, old.of[axis]);
-    case RULE_PERMUTE:
-        for (int i = 0; i < axes->n; i++)
-            axes->of[i] = old.of[step->params[i].value];
-        box->is_plain = false;
-        return true;
-    case RULE_SQUEEZE:
-        for (uint32_t i = step->n_params; i-- > 0;)
-            remove_axis(axes, step->params[i].value);
-        box->is_plain = false;
-        return true;
-    case RULE_UNSQUEEZE:
-        box->is_plain = false;
-        for (uint32_t i = 0; i < step->n_params; i++)
-            if (!insert_axis(axes, step->params[i].value))
-                return false;
-        return true;
     default:
-        return false;
+        box->is_plain = false;
+        return rule_axes_rearrange(axes, step);
     }
 }
 
@@ -98,12 +64,11 @@ static bool follow(struct box *box, const struct rule_step *step, uint32_t numbe
 static struct box box_of(const struct ir_type *type, const struct rule *rule)
 {
     struct box box = {.is_plain = true};
-    struct axes axes = {.n = type->rank};
-    for (int i = 0; i < type->rank; i++) {
-        axes.of[i] = (int8_t)i;
+    struct rule_axes axes;
+    rule_axes_begin(&axes, type->rank);
+    for (int i = 0; i < type->rank; i++)
         if (!dim_is_const(type->dims[i], &box.end[i]))
             box.end[i] = -1;
-    }
     for (uint32_t i = 0; rule && i < rule->n_steps; i++)
         if (!follow(&box, &rule->steps[i], i, &axes)) {
             box.is_plain = false;

@@ -118,7 +118,7 @@ static const struct unary_case unary_cases[] = {
     {IR_OP_Atan, atanl, -50, 50, 0.6, 0},
     {IR_OP_Sinh, sinhl, -20, 20, 0.6, 0},
     {IR_OP_Cosh, coshl, -20, 20, 0.6, 0},
-    {IR_OP_Tanh, tanhl, -20, 20, 2, 0},
+    {IR_OP_Tanh, tanhl, -20, 20, 1.95, 0},
     {IR_OP_Asinh, asinhl, -50, 50, 0.6, 0},
     {IR_OP_Acosh, acoshl, 1, 50, 0.6, 0},
     {IR_OP_Atanh, atanhl, -1, 1, 0.6, 0},

@@ -2,62 +2,19 @@
 /* Places of an axis that only a run tells: a step of the rule alone cuts the axis there. */
 #include <string.h>
 
+#include "ir/rule_axes.h"
 #include "passes/lower/lower_writer.h"
-
-/* Which axis of the base each axis is that steps have left; -1: none. */
-struct axes {
-    int n;
-    int of[TSSA_MAX_RANK];
-};
-
-static void remove_axis(struct axes *axes, int64_t at)
-{
-    memmove(axes->of + at, axes->of + at + 1, (size_t)(--axes->n - at) * sizeof *axes->of);
-}
-
-static bool insert_axis(struct axes *axes, int64_t at)
-{
-    if (axes->n == TSSA_MAX_RANK)
-        return false;
-    memmove(axes->of + at + 1, axes->of + at, (size_t)(axes->n++ - at) * sizeof *axes->of);
-    axes->of[at] = -1;
-    return true;
-}
-
-/* A step that only rearranges axes; false: it does something else. */
-static bool rearrange(struct axes *axes, const struct rule_step *step)
-{
-    const struct axes old = *axes;
-    switch (step->kind) {
-    case RULE_PERMUTE:
-        for (int i = 0; i < axes->n; i++)
-            axes->of[i] = old.of[step->params[i].value];
-        return true;
-    case RULE_SQUEEZE:
-        for (uint32_t i = step->n_params; i-- > 0;)
-            remove_axis(axes, step->params[i].value);
-        return true;
-    case RULE_UNSQUEEZE:
-        for (uint32_t i = 0; i < step->n_params; i++)
-            if (!insert_axis(axes, step->params[i].value))
-                return false;
-        return true;
-    default:
-        return false;
-    }
-}
 
 /* Steps that cut axes of the base; a step that cuts one alone. Behind what is neither that nor a
  * rearrangement nobody can tell. */
 void lower_find_dynamic(struct writer *w)
 {
-    struct axes axes = {.n = w->region.base_rank};
+    struct rule_axes axes;
     bool seen[TSSA_MAX_RANK] = {false};
-    for (int i = 0; i < axes.n; i++)
-        axes.of[i] = i;
+    rule_axes_begin(&axes, w->region.base_rank);
     for (uint32_t i = 0; i < w->rule->n_steps; i++) {
         const struct rule_step *step = &w->rule->steps[i];
-        if (rearrange(&axes, step))
+        if (rule_axes_rearrange(&axes, step))
             continue;
         const bool cuts =
             step->kind == RULE_SELECT || step->kind == RULE_SLICE || step->kind == RULE_SPAN;
@@ -69,7 +26,7 @@ void lower_find_dynamic(struct writer *w)
         w->dynamic[axis] = seen[axis] ? NULL : step;
         seen[axis] = true;
         if (step->kind == RULE_SELECT)
-            remove_axis(&axes, step->params[0].value);
+            rule_axes_remove(&axes, step->params[0].value);
     }
 }
 
