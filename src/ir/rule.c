@@ -33,7 +33,7 @@ bool rule_kind_find(const char *name, size_t size, enum rule_kind *kind)
 
 static bool copy_step(struct ir_graph *graph, const struct rule_step *from, struct rule_step *to)
 {
-    *to = *from;
+    *to = (struct rule_step){.kind = from->kind, .n_params = from->n_params};
     if (from->n_params == 0)
         return true;
     to->params = arena_copy(&graph->arena, from->params, from->n_params * sizeof *from->params);

@@ -42,10 +42,11 @@ static void bring_slice(struct rule_steps *steps, const struct rule_step *step)
  * with each other. */
 static bool slice_span(struct rule_steps *steps, struct rule_step *step)
 {
+    if (step->kind != RULE_SPAN || !rule_all_constant(step))
+        return true;
     const struct rule_shape *now = &steps->now;
     int64_t axis = rule_number(step, 0), end;
-    if (step->kind != RULE_SPAN || !rule_all_constant(step) || axis >= now->rank ||
-        !now->dims[axis] ||
+    if (axis >= now->rank || !now->dims[axis] ||
         __builtin_add_overflow(rule_number(step, 1), rule_number(step, 2), &end) ||
         end > now->dims[axis]->low)
         return true;
