@@ -55,7 +55,7 @@ static dtype_mask types_of(enum scalar_id id)
     case SCALAR_LAST:
         return 0;
     default:
-        return scalar_info(id)->operands ? T_F32F64 : 0; /* functions, ISNAN, ISNEG; leaves */
+        return scalar_info(id)->operands ? T_F32F64 : 0; /* functions, ISNAN; leaves */
     }
 }
 

@@ -123,6 +123,7 @@ static enum sign code_sign(const struct program *p, const struct scalar_code *co
 {
     switch (code->id) {
     case SCALAR_EXP:
+    case SCALAR_SIGMOID:
     case SCALAR_ABS:
         return POSITIVE;
     case SCALAR_SQRT:

@@ -128,7 +128,7 @@ static const struct unary_case unary_cases[] = {
     {IR_OP_Elu, ref_elu, -20, 20, 1.1, 0},
     {IR_OP_Celu, ref_elu, -20, 20, 1.1, 0},
     {IR_OP_Selu, ref_selu, -20, 20, 2.1, 0},
-    {IR_OP_Sigmoid, sigmoid, -80, 80, 2.1, 0},
+    {IR_OP_Sigmoid, sigmoid, -80, 80, 2.5, 0},
     {IR_OP_HardSigmoid, ref_hard_sigmoid, -9, 9, 1, 1e-7},
     {IR_OP_HardSwish, ref_hard_swish, -9, 9, 2, 1e-6},
     {IR_OP_Swish, ref_swish, -50, 50, 3, 0},

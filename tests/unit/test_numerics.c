@@ -35,6 +35,7 @@
 /* FUNCTION(name, operator, ulps): the largest error over all floats, a little rounded up. */
 #define FUNCTIONS                                                                                  \
     FUNCTION(exp, Exp, 0.9)                                                                        \
+    FUNCTION(sigmoid, Sigmoid, 2.5)                                                                \
     FUNCTION(expm1, COUNT, 1.5)                                                                    \
     FUNCTION(log, Log, 0.9)                                                                        \
     FUNCTION(log1p, COUNT, 1.7)                                                                    \
@@ -51,6 +52,12 @@
     FUNCTION(asinh, Asinh, 0.501)                                                                  \
     FUNCTION(acosh, Acosh, 0.501)                                                                  \
     FUNCTION(atanh, Atanh, 0.501)
+
+/* The C library has none. */
+static double sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
 
 #define FUNCTION(name, op, ulps)                                                                   \
     VECTOR_PROCEDURE(apply_##name, (const float *x, float *y, int n), (x, y, n))                   \
@@ -244,6 +251,7 @@ static void special_values(void **state)
             y[i] = f32_##name##_near(x[i]);                                                        \
     }
 NEAR_FUNCTION(exp)
+NEAR_FUNCTION(sigmoid)
 NEAR_FUNCTION(sin)
 NEAR_FUNCTION(cos)
 NEAR_FUNCTION(tan)
@@ -269,6 +277,7 @@ static void near_zero(void **state)
 {
     (void)state;
     check_near(apply_exp, apply_exp_near, F32_EXP_NEAR);
+    check_near(apply_sigmoid, apply_sigmoid_near, F32_EXP_NEAR);
     check_near(apply_sin, apply_sin_near, F32_TRIG_NEAR);
     check_near(apply_cos, apply_cos_near, F32_TRIG_NEAR);
     check_near(apply_tan, apply_tan_near, F32_TRIG_NEAR);
@@ -283,6 +292,7 @@ static void near_parts(void **state)
         void (*apply)(const float *x, float *y, int n);
         float far;
     } cases[] = {{IR_OP_Exp, apply_exp, -90},
+                 {IR_OP_Sigmoid, apply_sigmoid, -90},
                  {IR_OP_Sin, apply_sin, 0x1p+17f},
                  {IR_OP_Cos, apply_cos, -0x1p+18f},
                  {IR_OP_Tan, apply_tan, INFINITY}};

@@ -33,6 +33,7 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the references are in long double");
 /* FUNCTION(name, ulps): the largest error that was seen in 10^8 arguments, rounded up. */
 #define FUNCTIONS                                                                                  \
     FUNCTION(exp, 1.1)                                                                             \
+    FUNCTION(sigmoid, 2.5)                                                                         \
     FUNCTION(expm1, 1.8)                                                                           \
     FUNCTION(log, 0.9)                                                                             \
     FUNCTION(log1p, 1.5)                                                                           \
@@ -49,6 +50,12 @@ _Static_assert(LDBL_MANT_DIG >= 64, "the references are in long double");
     FUNCTION(asinh, 1.9)                                                                           \
     FUNCTION(acosh, 1.9)                                                                           \
     FUNCTION(atanh, 1.9)
+
+/* The C library has none. */
+static long double sigmoidl(long double x)
+{
+    return 1 / (1 + expl(-x));
+}
 
 #define FUNCTION(name, ulps)                                                                       \
     VECTOR_PROCEDURE(apply_##name, (const double *x, double *y, int n), (x, y, n))                 \

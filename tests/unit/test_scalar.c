@@ -186,6 +186,7 @@ static bool run_double(enum scalar_id id, const union number *in, union number *
         CASE(ASINH, f64_asinh(a))
         CASE(ACOSH, f64_acosh(a))
         CASE(ATANH, f64_atanh(a))
+        CASE(SIGMOID, f64_sigmoid(a))
 #undef CASE
 #define TEST(ID, value)                                                                            \
     case SCALAR_##ID:                                                                              \
@@ -197,7 +198,6 @@ static bool run_double(enum scalar_id id, const union number *in, union number *
         TEST(GE, a >= b)
         TEST(EQ, a == b)
         TEST(ISNAN, isnan(a) != 0)
-        TEST(ISNEG, signbit(a) != 0)
     default:
         return false;
     }

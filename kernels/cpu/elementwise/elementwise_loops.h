@@ -59,13 +59,14 @@
     } while (0)
 
 /*
- * exp of X or -|X| alone, and sin, cos and tan, are computed with fewer operations, and the same
- * bits, in parts all of whose elements are near 0. Whether they are is asked on the way, which
- * costs nothing beside the arithmetic, and a part that is not is computed once more; in place,
- * where its elements would be gone, it is asked before.
+ * exp of X or -|X| alone, sigmoid, and sin, cos and tan, are computed with fewer operations, and
+ * the same bits, in parts all of whose elements are near 0. Whether they are is asked on the way,
+ * which costs nothing beside the arithmetic, and a part that is not is computed once more; in
+ * place, where its elements would be gone, it is asked before.
  */
 #if defined(T_IS_FLOAT32)
 #define EXP(a) (near ? f32_exp_near(a) : f32_exp(a))
+#define SIGMOID(a) (near ? f32_sigmoid_near(a) : f32_sigmoid(a))
 #define SIN(a) (near ? f32_sin_near(a) : f32_sin(a))
 #define COS(a) (near ? f32_cos_near(a) : f32_cos(a))
 #define TAN(a) (near ? f32_tan_near(a) : f32_tan(a))
@@ -74,6 +75,7 @@
 #define IS(text, words) (__builtin_strcmp(text, words) == 0)
 #define NEAR_OF(text)                                                                              \
     (SAYS(text, "EXP(X)") || SAYS(text, "EXP(NEG(ABS(X)))")           ? F32_EXP_NEAR               \
+     : IS(text, "SIGMOID(X)")                                         ? F32_EXP_NEAR               \
      : IS(text, "SIN(X)") || IS(text, "COS(X)") || IS(text, "TAN(X)") ? F32_TRIG_NEAR              \
                                                                       : 0)
 #define NEAR_PART 1024

@@ -80,7 +80,7 @@ static LLVMValue bound(const struct emitter *e, int predicate, LLVMValue a, LLVM
     return emit_select(e, e->llvm->LLVMBuildICmp(e->builder, predicate, a, b, ""), b, a);
 }
 
-/* ---- exp ------------------------------------------------------------------------------------- */
+/* ---- exp, sigmoid, tanh ---------------------------------------------------------------------- */
 
 #define LOG2_E 0x1.715476p+0f
 #define ROUNDER 0x1.8p+23f
@@ -143,7 +143,23 @@ static LLVMValue all_of(const struct emitter *e, LLVMValue truth)
                                   e->llvm->LLVMConstInt(word_type, UINT64_MAX, 0), "");
 }
 
-static LLVMValue emit_exp(struct emitter *e, LLVMValue x)
+static LLVMValue sigmoid_far(struct emitter *e, LLVMValue x)
+{
+    LLVMValue low = compare(e, LLVM_OLT, x, number(e, -87)), one = number(e, 1);
+    LLVMValue y = exp_far(e, emit_select(e, low, x, negative(e, x)));
+    return emit_binary(e, LLVM_FDIV, emit_select(e, low, y, one), add(e, one, y));
+}
+
+static LLVMValue sigmoid_near(struct emitter *e, LLVMValue x)
+{
+    LLVMValue one = number(e, 1);
+    return emit_binary(e, LLVM_FDIV, one, add(e, one, exp_near(e, negative(e, x))));
+}
+
+typedef LLVMValue (*form)(struct emitter *e, LLVMValue x);
+
+/* A form where all lanes are near 0, and another one of the same bits. */
+static LLVMValue emit_near_or_far(struct emitter *e, LLVMValue x, form near_form, form far_form)
 {
     const struct llvm_api *llvm = e->llvm;
     LLVMBlock near = llvm->LLVMAppendBasicBlockInContext(e->context, e->function, "near"),
@@ -154,10 +170,10 @@ static LLVMValue emit_exp(struct emitter *e, LLVMValue x)
         llvm->LLVMBuildICmp(e->builder, LLVM_ULE, magnitude, word(e, NEAR_BITS), "");
     llvm->LLVMBuildCondBr(e->builder, all_of(e, is_near), near, far);
     llvm->LLVMPositionBuilderAtEnd(e->builder, near);
-    LLVMValue values[2] = {exp_near(e, x)};
+    LLVMValue values[2] = {near_form(e, x)};
     llvm->LLVMBuildBr(e->builder, end);
     llvm->LLVMPositionBuilderAtEnd(e->builder, far);
-    values[1] = exp_far(e, x);
+    values[1] = far_form(e, x);
     llvm->LLVMBuildBr(e->builder, end);
     llvm->LLVMPositionBuilderAtEnd(e->builder, end);
     LLVMValue result = llvm->LLVMBuildPhi(e->builder, emit_type(e, TSSA_FLOAT), "");
@@ -223,7 +239,9 @@ LLVMValue emit_function(struct emitter *e, const struct gir_code *code, LLVMValu
         return NULL;
     switch ((enum scalar_id)code->scalar) {
     case SCALAR_EXP:
-        return emit_exp(e, x);
+        return emit_near_or_far(e, x, exp_near, exp_far);
+    case SCALAR_SIGMOID:
+        return emit_near_or_far(e, x, sigmoid_near, sigmoid_far);
     case SCALAR_TANH:
         return emit_tanh(e, x);
     case SCALAR_LOG:

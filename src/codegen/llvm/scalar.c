@@ -134,14 +134,6 @@ static LLVMValue sign(const struct operation *o)
     return choose(o, icmp(o, LLVM_SGT, o->a, zero), plus, low);
 }
 
-/* Of floats: a choice by it takes the sign as its mask, without a comparison. */
-static LLVMValue is_minus(const struct operation *o)
-{
-    const tssa_dtype word = o->type == TSSA_FLOAT ? TSSA_INT32 : TSSA_INT64;
-    return icmp(o, LLVM_SLT, emit_cast(o->e, LLVM_BITCAST, o->a, emit_type(o->e, word)),
-                emit_number(o->e, word, 0));
-}
-
 static LLVMValue magnitude(const struct operation *o)
 {
     if (is_float(o))
@@ -221,8 +213,6 @@ LLVMValue emit_scalar(struct emitter *e, const struct gir_code *code, tssa_dtype
         return equal(&o);
     case SCALAR_ISNAN:
         return fcmp(&o, LLVM_UNO, o.a, o.a);
-    case SCALAR_ISNEG:
-        return is_minus(&o);
     case SCALAR_AND:
     case SCALAR_BAND:
         return binary(&o, LLVM_AND, o.a, o.b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of float32 around exp(): exp, expm1, tanh, erf, all by exp(x) = 2^n exp(r), |r| <=
- * ln(2) / 2. Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
+ * Functions of float32 around exp(): exp, sigmoid, expm1, tanh, erf, all by exp(x) = 2^n exp(r),
+ * |r| <= ln(2) / 2. Errors are in docs/numerics.md; tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F32_EXP_H
 #define TSSA_IR_SCALAR_F32_EXP_H
@@ -82,6 +82,22 @@ SCALAR_FN float f32_exp_near(float x)
 {
     float shifted, p = f32_exp_reduced(f32_exp_argument(x, &shifted));
     return f32_of(f32_bits(p) + (f32_bits(shifted) << 23));
+}
+
+/*
+ * 1 / (1 + exp(-x)); below -87, where exp(-x) has no room, exp(x), which is exp(x) / (1 + exp(x)).
+ */
+SCALAR_FN float f32_sigmoid(float x)
+{
+    bool low = x < -87.0f;
+    float e = f32_exp(low ? x : -x);
+    return (low ? e : 1.0f) / (1.0f + e);
+}
+
+/* The bits of f32_sigmoid for -87 <= x <= 87. */
+SCALAR_FN float f32_sigmoid_near(float x)
+{
+    return 1.0f / (1.0f + f32_exp_near(-x));
 }
 
 /*

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of double around exp(): exp, expm1, tanh, sinh, cosh, erf, all by exp(x) = 2^n exp(r),
- * |r| <= ln(2) / 2. Polynomials are minimax; errors are in docs/numerics.md, and
+ * Functions of double around exp(): exp, sigmoid, expm1, tanh, sinh, cosh, erf, all by exp(x) = 2^n
+ * exp(r), |r| <= ln(2) / 2. Polynomials are minimax; errors are in docs/numerics.md, and
  * tests/unit/test_numerics.c holds them.
  */
 #ifndef TSSA_IR_SCALAR_F64_EXP_H
@@ -59,6 +59,16 @@ SCALAR_FN double f64_exp_times(double x, double low, int half)
 SCALAR_FN double f64_exp(double x)
 {
     return f64_exp_times(x, 0.0, 0);
+}
+
+/*
+ * 1 / (1 + exp(-x)); below -709, where exp(-x) has no room, exp(x), which is exp(x) / (1 + exp(x)).
+ */
+SCALAR_FN double f64_sigmoid(double x)
+{
+    bool low = x < -709.0;
+    double e = f64_exp(low ? x : -x);
+    return (low ? e : 1.0) / (1.0 + e);
 }
 
 /* Computed as half of it, whose power of two always exists. Below -38 the power does not count any

@@ -115,10 +115,6 @@ INLINE bool ISNAN(T a)
 {
     return a != a;
 }
-INLINE bool ISNEG(T a)
-{
-    return sizeof(T) == 4 ? (int32_t)f32_bits((float)a) < 0 : (int64_t)f64_bits((double)a) < 0;
-}
 #define FUNCTION(NAME, f) UNARY(NAME, f((double)a))
 UNARY(SQRT, sizeof(T) == 4 ? (T)sqrtf((float)a) : (T)sqrt((double)a))
 
@@ -154,10 +150,6 @@ UNARY(FLOOR, a)
 UNARY(CEIL, a)
 UNARY(ROUND, a)
 INLINE bool ISNAN(T a)
-{
-    return (void)a, false;
-}
-INLINE bool ISNEG(T a) /* no row applies it to integers */
 {
     return (void)a, false;
 }
@@ -231,3 +223,4 @@ OWN(TANH, tanh)
 OWN(ASINH, asinh)
 OWN(ACOSH, acosh)
 OWN(ATANH, atanh)
+OWN(SIGMOID, sigmoid)
