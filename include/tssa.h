@@ -326,7 +326,8 @@ typedef struct tssa_optimize_options {
     int64_t file_growth;
 } tssa_optimize_options;
 
-/* Rewrites the model in place; must not run while a session is being created from it. */
+/* Rewrites the model in place; must not run while a session is being created from it. Sessions that
+ * were made before go on with what it was. */
 TSSA_API tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options *options);
 
 typedef struct tssa_pass_info {

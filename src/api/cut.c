@@ -108,10 +108,10 @@ tssa_status *tssa_model_cut_unsupported(tssa_model *model, size_t *count)
     FLOAT_MODE_ENTER();
     if (!model || !count)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_cut_unsupported: an argument is NULL");
+    TRY(model_change(model, false));
     struct ir_graph *graph = model->graph;
     uint32_t n_inputs = graph->body->n_params;
     size_t n = 0;
-    model_drop_raised(model);
     for (struct ir_op *op = graph->body->first, *next; op; op = next) {
         bool runnable = true;
         next = op->next;

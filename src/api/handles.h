@@ -5,6 +5,7 @@
 
 #include <stdatomic.h>
 
+#include "base/vec.h"
 #include "device/device.h"
 #include "runtime/compile.h"
 
@@ -43,6 +44,7 @@ struct tssa_cancel {
 struct tssa_model {
     struct tssa_context *context;
     atomic_uint references; /* the caller's and one per session */
+    atomic_bool shared;     /* sessions were made since the graph was changed */
     struct ir_graph *graph;
     /*
      * What the graph was before rules were lowered, for sessions that fuse (session_graph_clone).
@@ -50,13 +52,19 @@ struct tssa_model {
      * since then for something else.
      */
     struct ir_graph *raised;
+    /* What both were while there were sessions, which go on with it. What a copy shares with what
+     * it is a copy of comes before the copy. */
+    VEC(struct ir_graph *) before;
 };
 
 void model_retain(struct tssa_model *model);
 void model_release(struct tssa_model *model);
-/* Before model->graph becomes something else than model->raised would be. Plans keep what they
- * need. */
-void model_drop_raised(struct tssa_model *model);
+/*
+ * Before model->graph is changed: where there are sessions, it becomes a copy of what it was, which
+ * they go on with. `raised`: model->raised is changed in the same way, or made by the change; else
+ * there is none any more. Must not run while a session is being created.
+ */
+tssa_status *model_change(struct tssa_model *model, bool raised);
 
 /*
  * What the graph for a session on the device is to be made of; *own NULL: it is the model's own.

@@ -7,6 +7,7 @@
 #include "api/options.h"
 #include "base/file.h"
 #include "base/float_mode.h"
+#include "ir/clone.h"
 #include "ir/infer.h"
 #include "ir/parser.h"
 #include "ir/verifier.h"
@@ -17,6 +18,7 @@
 void model_retain(struct tssa_model *model)
 {
     atomic_fetch_add_explicit(&model->references, 1, memory_order_relaxed);
+    atomic_store_explicit(&model->shared, true, memory_order_relaxed);
 }
 
 void model_release(struct tssa_model *model)
@@ -25,13 +27,37 @@ void model_release(struct tssa_model *model)
         return;
     ir_graph_free(model->raised); /* first: it shares what is in the other */
     ir_graph_free(model->graph);
+    while (model->before.count)
+        ir_graph_free(model->before.data[--model->before.count]);
+    vec_free(&model->before);
     allocator_free(&model->context->allocator, model);
 }
 
-void model_drop_raised(struct tssa_model *model)
+static tssa_status *leave_graph(struct tssa_model *model)
 {
-    ir_graph_free(model->raised);
+    struct ir_graph *copy;
+    TRY(ir_clone_graph(model->graph, &copy));
+    (void)vec_push(&model->before, model->graph);
+    model->graph = copy;
+    atomic_store_explicit(&model->shared, false, memory_order_relaxed);
+    return NULL;
+}
+
+tssa_status *model_change(struct tssa_model *model, bool raised)
+{
+    const bool sessions = atomic_load_explicit(&model->references, memory_order_acquire) > 1;
+    if (!vec_reserve(&model->before, 2))
+        return status_out_of_memory();
+    if (sessions && atomic_load_explicit(&model->shared, memory_order_relaxed))
+        TRY(leave_graph(model));
+    if (raised || !model->raised)
+        return NULL;
+    if (sessions)
+        (void)vec_push(&model->before, model->raised);
+    else
+        ir_graph_free(model->raised);
     model->raised = NULL;
+    return NULL;
 }
 
 void tssa_model_free(tssa_model *model)
@@ -50,6 +76,8 @@ static tssa_status *model_create(tssa_context *context, struct ir_graph *graph, 
     model->context = context;
     model->graph = graph;
     atomic_init(&model->references, 1);
+    atomic_init(&model->shared, false);
+    vec_init(&model->before, &context->allocator);
     *out = model;
     return NULL;
 }
@@ -181,6 +209,7 @@ tssa_status *tssa_model_set_dim(tssa_model *model, const char *symbol, int64_t v
     if (!model || !symbol || value < 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_set_dim: an argument is NULL or negative");
     bool found;
+    TRY(model_change(model, true));
     TRY(set_dim(model->graph, symbol, value, &found));
     if (!found)
         return ERROR(TSSA_INVALID_ARGUMENT, "no input of the model has a dim named \"%s\"", symbol);
@@ -269,6 +298,7 @@ tssa_status *tssa_model_set_input_shape(tssa_model *model, const char *name, int
     if (!model || !name || rank < 0 || rank > TSSA_MAX_RANK || (rank && !dims))
         return ERROR(TSSA_INVALID_ARGUMENT,
                      "tssa_model_set_input_shape: an argument is NULL or out of range");
+    TRY(model_change(model, true));
     TRY(set_shape(model->graph, name, rank, dims));
     return model->raised ? set_shape(model->raised, name, rank, dims) : NULL;
 }
@@ -278,5 +308,6 @@ tssa_status *tssa_model_verify(tssa_model *model)
     FLOAT_MODE_ENTER();
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_verify: model is NULL");
+    TRY(model_change(model, true));
     return verify_and_infer(model->graph);
 }

@@ -35,10 +35,9 @@ tssa_status *tssa_model_optimize(tssa_model *model, const tssa_optimize_options 
     if (!model)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_optimize: model is NULL");
     TRY(OPTIONS_READ(tssa_optimize_options, given, &options));
+    TRY(model_change(model, keeps_raised(&options)));
     struct evaluator evaluator;
     evaluator_init(&evaluator, model->graph->allocator);
-    if (!keeps_raised(&options))
-        model_drop_raised(model);
     const struct pipeline pipeline = {.options = given ? &options : NULL,
                                       .evaluate = evaluator_run,
                                       .evaluate_user = &evaluator,

@@ -120,6 +120,7 @@ tssa_status *tssa_model_keep_outputs(tssa_model *model, size_t count, const char
     FLOAT_MODE_ENTER();
     if (!model || !names || count == 0)
         return ERROR(TSSA_INVALID_ARGUMENT, "tssa_model_keep_outputs: no outputs are named");
+    TRY(model_change(model, true));
     struct ir_graph *graph = model->graph;
     uint32_t *numbers = ARENA_ARRAY(&graph->arena, uint32_t, count);
     TRY_ALLOC(numbers);

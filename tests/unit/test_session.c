@@ -17,11 +17,13 @@
 
 #include "api/handles.h"
 #include "base/file.h"
+#include "base/text.h"
 #include "common/no_error.h"
 #include "common/test_alloc.h"
 #include "onnx/tensor_proto.h"
 
 #define MODEL_DIR TSSA_SOURCE_DIR "/models/ssd_loop_small"
+#define UNROLLED TSSA_SOURCE_DIR "/models/ssd_unrolled_small/model.onnx" /* takes the same */
 #define MAX_VALUES 32
 #define THREADS 4
 #define RUNS 10
@@ -129,6 +131,84 @@ static void test_concurrent_runs(void **state)
         assert_int_equal(workers[i].errors, 0);
         assert_int_equal(workers[i].mismatches, 0);
     }
+    for (size_t o = 0; o < f.n_out; o++)
+        tssa_value_free(expected[o]);
+    fixture_close(&f);
+}
+
+/* ---- A model that is changed ----------------------------------------------------------------- */
+
+static void expect_run(struct fixture *f, tssa_session *session, tssa_value *const *expected)
+{
+    tssa_value *outputs[MAX_VALUES] = {NULL};
+    no_error(tssa_session_run(session, f->n_in, f->inputs, f->n_out, outputs));
+    for (size_t o = 0; o < f->n_out; o++) {
+        assert_true(same_value(outputs[o], expected[o]));
+        tssa_value_free(outputs[o]);
+    }
+}
+
+/* In all ways; *session, if wanted, is made on the way. */
+static void change(tssa_model *model, const tssa_session_options *options, tssa_session **session)
+{
+    const tssa_optimize_options sessions = {.struct_size = sizeof sessions,
+                                            .level = 2,
+                                            .target = TSSA_TARGET_SESSION},
+                                files = {.struct_size = sizeof files, .level = 2};
+    tssa_value_info output;
+    no_error(tssa_model_optimize(model, &sessions));
+    if (session)
+        no_error(tssa_session_create(model, options, session));
+    no_error(tssa_model_verify(model));
+    no_error(tssa_model_optimize(model, &files));
+    no_error(tssa_model_output(model, 0, &output));
+    no_error(tssa_model_keep_outputs(model, 1, &output.name));
+}
+
+static void add_bytes(void *user, const void *data, size_t size)
+{
+    text_append(user, data, size);
+}
+
+static void save(const struct fixture *f, const tssa_model *model, struct text *text)
+{
+    text_init(text, &f->context->allocator);
+    no_error(tssa_model_save_memory(model, NULL, add_bytes, text));
+}
+
+/* Sessions go on with what the model was, with and without kernels; it becomes what it would
+ * without them. */
+static void test_changed_model(void **state)
+{
+    (void)state;
+    struct fixture f;
+    tssa_model *changed, *plain;
+    tssa_value *expected[MAX_VALUES] = {NULL};
+    tssa_session *early, *fused, *alone;
+    struct text a, b;
+    const tssa_session_options wait = {.struct_size = sizeof wait, .compile = TSSA_COMPILE_WAIT};
+    no_error(fixture_open(&f, &one_thread));
+    no_error(tssa_model_load_file(f.context, UNROLLED, NULL, &plain));
+    no_error(tssa_session_create(plain, NULL, &alone));
+    no_error(tssa_session_run(alone, f.n_in, f.inputs, f.n_out, expected));
+    tssa_session_free(alone);
+    change(plain, NULL, NULL);
+
+    no_error(tssa_model_load_file(f.context, UNROLLED, NULL, &changed));
+    no_error(tssa_session_create(changed, NULL, &early)); /* its first run comes afterwards */
+    change(changed, &wait, &fused);
+    expect_run(&f, early, expected);
+    expect_run(&f, fused, expected);
+    save(&f, changed, &a);
+    save(&f, plain, &b);
+    assert_int_equal(a.size, b.size);
+    assert_memory_equal(a.data, b.data, a.size);
+    text_free(&a);
+    text_free(&b);
+    tssa_session_free(fused);
+    tssa_model_free(changed);
+    tssa_session_free(early);
+    tssa_model_free(plain);
     for (size_t o = 0; o < f.n_out; o++)
         tssa_value_free(expected[o]);
     fixture_close(&f);
@@ -421,6 +501,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_concurrent_runs),
+        cmocka_unit_test(test_changed_model),
         cmocka_unit_test(test_profile_has_steps),
         cmocka_unit_test(test_memory_peak_restarts),
         cmocka_unit_test(test_stopped_session_refuses),
