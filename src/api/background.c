@@ -32,7 +32,14 @@ static tssa_status *make(struct background *b)
     if (!b->result.report.compiled || b->result.report.stopped)
         return NULL;
     b->graph = NULL;
-    return generation_create(graph, graph, b->device, b->extras, &b->result.generation);
+    struct generation *made;
+    TRY(generation_create(graph, graph, b->device, b->extras, &made));
+    tssa_status *status = generation_place(made); /* no run is to wait for that */
+    if (status)
+        generation_free(made);
+    else
+        b->result.generation = made;
+    return status;
 }
 
 static void *work(void *context)

@@ -6,7 +6,7 @@
 static tssa_status *fill(struct generation *generation, const struct ir_graph *graph,
                          struct device_context *device, struct generation_extras extras)
 {
-    TRY(plan_create(graph, device, &generation->plan));
+    TRY(plan_compile(graph, device, &generation->plan));
     if (extras.poison)
         TRY(poison_plan(generation->plan));
     if (!extras.profile)
@@ -35,6 +35,14 @@ tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *ow
     else
         *out = generation;
     return status;
+}
+
+tssa_status *generation_place(struct generation *generation)
+{
+    if (!generation->placed)
+        TRY(plan_place(generation->plan));
+    generation->placed = true;
+    return NULL;
 }
 
 void generation_free(struct generation *generation)

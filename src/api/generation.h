@@ -11,11 +11,13 @@
 #include "runtime/executor.h"
 #include "runtime/profile.h"
 
-/* The session's lock guards what changes while the session runs: idle, out, retired and profile. */
+/* The session's lock guards what changes while the session runs: placed, idle, out, retired and
+ * profile. */
 struct generation {
     const tssa_allocator *allocator;
     struct ir_graph *graph; /* the plan's, where it is not the model's */
     struct plan *plan;
+    bool placed; /* the plan is (plan_place): when its first run begins, if not before */
     VEC(struct run *) idle;
     unsigned out;                 /* runs under way */
     bool retired;                 /* no run begins any more */
@@ -31,6 +33,8 @@ struct generation_extras {
 tssa_status *generation_create(const struct ir_graph *graph, struct ir_graph *own,
                                struct device_context *device, struct generation_extras extras,
                                struct generation **generation);
+/* Places the plan, if nobody has. */
+tssa_status *generation_place(struct generation *generation);
 /* When no run of it is under way. NULL is accepted. */
 void generation_free(struct generation *generation);
 

@@ -59,6 +59,16 @@ static tssa_status *prepare_graph(struct tssa_session *session, struct tssa_cont
     return NULL;
 }
 
+/* Which loops repeat is known when the plan is placed. */
+static tssa_status *remark_loops(struct generation *generation, const tssa_session_options *options)
+{
+    if (!options->remark)
+        return NULL;
+    TRY(generation_place(generation));
+    session_remark_loops(generation->plan->body, options);
+    return NULL;
+}
+
 static tssa_status *fill_session(struct tssa_session *session, const struct tssa_model *model,
                                  const tssa_session_options *options)
 {
@@ -81,11 +91,12 @@ static tssa_status *fill_session(struct tssa_session *session, const struct tssa
                                &session->now);
     if (!status && options->dump)
         status = session_dump_graph(session->now->plan->graph, options);
+    if (!status)
+        status = remark_loops(session->now, options);
     if (status) {
         ir_graph_free(second);
         return status;
     }
-    session_remark_loops(session->now->plan->body, options);
     session->n_inputs = session->now->plan->body->n_params;
     session->n_outputs = session->now->plan->body->n_returns;
     if (second)
@@ -270,13 +281,15 @@ static tssa_status *take_run(struct tssa_session *session, struct generation **g
     pthread_mutex_lock(&session->lock);
     struct generation *now = *generation = session->now;
     now->out++;
+    tssa_status *status = generation_place(now);
     if (now->idle.count)
         *run = now->idle.data[--now->idle.count];
     pthread_mutex_unlock(&session->lock);
     if (*run)
         return NULL;
-    tssa_status *status = run_create(now->plan, allocator_of(session),
-                                     &session->model->context->team, session->profiled, run);
+    if (!status)
+        status = run_create(now->plan, allocator_of(session), &session->model->context->team,
+                            session->profiled, run);
     if (status)
         leave(session, now, NULL);
     else

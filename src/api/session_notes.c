@@ -117,7 +117,7 @@ static void remark_loop(const struct step *step, const tssa_session_options *opt
 
 void session_remark_loops(const struct block_plan *block, const tssa_session_options *options)
 {
-    for (uint32_t i = 0; options->remark && i < block->n_steps; i++) {
+    for (uint32_t i = 0; i < block->n_steps; i++) {
         const struct step *step = &block->steps[i];
         for (uint32_t k = 0; k < step->n_blocks; k++)
             session_remark_loops(step->blocks[k], options);

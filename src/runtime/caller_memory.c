@@ -168,13 +168,15 @@ tssa_status *caller_memory_leaving(struct plan *plan, struct arena *scratch)
     if (!leaving || !l.places || !l.exits)
         return status_out_of_memory();
     find_leavers(&l);
+    uint32_t n = 0;
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         uint32_t exit = plan->placed[i].exit;
         const bool there = is_there(&l, i, &exit);
         if (there || plan->placed[i].leaves)
-            leaving[plan->n_leaving++] = (struct plan_leaving){i, exit, there};
+            leaving[n++] = (struct plan_leaving){i, exit, there};
     }
-    plan->leaving = arena_copy(&plan->arena, leaving, plan->n_leaving * sizeof *leaving);
+    plan->leaving = arena_copy(&plan->arena, leaving, n * sizeof *leaving);
     TRY_ALLOC(plan->leaving);
+    plan->n_leaving = n;
     return NULL;
 }

@@ -209,22 +209,31 @@ static tssa_status *keep_placed(struct analysis *a, struct arena *scratch)
     return a->reuse.joins ? keep_parts(a, placed, entry) : NULL;
 }
 
-/* Tells each loop which entries take turns in it. The steps are the plan's, which is being made. */
+/* The entries that take turns in a loop go to `turns`, if that is there; how many they are. */
+static uint32_t list_turns(const struct plan *plan, const struct step *loop, uint32_t *turns)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plan->n_placed; i++)
+        if (plan->placed[i].turns == loop) {
+            if (turns)
+                turns[n] = i;
+            n++;
+        }
+    return n;
+}
+
+/* Tells each loop which these are. The steps are the plan's, which is being made. */
 static tssa_status *keep_turns(struct plan *plan)
 {
-    for (uint32_t i = 0; i < plan->n_placed; i++)
-        if (plan->placed[i].turns)
-            ((struct step *)plan->placed[i].turns)->n_turns++;
     for (uint32_t i = 0; i < plan->n_placed; i++) {
         struct step *loop = (struct step *)plan->placed[i].turns;
         if (!loop || loop->turns)
             continue;
-        uint32_t *turns = ARENA_ARRAY(&plan->arena, uint32_t, loop->n_turns);
+        const uint32_t n = list_turns(plan, loop, NULL);
+        uint32_t *turns = ARENA_ARRAY(&plan->arena, uint32_t, n);
         TRY_ALLOC(turns);
+        loop->n_turns = list_turns(plan, loop, turns);
         loop->turns = turns;
-        for (uint32_t k = i, n = 0; n < loop->n_turns; k++)
-            if (plan->placed[k].turns == loop)
-                turns[n++] = k;
     }
     return NULL;
 }

@@ -495,13 +495,11 @@ static tssa_status *compile(struct compiler *c, struct plan *plan, const struct 
     TRY(compile_block(c, graph->body, &body));
     TRY(symbols_finish(&c->symbols));
     plan->body = body;
-    TRY(compile_defaults(c));
-    TRY(placement_analyse(plan, &c->scratch));
-    return repeat_plan(plan);
+    return compile_defaults(c);
 }
 
-tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
-                         struct plan **out)
+tssa_status *plan_compile(const struct ir_graph *graph, struct device_context *device,
+                          struct plan **out)
 {
     const tssa_allocator *allocator = device->allocator;
     struct plan *plan = allocator_calloc(allocator, 1, sizeof *plan);
@@ -514,6 +512,28 @@ tssa_status *plan_create(const struct ir_graph *graph, struct device_context *de
     tssa_status *status = compile(&compiler, plan, graph);
     symbols_free(&compiler.symbols);
     arena_clear(&compiler.scratch);
+    if (status)
+        plan_free(plan);
+    else
+        *out = plan;
+    return status;
+}
+
+tssa_status *plan_place(struct plan *plan)
+{
+    struct arena scratch;
+    arena_init(&scratch, plan->arena.allocator);
+    tssa_status *status = placement_analyse(plan, &scratch);
+    arena_clear(&scratch);
+    return status ? status : repeat_plan(plan);
+}
+
+tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
+                         struct plan **out)
+{
+    struct plan *plan;
+    TRY(plan_compile(graph, device, &plan));
+    tssa_status *status = plan_place(plan);
     if (status)
         plan_free(plan);
     else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plan: a graph compiled for running, once per session. Immutable and shared by all runs.
+ * The plan: a graph compiled for running, once per session. Immutable and shared by all runs, from
+ * the first one on: what only runs need is added before (plan_place).
  *
  * Every value of the graph has a slot, its id: blocks do not recurse, so one flat frame serves the
  * whole graph, and a captured value is simply read from its slot. A block is an array of steps; a
@@ -214,6 +215,12 @@ struct plan {
 
 /* TSSA_UNSUPPORTED when an op has no kernel: the message names node, operator and version. Graph
  * and device outlive the plan, whose memory is the device's allocator's. */
+tssa_status *plan_compile(const struct ir_graph *graph, struct device_context *device,
+                          struct plan **plan);
+/* What only runs need: where results lie, which loops repeat. Before the first run, by one thread;
+ * after TSSA_OUT_OF_MEMORY it may be tried again. */
+tssa_status *plan_place(struct plan *plan);
+/* Both. */
 tssa_status *plan_create(const struct ir_graph *graph, struct device_context *device,
                          struct plan **plan);
 void plan_free(struct plan *plan);

@@ -53,7 +53,7 @@ static inline size_t repeat_aligned(size_t size)
     return (size + TENSOR_ALIGNMENT - 1) / TENSOR_ALIGNMENT * TENSOR_ALIGNMENT;
 }
 
-/* Finds out for every loop of a plan that is otherwise made: step->repeat, or step->why. */
+/* Finds out for every loop of a plan that is placed: step->repeat, or step->why. */
 tssa_status *repeat_plan(struct plan *plan);
 
 /* What a loop lends while iterations are made. */

@@ -112,6 +112,7 @@ static void *work(void *argument)
     return NULL;
 }
 
+/* The first of them, too, for which the session is made ready. */
 static void test_concurrent_runs(void **state)
 {
     (void)state;
@@ -119,8 +120,11 @@ static void test_concurrent_runs(void **state)
     tssa_value *expected[MAX_VALUES] = {NULL};
     struct worker workers[THREADS];
     pthread_t threads[THREADS];
+    tssa_session *other;
     no_error(fixture_open(&f, &one_thread));
-    no_error(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, expected));
+    no_error(tssa_session_create(f.model, NULL, &other));
+    no_error(tssa_session_run(other, f.n_in, f.inputs, f.n_out, expected));
+    tssa_session_free(other);
     assert_true(tssa_value_count(expected[0]) > 0);
     for (int i = 0; i < THREADS; i++) {
         workers[i] = (struct worker){.fixture = &f, .expected = expected};
@@ -491,6 +495,39 @@ static void test_later_runs_allocate_nothing(void **state)
     assert_int_equal(counter.live, 0);
 }
 
+/* A first run that found no memory leaves the session such that the next one is the first. */
+static void test_first_run_is_tried_again(void **state)
+{
+    (void)state;
+    struct test_alloc failing;
+    struct fixture f;
+    tssa_value *expected[MAX_VALUES] = {NULL}, *outputs[MAX_VALUES] = {NULL};
+    long failed = 0;
+    test_alloc_init(&failing);
+    tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .allocator = &failing.allocator};
+    no_error(fixture_open(&f, &options));
+    no_error(tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, expected));
+    for (bool through = false; !through; failed++) {
+        tssa_session_free(f.session);
+        no_error(tssa_session_create(f.model, NULL, &f.session));
+        failing.fail_at = failing.count + failed;
+        tssa_status *status = tssa_session_run(f.session, f.n_in, f.inputs, f.n_out, outputs);
+        failing.fail_at = -1;
+        through = !status;
+        if (status)
+            expect_code(status, TSSA_OUT_OF_MEMORY, "memory");
+        for (size_t o = 0; through && o < f.n_out; o++)
+            tssa_value_free(outputs[o]);
+        expect_run(&f, f.session, expected);
+    }
+    assert_true(failed > 10);
+    for (size_t o = 0; o < f.n_out; o++)
+        tssa_value_free(expected[o]);
+    fixture_close(&f);
+    assert_int_equal(failing.live, 0);
+}
+
 static void test_every_allocation_fails_once(void **state)
 {
     (void)state;
@@ -511,6 +548,7 @@ int main(void)
         cmocka_unit_test(test_sequences_stay_as_they_are),
         cmocka_unit_test(test_memory_limit),
         cmocka_unit_test(test_later_runs_allocate_nothing),
+        cmocka_unit_test(test_first_run_is_tried_again),
         cmocka_unit_test(test_every_allocation_fails_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
