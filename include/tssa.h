@@ -685,7 +685,7 @@ TSSA_API tssa_status *tssa_session_profile_clear(tssa_session *session);
 typedef struct tssa_library_info {
     /* made so far: code compiled for an operator and a shape, in its first run */
     size_t primitives;
-    uint64_t nanoseconds; /* of those runs, what making them took, packing weights included */
+    uint64_t nanoseconds; /* that making them took, and packing weights, if be it for the session */
     size_t packed_bytes;  /* weights held in the library's layouts now, besides the model's own */
 } tssa_library_info;
 

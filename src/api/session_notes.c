@@ -16,12 +16,27 @@ static void remark(const tssa_session_options *options, tssa_remark_kind kind,
         &(tssa_remark){.kind = kind, .pass = "session", .op = described, .message = message});
 }
 
+/* Is there a step on the host that the library computes, if it is there? */
+static bool asks_library(const struct plan *plan, const struct block_plan *block)
+{
+    for (uint32_t i = 0; i < block->n_steps; i++) {
+        const struct step *step = &block->steps[i];
+        const bool away = plan->spaces.on_device && plan->spaces.on_device[step->op->id];
+        if (step->kernel && !away && library_asks(plan->host->device, step->op))
+            return true;
+        for (uint32_t k = 0; k < step->n_blocks; k++)
+            if (asks_library(plan, step->blocks[k]))
+                return true;
+    }
+    return false;
+}
+
 /* Once per context: its sessions all miss the same. */
 void session_note_library(struct tssa_context *context, const struct plan *plan)
 {
     const struct device_library *library = plan->host->device->library;
-    if (context->log && plan->asks_library && library->is_there && !library->is_there() &&
-        !atomic_flag_test_and_set(&context->library_missed))
+    if (context->log && library && library->is_there && !library->is_there() &&
+        asks_library(plan, plan->body) && !atomic_flag_test_and_set(&context->library_missed))
         context_miss_plugin(context, library->plugin, library->missed);
 }
 

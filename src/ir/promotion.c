@@ -36,6 +36,14 @@ static bool add_operand(struct promotion *p, const struct ir_op_info *info, uint
     return true;
 }
 
+/* Is it of the type of the one before, and of the same kind? Then nothing is new. */
+static bool is_like_before(const struct ir_op_info *info, const tssa_dtype *operands,
+                           uint32_t index)
+{
+    return index > 0 && operands[index] == operands[index - 1] &&
+           (info->ew->result != EW_WHERE || index > 1);
+}
+
 static void set_result(struct promotion *p, const struct ir_op_info *info)
 {
     p->result = info->ew->result == EW_BOOL ? TSSA_BOOL : p->operand;
@@ -46,7 +54,7 @@ bool promote_types(const struct ir_op_info *info, uint32_t n, const tssa_dtype *
 {
     *promotion = (struct promotion){.operand = TSSA_UNDEFINED};
     for (uint32_t i = 0; i < n; i++)
-        if (!add_operand(promotion, info, i, operands[i]))
+        if (!is_like_before(info, operands, i) && !add_operand(promotion, info, i, operands[i]))
             return false;
     set_result(promotion, info);
     return true;

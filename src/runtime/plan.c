@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "device/library.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
 #include "runtime/control.h"
@@ -25,23 +24,39 @@ struct compiler {
     struct plan_constant *constants;
     uint32_t *last_user;  /* per op id, head of the list of slots that die there */
     uint32_t *next_dying; /* per slot */
-    uint32_t *position;   /* per op id: place in its block */
+    uint32_t *position;   /* per op id: steps before it in its block */
 };
 
 /* ---- Sizes ----------------------------------------------------------------------------------- */
 
-static tssa_status *count_op(void *context, struct ir_op *op)
+static void count_block(struct compiler *c, const struct ir_block *block);
+
+/* A step, and what is in its blocks, but of a fuse op that a kernel takes. */
+static void count_op(struct compiler *c, const struct ir_op *op)
 {
-    struct plan *plan = context;
-    plan->runs_fused |= ir_op_is(op, IR_OP_fuse) && plan_fused(plan, op);
-    if (ir_op_computes(op)) {
-        plan->n_steps++;
-        plan->n_inputs += op->n_operands;
-        plan->n_outputs += op->n_results;
-    } else if (ir_op_is(op, IR_OP_Constant)) {
-        plan->n_constants++;
+    struct plan *plan = c->plan;
+    const bool fused = ir_op_is(op, IR_OP_fuse) && plan_fused(plan, op);
+    plan->runs_fused |= fused;
+    plan->n_steps++;
+    plan->n_inputs += op->n_operands;
+    plan->n_outputs += op->n_results;
+    for (uint32_t i = 0; i < op->n_blocks && (fused || !ir_op_is(op, IR_OP_fuse)); i++)
+        count_block(c, op->blocks[i]);
+}
+
+/* Numbers the ops of each block: its return gets the number of steps. */
+static void count_block(struct compiler *c, const struct ir_block *block)
+{
+    uint32_t position = 0;
+    for (const struct ir_op *op = block->first; op; op = op->next) {
+        c->position[op->id] = position;
+        if (ir_op_is(op, IR_OP_Constant)) {
+            c->plan->n_constants++;
+        } else if (!ir_op_is(op, IR_OP_return)) {
+            position++;
+            count_op(c, op);
+        }
     }
-    return NULL;
 }
 
 static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
@@ -52,7 +67,9 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
     plan->n_values = graph->n_values;
     plan->n_spaces = plan->device->device->is_host ? 1 : SPACE_COUNT;
     plan->n_slots = plan->n_spaces * plan->n_values;
-    TRY(ir_block_walk(graph->body, count_op, plan));
+    c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
+    TRY_ALLOC(c->position);
+    count_block(c, graph->body);
     TRY(spaces_find(plan));
     c->inputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_inputs);
     c->outputs = ARENA_ARRAY(&plan->arena, uint32_t, plan->n_outputs);
@@ -64,9 +81,8 @@ static tssa_status *compiler_init(struct compiler *c, struct plan *plan,
         ARENA_ARRAY(&plan->arena, struct plan_constant, (size_t)plan->n_spaces * plan->n_constants);
     c->last_user = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     c->next_dying = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_values);
-    c->position = ARENA_ARRAY(&c->scratch, uint32_t, graph->n_ops);
     if (!c->inputs || !c->outputs || !c->releases || !c->last_uses || !c->sized || !c->told ||
-        !c->constants || !c->last_user || !c->next_dying || !c->position)
+        !c->constants || !c->last_user || !c->next_dying)
         return status_out_of_memory();
     memset(c->last_user, 0xff, graph->n_ops * sizeof *c->last_user);
     plan->inputs = c->inputs;
@@ -162,13 +178,6 @@ static void take_deaths(struct compiler *c, const struct ir_op *op, struct step 
 /* A value with more is not looked at: each of its users would look at all. */
 #define MOST_USES 64
 
-/* Can the step take the value out of its slot, if it is the last one to use it? */
-static bool wants_to_take(const struct ir_op *op, uint32_t operand)
-{
-    return ir_result_memory(op, 0, operand) == IR_MEMORY_UPDATED ||
-           (operand >= 2 && ir_op_is(op, IR_OP_Loop));
-}
-
 /* Do all blocks around `op`, up to the value's own, run once at most for each time that the value
  * is made? */
 static bool runs_once(const struct ir_op *op, const struct ir_value *value)
@@ -205,9 +214,13 @@ static bool is_last(const struct compiler *c, const struct ir_op *op, uint32_t o
            is_last(c, value->block->owner, value->index);
 }
 
-static bool is_last_use(const struct compiler *c, const struct ir_op *op, uint32_t operand)
+/* Which operands the step can take out of their slots: what it updates, or carries. */
+static void find_last_uses(const struct compiler *c, const struct ir_op *op, bool *last_uses)
 {
-    return wants_to_take(op, operand) && is_last(c, op, operand);
+    if (ir_result_memory(op, 0, 0) == IR_MEMORY_UPDATED)
+        last_uses[0] = is_last(c, op, 0);
+    for (uint32_t i = 2; ir_op_is(op, IR_OP_Loop) && i < op->n_operands; i++)
+        last_uses[i] = is_last(c, op, i);
 }
 
 /* ---- What cannot be run ---------------------------------------------------------------------- */
@@ -268,28 +281,37 @@ static tssa_status *hold_kernel(struct plan *plan, const struct step *step, tssa
     return NULL;
 }
 
-/* The slot of an operand: that of its mirror where it is wanted in the other space. */
-static uint32_t operand_slot(const struct compiler *c, const struct ir_op *op, uint32_t index)
+/* The slot of an operand that is there: that of its mirror where it is wanted in the other space.
+ */
+static inline uint32_t operand_slot(const struct compiler *c, const struct ir_op *op,
+                                    uint32_t index)
 {
-    const struct ir_value *value = ir_operand(op, index);
+    const struct ir_value *value = op->operands[index].value;
     return c->plan->n_spaces > 1 && spaces_crosses(c->plan, op, index) ? plan_mirror(c->plan, value)
                                                                        : slot_of(c, value);
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
 
-/* Which results' sizes are known before they are computed, and which symbols they tell. */
+/* Which results' sizes are known before they are computed, and which symbols they tell: no axis of
+ * a size that is known. */
 static tssa_status *bind_results(struct compiler *c, const struct ir_op *op, struct step *step)
 {
+    bool *sized = &c->sized[step->first_output], *told = &c->told[step->first_output];
     for (uint32_t i = 0; i < op->n_results; i++)
-        c->sized[step->first_output + i] = symbols_size(&c->symbols, &op->results[i]);
-    for (uint32_t i = 0; i < op->n_results; i++)
-        if (op->results[i].wanted)
-            TRY(symbols_bind(&c->symbols, &op->results[i], slot_of(c, &op->results[i])));
-    for (uint32_t i = 0; i < op->n_results; i++)
-        c->told[step->first_output + i] =
-            c->sized[step->first_output + i] || symbols_size(&c->symbols, &op->results[i]);
-    TRY(symbols_take(&c->symbols, &step->binds));
+        told[i] = sized[i] = symbols_size(&c->symbols, &op->results[i]);
+    for (uint32_t i = 0; i < op->n_results; i++) {
+        const struct ir_value *value = &op->results[i];
+        if (value->wanted && !sized[i])
+            TRY(symbols_bind_shape(&c->symbols, value, slot_of(c, value)));
+        if (value->wanted && value->known)
+            TRY(symbols_bind_elements(&c->symbols, value, slot_of(c, value)));
+    }
+    if (symbols_made(&c->symbols)) {
+        for (uint32_t i = 0; i < op->n_results; i++)
+            told[i] = sized[i] || symbols_size(&c->symbols, &op->results[i]);
+        TRY(symbols_take(&c->symbols, &step->binds));
+    }
     step->compute = step->run;
     if (c->plan->n_spaces > 1)
         return crossing_plan_step(c->plan, op, step);
@@ -303,9 +325,8 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
     struct plan *plan = c->plan;
     const bool away = plan->n_spaces > 1 && plan->spaces.on_device[op->id];
     struct device_context *context = away ? plan->device : plan->host;
-    const struct device *device = context->device;
     const step_run run = away ? crossing_run_kernel : executor_run_kernel;
-    step->kernel = device->find_kernel(op);
+    step->kernel = context->device->find_kernel(op);
     step->run = step->kernel ? run : control_find(op);
     if (!step->run)
         return refuse(op);
@@ -313,7 +334,6 @@ static tssa_status *bind_kernel(struct compiler *c, const struct ir_op *op, stru
         return prefix_with_op(control_prepare(op, &plan->arena, &step->state), op);
     const struct kernel_setup setup = {
         .arena = &plan->arena, .context = context, .tally = &plan->tally};
-    plan->asks_library |= !away && library_asks(device, op);
     return hold_kernel(plan, step,
                        prefix_with_op(kernel_prepare(step->kernel, op, &setup, &step->state), op));
 }
@@ -337,10 +357,9 @@ static tssa_status *compile_step(struct compiler *c, const struct ir_op *op, str
     step->n_outputs = op->n_results;
     step->first_input = plan->n_inputs;
     step->first_output = plan->n_outputs;
-    for (uint32_t i = 0; i < op->n_operands; i++) {
-        c->last_uses[plan->n_inputs] = is_last_use(c, op, i);
+    find_last_uses(c, op, &c->last_uses[plan->n_inputs]);
+    for (uint32_t i = 0; i < op->n_operands; i++)
         c->inputs[plan->n_inputs++] = op->operands[i].value ? operand_slot(c, op, i) : SLOT_NONE;
-    }
     for (uint32_t i = 0; i < op->n_results; i++)
         c->outputs[plan->n_outputs++] =
             op->results[i].wanted ? slot_of(c, &op->results[i]) : SLOT_NONE;
@@ -357,8 +376,6 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
                                     struct block_plan *out)
 {
     const struct ir_op *op = ir_block_return(block);
-    if (!op)
-        return ERROR(TSSA_INTERNAL, "a block has no return");
     struct plan_return *returns = ARENA_ARRAY(&c->plan->arena, struct plan_return, op->n_operands);
     TRY_ALLOC(returns);
     for (uint32_t i = 0; i < op->n_operands; i++) {
@@ -379,6 +396,12 @@ static tssa_status *compile_returns(struct compiler *c, const struct ir_block *b
     return NULL;
 }
 
+static tssa_status *bind_param(struct compiler *c, const struct ir_value *param)
+{
+    TRY(symbols_bind_shape(&c->symbols, param, param->id));
+    return param->known ? symbols_bind_elements(&c->symbols, param, param->id) : NULL;
+}
+
 /* The symbols of graph inputs are bound by the executor, which checks them. */
 static tssa_status *bind_params(struct compiler *c, const struct ir_block *block,
                                 struct block_plan *out)
@@ -387,7 +410,7 @@ static tssa_status *bind_params(struct compiler *c, const struct ir_block *block
         if (!block->owner)
             TRY(symbols_bind_shape(&c->symbols, block->params[i], block->params[i]->id));
         else if (block->params[i]->uses)
-            TRY(symbols_bind(&c->symbols, block->params[i], block->params[i]->id));
+            TRY(bind_param(c, block->params[i]));
     TRY(symbols_take(&c->symbols, &out->binds));
     if (block->owner)
         return NULL;
@@ -459,13 +482,11 @@ static tssa_status *compile_block(struct compiler *c, const struct ir_block *blo
                                   struct block_plan **out)
 {
     struct block_plan *compiled = ARENA_NEW(&c->plan->arena, struct block_plan);
-    uint32_t n_steps = 0, position = 0;
     TRY_ALLOC(compiled);
-    for (const struct ir_op *op = block->first; op; op = op->next) {
-        c->position[op->id] = position++;
-        n_steps += ir_op_computes(op);
-    }
-    struct step *steps = ARENA_ARRAY(&c->plan->arena, struct step, n_steps);
+    const struct ir_op *end = ir_block_return(block);
+    if (!end)
+        return ERROR(TSSA_INTERNAL, "a block has no return");
+    struct step *steps = ARENA_ARRAY(&c->plan->arena, struct step, c->position[end->id]);
     TRY_ALLOC(steps);
     compiled->block = block;
     compiled->steps = steps;

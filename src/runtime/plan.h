@@ -208,7 +208,6 @@ struct plan {
     const struct plan_result *results;
     uint32_t n_results;
     bool runs_fused;          /* there is a fuse op that no kernel takes: values have two names */
-    bool asks_library;        /* an op of it does (device/library.h) */
     const step_run *poisoned; /* what the steps do besides (poison.h); NULL: they do nothing else */
     struct kernel_tally tally; /* the one thing that changes while the plan runs */
 };

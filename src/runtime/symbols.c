@@ -49,13 +49,12 @@ tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_valu
     return NULL;
 }
 
-tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value, uint32_t slot)
+tssa_status *symbols_bind_elements(struct symbol_scope *scope, const struct ir_value *value,
+                                   uint32_t slot)
 {
-    const bool away = plan_space(scope->plan, value) != SPACE_HOST;
-    TRY(symbols_bind_shape(scope, value, slot));
-    if (away)
+    if (plan_space(scope->plan, value) != SPACE_HOST)
         slot += scope->plan->n_values;
-    for (size_t i = 0; value->known && i < value->known->count; i++)
+    for (size_t i = 0; i < value->known->count; i++)
         TRY(bind(scope, value->known->elements[i],
                  (struct plan_binding){.slot = slot, .index = (uint32_t)i, .is_element = true}));
     return NULL;

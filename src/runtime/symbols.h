@@ -26,11 +26,18 @@ struct symbol_scope {
 tssa_status *symbols_init(struct symbol_scope *scope, struct plan *plan, struct arena *scratch);
 void symbols_free(struct symbol_scope *scope);
 
-/* Binds what the value, which is in this slot, is the first to have. */
-tssa_status *symbols_bind(struct symbol_scope *scope, const struct ir_value *value, uint32_t slot);
-/* Only what its shape has, as of an input, whose elements a run does not look at. */
+/* Binds what the value, which is in this slot, is the first to have as an axis. */
 tssa_status *symbols_bind_shape(struct symbol_scope *scope, const struct ir_value *value,
                                 uint32_t slot);
+/* The same of its elements, which are known: not of an input, whose elements a run does not look
+ * at. */
+tssa_status *symbols_bind_elements(struct symbol_scope *scope, const struct ir_value *value,
+                                   uint32_t slot);
+/* Are there bindings made since the last symbols_take? */
+static inline bool symbols_made(const struct symbol_scope *scope)
+{
+    return scope->made.count > 0;
+}
 /* The bindings made since the last call; NULL: none. */
 tssa_status *symbols_take(struct symbol_scope *scope, const struct plan_bindings **bindings);
 /* Around a block: what was bound inside is no more. */
