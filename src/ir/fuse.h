@@ -57,6 +57,9 @@ struct ir_fusion {
      * may be computed in the kernel that alone needs it: elements are computed where they are read.
      */
     bool moves_inside;
+    /* May a kernel compute of a part of each row, too, what it computes of rows? Who computes a row
+     * has all of it at hand. */
+    bool row_parts;
     /* May a kernel compute, side by side, what has nothing to do with each other, of any shapes?
      * One launch then does what several would. */
     bool side_by_side;

@@ -12,6 +12,7 @@ const struct ir_fusion fusing_takes_all = {.classes = IR_FUSES_ALL,
                                            .machine = &cost_cpu,
                                            .most_operands = 8,
                                            .moves_inside = true,
+                                           .row_parts = true,
                                            .side_by_side = true};
 
 /* An op of the block; its results are values `first` and so on. */

@@ -329,6 +329,57 @@ static void kernels_stand_side_by_side(void **state)
     assert_int_equal(count_kernels_by(&fusion, apart), 2);
 }
 
+/* What a kernel computes of a row, it computes of a part of it as well, but not of a part of the
+ * rows. */
+static void parts_of_rows_join_rows(void **state)
+{
+    (void)state;
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 8};
+#define ROW_PART(slice, last)                                                                      \
+    "graph opset(\"\": 18) (%x: f32[64, 81], %c: f32[]) -> (%s, %y) {\n"                           \
+    " %s = Softmax(%x) {axis = -1}\n %p = access(%s) {rule = [slice(" slice ")]}\n" last           \
+    " return(%s, %y)\n}\n"
+    static const char above[] = ROW_PART("1, 0, 80, 1", " %y = Greater(%p, %c)\n");
+    static const char again[] = ROW_PART("1, 0, 80, 1", " %y = Softmax(%p) {axis = -1}\n");
+    static const char rows[] = ROW_PART("0, 0, 60, 1", " %y = Greater(%p, %c)\n");
+    assert_int_equal(count_taken_by(&fusion, above), 2);
+    assert_int_equal(count_taken_by(&fusion, again), 2);
+    fusion.row_parts = true;
+    assert_int_equal(count_taken_by(&fusion, above), 3);
+    assert_int_equal(count_taken_by(&fusion, again), 3);
+    assert_int_equal(count_kernels_by(&fusion, again), 1);
+    assert_int_equal(count_taken_by(&fusion, rows), 2);
+}
+
+/* What others need as well is computed for them beside, where a kernel may do that. */
+static void what_others_need_moves_inside_too(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "graph opset(\"\": 18) (%x: f32[64, 4], %i: i64[9]) -> (%y, %z) {\n"
+        " %y = Exp(%x)\n %g = access(%y, %i) {rule = [gather(0, $0)]}\n %z = Neg(%g)\n"
+        " return(%y, %z)\n}\n";
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 8};
+    fusion.moves_inside = true;
+    assert_int_equal(count_taken_by(&fusion, text), 2);
+    fusion.side_by_side = true;
+    assert_int_equal(count_taken_by(&fusion, text), 3);
+    assert_int_equal(count_kernels_by(&fusion, text), 1);
+}
+
+/* An operand of several ops is one of the kernel. */
+static void operands_are_counted_once(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "graph opset(\"\": 18) (%x: f32[64, 4], %y: f32[64, 4]) -> (%r) {\n"
+        " %a = Mul(%x, %y)\n %b = Sub(%x, %y)\n %c = Add(%x, %y)\n %d = Mul(%a, %b)\n"
+        " %r = Add(%c, %d)\n return(%r)\n}\n";
+    struct ir_fusion fusion = {.classes = IR_FUSES_ALL, .machine = &cost_gpu, .most_operands = 3};
+    assert_int_equal(count_taken_by(&fusion, text), 5);
+    assert_int_equal(count_kernels_by(&fusion, text), 1);
+}
+
 static uint32_t count_taken(const struct plan *plan)
 {
     uint32_t taken = 0;
@@ -439,6 +490,9 @@ int main(void)
         cmocka_unit_test(planes_are_read_where_they_lie),
         cmocka_unit_test(long_lines_are_crossed_by_themselves),
         cmocka_unit_test(kernels_stand_side_by_side),
+        cmocka_unit_test(parts_of_rows_join_rows),
+        cmocka_unit_test(what_others_need_moves_inside_too),
+        cmocka_unit_test(operands_are_counted_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

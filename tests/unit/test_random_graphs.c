@@ -41,6 +41,7 @@ static const struct ir_fusion kernels = {.classes = IR_FUSES_ALL,
                                          .machine = &cost_cpu,
                                          .most_operands = 8,
                                          .moves_inside = true,
+                                         .row_parts = true,
                                          .side_by_side = true};
 
 static const struct {

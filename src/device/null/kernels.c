@@ -123,6 +123,7 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .machine = &cost_gpu,
                                             .most_operands = 64,
                                             .moves_inside = true,
+                                            .row_parts = true,
                                             .side_by_side = true};
     (void)context;
     return &fusion;

@@ -21,7 +21,9 @@
  * computes, but for the numbers, and no rows are computed there.
  *
  * Last, where one launch may do what several would (ir_fusion.side_by_side), parts of any spaces
- * join of which neither needs the other.
+ * join of which neither needs the other; and others than the part may read what it takes in: that
+ * is computed for them besides. Where a kernel has all of a row at hand (ir_fusion.row_parts),
+ * parts of rows are in the kernel of the rows, be they as long as they like.
  */
 #ifndef TSSA_PASSES_LOWER_FUSE_H
 #define TSSA_PASSES_LOWER_FUSE_H
@@ -33,7 +35,10 @@
 
 /* So many parts are open at a time: those before take nothing any more. A limit, so that time is
  * linear. */
-#define FUSE_OPEN 256
+#define FUSE_OPEN 512
+
+/* Operands of a kernel, at most, whatever ir_fusion.most_operands is. */
+#define FUSE_OPERANDS 64
 
 #define FUSE_NO_PART UINT32_MAX
 
@@ -62,7 +67,8 @@ struct fuse_open {
     int column;
     struct cost_work work, apart; /* in one kernel, and as it is without */
     uint32_t n_operands;
-    uint64_t uses;          /* of what it computes, by others */
+    const struct ir_value *operands[FUSE_OPERANDS]; /* that it needs from outside, by id */
+    uint64_t uses;                                  /* of what it computes, by others */
     struct fuse_set direct; /* parts of which it reads results where they are computed */
     /* parts on which it depends through something else, as far as it was known */
     struct fuse_set behind;
@@ -141,18 +147,22 @@ bool fuse_is_inner(const struct ir_op *op, uint32_t operand);
  * computes. */
 enum fuse_fit {
     FUSE_APART, /* they are not one kernel */
-    FUSE_SAME,  /* one space */
+    FUSE_SAME,  /* one space, or the same rows, of other lengths */
     FUSE_INTO,  /* `b` is broadcast: what it computes is computed again for each element */
     FUSE_ROWS,  /* what `b` computes is computed once for each row of `a` */
     /* what `a` computes is computed once for each row of `b`, of what rows have come to */
     FUSE_OVER
 };
-enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b);
+enum fuse_fit fuse_fit(const struct ir_fusion *fusion, const struct fuse_open *a,
+                       const struct fuse_open *b);
 /* fuse_open.column of the op. */
 int fuse_column(const struct ir_op *op);
 /* An access that only changes how many axes of one element there are in a value that has one for
  * each row of the part: it is computed where the row is. */
 bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part);
+
+/* An access that takes the same part out of each row of the part's values. */
+bool fuse_is_row_part(const struct ir_op *op, const struct fuse_open *part);
 
 /* An access that only repeats an element along a last axis of a few, which a kernel computes
  * together. */

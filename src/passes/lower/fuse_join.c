@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two parts as one; see fuse.h. */
+#include <string.h>
+
 #include "ir/fuse.h"
 #include "passes/lower/fuse_parts.h"
 
@@ -26,7 +28,9 @@ bool fuse_moves(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand
     if (!ir_fuse_moves(op, operand) || operand > 0)
         return ir_fuse_moves(op, operand);
     const uint32_t part = fuse_maker_part(plan, op, operand);
-    return part == FUSE_NO_PART || !fuse_is_row_view(op, fuse_open_part(plan, part));
+    const struct fuse_open *open = part == FUSE_NO_PART ? NULL : fuse_open_part(plan, part);
+    return !open ||
+           !(fuse_is_row_view(op, open) || (plan->fusion->row_parts && fuse_is_row_part(op, open)));
 }
 
 bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
@@ -37,13 +41,58 @@ bool fuse_moves_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t 
            !fuse_open_part(plan, part)->column;
 }
 
+/* ---- Operands -------------------------------------------------------------------------------- */
+
+void fuse_add_operand(struct fuse_open *part, const struct ir_value *value)
+{
+    uint32_t at = part->n_operands;
+    while (at > 0 && part->operands[at - 1]->id > value->id)
+        at--;
+    if (at > 0 && part->operands[at - 1] == value)
+        return;
+    memmove(&part->operands[at + 1], &part->operands[at],
+            (part->n_operands - at) * sizeof *part->operands);
+    part->operands[at] = value;
+    part->n_operands++;
+}
+
+/* Does one of the two parts compute the value? */
+static bool is_of_parts(struct fuse_plan *plan, const struct ir_value *value, uint32_t own,
+                        uint32_t other)
+{
+    const uint32_t part =
+        value->op && value->op->id < plan->n_ops ? plan->ops[value->op->id].part : FUSE_NO_PART;
+    return fuse_is_open(plan, part) &&
+           (fuse_root(plan, part) == own || fuse_root(plan, part) == other);
+}
+
+bool fuse_join_operands(struct fuse_plan *plan, uint32_t own, uint32_t other,
+                        struct fuse_open *joined)
+{
+    const struct fuse_open *a = fuse_open_part(plan, own), *b = fuse_open_part(plan, other);
+    uint32_t i = 0, k = 0, n = 0;
+    while (i < a->n_operands || k < b->n_operands) {
+        const bool first =
+            k == b->n_operands || (i < a->n_operands && a->operands[i]->id <= b->operands[k]->id);
+        const struct ir_value *value = first ? a->operands[i] : b->operands[k];
+        i += i < a->n_operands && a->operands[i] == value;
+        k += k < b->n_operands && b->operands[k] == value;
+        if (is_of_parts(plan, value, own, other))
+            continue;
+        if (n == plan->fusion->most_operands || n == FUSE_OPERANDS)
+            return false;
+        joined->operands[n++] = value;
+    }
+    joined->n_operands = n;
+    return true;
+}
+
 /* ---- Joining --------------------------------------------------------------------------------- */
 
 /* What an op and a part have to do with each other. */
 struct edges {
-    uint64_t uses;     /* of what the part computes, by the op */
-    uint32_t operands; /* that are no longer any, or no longer two */
-    double bytes;      /* that are no longer moved */
+    uint64_t uses; /* of what the part computes, by the op */
+    double bytes;  /* that are no longer moved */
 };
 
 static void find_edge(struct fuse_plan *plan, const struct ir_op *op, uint32_t i, uint32_t part,
@@ -61,7 +110,6 @@ static void find_edge(struct fuse_plan *plan, const struct ir_op *op, uint32_t i
     if (fuse_is_repeated(op, i) || (!inside && !shared))
         return;
     edges->uses += uses;
-    edges->operands += !fuse_is_inner(op, i);
     edges->bytes += cost_read_bytes(op, i, &plan->sizes);
     if (inside && plan->uses[value->id] == uses)
         edges->bytes += cost_bytes(value->type, &plan->sizes);
@@ -124,7 +172,7 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     for (uint32_t i = 0; i < op->n_operands; i++)
         if (ir_operand(op, i))
             find_edge(plan, op, i, other, &edges);
-    const enum fuse_fit fit = fuse_fit(a, b);
+    const enum fuse_fit fit = fuse_fit(plan->fusion, a, b);
     if (fit == FUSE_APART)
         return a->row && b->row ? "the rows are not the same" : "the shapes are not the same";
     if (fit == FUSE_INTO && b->uses > edges.uses)
@@ -132,9 +180,9 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
                          : "what is broadcast there is used by others, too";
     if (b->column && !a->column && plan->parts.data[other].n_ops == 1)
         return "what it reduces is not computed with it";
-    if (a->n_operands + b->n_operands > plan->fusion->most_operands + edges.operands)
-        return "the kernel would have too many operands";
     *joined = *a;
+    if (!fuse_join_operands(plan, own, other, joined))
+        return "the kernel would have too many operands";
     if (b->row) {
         joined->row = b->row;
         joined->like = b->like;
@@ -149,7 +197,6 @@ static const char *try_join(struct fuse_plan *plan, const struct ir_op *op, uint
     if (fuse_is_slower(plan, a, b, joined))
         return "it would take longer";
     joined->apart = joined->work;
-    joined->n_operands += b->n_operands - edges.operands;
     joined->uses += b->uses - edges.uses;
     fuse_add_sets(joined, b);
     return NULL;

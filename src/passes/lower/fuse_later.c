@@ -21,14 +21,21 @@ static const struct ir_type *needed_of(struct fuse_plan *plan, const struct ir_o
     return reads && !fuse_repeats_in_row(op) ? op->results[0].type : ir_operand(op, k)->type;
 }
 
-/* What is read in place may be of another space than the part; where rows are computed, none but
- * that of the rows. */
+/* Could the op compute the operand, which part `other` does, where it reads it? What is read in
+ * place may be of another space than the part; where rows are computed, none but that of the rows.
+ */
+static bool is_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t k, uint32_t other,
+                     bool rows)
+{
+    return fuse_maker_part(plan, op, k) == other &&
+           (fuse_moves(plan, op, k) ? fuse_moves_inside(plan, op, k) : !rows);
+}
+
 static void find_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t other, bool rows,
                        struct moved *moved)
 {
     for (uint32_t k = 0; k < op->n_operands; k++) {
-        if (fuse_maker_part(plan, op, k) != other ||
-            (fuse_moves(plan, op, k) ? !fuse_moves_inside(plan, op, k) : rows))
+        if (!is_moved(plan, op, k, other, rows))
             continue;
         moved->uses++;
         moved->read += cost_read_bytes(op, k, &plan->sizes);
@@ -54,6 +61,7 @@ static struct moved moved_between(struct fuse_plan *plan, uint32_t own, uint32_t
 
 /*
  * Can part `own` compute what part `other` does, where it reads it? *joined is what both would be.
+ * Where others need it, too, and kernels compute side by side, it is computed for them besides.
  */
 static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struct fuse_open *joined)
 {
@@ -62,18 +70,32 @@ static bool can_move(struct fuse_plan *plan, uint32_t own, uint32_t other, struc
         fuse_leads_around(plan, other, own, true))
         return false;
     const struct moved moved = moved_between(plan, own, other);
-    if (moved.uses == 0 || moved.uses != b->uses ||
-        a->n_operands + b->n_operands > plan->fusion->most_operands + moved.uses)
+    const bool alone = moved.uses == b->uses;
+    *joined = *a;
+    if (moved.uses == 0 || (!alone && !plan->fusion->side_by_side) ||
+        !fuse_join_operands(plan, own, other, joined))
         return false;
     const double times = moved.elements / (1 + moved.made);
-    *joined = *a;
     joined->work.calls = 1;
     joined->work.bytes += (b->work.bytes - moved.written) * times - moved.read;
     joined->work.operations += b->work.operations * times;
+    if (!alone) {
+        joined->work.bytes += b->work.bytes;
+        joined->work.operations += b->work.operations;
+        joined->uses += b->uses - moved.uses;
+    }
     joined->apart = joined->work;
-    joined->n_operands += b->n_operands - (uint32_t)moved.uses;
     fuse_add_sets(joined, b);
     return !fuse_is_slower(plan, a, b, joined);
+}
+
+/* The uses of what part `other` computes by an op of part `own` are no more those of others. */
+static void take_moved(struct fuse_plan *plan, const struct ir_op *op, uint32_t own, uint32_t other)
+{
+    const bool rows = fuse_open_part(plan, own)->row != 0;
+    for (uint32_t k = 0; k < op->n_operands; k++)
+        if (is_moved(plan, op, k, other, rows))
+            plan->uses[ir_operand(op, k)->id]--;
 }
 
 static bool move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t operand)
@@ -86,8 +108,8 @@ static bool move_inside(struct fuse_plan *plan, const struct ir_op *op, uint32_t
     if (!can_move(plan, own, other, &joined))
         return false;
     for (uint32_t i = plan->oldest; i < plan->parts.count; i++)
-        if (fuse_root(plan, i) == other)
-            plan->uses[fuse_open_op(plan, i)->results[0].id] = 0;
+        if (fuse_root(plan, i) == own)
+            take_moved(plan, fuse_open_op(plan, i), own, other);
     fuse_join(plan, own, other, &joined);
     return true;
 }
@@ -111,20 +133,21 @@ void fuse_move_all_inside(struct fuse_plan *plan)
 
 /* Is each a launch by itself, does neither need the other, and is one kernel of both not slower?
  * *joined is what both would be. */
-static bool stand_beside(const struct fuse_plan *plan, const struct fuse_open *a, uint32_t number_a,
-                         const struct fuse_open *b, uint32_t number_b, struct fuse_open *joined)
+static bool stand_beside(struct fuse_plan *plan, uint32_t number_a, uint32_t number_b,
+                         struct fuse_open *joined)
 {
+    const struct fuse_open *a = fuse_open_part(plan, number_a), *b = fuse_open_part(plan, number_b);
     if (a->apart.calls == 0 || b->apart.calls == 0 || fuse_has(plan, &a->before, number_b) ||
-        fuse_has(plan, &b->before, number_a) ||
-        a->n_operands + b->n_operands > plan->fusion->most_operands)
+        fuse_has(plan, &b->before, number_a))
         return false;
     *joined = *a;
+    if (!fuse_join_operands(plan, number_a, number_b, joined))
+        return false;
     joined->work.bytes += b->work.bytes;
     joined->work.operations += b->work.operations;
     if (fuse_is_slower(plan, a, b, joined))
         return false;
     joined->apart = joined->work;
-    joined->n_operands += b->n_operands;
     joined->uses += b->uses;
     fuse_add_sets(joined, b);
     return true;
@@ -137,7 +160,6 @@ void fuse_join_beside(struct fuse_plan *plan)
     struct fuse_open joined;
     for (uint32_t b = plan->oldest; b < plan->parts.count; b++)
         for (uint32_t a = plan->oldest; a < b && fuse_root(plan, b) == b; a++)
-            if (fuse_root(plan, a) == a &&
-                stand_beside(plan, fuse_open_part(plan, a), a, fuse_open_part(plan, b), b, &joined))
+            if (fuse_root(plan, a) == a && stand_beside(plan, a, b, &joined))
                 fuse_join(plan, a, b, &joined);
 }

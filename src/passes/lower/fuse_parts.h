@@ -58,20 +58,26 @@ static inline struct fuse_set fuse_reached(struct fuse_plan *plan, const struct 
                                            uint32_t one, uint32_t two)
 {
     struct fuse_set all = {{0}};
-    for (uint32_t i = 0; i < FUSE_OPEN; i++) {
-        if (!(from->words[i / 64] >> (i % 64) & 1))
-            continue;
-        const uint32_t root = fuse_root(plan, plan->oldest + i);
-        if (root == one || root == two)
-            continue;
-        fuse_add(plan, &all, root);
-        fuse_add_all(&all, &fuse_open_part(plan, root)->before);
-    }
+    for (uint32_t w = 0; w < FUSE_OPEN / 64; w++)
+        for (uint64_t left = from->words[w]; left; left &= left - 1) {
+            const uint32_t bit = w * 64 + (uint32_t)__builtin_ctzll(left);
+            const uint32_t root = fuse_root(plan, plan->oldest + bit);
+            if (root == one || root == two)
+                continue;
+            fuse_add(plan, &all, root);
+            fuse_add_all(&all, &fuse_open_part(plan, root)->before);
+        }
     return all;
 }
 
 /* ---- fuse_join.c ----------------------------------------------------------------------------- */
 
+/* Adds the value to the part's operands, which have room for it, if it is none yet. */
+void fuse_add_operand(struct fuse_open *part, const struct ir_value *value);
+/* joined->operands: what parts `own` and `other` need, but for what one of them computes; false:
+ * that is more than a kernel takes. */
+bool fuse_join_operands(struct fuse_plan *plan, uint32_t own, uint32_t other,
+                        struct fuse_open *joined);
 /* Is the operand one that the op has before, too? */
 bool fuse_is_repeated(const struct ir_op *op, uint32_t operand);
 /* The part that makes the operand. */

@@ -96,7 +96,8 @@ static tssa_status *add_part(struct fuse_plan *plan, const struct ir_op *op)
         if (!value)
             continue;
         add_operand(plan, op, i, open);
-        open->n_operands += !fuse_is_inner(op, i) && !fuse_is_repeated(op, i);
+        if (!fuse_is_inner(op, i))
+            fuse_add_operand(open, value);
     }
     struct fuse_set both = open->behind;
     fuse_add_all(&both, &open->direct);

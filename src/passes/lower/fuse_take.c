@@ -73,19 +73,31 @@ static enum fuse_fit fit_columns(const struct fuse_open *a, const struct fuse_op
     return broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
 }
 
-enum fuse_fit fuse_fit(const struct fuse_open *a, const struct fuse_open *b)
+/* Are there as many rows, whatever is in them, `n` axes? */
+static bool has_rows_of(const struct ir_type *type, const struct ir_type *like, int n)
+{
+    bool same = n > 0 && type->rank == like->rank;
+    for (int i = 0; same && i < like->rank - n; i++)
+        same = type->dims[i] == like->dims[i];
+    return same;
+}
+
+enum fuse_fit fuse_fit(const struct ir_fusion *fusion, const struct fuse_open *a,
+                       const struct fuse_open *b)
 {
     if (a->column || b->column)
         return fit_columns(a, b);
     const bool both = a->row && b->row;
     if (is_same_space(a->like, b->like))
         return both && a->row != b->row ? FUSE_APART : FUSE_SAME;
-    if (both)
-        return FUSE_APART;
-    if (is_per_row(b->like, a->like, a->row))
+    if (!both && is_per_row(b->like, a->like, a->row))
         return FUSE_ROWS;
+    if (!both && is_per_row(a->like, b->like, b->row))
+        return FUSE_OVER;
+    if (fusion->row_parts && (!both || a->row == b->row) && has_rows_of(a->like, b->like, b->row))
+        return FUSE_SAME;
     if (b->row)
-        return is_per_row(a->like, b->like, b->row) ? FUSE_OVER : FUSE_APART;
+        return FUSE_APART;
     return broadcasts(b->like, a->like) ? FUSE_INTO : FUSE_APART;
 }
 
@@ -94,6 +106,19 @@ bool fuse_is_row_view(const struct ir_op *op, const struct fuse_open *part)
     return ir_op_is(op, IR_OP_access) && rule_keeps_order(rule_of(op)) && part->row &&
            is_per_row(ir_operand(op, 0)->type, part->like, part->row) &&
            is_per_row(op->results[0].type, part->like, part->row);
+}
+
+bool fuse_is_row_part(const struct ir_op *op, const struct fuse_open *part)
+{
+    const struct rule *rule = ir_op_is(op, IR_OP_access) ? rule_of(op) : NULL;
+    if (!rule || rule->n_operands || !is_same_space(ir_operand(op, 0)->type, part->like) ||
+        !has_rows_of(op->results[0].type, part->like, part->row))
+        return false;
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (rule->steps[i].kind != RULE_SLICE ||
+            rule->steps[i].params[0].value < part->like->rank - part->row)
+            return false;
+    return true;
 }
 
 /* So many columns are computed together. */
@@ -264,7 +289,7 @@ const char *fuse_refusal(const struct fuse_plan *plan, const struct ir_op *op)
             return "it is about strings";
     if (result->type->dtype == TSSA_STRING)
         return "it is about strings";
-    if (op->n_operands > plan->fusion->most_operands)
+    if (op->n_operands > plan->fusion->most_operands || op->n_operands > FUSE_OPERANDS)
         return "it has too many operands";
     if (is_told(result))
         return "it computes what is told before a launch: a shape, an index, a condition";
