@@ -45,7 +45,7 @@ static const struct stage level_1[] = {STAGE(1, CONVERT), STAGE(1, SIMPLIFY)};
 #define CLEAN                                                                                      \
     "infer", "identity", "algebra", "fold_shapes", "fold_constants", "common_subexpressions",      \
         "known_branches", "select_branches", "induction", "loop_conditions", "carried_values",     \
-        "hoist", "sequences", "unroll", "narrow_selection", "compose_selections",                  \
+        "hoist", "sequences", "unroll", "narrow_selection", "known_order", "compose_selections",   \
         "masked_elements", "push_selections", "dead_code"
 
 /*

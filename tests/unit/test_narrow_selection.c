@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is cut after it was chosen: whether fewer are chosen (golden/pass_narrow_*), the same comes
- * out. */
+/* What is cut, or sorted, after it was chosen: whether fewer are chosen (golden/pass_narrow_*) or
+ * they are in order anyway (known_order), the same comes out. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,11 @@
 
 /* Boxes that NonMaxSuppression keeps, in the order of their scores, and the first three of what is
  * made of them. */
-#define BOXES(name, order)                                                                         \
+#define BOXES(name, order) BOXES_OF(name, "%list", "", order)
+#define BOXES_OF(name, input, list, order)                                                         \
     static const char name[] =                                                                     \
-        "graph (%boxes: f32[1, N, 4], %list: f32[N], %other: f32[N, 2], %iou: f32[1]) -> "         \
-        "(%v1 as \"a\", %v2 as \"b\", %v3 as \"c\") {\n"                                           \
+        "graph (%boxes: f32[1, N, 4], " input ": f32[N], %other: f32[N, 2], %iou: f32[1]) -> "     \
+        "(%v1 as \"a\", %v2 as \"b\", %v3 as \"c\") {\n" list                                      \
         "  %zero = Constant() {value = i64[1] [0]}\n"                                              \
         "  %one = Constant() {value = i64[1] [1]}\n"                                               \
         "  %two = Constant() {value = i64[] 2}\n"                                                  \
@@ -35,10 +36,22 @@
         "  return(%v1, %v2, %v3)\n"                                                                \
         "}\n"
 
-BOXES(sorted, "  %chosen = Gather(%list, %numbers)\n"
-              "  %count = Shape(%chosen)\n"
-              "  %theirs, %order = TopK(%chosen, %count)\n"
-              "  %taken = Gather(%numbers, %order)\n");
+#define SORTED                                                                                     \
+    "  %chosen = Gather(%list, %numbers)\n"                                                        \
+    "  %count = Shape(%chosen)\n"                                                                  \
+    "  %theirs, %order = TopK(%chosen, %count)\n"                                                  \
+    "  %taken = Gather(%numbers, %order)\n"
+BOXES(sorted, SORTED);
+/* Many scores are equal. */
+BOXES_OF(tied, "%x",
+         "  %half = Constant() {value = f32[] 0.5}\n  %y = Mul(%x, %half)\n"
+         "  %list = Round(%y)\n",
+         SORTED);
+/* What is asked of the order is more than elements of as many. */
+BOXES(order_wanted, "  %chosen = Gather(%list, %numbers)\n"
+                    "  %count = Shape(%chosen)\n"
+                    "  %theirs, %order = TopK(%chosen, %count)\n"
+                    "  %taken = Identity(%order)\n");
 BOXES(unsorted, "  %theirs = Gather(%list, %numbers)\n"
                 "  %taken = Identity(%numbers)\n");
 /* From the least score up: the last boxes that were chosen are taken. */
@@ -92,6 +105,17 @@ static void test_boxes(void **state)
     check(by_others, "Shape@25(%list)", 1, 1);
 }
 
+/* A file keeps the sort: who reads it may keep boxes in another order. */
+static void test_order(void **state)
+{
+    (void)state;
+    check(sorted, "TopK@", 1, 0);
+    check(tied, "TopK@", 1, 0);
+    check(order_wanted, "TopK@", 1, 1);
+    check(reversed, "TopK@", 1, 1);
+    check(by_others, "TopK@", 1, 1);
+}
+
 static void test_elements(void **state)
 {
     (void)state;
@@ -100,7 +124,7 @@ static void test_elements(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_boxes), cmocka_unit_test(test_order),
                                        cmocka_unit_test(test_elements)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * NonMaxSuppression-11 of ai.onnx. Boxes are visited from the highest score down, equal scores by
- * index; one is kept unless its overlap with a kept one of its class exceeds the threshold. A NaN
- * score is never kept. Arithmetic in float, as the operands are.
+ * index; one is kept unless its overlap with a kept one of its class exceeds the threshold. They
+ * come out in that order, on which the passes narrow_selection and known_order count in a session.
+ * A NaN score is never kept. Arithmetic in float, as the operands are.
  */
 #include <inttypes.h>
 #include <math.h>

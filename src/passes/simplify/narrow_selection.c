@@ -21,6 +21,7 @@
  *   breaks  the types of what is made of the choice are inferred anew; the old number may be dead
  */
 #include "ir/infer.h"
+#include "passes/analysis/boxes.h"
 #include "passes/analysis/loops.h"
 #include "passes/analysis/rows_used.h"
 #include "passes/pass.h"
@@ -92,33 +93,6 @@ static tssa_status *narrow_topk(struct pass_context *pass, struct ir_op *op)
 
 /* ---- NonMaxSuppression ----------------------------------------------------------------------- */
 
-/*
- * The numbers of the boxes that it keeps, which is all that is used of them; NULL: there is more.
- */
-static const struct ir_value *kept_boxes(const struct ir_op *op)
-{
-    const struct ir_use *use = op->results[0].uses;
-    int64_t column;
-    if (!use || use->next || !ir_op_is(use->user, IR_OP_Gather) || use != &use->user->operands[0] ||
-        ir_op_axis(use->user) != 1 || infer_value_rank(ir_operand(use->user, 1)) != 0 ||
-        !rows_known_at(ir_operand(use->user, 1), 0, &column) || (column != 2 && column != -1))
-        return NULL;
-    return &use->user->results[0];
-}
-
-/* The scores as a list, of one batch and class. */
-static const struct ir_value *score_list(const struct ir_op *op)
-{
-    const struct ir_value *scores = ir_operand(op, 1);
-    if (infer_value_rank(scores) != 3 || !dim_is(scores->type->dims[0], 1) ||
-        !dim_is(scores->type->dims[1], 1))
-        return NULL;
-    while (infer_value_rank(scores) > 1 && scores->op && (scores->op->info->flags & IR_ALIAS) &&
-           scores->op->info->cls == IR_CLASS_MOVEMENT)
-        scores = ir_operand(scores->op, 0);
-    return infer_value_rank(scores) == 1 ? scores : NULL;
-}
-
 /* What sorts the elements, if nothing else but their number is asked for, for it; else NULL. */
 static const struct ir_op *only_sort(const struct ir_value *elements)
 {
@@ -143,7 +117,7 @@ static const struct ir_op *only_sort(const struct ir_value *elements)
 /* Are the boxes used in the order of their scores alone? How many of them are, then. */
 static bool sorted_boxes_used(const struct ir_op *op, int64_t *used)
 {
-    const struct ir_value *boxes = kept_boxes(op), *scores = score_list(op);
+    const struct ir_value *boxes = boxes_kept(op), *scores = boxes_scores(op);
     const struct ir_op *sort = NULL;
     for (const struct ir_use *use = boxes && scores ? boxes->uses : NULL; use; use = use->next)
         if (use == &use->user->operands[1] && ir_op_is(use->user, IR_OP_Gather) &&
