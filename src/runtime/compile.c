@@ -111,7 +111,6 @@ static tssa_status *take_one(const struct compiling *c, const struct candidate *
         candidate->part->kernel = kernel;
         candidate->part->code = made->code;
     }
-    c->report->cached += made->cached;
     return NULL;
 }
 
@@ -119,15 +118,19 @@ static tssa_status *take_one(const struct compiling *c, const struct candidate *
 static tssa_status *take(const struct compiling *c, const struct candidate *candidates,
                          const struct device_kernel *made, uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++)
+    bool cached = true;
+    for (uint32_t i = 0; i < n; i++) {
         if (!made[i].code) {
             refuse(c->report, made[i].message);
             return NULL;
         }
+        cached &= made[i].cached;
+    }
     for (uint32_t i = 0; i < n; i++)
         TRY(take_one(c, &candidates[i], &made[i]));
     candidates->op->kernel = candidates->fused;
     c->report->compiled++;
+    c->report->cached += cached;
     return NULL;
 }
 

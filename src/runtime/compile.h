@@ -8,7 +8,7 @@
 /* How many fuse ops have kernels now, and why not all. */
 struct compile_report {
     uint32_t compiled, refused;
-    uint32_t cached; /* of those compiled: earlier, and kept on disk */
+    uint32_t cached; /* of those compiled: all of the op's earlier, and kept on disk */
     bool stopped;
     char why[160];           /* the first one was refused; cut */
     char cache_problem[160]; /* as in struct device_compiling */

@@ -405,6 +405,42 @@ static void sessions_find_kernels(void **state)
     assert_int_equal(list(room, names, 3), 4);
 }
 
+static tssa_compile_info compile_model(const struct room *room, const char *path)
+{
+    tssa_context *context;
+    tssa_model *model;
+    tssa_session *session;
+    tssa_compile_info info;
+    const tssa_context_options options = {
+        .struct_size = sizeof options, .threads = 1, .kernel_cache = room->path};
+    const tssa_optimize_options level = {
+        .struct_size = sizeof level, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options wait = {.struct_size = sizeof wait, .compile = TSSA_COMPILE_WAIT};
+    no_error(tssa_context_create(&options, &context));
+    no_error(tssa_model_load_file(context, path, NULL, &model));
+    no_error(tssa_model_optimize(model, &level));
+    no_error(tssa_session_create(model, &wait, &session));
+    no_error(tssa_session_compiled(session, &info));
+    tssa_session_free(session);
+    tssa_model_free(model);
+    tssa_context_free(context);
+    return info;
+}
+
+/* What is told are kernels of operators, be they made of several parts. */
+static void kernels_of_parts_are_found(void **state)
+{
+    static const char path[] = TSSA_SOURCE_DIR "/models/t_dataflow_small/model.onnx";
+    const struct room *room = *state;
+    if (!compiling_is_possible())
+        skip();
+    const tssa_compile_info first = compile_model(room, path), second = compile_model(room, path);
+    assert_true(first.kernels > 0);
+    assert_int_equal(first.cached, 0);
+    assert_int_equal(second.kernels, first.kernels);
+    assert_int_equal(second.cached, second.kernels);
+}
+
 static void sessions_do_without(void **state)
 {
     struct room *room = *state;
@@ -434,6 +470,7 @@ int main(void)
                                        TEST(the_oldest_go),
                                        TEST(a_full_disk),
                                        TEST(sessions_find_kernels),
+                                       TEST(kernels_of_parts_are_found),
                                        TEST(sessions_do_without)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
