@@ -19,13 +19,18 @@
 #define LEAST_ROWS 4
 #define LEAST_PLANE_ROWS 12 /* of these, fewer are gathered row by row */
 
+#define MASK_REGISTER_BYTES 64 /* AVX-512 */
+
 /* Up to how many elements the copies cost less than vectors of which few lanes are there: functions
- * take long, halving the lanes of a reduction takes a while. */
+ * take long, halving the lanes of a reduction takes a while, and everything does where masks are
+ * made of vectors. */
 static uint64_t longest(const struct rows *r)
 {
     uint64_t n = 4;
     if (r->most > SHORT_ROW)
         return r->most;
+    if (r->e->register_bytes < MASK_REGISTER_BYTES)
+        return SHORT_ROW;
     for (uint32_t i = 0; i < r->e->kernel->n_codes; i++) {
         if (gir_is_call(rows_code(r, i)))
             return SHORT_ROW;
