@@ -2,9 +2,11 @@
 /*
  * What comes in order is not sorted again:
  *
- *     boxes = NonMaxSuppression(.., scores, n)[:, 2]       boxes = NonMaxSuppression(.., scores,
- * n)[:, 2] s = scores[boxes]                               ->   s = scores[boxes] t, order =
- * TopK(s, size of s)                        t = s y = boxes[order] y = boxes
+ *     n = NonMaxSuppression(.., scores, ..)       n = NonMaxSuppression(.., scores, ..)
+ *     boxes = n[:, 2]                             boxes = n[:, 2]
+ *     s = scores[boxes]                      ->   s = scores[boxes]
+ *     t, order = TopK(s, size of s)               t = s
+ *     y = boxes[order]                            y = boxes
  *
  * Boxes of one batch and class are kept from the highest score down, equal ones by their numbers,
  * and TopK puts equal elements in the order of theirs: nothing changes its place. The standard does
@@ -34,9 +36,9 @@ static bool are_kept_scores(const struct ir_value *scores)
 static bool sorts_all(const struct ir_op *op)
 {
     const struct ir_value *list = ir_operand(op, 0), *most = ir_operand(op, 1);
-    return op->n_operands == 2 && infer_value_rank(list) == 1 && most->known &&
-           most->known->count == 1 && most->known->elements[0] == list->type->dims[0] &&
-           ir_attr_int(op, "largest", 1) && ir_attr_int(op, "sorted", 1);
+    return most && infer_value_rank(list) == 1 && most->known && most->known->count == 1 &&
+           most->known->elements[0] == list->type->dims[0] && ir_attr_int(op, "largest", 1) &&
+           ir_attr_int(op, "sorted", 1);
 }
 
 /* Does it gather, by these numbers, from what has as many rows? */
