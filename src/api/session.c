@@ -51,7 +51,7 @@ static tssa_status *prepare_graph(struct tssa_session *session, struct tssa_cont
     if (!later || is_told(options))
         TRY(session_graph_fuse(own, session->device, options));
     if (options->dump)
-        TRY(session_dump_kernels(own, options));
+        TRY(session_dump_kernels(own, session->device->device, options));
     if (later)
         return NULL;
     TRY(session_graph_compile(own, session->device, -1, options, &session->report));

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "codegen/clike/clike.h"
 #include "gir/fuse.h"
+#include "gir/grid.h"
 #include "ir/fuse.h"
 #include "ir/printer.h"
 
@@ -37,6 +38,7 @@ tssa_status *session_dump_graph(const struct ir_graph *graph, const tssa_session
  * each is called by its number. */
 struct dump {
     const tssa_allocator *allocator;
+    bool grids;                       /* as in struct device */
     VEC(struct gir_kernel *) kernels; /* owned */
     struct text gir;
 };
@@ -87,25 +89,57 @@ static tssa_status *add_built(struct dump *d, const struct ir_op *fuse,
     return NULL;
 }
 
+static void print_refused(struct dump *d, const struct ir_op *fuse, const char *why)
+{
+    char name[256];
+    ir_op_describe(fuse, name, sizeof name);
+    text_printf(&d->gir, "no kernel: %s: %s\n\n", name, why);
+}
+
 static tssa_status *add_fuse(struct dump *d, const struct ir_op *fuse)
 {
     struct gir_fused built;
     const char *why;
-    char name[256];
     tssa_status *status = gir_build_fuse(fuse, d->allocator, &built, &why);
-    if (!status && why) {
-        ir_op_describe(fuse, name, sizeof name);
-        text_printf(&d->gir, "no kernel: %s: %s\n\n", name, why);
-    } else if (!status) {
+    if (!status && why)
+        print_refused(d, fuse, why);
+    else if (!status)
         status = add_built(d, fuse, &built);
-    }
     gir_fused_free(&built);
+    return status;
+}
+
+/* What a call of it is told, by number. */
+static void print_numbers(struct dump *d, const struct gir_grid *grid)
+{
+    for (uint32_t i = 0; i < grid->n_numbers; i++) {
+        text_printf(&d->gir, "number %" PRIu32 ": ", i);
+        dim_print(grid->numbers[i], &d->gir);
+        text_puts(&d->gir, "\n");
+    }
+}
+
+static tssa_status *add_grid(struct dump *d, const struct ir_op *fuse)
+{
+    struct gir_grid *grid;
+    const char *why;
+    tssa_status *status = gir_build_grid(fuse, d->allocator, &grid, &why);
+    if (!status && !grid)
+        print_refused(d, fuse, why);
+    if (grid)
+        print_numbers(d, grid);
+    for (uint32_t i = 0; grid && i < grid->n && !status; i++)
+        status = add_kernel(d, fuse, i, grid->n, grid->parts[i].kernel);
+    gir_grid_free(grid);
     return status;
 }
 
 static tssa_status *add_op(void *dump, struct ir_op *op)
 {
-    return ir_fuse_body(op) ? add_fuse(dump, op) : NULL;
+    struct dump *d = dump;
+    if (!ir_fuse_body(op))
+        return NULL;
+    return d->grids ? add_grid(d, op) : add_fuse(d, op);
 }
 
 /* A file that a compiler of CUDA C takes. */
@@ -142,9 +176,12 @@ static tssa_status *dump_all(struct dump *d, const struct ir_graph *graph,
     return status;
 }
 
-tssa_status *session_dump_kernels(const struct ir_graph *graph, const tssa_session_options *options)
+tssa_status *session_dump_kernels(const struct ir_graph *graph, const struct device *device,
+                                  const tssa_session_options *options)
 {
-    struct dump d = {.allocator = graph->allocator, .kernels = VEC_INIT(graph->allocator)};
+    struct dump d = {.allocator = graph->allocator,
+                     .grids = device->grids,
+                     .kernels = VEC_INIT(graph->allocator)};
     text_init(&d.gir, graph->allocator);
     tssa_status *status = dump_all(&d, graph, options);
     for (size_t i = 0; i < d.kernels.count; i++)

@@ -62,6 +62,7 @@ struct device {
     bool is_host; /* its memory is the host's: offsets are 0, and kernels of the host may use it */
     bool counts;  /* what it is asked for: struct device_counts */
     bool computes_nothing; /* and its memory holds nothing (device/null) */
+    bool grids; /* what it fuses becomes grids (gir/grid.h), and not what gir/fuse.h says */
     /* How often a Loop runs that has no trip count, where the device computes when it ends, and
      * computes nothing; 0: until it ends. */
     int64_t endless_trips;

@@ -345,7 +345,7 @@ void gir_drop_dead(struct gir_maker *maker, uint32_t *numbers)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < maker->n; i++)
-        numbers[i] = maker->codes[i].op == GIR_STORE;
+        numbers[i] = gir_has_effect(&maker->codes[i]);
     for (uint32_t i = maker->n; i-- > 0;)
         for (uint32_t k = 0; numbers[i] && k < gir_n_operands(&maker->codes[i]); k++)
             numbers[maker->codes[i].operands[k]] = 1;

@@ -114,9 +114,67 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
     return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
 }
 
+/* Of a grid: a whole. */
+static tssa_status *check_whole(const struct gir_kernel *kernel, uint32_t i)
+{
+    const struct gir_arg *arg = &gir_args(kernel)[i];
+    const struct gir_arg whole = {.dtype = arg->dtype,
+                                  .is_result = arg->is_result,
+                                  .moves = GIR_STAYS,
+                                  .fields = 1,
+                                  .is_looked_up = !arg->is_result};
+    const bool good = dtype_in(TYPES_MEMORY, arg->dtype) && arg->is_result <= 1 &&
+                      memcmp(arg, &whole, sizeof whole) == 0;
+    return good ? NULL : ERROR(TSSA_MALFORMED, "kernel: argument %" PRIu32 " is none", i);
+}
+
+/* Of a grid: an element by its number. */
+static tssa_status *check_element(struct checker *c, const struct gir_code *code)
+{
+    const bool store = code->op == GIR_STORE_AT;
+    const uint32_t number = gir_arg_of(code);
+    if (number >= c->kernel->n_args || gir_field_of(code))
+        return wrong(c, "there is no such argument");
+    const struct gir_arg *arg = &c->args[number];
+    const tssa_dtype type = arg->dtype == TSSA_BOOL ? TSSA_UINT8 : (tssa_dtype)arg->dtype;
+    if (arg->is_result != store || code->type != type)
+        return wrong(c, "it does not suit the argument");
+    if (c->codes[code->operands[store ? 1 : 0]].type != TSSA_INT64)
+        return wrong(c, "it is told by what is no number");
+    if (!store)
+        return c->has_stored ? wrong(c, "something is looked up behind a store") : NULL;
+    c->has_stored = true;
+    c->stored[number] = 1;
+    return c->codes[code->operands[0]].type == type ? NULL : wrong(c, "the types differ");
+}
+
+/* Steps that only grids have. */
+static tssa_status *check_grid_code(struct checker *c, const struct gir_code *code)
+{
+    if (!c->kernel->grid)
+        return wrong(c, "it is no grid");
+    switch ((enum gir_op)code->op) {
+    case GIR_NUMBER:
+        return code->type == TSSA_INT64 && code->bits < c->kernel->n_numbers
+                   ? NULL
+                   : wrong(c, "there is no such number");
+    case GIR_ROW:
+        return code->type == TSSA_INT64 ? NULL : wrong(c, "it is no number");
+    case GIR_CHECK:
+        return code->type == TSSA_BOOL && c->codes[code->operands[0]].type == TSSA_BOOL
+                   ? NULL
+                   : wrong(c, "it checks no truth value");
+    default:
+        return check_element(c, code);
+    }
+}
+
 static tssa_status *check_memory(struct checker *c, const struct gir_code *code)
 {
     const bool store = code->op == GIR_STORE;
+    if (c->kernel->grid)
+        return code->op == GIR_LOOKUP ? check_element(c, code)
+                                      : wrong(c, "a grid does not say which element");
     const uint32_t number = gir_arg_of(code), field = gir_field_of(code);
     if (number >= c->kernel->n_args || field >= c->args[number].fields)
         return wrong(c, "there is no such argument");
@@ -177,7 +235,8 @@ static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
 static bool is_well_formed(const struct gir_code *code)
 {
     const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_LOOKUP ||
-                          code->op == GIR_CONSTANT || code->op == GIR_REDUCE;
+                          code->op == GIR_CONSTANT || code->op == GIR_REDUCE ||
+                          code->op == GIR_NUMBER || code->op == GIR_STORE_AT;
     if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
         return false;
     switch (code->op) {
@@ -197,7 +256,7 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
         return wrong(c, "it is none");
     const uint32_t n = gir_n_operands(code);
     for (uint32_t i = 0; i < 3; i++)
-        if (i < n ? code->operands[i] >= c->at || c->codes[code->operands[i]].op == GIR_STORE
+        if (i < n ? code->operands[i] >= c->at || gir_has_effect(&c->codes[code->operands[i]])
                   : code->operands[i] != 0)
             return wrong(c, "an operand is none");
     switch (code->op) {
@@ -216,11 +275,16 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
                    ? NULL
                    : wrong(c, "it is no number, or rows may come in parts");
     case GIR_POSITION:
-        return (code->type == TSSA_INT32 || code->type == TSSA_INT64) && c->kernel->whole_rows
+        return (code->type == TSSA_INT32 || code->type == TSSA_INT64) &&
+                       (c->kernel->whole_rows || c->kernel->grid)
                    ? NULL
                    : wrong(c, "it is no position, or rows may come in parts");
-    default:
+    case GIR_LOAD:
+    case GIR_STORE:
+    case GIR_LOOKUP:
         return check_memory(c, code);
+    default:
+        return check_grid_code(c, code);
     }
 }
 
@@ -228,8 +292,9 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = code->op != GIR_POSITION && ((code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
-                                            !gir_varies(c->kernel, &c->args[gir_arg_of(code)]));
+    bool all = code->op != (c->kernel->columns ? GIR_ROW : GIR_POSITION) &&
+               (c->kernel->grid || (code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
+                !gir_varies(c->kernel, &c->args[gir_arg_of(code)]));
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
     return all || code->op == GIR_REDUCE;
@@ -241,6 +306,7 @@ tssa_status *gir_check(const void *bytes, size_t size)
     if (size < sizeof *kernel || kernel->magic != GIR_MAGIC || kernel->size != size)
         return ERROR(TSSA_MALFORMED, "these are no bytes of a kernel");
     if (kernel->whole_rows > 1 || kernel->columns > 1 || (kernel->whole_rows && kernel->columns) ||
+        kernel->grid > 1 || kernel->n_numbers > (kernel->grid ? GIR_MAX_NUMBERS : 0) ||
         kernel->n_args > GIR_MAX_ARGS || kernel->n_codes > GIR_MAX_CODES ||
         size != sizeof *kernel + kernel->n_args * sizeof(struct gir_arg) +
                     kernel->n_codes * sizeof(struct gir_code))
@@ -248,12 +314,12 @@ tssa_status *gir_check(const void *bytes, size_t size)
                      kernel->n_args, kernel->n_codes);
     struct checker c = {.kernel = kernel, .args = gir_args(kernel), .codes = gir_codes(kernel)};
     for (uint32_t i = 0; i < kernel->n_args; i++)
-        TRY(check_arg(kernel, i));
+        TRY(kernel->grid ? check_whole(kernel, i) : check_arg(kernel, i));
     for (; c.at < kernel->n_codes; c.at++) {
         TRY(check_code(&c, &c.codes[c.at]));
         c.is_one[c.at] = is_one(&c);
     }
-    const bool whole = kernel->whole_rows;
+    const bool whole = kernel->whole_rows && !kernel->grid;
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         if (c.args[i].is_result && c.stored[i] != (1u << c.args[i].fields) - 1)
             return ERROR(TSSA_MALFORMED, "kernel: a result is not stored");

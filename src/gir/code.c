@@ -25,8 +25,15 @@ uint32_t gir_n_operands(const struct gir_code *code)
     };
     if (code->op == GIR_SCALAR)
         return operands[code->scalar];
+    if (code->op == GIR_STORE_AT)
+        return 2;
     return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE ||
-           code->op == GIR_LOOKUP;
+           code->op == GIR_LOOKUP || code->op == GIR_CHECK;
+}
+
+bool gir_has_effect(const struct gir_code *code)
+{
+    return code->op == GIR_STORE || code->op == GIR_STORE_AT || code->op == GIR_CHECK;
 }
 
 /* The first pass in which a step's operands are all there. */
@@ -52,7 +59,7 @@ void gir_find_needed(const struct gir_kernel *kernel, const struct gir_when *whe
     for (uint32_t i = kernel->n_codes; i-- > 0;) {
         const struct gir_code *code = &gir_codes(kernel)[i];
         const bool here = when[i].pass == pass, kept = when[i].kept_in && when[i].kept_in <= pass;
-        if (code->op == GIR_STORE)
+        if (gir_has_effect(code))
             needed[i] = here && when[i].varies;
         const bool reads = code->op == GIR_REDUCE ? here : needed[i] && !kept;
         for (uint32_t k = 0; reads && k < gir_n_operands(code); k++)
@@ -120,11 +127,12 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
         when[i] = operands_of(kernel, when, code);
         if (code->op == GIR_REDUCE)
             when[i].varies = false;
-        else if (code->op == GIR_POSITION)
+        else if (code->op == (kernel->columns ? GIR_ROW : GIR_POSITION))
             when[i].varies = true;
-        else if (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE)
+        else if (!kernel->grid &&
+                 (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE))
             when[i].varies = gir_varies(kernel, &args[gir_arg_of(code)]);
-        if ((code->op == GIR_REDUCE || (code->op == GIR_STORE && when[i].varies)) &&
+        if ((code->op == GIR_REDUCE || (gir_has_effect(code) && when[i].varies)) &&
             n <= when[i].pass)
             n = when[i].pass + 1u;
     }

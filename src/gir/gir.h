@@ -72,12 +72,34 @@
  *     %1 = lookup 0 %0 : f32
  *     store 2 %1
  *
+ * A kernel of a grid is for devices that have a thread for each element, to which it is all the
+ * same where in memory that is. Its arguments are wholes, of so many elements as is told in the
+ * call, and a step tells the number of the element that is looked up, or stored. Outside of the
+ * argument nothing is read, which gives 0, and nothing is stored: what a choice does not take may
+ * be computed nevertheless. Numbers that are told in the call, dims above all, are steps as well.
+ * Elements i of a row r are threads', or, where there are reductions, a row is a warp's, or a
+ * column is a thread's. What a check finds false is an error, of the op that the interpreter finds
+ * it in.
+ *
+ *     grid of 1 number, args 0: f32, 1: i64, 2: f32 result
+ *     %0 = position : i64
+ *     %1 = lookup 1 %0 : i64
+ *     %2 = number 0 : i64
+ *     %3 = 0 : i64
+ *     %4 = GE %1 %3 : bool
+ *     %5 = LT %1 %2 : bool
+ *     %6 = AND %4 %5 : bool
+ *     %7 = lookup 0 %1 : f32
+ *     %8 = SQRT %7 : f32
+ *     check %6
+ *     store 2 %8 at %0
+ *
  * Values have element types. A value of type bool is a truth value; elements of type bool are
  * loaded and stored as the bytes that they are, values of type u8. Of f16 and bf16 there are
  * conversions, choices, loads and stores.
  *
  * Meaning: of operations ir/scalar.def's, without exception; of conversions that of
- * kernels/cpu/lib/convert.h. Nothing traps and nothing fails, so a kernel has nothing to report.
+ * kernels/cpu/lib/convert.h. Nothing traps, and but for checks nothing fails.
  *
  * Threads: a description is immutable when it is made.
  */
@@ -87,11 +109,12 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x34726967 /* "gir4": the number of this layout */
+#define GIR_MAGIC 0x35726967 /* "gir5": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
 #define GIR_MAX_FIELDS 8
+#define GIR_MAX_NUMBERS 64
 #define GIR_MAX_PLANES 128 /* elements of a strided row, where rows may lie side by side */
 
 enum gir_op {
@@ -108,6 +131,11 @@ enum gir_op {
     /* which element of a whole row it is: 0, 1, ...; type: i32, where its numbers are enough, or
      * i64 */
     GIR_POSITION,
+    /* ---- Of grids ---- */
+    GIR_NUMBER,   /* bits: which of those that the call tells; type: i64 */
+    GIR_ROW,      /* the number of the row; type: i64 (a position: that of the column) */
+    GIR_STORE_AT, /* bits, type and operand 0 as of a store; element number operand 1, an i64 */
+    GIR_CHECK,    /* operand 0, a truth value, is true, or else the call has failed */
     GIR_OP_COUNT
 };
 
@@ -146,7 +174,9 @@ struct gir_kernel {
     uint32_t n_args, n_codes;
     /* 1: rows are whole in each call; so they are where there are reductions or results per row */
     uint32_t whole_rows;
-    uint32_t columns; /* 1: reductions are of columns, not of rows */
+    uint32_t columns;   /* 1: reductions are of columns, not of rows */
+    uint32_t grid;      /* 1: arguments are wholes, and steps tell which elements of them */
+    uint32_t n_numbers; /* that a call tells, of a grid */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
 };
 
@@ -181,6 +211,9 @@ static inline bool gir_varies(const struct gir_kernel *kernel, const struct gir_
 {
     return kernel->columns ? !arg->per_column : arg->moves != GIR_STAYS;
 }
+
+/* Is it done for what it does, and has no value? */
+bool gir_has_effect(const struct gir_code *code);
 
 /* How many operands the step has. */
 uint32_t gir_n_operands(const struct gir_code *code);

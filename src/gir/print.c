@@ -17,20 +17,34 @@ static const char *how_of(const struct gir_arg *arg)
     return (arg->is_result ? results : operands)[arg->moves];
 }
 
-static void print_args(const struct gir_kernel *kernel, struct text *text)
+/* Of a grid. */
+static const char *how_of_whole(const struct gir_arg *arg)
 {
-    const struct gir_arg *args = gir_args(kernel);
+    return arg->is_result ? " result" : "";
+}
+
+static void print_form(const struct gir_kernel *kernel, struct text *text)
+{
+    if (kernel->grid)
+        text_printf(text, "grid of %" PRIu32 " number%s, ", kernel->n_numbers,
+                    kernel->n_numbers == 1 ? "" : "s");
     text_puts(text, kernel->whole_rows ? "whole rows, args "
                     : kernel->columns  ? "columns, args "
                                        : "args ");
+}
+
+static void print_args(const struct gir_kernel *kernel, struct text *text)
+{
+    const struct gir_arg *args = gir_args(kernel);
+    print_form(kernel, text);
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         text_printf(text, "%s%" PRIu32 ": %s%s", i ? ", " : "", i, name_of(args[i].dtype),
-                    how_of(&args[i]));
+                    kernel->grid ? how_of_whole(&args[i]) : how_of(&args[i]));
         if (args[i].fields > 1)
             text_printf(text, " by %u", (unsigned)args[i].fields);
         text_puts(text, args[i].per_column ? " per column" : "");
         if (args[i].is_looked_up)
-            text_puts(text, " looked up");
+            text_puts(text, kernel->grid ? "" : " looked up");
         const char *word = " on ";
         for (uint32_t k = 0; k < kernel->n_args; k++) {
             if (!(args[i].may_lie_on >> k & 1))
@@ -68,32 +82,62 @@ static void print_reduction(const struct gir_code *code, struct text *text)
     print_number(code, text);
 }
 
+static void print_effect(const struct gir_kernel *kernel, const struct gir_code *code,
+                         struct text *text)
+{
+    text_puts(text, code->op == GIR_CHECK ? "check" : "store ");
+    if (code->op != GIR_CHECK)
+        print_place(kernel, code, text);
+    text_printf(text, " %%%" PRIu32, code->operands[0]);
+    if (code->op == GIR_STORE_AT)
+        text_printf(text, " at %%%" PRIu32, code->operands[1]);
+    text_putc(text, '\n');
+}
+
+/* What is computed of the operands that follow. */
+static void print_what(const struct gir_kernel *kernel, const struct gir_code *code,
+                       struct text *text)
+{
+    switch ((enum gir_op)code->op) {
+    case GIR_CONSTANT:
+        print_number(code, text);
+        break;
+    case GIR_LOAD:
+    case GIR_LOOKUP:
+        text_puts(text, code->op == GIR_LOAD ? "load " : "lookup ");
+        print_place(kernel, code, text);
+        break;
+    case GIR_REDUCE:
+        print_reduction(code, text);
+        break;
+    case GIR_LENGTH:
+        text_puts(text, "length");
+        break;
+    case GIR_POSITION:
+        text_puts(text, "position");
+        break;
+    case GIR_NUMBER:
+        text_printf(text, "number %" PRIu64, code->bits);
+        break;
+    case GIR_ROW:
+        text_puts(text, "row");
+        break;
+    default:
+        text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
+    }
+}
+
 bool gir_print(const struct gir_kernel *kernel, struct text *text)
 {
     print_args(kernel, text);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
-        if (code->op == GIR_STORE) {
-            text_puts(text, "store ");
-            print_place(kernel, code, text);
-            text_printf(text, " %%%" PRIu32 "\n", code->operands[0]);
+        if (gir_has_effect(code)) {
+            print_effect(kernel, code, text);
             continue;
         }
         text_printf(text, "%%%" PRIu32 " = ", i);
-        if (code->op == GIR_CONSTANT) {
-            print_number(code, text);
-        } else if (code->op == GIR_LOAD || code->op == GIR_LOOKUP) {
-            text_puts(text, code->op == GIR_LOAD ? "load " : "lookup ");
-            print_place(kernel, code, text);
-        } else if (code->op == GIR_REDUCE) {
-            print_reduction(code, text);
-        } else if (code->op == GIR_LENGTH) {
-            text_puts(text, "length");
-        } else if (code->op == GIR_POSITION) {
-            text_puts(text, "position");
-        } else {
-            text_puts(text, code->op == GIR_CONVERT ? "convert" : scalar_info(code->scalar)->name);
-        }
+        print_what(kernel, code, text);
         for (uint32_t k = 0; k < gir_n_operands(code); k++)
             text_printf(text, " %%%" PRIu32, code->operands[k]);
         text_printf(text, " : %s\n", name_of(code->type));

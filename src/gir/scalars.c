@@ -93,7 +93,7 @@ static uint64_t bound_of(tssa_dtype type, bool lowest)
     return lowest ? low : all ^ low;
 }
 
-static uint32_t make_bound(struct gir_maker *maker, tssa_dtype type, bool lowest)
+uint32_t gir_make_bound(struct gir_maker *maker, tssa_dtype type, bool lowest)
 {
     if (dtype_is_float(type))
         return gir_make_number(maker, type, lowest ? -(double)INFINITY : (double)INFINITY);
@@ -123,7 +123,7 @@ static uint32_t make_leaf(struct gir_maker *maker, const struct evaluation *e,
                    ? gir_make_number(maker, e->type, e->op->n_operands)
                    : gir_make(maker, (struct gir_code){.op = GIR_LENGTH, .type = (uint8_t)e->type});
     default:
-        return make_bound(maker, e->type, code->id == SCALAR_LOWEST);
+        return gir_make_bound(maker, e->type, code->id == SCALAR_LOWEST);
     }
 }
 

@@ -24,6 +24,8 @@ uint32_t gir_make_op(struct gir_maker *maker, const struct ir_op *op, const uint
 uint32_t gir_make_reduction(struct gir_maker *maker, enum reduction_row row, uint32_t value,
                             tssa_dtype *type);
 uint32_t gir_make_number(struct gir_maker *maker, tssa_dtype type, double number);
+/* The lowest element, -infinity of floats, or the highest. */
+uint32_t gir_make_bound(struct gir_maker *maker, tssa_dtype type, bool lowest);
 /* An operation of values that have the types which it wants. */
 uint32_t gir_make_scalar(struct gir_maker *maker, enum scalar_id id, tssa_dtype type,
                          const uint32_t *operands);

@@ -35,3 +35,12 @@ struct gir_parts *gir_build_parts(struct ir_graph *graph, const char **why)
         no_error(gir_check(parts->parts[i].kernel, parts->parts[i].kernel->size));
     return parts;
 }
+
+struct gir_grid *gir_build_whole_grid(struct ir_graph *graph, const char **why)
+{
+    struct gir_grid *grid;
+    no_error(gir_build_grid(ir_block_return(graph->body)->prev, &allocator_default, &grid, why));
+    for (uint32_t i = 0; grid && i < grid->n; i++)
+        no_error(gir_check(grid->parts[i].kernel, grid->parts[i].kernel->size));
+    return grid;
+}

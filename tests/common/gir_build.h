@@ -5,6 +5,7 @@
 #define TSSA_TESTS_GIR_BUILD_H
 
 #include "gir/build.h"
+#include "gir/grid.h"
 #include "gir/maps.h"
 
 /* A graph of one fuse op: its inputs, the op's operands, the block without its end, the results. */
@@ -19,5 +20,7 @@ struct gir_kernel *gir_build_kernel(struct ir_graph *graph, struct gir_space *sp
                                     const char **why);
 /* The same of the graph's last op. */
 struct gir_parts *gir_build_parts(struct ir_graph *graph, const char **why);
+/* The same as a grid. */
+struct gir_grid *gir_build_whole_grid(struct ir_graph *graph, const char **why);
 
 #endif

@@ -65,6 +65,14 @@ static tssa_status *convert(struct ir_graph *graph, const struct way *way)
     return status;
 }
 
+tssa_status *imperative_fused(const char *text, const struct ir_fusion *fusion,
+                              struct ir_graph **graph)
+{
+    const struct way way = {"fused", true, TSSA_TARGET_SESSION, {0}, fusion};
+    TRY(imperative_read(text, graph));
+    return convert(*graph, &way);
+}
+
 static void release(struct value *values, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -21,6 +21,11 @@ enum imperative_outcome {
 /* Parsed, verified, inferred; the graph may be there on an error, too. */
 tssa_status *imperative_read(const char *text, struct ir_graph **graph);
 
+struct ir_fusion;
+/* The same after level 2 for sessions, with ops fused as it is lent. */
+tssa_status *imperative_fused(const char *text, const struct ir_fusion *fusion,
+                              struct ir_graph **graph);
+
 /* Runs the text on each of the lists of inputs. What differs or fails is told in the message. */
 enum imperative_outcome imperative_check(const char *text, const struct value *const *const *inputs,
                                          size_t n_runs, struct text *message);

@@ -687,3 +687,26 @@ struct random_imperative random_imperative(uint64_t seed)
     free(body);
     return program;
 }
+
+/* ---- Inputs ---------------------------------------------------------------------------------- */
+
+void random_imperative_inputs(struct random_imperative_inputs *in,
+                              const struct random_imperative *program, int64_t n, bool c)
+{
+    *in = (struct random_imperative_inputs){.n = n, .k = n & 1, .c = c};
+    in->values[0].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->n};
+    in->values[1].tensor = (struct tensor){.dtype = TSSA_BOOL, .data = &in->c};
+    in->values[2].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->k};
+    for (int t = 0; t < RANDOM_IMPERATIVE_TENSORS; t++) {
+        struct tensor *tensor = &in->values[3 + t].tensor;
+        *tensor =
+            (struct tensor){.dtype = TSSA_FLOAT, .rank = program->rank[t], .data = in->data[t]};
+        memcpy(tensor->dims, program->dims[t], sizeof program->dims[t]);
+        for (int i = 0; i < 256; i++)
+            in->data[t][i] = i % 13 == 5 ? -0.0f : (float)((i * 37 + t * 11 + n) % 101) / 4 - 12;
+    }
+    for (int i = 0; i < RANDOM_IMPERATIVE_INPUTS; i++) {
+        in->values[i].kind = TSSA_KIND_TENSOR;
+        in->pointers[i] = &in->values[i];
+    }
+}

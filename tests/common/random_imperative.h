@@ -8,6 +8,8 @@
 
 #include <stdint.h>
 
+#include "base/value.h"
+
 #define RANDOM_IMPERATIVE_TENSORS 3
 #define RANDOM_IMPERATIVE_MAX_RANK 4
 
@@ -20,5 +22,20 @@ struct random_imperative {
 
 /* The same for the same seed. */
 struct random_imperative random_imperative(uint64_t seed);
+
+#define RANDOM_IMPERATIVE_INPUTS (3 + RANDOM_IMPERATIVE_TENSORS)
+
+/* Inputs of a program, which stay where they are. */
+struct random_imperative_inputs {
+    int64_t n, k;
+    bool c;
+    float data[RANDOM_IMPERATIVE_TENSORS][256];
+    struct value values[RANDOM_IMPERATIVE_INPUTS];
+    const struct value *pointers[RANDOM_IMPERATIVE_INPUTS];
+};
+
+/* For so many iterations. */
+void random_imperative_inputs(struct random_imperative_inputs *in,
+                              const struct random_imperative *program, int64_t n, bool c);
 
 #endif

@@ -37,7 +37,7 @@ static uint32_t find_kernel(const struct gir_kernel *kernel)
     return i;
 }
 
-static void add_kernel(const struct gir_kernel *kernel)
+void shim_add(const struct gir_kernel *kernel)
 {
     const uint32_t i = find_kernel(kernel);
     if (clike_refuses(kernel)) {
@@ -53,6 +53,12 @@ static void add_kernel(const struct gir_kernel *kernel)
     n_kernels++;
 }
 
+codegen_run shim_code(const struct gir_kernel *kernel)
+{
+    const uint32_t i = find_kernel(kernel);
+    return i < n_kernels ? kernels[i].code.run : NULL;
+}
+
 /* struct device.compile: at first there is no code, but kernels are kept in mind. */
 static tssa_status *compile_later(struct device_context *context, struct device_compiling *asked)
 {
@@ -63,7 +69,7 @@ static tssa_status *compile_later(struct device_context *context, struct device_
         struct device_kernel *one = &asked->kernels[k];
         const uint32_t i = find_kernel(one->kernel);
         if (i == n_kernels)
-            add_kernel(one->kernel);
+            shim_add(one->kernel);
         one->code = i < n_kernels && kernels[i].code.run ? &kernels[i].code : NULL;
         strcpy(one->message, "later");
     }

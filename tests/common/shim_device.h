@@ -8,12 +8,18 @@
 #define TSSA_TESTS_COMMON_SHIM_DEVICE_H
 
 #include "codegen/clike/clike.h"
+#include "codegen/codegen.h"
 #include "device/device.h"
 
 /* Valid until the process ends. */
 const struct device *shim_device(void);
 /* Of that device. */
 struct device_context *shim_context(void);
+
+/* For others that run the shim's kernels: keeps one in mind, and its code once there is some; NULL:
+ * not yet, or it has no text. */
+void shim_add(const struct gir_kernel *kernel);
+codegen_run shim_code(const struct gir_kernel *kernel);
 
 uint32_t shim_count(void);   /* of kernels so far, equal ones once */
 uint32_t shim_refused(void); /* which have no text */

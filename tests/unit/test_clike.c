@@ -6,7 +6,6 @@
  * CUDA C, where NVRTC is installed, and without spilling registers.
  */
 /* ctest-labels: random */
-#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,8 +25,8 @@
 #include "common/no_error.h"
 #include "common/op_run.h"
 #include "common/random_programs.h"
+#include "common/shim_cuda.h"
 #include "common/shim_device.h"
-#include "device/cuda/nvrtc.h"
 #include "runtime/compile.h"
 
 #define MAX_PROGRAMS 1000 /* of a kind */
@@ -86,6 +85,19 @@ static void expect_part(const char *source, const char *name)
     ir_graph_free(graph);
 }
 
+/* As a grid, of one part. */
+static void expect_grid(const char *source, const char *name)
+{
+    const char *why;
+    struct ir_graph *graph = gir_parse_graph(source);
+    struct gir_grid *grid = gir_build_whole_grid(graph, &why);
+    assert_non_null(grid);
+    assert_int_equal(grid->n, 1);
+    expect_kernel(grid->parts[0].kernel, name);
+    gir_grid_free(grid);
+    ir_graph_free(graph);
+}
+
 static void texts(void **state)
 {
     (void)state;
@@ -111,6 +123,26 @@ static void texts(void **state)
                             "%m = ReduceMean(%u, %k0) return(%m)",
                             "%y"),
                 "columns");
+    /* Numbers that a call tells, a place that data tells, and pieces. */
+    expect_grid(FUSED_GRAPH("%x: f32[R, 2], %i: i64[N], %z: f32[M]", "%x, %i, %z",
+                            "%p: f32[R, 2], %k: i64[N], %q: f32[M]) { "
+                            "%a = access(%p, %k) {rule = [select(1, 1), gather(0, $0)]} "
+                            "%c = Concat(%q, %a) {axis = 0} %n = Neg(%c) return(%n)",
+                            "%y"),
+                "grid");
+    /* Rows, and a part of each. */
+    expect_grid(FUSED_GRAPH("%x: f32[3, 9, N]", "%x",
+                            "%p: f32[3, 9, N]) { "
+                            "%t = access(%p) {rule = [permute(0, 2, 1)]} "
+                            "%s = Softmax(%t) "
+                            "%a = access(%s) {rule = [slice(2, 0, 8, 1)]} return(%s, %a)",
+                            "%y, %z"),
+                "grid_rows");
+    expect_grid(FUSED_GRAPH("%x: f32[2, N, 5]", "%x",
+                            "%p: f32[2, N, 5]) { %k = Constant() {value = i64[1] [1]} "
+                            "%m = ReduceMax(%p, %k) {keepdims = 0} return(%m)",
+                            "%y"),
+                "grid_columns");
 }
 
 /* What is not known has no text, and a reason. */
@@ -227,72 +259,6 @@ static void kernels_ran(void **state)
 
 /* ---- CUDA C ---------------------------------------------------------------------------------- */
 
-/* The assembler tells of each kernel how much of it lies in memory for want of registers. */
-static void expect_no_spills(const char *log)
-{
-    size_t n = 0;
-    for (const char *at = log; (at = strstr(at, " bytes spill stores")); at++, n++)
-        if (at[-1] != '0' || at[-2] != ' ')
-            fail_msg("%s", log);
-    assert_true(n > 0);
-}
-
-struct cuda_job {
-    pthread_t thread;
-    struct nvrtc_source source;
-    int architecture;
-    struct image image;
-    tssa_status *status;
-};
-
-static void *compile_as_cuda(void *user)
-{
-    struct cuda_job *job = user;
-    job->status = nvrtc_compile(&allocator_default, &job->source, job->architecture, IMAGE_CUBIN,
-                                &job->image);
-    return NULL;
-}
-
-/* Whether NVRTC is there. */
-static bool take_cuda(const struct cuda_job *job)
-{
-    if (tssa_status_code(job->status) == TSSA_UNSUPPORTED) {
-        tssa_status_free(job->status);
-        return false;
-    }
-    no_error(job->status);
-    if (job->source.keeps_log)
-        expect_no_spills(job->image.log);
-    allocator_free(&allocator_default, job->image.data);
-    allocator_free(&allocator_default, job->image.log);
-    return true;
-}
-
-/* At the same time. */
-static bool compile_for_all(uint32_t begin, uint32_t end, uint32_t step, bool of_models)
-{
-    static const int architectures[] = {75, 80, 90, 100};
-    struct cuda_job jobs[4];
-    bool is_there = true;
-    struct text text;
-    text_init(&text, &allocator_default);
-    shim_print(CLIKE_CUDA, begin, end, step, &text);
-    for (int i = 0; i < 4; i++) {
-        jobs[i] = (struct cuda_job){.source = {text_string(&text),
-                                               "kernels.cu",
-                                               {CLIKE_CUDA_OPTIONS, "--ptxas-options=-v"},
-                                               of_models},
-                                    .architecture = architectures[i]};
-        assert_int_equal(pthread_create(&jobs[i].thread, NULL, compile_as_cuda, &jobs[i]), 0);
-    }
-    for (int i = 0; i < 4; i++)
-        assert_int_equal(pthread_join(jobs[i].thread, NULL), 0);
-    for (int i = 0; i < 4; i++)
-        is_there &= take_cuda(&jobs[i]);
-    text_free(&text);
-    return is_there;
-}
-
 /* All kernels of models, and some of all kinds: it takes a while. */
 static void compiles_as_cuda(void **state)
 {
@@ -301,8 +267,8 @@ static void compiles_as_cuda(void **state)
     skip();
 #endif
     const uint32_t rest = shim_count() - n_of_models;
-    if (!compile_for_all(0, n_of_models, 1, true) ||
-        !compile_for_all(n_of_models, shim_count(), 1 + rest / CUDA_KERNELS, false)) {
+    if (!shim_compile_as_cuda(0, n_of_models, 1, true) ||
+        !shim_compile_as_cuda(n_of_models, shim_count(), 1 + rest / CUDA_KERNELS, false)) {
         print_message("nothing is compiled as CUDA C: NVRTC does not open\n");
         skip();
     }

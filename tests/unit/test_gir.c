@@ -409,7 +409,7 @@ static size_t change_bytes(const struct gir_kernel *kernel, struct random *rando
 static void any_bytes(void **state)
 {
     (void)state;
-    size_t accepted = 0, with_maps = 0;
+    size_t accepted = 0, with_maps = 0, as_grids = 0;
     for (uint64_t seed = 0; seed < 200; seed++) {
         struct random random = {seed};
         struct gir_space space;
@@ -420,16 +420,20 @@ static void any_bytes(void **state)
         struct ir_graph *graph = gir_parse_graph(map_text);
         struct gir_parts *parts =
             gir_has_maps(graph->body->first) ? gir_build_parts(graph, &why) : NULL;
+        struct gir_grid *grid = gir_build_whole_grid(graph, &why);
         accepted += kernel ? change_bytes(kernel, &random) : 0;
         for (uint32_t i = 0; parts && i < parts->n; i++)
             with_maps += change_bytes(parts->parts[i].kernel, &random);
+        for (uint32_t i = 0; grid && i < grid->n; i++)
+            as_grids += change_bytes(grid->parts[i].kernel, &random);
+        gir_grid_free(grid);
         allocator_free(&allocator_default, kernel);
         gir_parts_free(parts);
         ir_graph_free(graph);
         free(text);
         free(map_text);
     }
-    assert_true(accepted > 100 && with_maps > 100);
+    assert_true(accepted > 100 && with_maps > 100 && as_grids > 100);
 }
 
 int main(void)

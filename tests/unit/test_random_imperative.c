@@ -25,38 +25,8 @@
 #include "ir/printer.h"
 #include "ir/rebuild.h"
 
-#define N_INPUTS (3 + RANDOM_IMPERATIVE_TENSORS)
-
-/* ---- Inputs ---------------------------------------------------------------------------------- */
-
-struct inputs {
-    int64_t n, k;
-    bool c;
-    float data[RANDOM_IMPERATIVE_TENSORS][256];
-    struct value values[N_INPUTS];
-    const struct value *pointers[N_INPUTS];
-};
-
-static void make_inputs(struct inputs *in, const struct random_imperative *program, int64_t n,
-                        bool c)
-{
-    *in = (struct inputs){.n = n, .k = n & 1, .c = c};
-    in->values[0].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->n};
-    in->values[1].tensor = (struct tensor){.dtype = TSSA_BOOL, .data = &in->c};
-    in->values[2].tensor = (struct tensor){.dtype = TSSA_INT64, .data = &in->k};
-    for (int t = 0; t < RANDOM_IMPERATIVE_TENSORS; t++) {
-        struct tensor *tensor = &in->values[3 + t].tensor;
-        *tensor =
-            (struct tensor){.dtype = TSSA_FLOAT, .rank = program->rank[t], .data = in->data[t]};
-        memcpy(tensor->dims, program->dims[t], sizeof program->dims[t]);
-        for (int i = 0; i < 256; i++)
-            in->data[t][i] = i % 13 == 5 ? -0.0f : (float)((i * 37 + t * 11 + n) % 101) / 4 - 12;
-    }
-    for (int i = 0; i < N_INPUTS; i++) {
-        in->values[i].kind = TSSA_KIND_TENSOR;
-        in->pointers[i] = &in->values[i];
-    }
-}
+/* ---- Programs ---------------------------------------------------------------------------------
+ */
 
 #define N_RUNS 4
 
@@ -67,11 +37,11 @@ static enum imperative_outcome try_program(const struct random_imperative *progr
         int64_t n;
         bool c;
     } runs[N_RUNS] = {{2, true}, {0, true}, {1, false}, {3, false}};
-    struct inputs *in = calloc(N_RUNS, sizeof *in);
+    struct random_imperative_inputs *in = calloc(N_RUNS, sizeof *in);
     const struct value *const *pointers[N_RUNS];
     assert_non_null(in);
     for (size_t i = 0; i < N_RUNS; i++) {
-        make_inputs(&in[i], program, runs[i].n, runs[i].c);
+        random_imperative_inputs(&in[i], program, runs[i].n, runs[i].c);
         pointers[i] = in[i].pointers;
     }
     enum imperative_outcome outcome = imperative_check(text, pointers, N_RUNS, message);

@@ -43,7 +43,9 @@ enum clike_param_kind {
     CLIKE_ROW,    /* bytes from row to row */
     CLIKE_STEP,   /* of what is strided, from element to element */
     CLIKE_NEXT,   /* of what is looked up in, from a row there to the next */
-    CLIKE_COUNT,  /* and how many there are */
+    CLIKE_COUNT,  /* and how many there are; of a grid: elements of the whole */
+    CLIKE_NUMBER, /* of a grid: number `arg` */
+    CLIKE_STATUS, /* of a grid: a byte of memory that becomes 1 when a check fails */
     CLIKE_N_ROWS, /* of the call */
     CLIKE_LENGTH  /* elements of a row */
 };
@@ -53,9 +55,10 @@ struct clike_param {
     uint32_t arg;
 };
 
-#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + 2)
+#define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 3)
 
-/* All are int64 but for memory. Returns how many. */
+/* All are int64 but for memory. Returns how many. Of a grid, codegen_run has numbers behind the
+ * steps of arguments, and the status behind arguments. */
 uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);
 
 /* Element types whose operations a kernel has. */

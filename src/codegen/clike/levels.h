@@ -36,3 +36,15 @@
 
 /* A row's number that is counted from the end where it is negative. */
 #define ROW_OF(number, count) ((number) < 0 ? (number) + (count) : (number))
+
+/* Of a whole, by number; outside of it there is nothing. */
+#define IS_IN(number, count) ((uint64_t)(number) < (uint64_t)(count))
+#define LOOK_UP(type, memory, number, count)                                                       \
+    (IS_IN(number, count) ? LOAD(type, memory, (number) * (int64_t)sizeof(type)) : (type)0)
+#define STORE_AT(type, memory, number, count, value)                                               \
+    if (IS_IN(number, count))                                                                      \
+    STORE(type, memory, (number) * (int64_t)sizeof(type), value)
+/* Who fails says so, and nobody else writes there. */
+#define CHECK(holds)                                                                               \
+    if (!(holds))                                                                                  \
+    STORE(uint8_t, status, 0, 1)

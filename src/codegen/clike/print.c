@@ -46,6 +46,10 @@ const char *clike_refuses(const struct gir_kernel *kernel)
         case GIR_LENGTH:
         case GIR_LOOKUP:
         case GIR_POSITION:
+        case GIR_NUMBER:
+        case GIR_ROW:
+        case GIR_STORE_AT:
+        case GIR_CHECK:
             break;
         default:
             return "a step of the kernel has no form in C";
@@ -68,7 +72,29 @@ dtype_mask clike_types(const struct gir_kernel *kernel)
 
 /* ---- Parameters ------------------------------------------------------------------------------ */
 
-uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params)
+static bool checks(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_codes(kernel)[i].op == GIR_CHECK)
+            return true;
+    return false;
+}
+
+static uint32_t params_of_grid(const struct gir_kernel *kernel, struct clike_param *params)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        params[n++] = (struct clike_param){CLIKE_MEMORY, k};
+        params[n++] = (struct clike_param){CLIKE_COUNT, k};
+    }
+    if (checks(kernel))
+        params[n++] = (struct clike_param){CLIKE_STATUS, 0};
+    for (uint32_t k = 0; k < kernel->n_numbers; k++)
+        params[n++] = (struct clike_param){CLIKE_NUMBER, k};
+    return n;
+}
+
+static uint32_t params_of_args(const struct gir_kernel *kernel, struct clike_param *params)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; k < kernel->n_args; k++) {
@@ -83,6 +109,12 @@ uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *param
         params[n++] = (struct clike_param){CLIKE_NEXT, k};
         params[n++] = (struct clike_param){CLIKE_COUNT, k};
     }
+    return n;
+}
+
+uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params)
+{
+    uint32_t n = kernel->grid ? params_of_grid(kernel, params) : params_of_args(kernel, params);
     params[n++] = (struct clike_param){CLIKE_N_ROWS, 0};
     params[n++] = (struct clike_param){CLIKE_LENGTH, 0};
     return n;
@@ -107,6 +139,10 @@ static void print_param(const struct printer *p, const struct clike_param *param
                     is_in_place(p->kernel, param->arg) ? "_IN_PLACE" : "", param->arg);
     else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
         text_printf(p->text, "int64_t %s", param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else if (param->kind == CLIKE_NUMBER)
+        text_printf(p->text, "int64_t n%" PRIu32, param->arg);
+    else if (param->kind == CLIKE_STATUS)
+        text_puts(p->text, "RESULT status");
     else
         text_printf(p->text, "int64_t a%" PRIu32 "_%s", param->arg, suffix[param->kind]);
 }
@@ -118,6 +154,10 @@ static void print_given(const struct printer *p, const struct clike_param *param
         text_printf(p->text, "args[%" PRIu32 "]", param->arg);
     else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
         text_puts(p->text, param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else if (param->kind == CLIKE_STATUS)
+        text_printf(p->text, "args[%" PRIu32 "]", p->kernel->n_args);
+    else if (param->kind == CLIKE_NUMBER)
+        text_printf(p->text, "steps[%" PRIu32 "]", 4 * p->kernel->n_args + param->arg);
     else
         text_printf(p->text, "steps[%" PRIu32 "]",
                     (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
@@ -130,7 +170,9 @@ static void print_params(const struct printer *p, bool first,
     struct clike_param params[CLIKE_MAX_PARAMS];
     const uint32_t n = clike_params(p->kernel, params);
     for (uint32_t i = 0; i < n; i++) {
-        const bool begins = params[i].kind == CLIKE_MEMORY || params[i].kind == CLIKE_N_ROWS;
+        const bool begins = params[i].kind == CLIKE_MEMORY || params[i].kind == CLIKE_N_ROWS ||
+                            params[i].kind == CLIKE_STATUS ||
+                            (params[i].kind == CLIKE_NUMBER && params[i].arg == 0);
         if (first || i)
             text_puts(p->text, begins ? ",\n    " : ", ");
         print(p, &params[i]);
@@ -165,7 +207,7 @@ static void print_once(const struct printer *p)
     for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         if (!p->when[i].varies && p->when[i].pass == p->pass && code->op != GIR_REDUCE &&
-            code->op != GIR_STORE)
+            !gir_has_effect(code))
             clike_print_step(p, i);
     }
 }
@@ -189,7 +231,7 @@ static void print_steps(const struct printer *p)
 
 static bool is_stored_once(const struct printer *p, uint32_t i)
 {
-    return gir_codes(p->kernel)[i].op == GIR_STORE && !p->when[i].varies;
+    return gir_has_effect(&gir_codes(p->kernel)[i]) && !p->when[i].varies;
 }
 
 static void print_stores(const struct printer *p)
@@ -291,6 +333,7 @@ static void print_elements(struct printer *p)
 {
     open_block(p, "EACH_ROW(r, rows)");
     print_once(p);
+    print_stores(p); /* checks, which all threads make */
     if (find_steps(p)) {
         open_block(p, "EACH_ELEMENT(i, n)");
         print_steps(p);
@@ -415,7 +458,7 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
     p.n_passes = gir_find_passes(kernel, p.when);
     for (uint32_t i = 0; i < kernel->n_codes; i++)
         p.when[i].kept_in = 0;
-    if (p.form == CLIKE_ELEMENTS)
+    if (p.form == CLIKE_ELEMENTS && !kernel->grid)
         find_elements(&p);
     text_printf(text, "KERNEL %s(\n    ", name);
     print_params(&p, false, print_param);

@@ -112,6 +112,27 @@ static void print_store(const struct printer *p, const struct gir_code *code)
     text_printf(p->text, ", v%" PRIu32 ");\n", code->operands[0]);
 }
 
+/* Of a grid. */
+static void print_look_up(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t k = gir_arg_of(code);
+    text_printf(p->text, "LOOK_UP(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count)",
+                clike_type_of(code->type), k, code->operands[0], k);
+}
+
+static void print_effect(const struct printer *p, const struct gir_code *code)
+{
+    const uint32_t k = gir_arg_of(code);
+    if (code->op == GIR_STORE)
+        print_store(p, code);
+    else if (code->op == GIR_CHECK)
+        text_printf(p->text, "CHECK(v%" PRIu32 ");\n", code->operands[0]);
+    else
+        text_printf(p->text,
+                    "STORE_AT(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count, v%" PRIu32 ");\n",
+                    clike_type_of(code->type), k, code->operands[1], k, code->operands[0]);
+}
+
 /* ---- Conversions ----------------------------------------------------------------------------- */
 
 static bool is_float(tssa_dtype dtype)
@@ -187,8 +208,8 @@ void clike_print_step(const struct printer *p, uint32_t i)
 {
     const struct gir_code *code = &gir_codes(p->kernel)[i];
     clike_indent(p);
-    if (code->op == GIR_STORE) {
-        print_store(p, code);
+    if (gir_has_effect(code)) {
+        print_effect(p, code);
         return;
     }
     text_printf(p->text, "const %s v%" PRIu32 " = ", clike_type_of(code->type), i);
@@ -209,8 +230,17 @@ void clike_print_step(const struct printer *p, uint32_t i)
     case GIR_POSITION:
         text_printf(p->text, "(%s)i", clike_type_of(code->type));
         break;
+    case GIR_NUMBER:
+        text_printf(p->text, "n%" PRIu64, code->bits);
+        break;
+    case GIR_ROW:
+        text_puts(p->text, "r");
+        break;
     default:
-        print_load(p, code);
+        if (p->kernel->grid)
+            print_look_up(p, code);
+        else
+            print_load(p, code);
     }
     text_puts(p->text, ";\n");
 }

@@ -105,9 +105,9 @@ static bool compile_in(struct emitter *e, enum codegen_level level, LLVMMachine 
 static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
                     struct codegen_object *object, char *message, size_t size)
 {
-    struct emitter *e = calloc(1, sizeof *e);
+    struct emitter *e = kernel->grid ? NULL : calloc(1, sizeof *e);
     if (!e) {
-        snprintf(message, size, "memory ran out");
+        snprintf(message, size, "%s", kernel->grid ? "grids are other devices'" : "memory ran out");
         return false;
     }
     LLVMMachine machine = make_machine(level, message, size);

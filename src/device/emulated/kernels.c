@@ -168,6 +168,7 @@ static void close(struct device_context *context)
 const struct device emulated_device = {
     .name = "emulated",
     .counts = true,
+    .grids = true,
     .alignment = 256,
     .find_kernel = find_kernel,
     .close = close,

@@ -138,6 +138,7 @@ const struct device null_device = {
     .name = "null",
     .counts = true,
     .computes_nothing = true,
+    .grids = true,
     .endless_trips = ENDLESS_TRIPS,
     .alignment = 256, /* as a GPU's */
     .find_kernel = find_kernel,

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of a fuse op as a grid: over what each goes, and what it stores; see grid.h. */
+#include "gir/grid.h"
+
+#include <string.h>
+
+#include "gir/grid_maker.h"
+#include "ir/fuse.h"
+#include "ir/row.h"
+
+/* ---- What goes over what --------------------------------------------------------------------- */
+
+static const struct ir_value *returned(const struct grid_maker *m, uint32_t result)
+{
+    return ir_operand(ir_block_return(m->body), result);
+}
+
+/* The first op that reduces of those that the value is computed of; NULL: there is none. `marked`:
+ * room for a mark per value of the block. */
+static const struct ir_op *find_reduction(const struct grid_maker *m, const struct ir_value *value,
+                                          bool *marked)
+{
+    uint32_t first, n;
+    gir_number_values(m->body, &first, &n);
+    memset(marked, 0, n * sizeof *marked);
+    marked[value->id - first] = true;
+    const struct ir_op *reduction = NULL;
+    for (const struct ir_op *op = m->body->last; op; op = op->prev) {
+        bool needed = false;
+        for (uint32_t i = 0; i < op->n_results; i++)
+            needed |= marked[op->results[i].id - first];
+        if (needed && grid_reduces(op))
+            reduction = op;
+        for (uint32_t i = 0; needed && i < op->n_operands; i++)
+            if (ir_operand(op, i))
+                marked[ir_operand(op, i)->id - first] = true;
+    }
+    return reduction;
+}
+
+/* Over what a result of this type goes, which is computed of a reduction (or NULL). */
+static bool set_space(struct gir_grid_part *part, const struct ir_type *type,
+                      const struct ir_op *reduction)
+{
+    const struct ir_type *like = reduction ? ir_operand(reduction, 0)->type : type;
+    if (like->kind != TYPE_TENSOR || like->rank < 0)
+        return false;
+    part->rank = like->rank;
+    part->row = reduction ? ir_row_axes(reduction) : 0;
+    part->column = reduction ? ir_column_axis(reduction) : -1;
+    for (int i = 0; i < like->rank; i++)
+        part->dims[i] = like->dims[i];
+    return true;
+}
+
+static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part *b)
+{
+    bool same = a->rank == b->rank && a->row == b->row && a->column == b->column;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->dims[i] == b->dims[i];
+    return same;
+}
+
+/* The part of each result that is computed here: those that go over the same are one.
+ * parts_of[i]: GIR_NONE where nobody wants it. */
+static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
+{
+    for (uint32_t i = 0; i < m->fuse->n_results; i++) {
+        const struct ir_value *value = returned(m, i);
+        struct gir_grid_part part = {0};
+        part_of[i] = GIR_NONE;
+        if (!m->fuse->results[i].wanted)
+            continue;
+        if (!set_space(&part, value->type, find_reduction(m, value, marked))) {
+            grid_refuse(m, "the shape of what it computes is not known");
+            return;
+        }
+        uint32_t k = 0;
+        while (k < m->grid->n && !same_space(&m->grid->parts[k], &part))
+            k++;
+        if (k == GIR_GRID_MAX_PARTS) {
+            grid_refuse(m, "it has more parts than kernels may have");
+            return;
+        }
+        m->grid->parts[k] = part;
+        m->grid->n += k == m->grid->n;
+        part_of[i] = k;
+    }
+}
+
+/* ---- Results --------------------------------------------------------------------------------- */
+
+struct stored {
+    uint32_t arg, value, number;
+    tssa_dtype type;
+};
+
+static void evaluate_result(struct grid_maker *m, uint32_t index, struct stored *stored)
+{
+    const struct ir_value *value = returned(m, index);
+    struct grid_place place = m->space;
+    uint32_t is_there = GIR_NONE;
+    if (m->number == GIR_NONE && !grid_find_place(m, value, &place, &is_there)) {
+        grid_refuse(m, "where what it reduces is stored is not known");
+        return;
+    }
+    m->active = is_there;
+    stored->value = grid_element(m, grid_evaluate(m, value, &place), value->type->dtype);
+    m->active = GIR_NONE;
+    stored->number = grid_flatten(m, &place, value->type->dims);
+    if (is_there != GIR_NONE)
+        stored->number = grid_choose(m, is_there, stored->number, grid_constant(m, -1));
+    stored->arg = grid_arg(m, index, true, value->type->dtype);
+    stored->type = value->type->dtype == TSSA_BOOL ? TSSA_UINT8 : value->type->dtype;
+}
+
+static void store(struct grid_maker *m, const struct stored *stored)
+{
+    gir_make(&m->maker, (struct gir_code){.op = GIR_STORE_AT,
+                                          .type = (uint8_t)stored->type,
+                                          .operands = {stored->value, stored->number},
+                                          .bits = gir_bits(stored->arg, 0)});
+}
+
+/* ---- Parts ----------------------------------------------------------------------------------- */
+
+/* Where an element is by the number of its row and its position in that. */
+static void begin_rows(struct grid_maker *m, uint32_t row, uint32_t position)
+{
+    const struct gir_grid_part *part = m->part;
+    const int outer = part->rank - part->row;
+    struct grid_place last;
+    grid_unflatten(m, row, outer, part->dims, &m->space);
+    grid_unflatten(m, position, part->row, part->dims + outer, &last);
+    memcpy(&m->space.at[outer], last.at, (size_t)part->row * sizeof *last.at);
+}
+
+static void begin_columns(struct grid_maker *m, uint32_t row, uint32_t position)
+{
+    const struct gir_grid_part *part = m->part;
+    const struct dim *others[TSSA_MAX_RANK];
+    struct grid_place column;
+    int n = 0;
+    for (int i = 0; i < part->rank; i++)
+        if (i != part->column)
+            others[n++] = part->dims[i];
+    grid_unflatten(m, position, n, others, &column);
+    for (int i = 0, k = 0; i < part->rank; i++)
+        m->space.at[i] = i == part->column ? row : column.at[k++];
+}
+
+static void begin_part(struct grid_maker *m)
+{
+    const struct gir_grid_part *part = m->part;
+    const uint32_t row = gir_make(&m->maker, (struct gir_code){.op = GIR_ROW, .type = TSSA_INT64}),
+                   position = gir_make(&m->maker,
+                                       (struct gir_code){.op = GIR_POSITION, .type = TSSA_INT64});
+    m->number = part->row || part->column >= 0 ? GIR_NONE : position;
+    if (part->row)
+        begin_rows(m, row, position);
+    else if (part->column >= 0)
+        begin_columns(m, row, position);
+    else
+        grid_unflatten(m, position, part->rank, part->dims, &m->space);
+    m->space.rank = part->rank;
+}
+
+static uint32_t count_reductions(const struct gir_maker *maker)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < maker->n; i++)
+        n += maker->codes[i].op == GIR_REDUCE;
+    return n;
+}
+
+static tssa_status *copy_out(const struct grid_maker *m)
+{
+    const size_t args = m->n_args * sizeof(struct gir_arg),
+                 codes = m->maker.n * sizeof(struct gir_code);
+    struct gir_kernel *made = allocator_alloc(m->grid->allocator, sizeof *made + args + codes);
+    TRY_ALLOC(made);
+    *made = (struct gir_kernel){.magic = GIR_MAGIC,
+                                .size = (uint32_t)(sizeof *made + args + codes),
+                                .n_args = m->n_args,
+                                .n_codes = m->maker.n,
+                                .whole_rows = m->part->row > 0,
+                                .columns = m->part->column >= 0,
+                                .grid = 1};
+    memcpy(made + 1, m->args, args);
+    memcpy((char *)(made + 1) + args, m->maker.codes, codes);
+    m->part->kernel = made;
+    return NULL;
+}
+
+static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint32_t *part_of,
+                              struct stored *stored)
+{
+    uint32_t n = 0;
+    m->part = &m->grid->parts[number];
+    m->maker.n = 0;
+    m->n_args = 0;
+    m->seen.count = 0;
+    m->active = GIR_NONE;
+    begin_part(m);
+    for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++)
+        if (part_of[i] == number)
+            evaluate_result(m, i, &stored[n++]);
+    for (uint32_t i = 0; i < n && !m->maker.why; i++)
+        store(m, &stored[i]);
+    if (m->maker.why)
+        return NULL;
+    gir_drop_dead(&m->maker, m->numbers);
+    if (count_reductions(&m->maker) > GIR_MAX_REDUCTIONS) {
+        grid_refuse(m, "it has more reductions than kernels may have");
+        return NULL;
+    }
+    return copy_out(m);
+}
+
+static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *marked,
+                             struct stored *stored)
+{
+    tssa_status *status = NULL;
+    find_parts(m, part_of, marked);
+    for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
+        status = make_part(m, i, part_of, stored);
+    for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
+        m->grid->parts[i].kernel->n_numbers = m->grid->n_numbers;
+    return status ? status : m->status;
+}
+
+void gir_grid_free(struct gir_grid *grid)
+{
+    if (!grid)
+        return;
+    for (uint32_t i = 0; i < grid->n; i++)
+        allocator_free(grid->allocator, grid->parts[i].kernel);
+    allocator_free(grid->allocator, grid);
+}
+
+tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
+                            struct gir_grid **grid, const char **why)
+{
+    struct grid_maker m = {.fuse = fuse, .body = ir_fuse_body(fuse)};
+    uint32_t first, n;
+    gir_number_values(m.body, &first, &n);
+    vec_init(&m.seen, allocator);
+    m.grid = allocator_calloc(allocator, 1, sizeof *m.grid);
+    m.maker.codes = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.maker.codes);
+    m.maker.capacity = GIR_MAX_CODES;
+    m.numbers = allocator_alloc(allocator, GIR_MAX_CODES * sizeof *m.numbers);
+    bool *marked = allocator_alloc(allocator, (n ? n : 1) * sizeof *marked);
+    uint32_t *part_of = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *part_of);
+    struct stored *stored = allocator_alloc(allocator, (fuse->n_results + 1) * sizeof *stored);
+    tssa_status *status = NULL;
+    if (!m.grid || !m.maker.codes || !m.numbers || !marked || !part_of || !stored) {
+        status = status_out_of_memory();
+    } else {
+        m.grid->allocator = allocator;
+        status = make_all(&m, part_of, marked, stored);
+    }
+    *why = m.maker.why;
+    *grid = m.grid;
+    if (status || m.maker.why) {
+        gir_grid_free(m.grid);
+        *grid = NULL;
+    }
+    allocator_free(allocator, stored);
+    allocator_free(allocator, part_of);
+    allocator_free(allocator, marked);
+    allocator_free(allocator, m.numbers);
+    allocator_free(allocator, m.maker.codes);
+    vec_free(&m.seen);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grids: `fuse` ops (ir/fuse.h) as kernels for devices that have a thread for each element
+ * (gir.h), to which it does not matter whether what they read lies in steps. So they are made of
+ * what kernels of the CPU are not: of ops that only move elements, of what has sizes and places
+ * that a run tells, of results of several shapes.
+ *
+ * An element of a result is computed where it is stored, from the coordinates that it has there:
+ * backwards, an access says at which coordinates of its base it reads (grid_rule.c), a Concat of
+ * which operand an element is, an assign whether it is one that it writes; and so on down to the
+ * operands of the op, of which elements are looked up. What is chosen between is computed on both
+ * sides; no number of an element is ever out of bounds for that (GIR_LOOKUP).
+ *
+ * Results of the same shape are a part of the op, a kernel; others are other parts. Parts do not
+ * depend on each other, so that one launch may do them side by side. What is computed row by row
+ * (ir/row.h) is a part in which a row is a warp's: then results are stored where an element of the
+ * row goes, if it does. What is reduced along another axis is a part in which each thread has a
+ * column.
+ *
+ * Ops that are none: what writes at places that data tells, masks.
+ */
+#ifndef TSSA_GIR_GRID_H
+#define TSSA_GIR_GRID_H
+
+#include "gir/gir.h"
+#include "ir/ir.h"
+
+/* An argument of a part. */
+struct gir_whole {
+    uint32_t index; /* of an operand or result of the op */
+};
+
+struct gir_grid_part {
+    struct gir_kernel *kernel; /* of the allocator's memory */
+    struct gir_whole wholes[GIR_MAX_ARGS];
+    /* What it goes over: as many rows as the product of all of these but the last `row` of them, of
+     * the product of those; where columns are reduced (`column` is not -1), rows along this axis,
+     * of the product of the others; else one row, of all. */
+    int rank, row, column;
+    const struct dim *dims[TSSA_MAX_RANK];
+};
+
+#define GIR_GRID_MAX_PARTS 64
+
+struct gir_grid {
+    const tssa_allocator *allocator;
+    /* What the numbers are that calls tell, of all parts: dims of the op's graph. */
+    uint32_t n_numbers;
+    const struct dim *numbers[GIR_MAX_NUMBERS];
+    uint32_t n;
+    struct gir_grid_part parts[GIR_GRID_MAX_PARTS];
+};
+
+/* NULL in *grid where the op is none, and *why then says why. It lives as long as the op. */
+tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
+                            struct gir_grid **grid, const char **why);
+void gir_grid_free(struct gir_grid *grid);
+
+#endif

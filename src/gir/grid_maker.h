@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Steps of a grid's kernel being made; see grid.h. */
+#ifndef TSSA_GIR_GRID_MAKER_H
+#define TSSA_GIR_GRID_MAKER_H
+
+#include "base/vec.h"
+#include "gir/grid.h"
+#include "gir/scalars.h"
+#include "ir/rule.h"
+
+#define GRID_MOST_OPERANDS 32 /* of an op */
+
+/* Where an element of a value is: a step for each of its axes, an int64. */
+struct grid_place {
+    int rank;
+    uint32_t at[TSSA_MAX_RANK];
+};
+
+/* A value that was evaluated. */
+struct grid_seen {
+    const struct ir_value *value;
+    uint32_t active, step;
+    struct grid_place place;
+};
+
+struct grid_maker {
+    const struct ir_op *fuse;
+    const struct ir_block *body;
+    struct gir_grid *grid;
+    struct gir_maker maker;
+    tssa_status *status; /* memory ran out; then maker.why as well */
+
+    /* Of the part that is being made. */
+    struct gir_grid_part *part;
+    struct gir_arg args[GIR_MAX_ARGS];
+    uint32_t n_args;
+    struct grid_place space; /* where in the part's space an element is */
+    uint32_t number;         /* where nothing is reduced: which of all it is; else GIR_NONE */
+    /* A truth value: whether what is being evaluated is chosen; GIR_NONE: it is. */
+    uint32_t active;
+    VEC(struct grid_seen) seen;
+    uint32_t *numbers; /* room for a number per step */
+};
+
+/* It is no grid: the first reason stays. */
+uint32_t grid_refuse(struct grid_maker *m, const char *why);
+
+/* ---- grid_index.c: numbers, which are int64 -------------------------------------------------- */
+
+uint32_t grid_constant(struct grid_maker *m, int64_t value);
+/* Is it the same number in all calls? */
+bool grid_is_constant(const struct grid_maker *m, uint32_t step, int64_t *value);
+uint32_t grid_dim(struct grid_maker *m, const struct dim *dim);
+uint32_t grid_add(struct grid_maker *m, uint32_t a, uint32_t b);
+uint32_t grid_sub(struct grid_maker *m, uint32_t a, uint32_t b);
+uint32_t grid_mul(struct grid_maker *m, uint32_t a, uint32_t b);
+/* Towards zero, and what is left. */
+uint32_t grid_div(struct grid_maker *m, uint32_t a, uint32_t b);
+uint32_t grid_rest(struct grid_maker *m, uint32_t a, uint32_t b);
+uint32_t grid_min(struct grid_maker *m, uint32_t a, uint32_t b);
+uint32_t grid_max(struct grid_maker *m, uint32_t a, uint32_t b);
+/* Truth values. */
+uint32_t grid_test(struct grid_maker *m, enum scalar_id id, uint32_t a, uint32_t b);
+uint32_t grid_both(struct grid_maker *m, uint32_t a, uint32_t b); /* either may be GIR_NONE: true */
+/* One of two values of the same type. */
+uint32_t grid_choose(struct grid_maker *m, uint32_t truth, uint32_t a, uint32_t b);
+/* A number that counts from the end where it is negative. */
+uint32_t grid_from_end(struct grid_maker *m, uint32_t number, uint32_t count);
+/* The call fails where the number is not in [0, count), if what is being evaluated is chosen. */
+void grid_check(struct grid_maker *m, uint32_t number, uint32_t count);
+
+/* Which element it is, row-major, of as many as these dims say; and back. */
+uint32_t grid_flatten(struct grid_maker *m, const struct grid_place *place,
+                      const struct dim *const *dims);
+void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struct dim *const *dims,
+                    struct grid_place *place);
+
+/* ---- grid_rule.c ----------------------------------------------------------------------------- */
+
+/* Where in the base of an access an element of it is. */
+bool grid_through(struct grid_maker *m, const struct ir_op *access, struct grid_place *place);
+/* Where in the region of an access or assign an element of its base is, and whether it is there
+ * (GIR_NONE: all are). */
+bool grid_into(struct grid_maker *m, const struct ir_op *op, struct grid_place *place,
+               uint32_t *is_there);
+
+/* ---- grid_value.c ---------------------------------------------------------------------------- */
+
+/* The step that is the value's element there; maker.why: there is none. */
+uint32_t grid_evaluate(struct grid_maker *m, const struct ir_value *value,
+                       const struct grid_place *place);
+/* An element of what has this type, as it is stored. */
+uint32_t grid_element(struct grid_maker *m, uint32_t step, tssa_dtype dtype);
+/* Of a place in these dims, that in an operand of other ones that is broadcast to them. */
+bool grid_broadcast(struct grid_maker *m, const struct dim *const *dims, int rank,
+                    const struct dim *const *operand, struct grid_place *place);
+/* The argument that is this operand or result. */
+uint32_t grid_arg(struct grid_maker *m, uint32_t index, bool is_result, tssa_dtype dtype);
+
+/* ---- grid_rows.c ----------------------------------------------------------------------------- */
+
+/* Is it an op that has rows, or one that reduces columns? */
+bool grid_reduces(const struct ir_op *op);
+/* What such an op computes, where the space's rows or columns are. */
+uint32_t grid_reduce(struct grid_maker *m, const struct ir_op *op, const struct grid_place *place);
+/* Where in the value what the space's element, or its row, comes to is, and whether it is there
+ * (GIR_NONE: it is). False: it is not one place. */
+bool grid_find_place(struct grid_maker *m, const struct ir_value *value, struct grid_place *place,
+                     uint32_t *is_there);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/grid_device.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "common/fusing_device.h"
+#include "common/kernel_check.h"
+#include "common/no_error.h"
+#include "common/shim_device.h"
+#include "device/devices.h"
+#include "gir/grid.h"
+#include "ir/fuse.h"
+#include "ir/printer.h"
+
+struct grid_counts grid_counts;
+uint32_t grid_failures;
+bool grid_tells;
+
+struct twice {
+    const struct kernel *kernel; /* op by op */
+    const void *state;
+    struct gir_grid *grid; /* NULL: it is none */
+};
+
+/* ---- Making one ------------------------------------------------------------------------------ */
+
+static void make_grid(const struct ir_op *op, const tssa_allocator *allocator,
+                      struct gir_grid **grid)
+{
+    const char *why;
+    no_error(gir_build_grid(op, allocator, grid, &why));
+    grid_counts.made += *grid != NULL;
+    grid_counts.refused += *grid == NULL;
+    if (!*grid && grid_tells) {
+        struct text text;
+        text_init(&text, &allocator_default);
+        ir_print_op_line(op, &text);
+        for (const struct ir_op *inner = ir_fuse_body(op)->first; inner; inner = inner->next) {
+            text_puts(&text, "    ");
+            ir_print_op_line(inner, &text);
+        }
+        print_message("no grid: %s (node \"%s\")\n%s\n", why, op->name ? op->name : "",
+                      text_string(&text));
+        text_free(&text);
+    }
+    for (uint32_t i = 0; *grid && i < (*grid)->n; i++) {
+        const struct gir_kernel *kernel = (*grid)->parts[i].kernel;
+        no_error(gir_check(kernel, kernel->size));
+        if (!shim_code(kernel))
+            shim_add(kernel);
+    }
+}
+
+static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
+                            const void **state)
+{
+    struct twice *twice = ARENA_NEW(setup->arena, struct twice);
+    TRY_ALLOC(twice);
+    twice->kernel = fusing_device(false)->find_kernel(op);
+    TRY(kernel_prepare(twice->kernel, op, setup, &twice->state));
+    make_grid(op, setup->context->allocator, &twice->grid);
+    *state = twice;
+    return NULL;
+}
+
+static void release(const void *state)
+{
+    const struct twice *twice = state;
+    kernel_release(twice->kernel, twice->state);
+    gir_grid_free(twice->grid);
+}
+
+/* ---- What a call tells ----------------------------------------------------------------------- */
+
+#define MOST_SIZES 512
+
+/* Sizes of operands and results. */
+struct sizes {
+    uint32_t n;
+    const struct dim *dims[MOST_SIZES];
+    int64_t values[MOST_SIZES];
+};
+
+static void add_sizes(struct sizes *sizes, const struct ir_type *type, const struct value *value)
+{
+    if (!value || value->kind != TSSA_KIND_TENSOR || type->rank != value->tensor.rank)
+        return;
+    for (int i = 0; i < type->rank && sizes->n < MOST_SIZES; i++, sizes->n++) {
+        sizes->dims[sizes->n] = type->dims[i];
+        sizes->values[sizes->n] = value->tensor.dims[i];
+    }
+}
+
+/* Elements of an operand that inference has names for. */
+static void add_elements(struct sizes *sizes, const struct ir_value *operand,
+                         const struct value *value)
+{
+    const struct ir_known *known = operand->known;
+    if (!known || !value || value->kind != TSSA_KIND_TENSOR ||
+        !dtype_is_integer(value->tensor.dtype))
+        return;
+    const size_t width = dtype_info(value->tensor.dtype)->size;
+    for (size_t i = 0, n = tensor_count(&value->tensor); i < n && sizes->n < MOST_SIZES; i++) {
+        if (i >= known->count || !known->elements[i])
+            continue;
+        sizes->dims[sizes->n] = known->elements[i];
+        sizes->values[sizes->n++] =
+            dtype_load_int64(value->tensor.dtype, (const char *)value->tensor.data + i * width);
+    }
+}
+
+static bool find_size(void *context, const struct dim *dim, int64_t *value)
+{
+    const struct sizes *sizes = context;
+    uint32_t i = 0;
+    while (i < sizes->n && sizes->dims[i] != dim)
+        i++;
+    if (i < sizes->n)
+        *value = sizes->values[i];
+    return i < sizes->n;
+}
+
+static bool tell(const struct sizes *sizes, const struct dim *dim, int64_t *value)
+{
+    return find_size((void *)sizes, dim, value) || dim_eval(dim, find_size, (void *)sizes, value);
+}
+
+static bool tell_product(const struct sizes *sizes, const struct dim *const *dims, int n,
+                         int64_t *product)
+{
+    *product = 1;
+    for (int i = 0; i < n; i++) {
+        int64_t value;
+        if (!tell(sizes, dims[i], &value))
+            return false;
+        *product *= value;
+    }
+    return true;
+}
+
+static bool tell_space(const struct sizes *sizes, const struct gir_grid_part *part, int64_t *rows,
+                       int64_t *n)
+{
+    const int outer = part->row ? part->rank - part->row : 0;
+    int64_t before, behind;
+    if (part->column < 0)
+        return tell_product(sizes, part->dims, outer, rows) &&
+               tell_product(sizes, part->dims + outer, part->rank - outer, n);
+    const bool told =
+        tell_product(sizes, part->dims, part->column, &before) &&
+        tell_product(sizes, part->dims + part->column, 1, rows) &&
+        tell_product(sizes, part->dims + part->column + 1, part->rank - part->column - 1, &behind);
+    *n = told ? before * behind : 0;
+    return told;
+}
+
+static bool tell_numbers(const struct kernel_args *args, const struct gir_grid *grid,
+                         struct sizes *sizes, int64_t *numbers)
+{
+    bool good = true;
+    sizes->n = 0;
+    for (uint32_t i = 0; i < args->n_inputs; i++) {
+        add_sizes(sizes, ir_operand(args->op, i)->type, args->inputs[i]);
+        add_elements(sizes, ir_operand(args->op, i), args->inputs[i]);
+    }
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        add_sizes(sizes, args->op->results[i].type, args->outputs[i]);
+    for (uint32_t i = 0; i < grid->n_numbers; i++)
+        good &= tell(sizes, grid->numbers[i], &numbers[i]);
+    return good;
+}
+
+/* ---- Running one ----------------------------------------------------------------------------- */
+
+/* Results of their own: memory by result of the op. */
+static void call_part(const struct kernel_args *args, const struct gir_grid *grid,
+                      const struct gir_grid_part *part, const int64_t *numbers, int64_t rows,
+                      int64_t n, void *const *results, unsigned char *status)
+{
+    const struct gir_kernel *kernel = part->kernel;
+    void *memory[GIR_MAX_ARGS + 1];
+    int64_t steps[4 * GIR_MAX_ARGS + GIR_MAX_NUMBERS] = {0};
+    for (uint32_t k = 0; k < kernel->n_args; k++) {
+        const uint32_t index = part->wholes[k].index;
+        const bool is_result = gir_args(kernel)[k].is_result;
+        const struct tensor *tensor =
+            &(is_result ? args->outputs[index] : args->inputs[index])->tensor;
+        memory[k] = is_result ? results[index] : tensor->data;
+        steps[3 * kernel->n_args + k] = (int64_t)tensor_count(tensor);
+    }
+    memory[kernel->n_args] = status;
+    memcpy(&steps[4 * kernel->n_args], numbers, grid->n_numbers * sizeof *numbers);
+    shim_code(kernel)(memory, steps, rows, n, NULL, NULL);
+}
+
+static void compare(const struct kernel_args *args, void *const *results, const char *text)
+{
+    for (uint32_t i = 0; i < args->n_outputs; i++) {
+        if (!args->outputs[i])
+            continue;
+        struct tensor made = args->outputs[i]->tensor;
+        made.data = results[i];
+        kernel_compare(&made, &args->outputs[i]->tensor, text, i);
+    }
+}
+
+static bool is_compiled(const struct gir_grid *grid)
+{
+    bool all = grid != NULL;
+    for (uint32_t i = 0; all && i < grid->n; i++)
+        all = shim_code(grid->parts[i].kernel) != NULL;
+    return all;
+}
+
+/* Memory for results, each byte of which differs from what is right, and becomes that if it is
+ * stored. */
+static void make_results(const struct kernel_args *args, void **results)
+{
+    for (uint32_t i = 0; i < args->n_outputs; i++) {
+        if (!args->outputs[i])
+            continue;
+        const struct tensor *tensor = &args->outputs[i]->tensor;
+        const size_t size = tensor_bytes(tensor);
+        unsigned char *bytes = malloc(size + 1);
+        assert_non_null(bytes);
+        for (size_t k = 0; k < size; k++)
+            bytes[k] = tensor->data ? (unsigned char)~((unsigned char *)tensor->data)[k] : 0;
+        results[i] = bytes;
+    }
+}
+
+/* Computes the results, in memory that is the caller's then. False: not all that it must know is
+ * told. */
+static bool compute(const struct kernel_args *args, const struct gir_grid *grid, void **results,
+                    unsigned char *status)
+{
+    struct sizes *sizes = malloc(sizeof *sizes);
+    int64_t numbers[GIR_MAX_NUMBERS], rows[GIR_GRID_MAX_PARTS], n[GIR_GRID_MAX_PARTS];
+    assert_non_null(sizes);
+    bool told = tell_numbers(args, grid, sizes, numbers);
+    for (uint32_t i = 0; i < grid->n; i++)
+        told = told && tell_space(sizes, &grid->parts[i], &rows[i], &n[i]);
+    free(sizes);
+    if (!told)
+        return false;
+    make_results(args, results);
+    for (uint32_t i = 0; i < grid->n; i++)
+        call_part(args, grid, &grid->parts[i], numbers, rows[i], n[i], results, status);
+    return true;
+}
+
+#define MOST_RESULTS 128
+
+static void check(const struct kernel_args *args, const struct gir_grid *grid)
+{
+    void *results[MOST_RESULTS] = {NULL};
+    unsigned char status = 0;
+    struct text text;
+    text_init(&text, &allocator_default);
+    assert_true(args->n_outputs <= MOST_RESULTS);
+    ir_print_op_line(args->op, &text);
+    const bool told = compute(args, grid, results, &status);
+    grid_counts.not_told += !told;
+    grid_counts.ran += told;
+    if (status)
+        fail_msg("a check failed where nothing is wrong: %s", text_string(&text));
+    if (told)
+        compare(args, results, text_string(&text));
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        free(results[i]);
+    text_free(&text);
+}
+
+/* Results of the shapes that they would have; false: that is not told. */
+static bool shape_results(const struct kernel_args *args, struct sizes *sizes, struct value *values)
+{
+    tell_numbers(args, &(const struct gir_grid){0}, sizes, NULL);
+    for (uint32_t i = 0; i < args->n_outputs; i++) {
+        const struct ir_type *type = args->op->results[i].type;
+        values[i] = (struct value){.kind = TSSA_KIND_TENSOR,
+                                   .tensor = {.dtype = type->dtype, .rank = type->rank}};
+        for (int k = 0; k < type->rank; k++)
+            if (!tell(sizes, type->dims[k], &values[i].tensor.dims[k]) ||
+                values[i].tensor.dims[k] < 0)
+                return false;
+    }
+    return true;
+}
+
+/* The interpreter has found a wrong index: so has the grid, and it has read and written nothing
+ * outside, which the sanitizers see. */
+static void check_failure(const struct kernel_args *args, const struct gir_grid *grid)
+{
+    struct sizes *sizes = malloc(sizeof *sizes);
+    struct value values[MOST_RESULTS];
+    struct value *outputs[MOST_RESULTS];
+    void *results[MOST_RESULTS] = {NULL};
+    unsigned char status = 0;
+    struct kernel_args own = *args;
+    size_t elements = 0;
+    assert_non_null(sizes);
+    assert_true(args->n_outputs <= MOST_RESULTS);
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        outputs[i] = args->outputs[i] ? &values[i] : NULL;
+    own.outputs = outputs;
+    if (shape_results(args, sizes, values) && compute(&own, grid, results, &status)) {
+        for (uint32_t i = 0; i < args->n_outputs; i++)
+            elements += args->outputs[i] ? tensor_count(&values[i].tensor) : 0;
+        if (!status && elements)
+            fail_msg("a grid did not find what the interpreter found in %s", args->op->name);
+        grid_failures += status;
+    }
+    for (uint32_t i = 0; i < args->n_outputs; i++)
+        free(results[i]);
+    free(sizes);
+}
+
+static tssa_status *run(struct kernel_args *args)
+{
+    const struct twice *twice = args->state;
+    struct kernel_args own = *args;
+    own.state = twice->state;
+    tssa_status *status = twice->kernel->run(&own);
+    if (!is_compiled(twice->grid))
+        return status;
+    if (!status)
+        check(args, twice->grid);
+    else if (strstr(tssa_status_message(status), "index"))
+        check_failure(args, twice->grid);
+    return status;
+}
+
+/* ---- The table ------------------------------------------------------------------------------- */
+
+static const struct kernel *find_kernel(const struct ir_op *op)
+{
+    static const struct kernel kernel = {.prepare = prepare, .run = run, .release = release};
+    return ir_fuse_body(op) ? &kernel : device_find(NULL)->find_kernel(op);
+}
+
+static const struct ir_fusion *lend(struct device_context *context)
+{
+    return null_device.fusion(context);
+}
+
+const struct device *grid_device(void)
+{
+    static struct device device;
+    if (!device.name) {
+        device = *fusing_device(false);
+        device.name = "grid";
+        device.find_kernel = find_kernel;
+        device.fusion = lend;
+    }
+    return &device;
+}
+
+struct device_context *grid_context(void)
+{
+    static struct device_context context;
+    if (!context.device)
+        device_context_open(&context, grid_device(), &allocator_default, NULL);
+    return &context;
+}

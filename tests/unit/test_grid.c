@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Grids (gir/grid.h): what a GPU would fuse of the committed models, of random fuse ops and of
+ * random imperative programs has, as kernels of a thread for each element, the interpreter's bits,
+ * in three orders of threads, run by the shim. What it finds wrong, they find.
+ */
+/* ctest-labels: random */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "api/handles.h"
+#include "common/committed_models.h"
+#include "common/grid_device.h"
+#include "common/imperative_check.h"
+#include "common/kernel_check.h"
+#include "common/no_error.h"
+#include "common/random_imperative.h"
+#include "common/random_programs.h"
+#include "common/shim_cuda.h"
+#include "common/shim_device.h"
+
+/* ---- Models ---------------------------------------------------------------------------------- */
+
+static void open_session(struct model_run *run, const char *path, tssa_session **session)
+{
+    const tssa_optimize_options optimize = {
+        .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
+    const tssa_session_options options = {.struct_size = sizeof options};
+    no_error(model_run_open(run, path, 0));
+    no_error(tssa_model_optimize(run->model, &optimize));
+    no_error(session_create_on(run->model, grid_device(), &options, session));
+}
+
+static void run_model(const char *path)
+{
+    struct model_run run = {0};
+    tssa_session *session;
+    open_session(&run, path, &session);
+    no_error(model_run_read_inputs(&run, path));
+    no_error(model_run_execute(&run));
+    kernel_compare_run(session, &run, path);
+    tssa_session_free(session);
+    model_run_close(&run);
+}
+
+/* TSSA_TELL=1 prints which fuse ops are no grids. */
+static void find_grids_of_model(void **state)
+{
+    grid_tells = getenv("TSSA_TELL") != NULL;
+    run_model(*state);
+    grid_tells = false;
+}
+
+static void one_model(void **state)
+{
+    for (int order = 0; order < 3; order++) {
+        shim_order(order);
+        run_model(*state);
+    }
+}
+
+/* ---- Random programs ------------------------------------------------------------------------- */
+
+#define USUAL_FUSED 40 /* of each kind */
+#define USUAL_IMPERATIVE 80
+
+static uint64_t first_program(void)
+{
+    uint64_t seed;
+    return programs_seed(&seed) ? seed : 0;
+}
+
+static unsigned long n_programs(unsigned long usual)
+{
+    uint64_t seed;
+    return programs_seed(&seed) ? 1 : programs_count(usual);
+}
+
+static void check_fused(void)
+{
+    for (int kind = 0; kind < KERNEL_KINDS; kind++)
+        for (unsigned long i = 0; i < n_programs(USUAL_FUSED); i++)
+            kernel_check(kind, first_program() + i, grid_context());
+}
+
+/* With wrong indices now and then, which is no matter here: the device looks at what comes of it.
+ */
+static void run_imperative(uint64_t seed)
+{
+    static const int64_t trips[] = {2, 0, 3};
+    struct random_imperative program = random_imperative(seed);
+    struct ir_graph *graph = NULL;
+    struct kernel_program p = {0};
+    no_error(imperative_fused(program.text, grid_device()->fusion(grid_context()), &graph));
+    if (ir_block_is_imperative(graph->body) ||
+        ir_block_return(graph->body)->n_operands > KERNEL_MAX_VALUES) {
+        ir_graph_free(graph);
+        free(program.text);
+        return;
+    }
+    kernel_program_open(&p, graph, grid_context());
+    for (size_t i = 0; i < sizeof trips / sizeof *trips; i++) {
+        struct random_imperative_inputs in;
+        random_imperative_inputs(&in, &program, trips[i], i == 0);
+        tssa_status_free(run_execute(p.run, in.pointers, p.outputs));
+        for (uint32_t k = 0; k < p.n_outputs; k++)
+            value_release(&p.outputs[k]);
+    }
+    kernel_program_close(&p);
+    free(program.text);
+}
+
+static void check_imperative(void)
+{
+    for (unsigned long i = 0; i < n_programs(USUAL_IMPERATIVE); i++)
+        run_imperative(first_program() + i);
+}
+
+static uint32_t n_of_models; /* kernels: the first ones */
+
+static void find_grids(void **state)
+{
+    (void)state;
+    n_of_models = shim_count();
+    check_fused();
+    check_imperative();
+    shim_compile();
+    assert_true(shim_count() > 0);
+    assert_int_equal(shim_refused(), 0);
+}
+
+static void random_grids(void **state)
+{
+    (void)state;
+    for (int order = 0; order < 3; order++) {
+        shim_order(order);
+        check_fused();
+        check_imperative();
+    }
+}
+
+/* ---- CUDA C ---------------------------------------------------------------------------------- */
+
+#define CUDA_KERNELS 8 /* of random programs */
+
+static void compiles_as_cuda(void **state)
+{
+    (void)state;
+#ifdef __SANITIZE_ADDRESS__ /* what NVRTC keeps is not given back */
+    skip();
+#endif
+    const uint32_t rest = shim_count() - n_of_models;
+    if (!shim_compile_as_cuda(0, n_of_models, 1, true) ||
+        !shim_compile_as_cuda(n_of_models, shim_count(), 1 + rest / CUDA_KERNELS, false)) {
+        print_message("nothing is compiled as CUDA C: NVRTC does not open\n");
+        skip();
+    }
+}
+
+/* ---- All ------------------------------------------------------------------------------------- */
+
+static void grids_ran(void **state)
+{
+    (void)state;
+    print_message("%u kernels; %u plans had grids, %u fuse ops were none; %u runs, %u not told, "
+                  "%u failures found\n",
+                  (unsigned)shim_count(), (unsigned)grid_counts.made, (unsigned)grid_counts.refused,
+                  (unsigned)grid_counts.ran, (unsigned)grid_counts.not_told,
+                  (unsigned)grid_failures);
+    assert_true(grid_counts.ran > 50);
+}
+
+static int clean_up(void **state)
+{
+    (void)state;
+    shim_close();
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest first[] = {cmocka_unit_test(find_grids),
+                                       cmocka_unit_test(compiles_as_cuda)},
+                            last[] = {cmocka_unit_test(random_grids), cmocka_unit_test(grids_ran)};
+    return committed_models_test(find_grids_of_model) + cmocka_run_group_tests(first, NULL, NULL) +
+           committed_models_test(one_model) + cmocka_run_group_tests(last, NULL, clean_up);
+}
