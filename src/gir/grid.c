@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "gir/build.h"
 #include "gir/grid_maker.h"
 #include "ir/fuse.h"
 #include "ir/row.h"
@@ -227,6 +228,18 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         m->grid->parts[i].kernel->n_numbers = m->grid->n_numbers;
     return status ? status : m->status;
+}
+
+const char *gir_grid_refuses(const struct ir_op *op)
+{
+    const tssa_dtype dtype = op->results[0].type->dtype;
+    if (op->info->cls == IR_CLASS_GATHER || ir_op_is(op, IR_OP_access) ||
+        ir_op_is(op, IR_OP_assign) || ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu)) {
+        if (!dtype_in(T_FLOAT | T_INT | T_BOOL, dtype))
+            return "kernels have no such elements";
+        return rule_of(op) ? grid_rule_refuses(op) : NULL;
+    }
+    return gir_refuses(op);
 }
 
 void gir_grid_free(struct gir_grid *grid)

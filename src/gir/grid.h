@@ -51,6 +51,9 @@ struct gir_grid {
     struct gir_grid_part parts[GIR_GRID_MAX_PARTS];
 };
 
+/* Is there a grid for a fuse op that holds the op? NULL, or why there is none. */
+const char *gir_grid_refuses(const struct ir_op *op);
+
 /* NULL in *grid where the op is none, and *why then says why. It lives as long as the op. */
 tssa_status *gir_build_grid(const struct ir_op *fuse, const tssa_allocator *allocator,
                             struct gir_grid **grid, const char **why);

@@ -77,6 +77,8 @@ void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struc
 
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 
+/* Why elements of what an access or assign computes cannot tell where they are; NULL: they can. */
+const char *grid_rule_refuses(const struct ir_op *op);
 /* Where in the base of an access an element of it is. */
 bool grid_through(struct grid_maker *m, const struct ir_op *access, struct grid_place *place);
 /* Where in the region of an access or assign an element of its base is, and whether it is there

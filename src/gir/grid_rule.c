@@ -278,18 +278,32 @@ static bool shape_after(struct grid_maker *m, const struct ir_op *op, uint32_t n
     return good || grid_refuse(m, "the shape of what it reads is not known");
 }
 
+const char *grid_rule_refuses(const struct ir_op *op)
+{
+    const struct rule *rule = rule_of(op);
+    for (uint32_t i = 0; i < rule->n_steps; i++) {
+        const enum rule_kind kind = rule->steps[i].kind;
+        if (!back[kind])
+            return "data tells how much it moves";
+        if (ir_op_is(op, IR_OP_assign) && !into[kind])
+            return "it may write an element more than once";
+    }
+    return NULL;
+}
+
 bool grid_through(struct grid_maker *m, const struct ir_op *access, struct grid_place *place)
 {
     const struct rule *rule = rule_of(access);
+    const char *why = grid_rule_refuses(access);
     struct step s = {.op = access};
+    if (why)
+        return grid_refuse(m, why);
     if (!shape_after(m, access, rule->n_steps, &s.behind))
         return false;
     for (uint32_t i = rule->n_steps; i-- > 0 && !m->maker.why; s.behind = s.before) {
         s.rule = &rule->steps[i];
         if (!shape_after(m, access, i, &s.before))
             return false;
-        if (!back[s.rule->kind])
-            return grid_refuse(m, "data tells which elements it reads");
         back[s.rule->kind](m, &s, place);
     }
     return !m->maker.why;
@@ -301,14 +315,15 @@ bool grid_into(struct grid_maker *m, const struct ir_op *op, struct grid_place *
     const struct rule *rule = rule_of(op);
     struct step s = {.op = op};
     *is_there = GIR_NONE;
+    for (uint32_t i = 0; i < rule->n_steps; i++)
+        if (!into[rule->steps[i].kind])
+            return grid_refuse(m, "it may write an element more than once");
     if (!shape_after(m, op, 0, &s.before))
         return false;
     for (uint32_t i = 0; i < rule->n_steps && !m->maker.why; i++, s.before = s.behind) {
         s.rule = &rule->steps[i];
         if (!shape_after(m, op, i + 1, &s.behind))
             return false;
-        if (!into[s.rule->kind])
-            return grid_refuse(m, "it may write an element more than once");
         *is_there = grid_both(m, *is_there, into[s.rule->kind](m, &s, place));
     }
     return !m->maker.why;

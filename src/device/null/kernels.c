@@ -8,6 +8,7 @@
 #include "device/null/count.h"
 #include "device/null/library.h"
 #include "device/null/sizes.h"
+#include "gir/grid.h"
 #include "ir/cost.h"
 #include "ir/fuse.h"
 #include "ir/memory.h"
@@ -117,6 +118,13 @@ static const struct kernel *find_kernel(const struct ir_op *op)
     return library_asks(&null_device, op) ? &library : &launch;
 }
 
+/* One launch is what there is a kernel for. */
+static const char *refuses(void *user, const struct ir_op *op)
+{
+    (void)user;
+    return gir_grid_refuses(op);
+}
+
 static const struct ir_fusion *lend(struct device_context *context)
 {
     static const struct ir_fusion fusion = {.classes = IR_FUSES_ALL,
@@ -124,7 +132,8 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .most_operands = 64,
                                             .moves_inside = true,
                                             .row_parts = true,
-                                            .side_by_side = true};
+                                            .side_by_side = true,
+                                            .refuses = refuses};
     (void)context;
     return &fusion;
 }
