@@ -34,12 +34,19 @@ tssa_status *session_dump_graph(const struct ir_graph *graph, const tssa_session
 
 /* ---- Kernels --------------------------------------------------------------------------------- */
 
+/* Kernels of a grid, by number. */
+struct launch {
+    uint32_t n;
+    size_t kernels[GIR_GRID_MAX_PARTS];
+};
+
 /* What is dumped so far. Kernels with the same bytes are one, as they are when they are compiled;
  * each is called by its number. */
 struct dump {
     const tssa_allocator *allocator;
     bool grids;                       /* as in struct device */
     VEC(struct gir_kernel *) kernels; /* owned */
+    VEC(struct launch) launches;      /* of grids */
     struct text gir;
 };
 
@@ -119,6 +126,16 @@ static void print_numbers(struct dump *d, const struct gir_grid *grid)
     }
 }
 
+static bool is_there(const struct dump *d, const struct launch *launch)
+{
+    for (size_t i = 0; i < d->launches.count; i++)
+        if (d->launches.data[i].n == launch->n &&
+            memcmp(d->launches.data[i].kernels, launch->kernels,
+                   launch->n * sizeof *launch->kernels) == 0)
+            return true;
+    return false;
+}
+
 static tssa_status *add_grid(struct dump *d, const struct ir_op *fuse)
 {
     struct gir_grid *grid;
@@ -128,8 +145,13 @@ static tssa_status *add_grid(struct dump *d, const struct ir_op *fuse)
         print_refused(d, fuse, why);
     if (grid)
         print_numbers(d, grid);
-    for (uint32_t i = 0; grid && i < grid->n && !status; i++)
+    struct launch launch = {0};
+    for (uint32_t i = 0; grid && i < grid->n && !status; i++) {
+        launch.kernels[launch.n++] = number_of(d, grid->parts[i].kernel);
         status = add_kernel(d, fuse, i, grid->n, grid->parts[i].kernel);
+    }
+    if (grid && !status && !is_there(d, &launch) && !vec_push(&d->launches, launch))
+        status = status_out_of_memory();
     gir_grid_free(grid);
     return status;
 }
@@ -142,6 +164,17 @@ static tssa_status *add_op(void *dump, struct ir_op *op)
     return d->grids ? add_grid(d, op) : add_fuse(d, op);
 }
 
+/* Called by the number of its first kernel. */
+static bool print_launch(const struct dump *d, const struct launch *launch, struct text *text)
+{
+    const struct gir_kernel *kernels[GIR_GRID_MAX_PARTS];
+    char name[32];
+    for (uint32_t i = 0; i < launch->n; i++)
+        kernels[i] = d->kernels.data[launch->kernels[i]];
+    snprintf(name, sizeof name, "launch_%zu", launch->kernels[0]);
+    return clike_print_launch(kernels, launch->n, CLIKE_CUDA, name, text);
+}
+
 /* A file that a compiler of CUDA C takes. */
 static tssa_status *print_cuda(const struct dump *d, struct text *text)
 {
@@ -150,7 +183,10 @@ static tssa_status *print_cuda(const struct dump *d, struct text *text)
         types |= clike_types(d->kernels.data[i]);
     if (d->kernels.count && !clike_print_prelude(CLIKE_CUDA, types, text))
         return status_out_of_memory();
-    for (size_t i = 0; i < d->kernels.count; i++) {
+    for (size_t i = 0; i < d->launches.count; i++)
+        if (!print_launch(d, &d->launches.data[i], text))
+            return status_out_of_memory();
+    for (size_t i = 0; i < d->kernels.count && !d->grids; i++) {
         const char *why = clike_refuses(d->kernels.data[i]);
         char name[32];
         snprintf(name, sizeof name, "kernel_%zu", i);
@@ -181,12 +217,14 @@ tssa_status *session_dump_kernels(const struct ir_graph *graph, const struct dev
 {
     struct dump d = {.allocator = graph->allocator,
                      .grids = device->grids,
-                     .kernels = VEC_INIT(graph->allocator)};
+                     .kernels = VEC_INIT(graph->allocator),
+                     .launches = VEC_INIT(graph->allocator)};
     text_init(&d.gir, graph->allocator);
     tssa_status *status = dump_all(&d, graph, options);
     for (size_t i = 0; i < d.kernels.count; i++)
         allocator_free(d.allocator, d.kernels.data[i]);
     vec_free(&d.kernels);
+    vec_free(&d.launches);
     text_free(&d.gir);
     return status;
 }

@@ -31,6 +31,24 @@ struct twice {
 
 /* ---- Making one ------------------------------------------------------------------------------ */
 
+struct kernels {
+    const struct gir_kernel *parts[GIR_GRID_MAX_PARTS];
+};
+
+static struct kernels kernels_of(const struct gir_grid *grid)
+{
+    struct kernels kernels;
+    for (uint32_t i = 0; i < grid->n; i++)
+        kernels.parts[i] = grid->parts[i].kernel;
+    return kernels;
+}
+
+/* NULL: there is none yet. */
+static codegen_run code_of(const struct gir_grid *grid)
+{
+    return shim_code(kernels_of(grid).parts, grid->n);
+}
+
 static void make_grid(const struct ir_op *op, const tssa_allocator *allocator,
                       struct gir_grid **grid)
 {
@@ -53,9 +71,9 @@ static void make_grid(const struct ir_op *op, const tssa_allocator *allocator,
     for (uint32_t i = 0; *grid && i < (*grid)->n; i++) {
         const struct gir_kernel *kernel = (*grid)->parts[i].kernel;
         no_error(gir_check(kernel, kernel->size));
-        if (!shim_code(kernel))
-            shim_add(kernel);
     }
+    if (*grid && !code_of(*grid))
+        shim_add(kernels_of(*grid).parts, (*grid)->n);
 }
 
 static tssa_status *prepare(const struct ir_op *op, const struct kernel_setup *setup,
@@ -179,25 +197,30 @@ static bool tell_numbers(const struct kernel_args *args, const struct gir_grid *
 
 /* ---- Running one ----------------------------------------------------------------------------- */
 
-/* Results of their own: memory by result of the op. */
-static void call_part(const struct kernel_args *args, const struct gir_grid *grid,
-                      const struct gir_grid_part *part, const int64_t *numbers, int64_t rows,
-                      int64_t n, void *const *results, unsigned char *status)
+/* What a launch is given; see clike_print_launch. */
+struct given {
+    void *memory[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + 1)];
+    int64_t steps[GIR_GRID_MAX_PARTS * (GIR_MAX_ARGS + GIR_MAX_NUMBERS + 2)];
+    uint32_t n_memory, n_steps;
+};
+
+/* Results lie in memory of their own, by result of the op. */
+static void give_part(const struct kernel_args *args, const struct gir_grid_part *part,
+                      const int64_t *numbers, void *const *results, unsigned char *status,
+                      struct given *given)
 {
     const struct gir_kernel *kernel = part->kernel;
-    void *memory[GIR_MAX_ARGS + 1];
-    int64_t steps[4 * GIR_MAX_ARGS + GIR_MAX_NUMBERS] = {0};
     for (uint32_t k = 0; k < kernel->n_args; k++) {
         const uint32_t index = part->wholes[k].index;
         const bool is_result = gir_args(kernel)[k].is_result;
         const struct tensor *tensor =
             &(is_result ? args->outputs[index] : args->inputs[index])->tensor;
-        memory[k] = is_result ? results[index] : tensor->data;
-        steps[3 * kernel->n_args + k] = (int64_t)tensor_count(tensor);
+        given->memory[given->n_memory++] = is_result ? results[index] : tensor->data;
+        given->steps[given->n_steps++] = (int64_t)tensor_count(tensor);
     }
-    memory[kernel->n_args] = status;
-    memcpy(&steps[4 * kernel->n_args], numbers, grid->n_numbers * sizeof *numbers);
-    shim_code(kernel)(memory, steps, rows, n, NULL, NULL);
+    given->memory[given->n_memory++] = status;
+    for (uint32_t k = 0; k < kernel->n_numbers; k++)
+        given->steps[given->n_steps++] = numbers[k];
 }
 
 static void compare(const struct kernel_args *args, void *const *results, const char *text)
@@ -209,14 +232,6 @@ static void compare(const struct kernel_args *args, void *const *results, const 
         made.data = results[i];
         kernel_compare(&made, &args->outputs[i]->tensor, text, i);
     }
-}
-
-static bool is_compiled(const struct gir_grid *grid)
-{
-    bool all = grid != NULL;
-    for (uint32_t i = 0; all && i < grid->n; i++)
-        all = shim_code(grid->parts[i].kernel) != NULL;
-    return all;
 }
 
 /* Memory for results, each byte of which differs from what is right, and becomes that if it is
@@ -242,18 +257,24 @@ static bool compute(const struct kernel_args *args, const struct gir_grid *grid,
                     unsigned char *status)
 {
     struct sizes *sizes = malloc(sizeof *sizes);
-    int64_t numbers[GIR_MAX_NUMBERS], rows[GIR_GRID_MAX_PARTS], n[GIR_GRID_MAX_PARTS];
+    struct given *given = calloc(1, sizeof *given);
+    int64_t numbers[GIR_MAX_NUMBERS];
     assert_non_null(sizes);
+    assert_non_null(given);
     bool told = tell_numbers(args, grid, sizes, numbers);
-    for (uint32_t i = 0; i < grid->n; i++)
-        told = told && tell_space(sizes, &grid->parts[i], &rows[i], &n[i]);
+    if (told)
+        make_results(args, results);
+    for (uint32_t i = 0; i < grid->n && told; i++) {
+        give_part(args, &grid->parts[i], numbers, results, status, given);
+        told = tell_space(sizes, &grid->parts[i], &given->steps[given->n_steps],
+                          &given->steps[given->n_steps + 1]);
+        given->n_steps += 2;
+    }
+    if (told)
+        code_of(grid)(given->memory, given->steps, 0, 0, NULL, NULL);
+    free(given);
     free(sizes);
-    if (!told)
-        return false;
-    make_results(args, results);
-    for (uint32_t i = 0; i < grid->n; i++)
-        call_part(args, grid, &grid->parts[i], numbers, rows[i], n[i], results, status);
-    return true;
+    return told;
 }
 
 #define MOST_RESULTS 128
@@ -328,7 +349,7 @@ static tssa_status *run(struct kernel_args *args)
     struct kernel_args own = *args;
     own.state = twice->state;
     tssa_status *status = twice->kernel->run(&own);
-    if (!is_compiled(twice->grid))
+    if (!twice->grid || !code_of(twice->grid))
         return status;
     if (!status)
         check(args, twice->grid);

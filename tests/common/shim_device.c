@@ -21,41 +21,61 @@
 #define SHIM_KERNELS 128 /* in one file */
 #define CUDA_KERNELS 24  /* as CUDA C */
 
-/* Equal ones are there once. */
+/* A kernel, or those of a launch. Equal ones are there once. */
 static struct {
-    struct gir_kernel *kernel;
+    uint32_t n;
+    struct gir_kernel **parts;
     struct cpu_code code;
 } kernels[MAX_KERNELS];
 static uint32_t n_kernels, n_refused;
 
-static uint32_t find_kernel(const struct gir_kernel *kernel)
+static bool is_same(uint32_t i, const struct gir_kernel *const *parts, uint32_t n)
+{
+    bool same = kernels[i].n == n;
+    for (uint32_t k = 0; same && k < n; k++)
+        same = kernels[i].parts[k]->size == parts[k]->size &&
+               memcmp(kernels[i].parts[k], parts[k], parts[k]->size) == 0;
+    return same;
+}
+
+static uint32_t find_launch(const struct gir_kernel *const *parts, uint32_t n)
 {
     uint32_t i = 0;
-    while (i < n_kernels && (kernels[i].kernel->size != kernel->size ||
-                             memcmp(kernels[i].kernel, kernel, kernel->size) != 0))
+    while (i < n_kernels && !is_same(i, parts, n))
         i++;
     return i;
 }
 
-void shim_add(const struct gir_kernel *kernel)
+static uint32_t find_kernel(const struct gir_kernel *kernel)
 {
-    const uint32_t i = find_kernel(kernel);
-    if (clike_refuses(kernel)) {
-        n_refused++;
-        return;
-    }
+    return find_launch(&kernel, 1);
+}
+
+void shim_add(const struct gir_kernel *const *parts, uint32_t n)
+{
+    const uint32_t i = find_launch(parts, n);
+    for (uint32_t k = 0; k < n; k++)
+        if (clike_refuses(parts[k])) {
+            n_refused++;
+            return;
+        }
     if (i < n_kernels)
         return;
     assert_true(n_kernels < MAX_KERNELS);
-    kernels[i].kernel = malloc(kernel->size);
-    assert_non_null(kernels[i].kernel);
-    memcpy(kernels[i].kernel, kernel, kernel->size);
+    kernels[i].n = n;
+    kernels[i].parts = malloc(n * sizeof *kernels[i].parts);
+    assert_non_null(kernels[i].parts);
+    for (uint32_t k = 0; k < n; k++) {
+        kernels[i].parts[k] = malloc(parts[k]->size);
+        assert_non_null(kernels[i].parts[k]);
+        memcpy(kernels[i].parts[k], parts[k], parts[k]->size);
+    }
     n_kernels++;
 }
 
-codegen_run shim_code(const struct gir_kernel *kernel)
+codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n)
 {
-    const uint32_t i = find_kernel(kernel);
+    const uint32_t i = find_launch(parts, n);
     return i < n_kernels ? kernels[i].code.run : NULL;
 }
 
@@ -69,7 +89,7 @@ static tssa_status *compile_later(struct device_context *context, struct device_
         struct device_kernel *one = &asked->kernels[k];
         const uint32_t i = find_kernel(one->kernel);
         if (i == n_kernels)
-            shim_add(one->kernel);
+            shim_add(&one->kernel, 1);
         one->code = i < n_kernels && kernels[i].code.run ? &kernels[i].code : NULL;
         strcpy(one->message, "later");
     }
@@ -113,12 +133,15 @@ void shim_print(enum clike_dialect dialect, uint32_t begin, uint32_t end, uint32
 {
     dtype_mask types = 0;
     for (uint32_t i = begin; i < end; i += step)
-        types |= clike_types(kernels[i].kernel);
+        for (uint32_t k = 0; k < kernels[i].n; k++)
+            types |= clike_types(kernels[i].parts[k]);
     assert_true(clike_print_prelude(dialect, types, text));
     for (uint32_t i = begin; i < end; i += step) {
         char name[32];
         snprintf(name, sizeof name, "k%u", (unsigned)i);
-        assert_true(clike_print(kernels[i].kernel, dialect, name, text));
+        const struct gir_kernel *const *parts = (const struct gir_kernel *const *)kernels[i].parts;
+        assert_true(parts[0]->grid ? clike_print_launch(parts, kernels[i].n, dialect, name, text)
+                                   : clike_print(parts[0], dialect, name, text));
     }
 }
 
@@ -230,6 +253,9 @@ void shim_close(void)
     for (uint32_t i = 0; i < n_shims; i++)
         close_shim(&shims[i]);
     rmdir(folder);
-    for (uint32_t i = 0; i < n_kernels; i++)
-        free(kernels[i].kernel);
+    for (uint32_t i = 0; i < n_kernels; i++) {
+        for (uint32_t k = 0; k < kernels[i].n; k++)
+            free(kernels[i].parts[k]);
+        free(kernels[i].parts);
+    }
 }

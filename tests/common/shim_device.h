@@ -16,10 +16,10 @@ const struct device *shim_device(void);
 /* Of that device. */
 struct device_context *shim_context(void);
 
-/* For others that run the shim's kernels: keeps one in mind, and its code once there is some; NULL:
- * not yet, or it has no text. */
-void shim_add(const struct gir_kernel *kernel);
-codegen_run shim_code(const struct gir_kernel *kernel);
+/* For others that run the shim's kernels: keeps a kernel in mind, or those of a launch of grids,
+ * and its code once there is some; NULL: not yet, or it has no text. */
+void shim_add(const struct gir_kernel *const *parts, uint32_t n);
+codegen_run shim_code(const struct gir_kernel *const *parts, uint32_t n);
 
 uint32_t shim_count(void);   /* of kernels so far, equal ones once */
 uint32_t shim_refused(void); /* which have no text */

@@ -36,6 +36,13 @@
 
 /* tests/golden/clike/NAME.expected is the kernel's text, in both dialects: they differ behind it.
  */
+static bool print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
+                  struct text *text)
+{
+    return kernel->grid ? clike_print_launch(&kernel, 1, dialect, name, text)
+                        : clike_print(kernel, dialect, name, text);
+}
+
 static void expect_kernel(const struct gir_kernel *kernel, const char *name)
 {
     char path[256], expected[8192] = "";
@@ -43,7 +50,7 @@ static void expect_kernel(const struct gir_kernel *kernel, const char *name)
     text_init(&text, &allocator_default);
     snprintf(path, sizeof path, TSSA_SOURCE_DIR "/tests/golden/clike/%s.expected", name);
     assert_null(clike_refuses(kernel));
-    assert_true(clike_print(kernel, CLIKE_SHIM, name, &text));
+    assert_true(print(kernel, CLIKE_SHIM, name, &text));
     FILE *file = fopen(path, getenv("TSSA_UPDATE_GOLDEN") ? "w+" : "r");
     assert_non_null(file);
     if (getenv("TSSA_UPDATE_GOLDEN"))
@@ -53,7 +60,7 @@ static void expect_kernel(const struct gir_kernel *kernel, const char *name)
     fclose(file);
     assert_string_equal(text_string(&text), expected);
     text_clear(&text);
-    assert_true(clike_print(kernel, CLIKE_CUDA, name, &text));
+    assert_true(print(kernel, CLIKE_CUDA, name, &text));
     *strstr(expected, "LAUNCHER") = '\0';
     assert_string_equal(text_string(&text), expected);
     text_free(&text);

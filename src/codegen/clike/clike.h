@@ -21,6 +21,10 @@
  *                     blocks, in x, take other rows
  *     CLIKE_COLUMNS   each thread, in x, has columns, and walks all rows of them
  *
+ * Kernels of a grid are parts of a launch, one or several side by side: a block is 32 threads in x,
+ * by any number in y, blocks are in x, and each part has some of these. In a part without rows all
+ * threads share the elements, or columns.
+ *
  * Threads: all of it may be called by any.
  */
 #ifndef TSSA_CODEGEN_CLIKE_CLIKE_H
@@ -57,8 +61,7 @@ struct clike_param {
 
 #define CLIKE_MAX_PARAMS (5 * GIR_MAX_ARGS + GIR_MAX_NUMBERS + 3)
 
-/* All are int64 but for memory. Returns how many. Of a grid, codegen_run has numbers behind the
- * steps of arguments, and the status behind arguments. */
+/* All are int64 but for memory. Returns how many. */
 uint32_t clike_params(const struct gir_kernel *kernel, struct clike_param *params);
 
 /* Element types whose operations a kernel has. */
@@ -71,10 +74,20 @@ bool clike_print_prelude(enum clike_dialect dialect, dtype_mask types, struct te
 const char *clike_refuses(const struct gir_kernel *kernel);
 
 /*
- * A kernel that is not refused, as a function of this name; of CLIKE_SHIM there is also NAME_run, a
- * codegen_run that needs neither functions nor scratch memory. False: memory ran out.
+ * A kernel that is not refused, and no grid, as a function of this name; of CLIKE_SHIM there is
+ * also NAME_run, a codegen_run that needs neither functions nor scratch memory. False: memory ran
+ * out.
  */
 bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
                  struct text *text);
+
+/*
+ * Kernels of a grid as one function, of their parameters, one kernel's after the other's, and then
+ * for each of them the number of the block behind its last one: kernel 0 has blocks 0 to that. Of
+ * CLIKE_SHIM there is also NAME_run, for which there are, for each kernel in turn, in args its
+ * arguments and the status, in steps how many elements each argument has, its numbers, rows and n.
+ */
+bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
+                        enum clike_dialect dialect, const char *name, struct text *text);
 
 #endif

@@ -77,6 +77,17 @@ SCALAR_FN double f64_fma(double a, double b, double c)
     for (int64_t r = (int64_t)blockIdx.x * blockDim.y + threadIdx.y; r < (rows);                   \
          r += (int64_t)gridDim.x * blockDim.y)
 
+/* Parts of a launch: some of its blocks. */
+#define PART static __device__ __forceinline__ void
+#define DO_PART(begin, end, part, ...)                                                             \
+    if ((int64_t)blockIdx.x >= (begin) && (int64_t)blockIdx.x < (end))                             \
+    part(__VA_ARGS__, (int64_t)blockIdx.x - (begin), (end) - (begin))
+#define EACH_THREAD(i, n)                                                                          \
+    for (int64_t i = (block * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x; i < (n);       \
+         i += blocks * blockDim.y * blockDim.x)
+#define EACH_WARP_OF_PART(r, rows)                                                                 \
+    for (int64_t r = block * blockDim.y + threadIdx.y; r < (rows); r += blocks * blockDim.y)
+
 /* The lanes of a warp: what each of them has, what each of them does, and what all come to. */
 #define LANE ((int)threadIdx.x)
 #define LANES(type, name) type name

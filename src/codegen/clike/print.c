@@ -154,10 +154,6 @@ static void print_given(const struct printer *p, const struct clike_param *param
         text_printf(p->text, "args[%" PRIu32 "]", param->arg);
     else if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
         text_puts(p->text, param->kind == CLIKE_LENGTH ? "n" : "rows");
-    else if (param->kind == CLIKE_STATUS)
-        text_printf(p->text, "args[%" PRIu32 "]", p->kernel->n_args);
-    else if (param->kind == CLIKE_NUMBER)
-        text_printf(p->text, "steps[%" PRIu32 "]", 4 * p->kernel->n_args + param->arg);
     else
         text_printf(p->text, "steps[%" PRIu32 "]",
                     (uint32_t)(param->kind - CLIKE_ROW) * p->kernel->n_args + param->arg);
@@ -333,12 +329,22 @@ static void print_elements(struct printer *p)
 {
     open_block(p, "EACH_ROW(r, rows)");
     print_once(p);
-    print_stores(p); /* checks, which all threads make */
     if (find_steps(p)) {
         open_block(p, "EACH_ELEMENT(i, n)");
         print_steps(p);
         close_block(p);
     }
+    close_block(p);
+}
+
+/* Of a grid: there is one row, of all. */
+static void print_threads(struct printer *p)
+{
+    print_once(p);
+    print_stores(p); /* checks, which all threads make */
+    find_steps(p);
+    open_block(p, "EACH_THREAD(i, n)");
+    print_steps(p);
     close_block(p);
 }
 
@@ -383,7 +389,7 @@ static void print_lanes(struct printer *p)
 
 static void print_rows(struct printer *p)
 {
-    open_block(p, "EACH_WARP(r, rows)");
+    open_block(p, p->kernel->grid ? "EACH_WARP_OF_PART(r, rows)" : "EACH_WARP(r, rows)");
     for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
         print_once(p);
         if (find_steps(p) || reduces(p))
@@ -414,7 +420,7 @@ static void print_column_pass(struct printer *p)
 
 static void print_columns(struct printer *p)
 {
-    open_block(p, "EACH_COLUMN(i, n)");
+    open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
     for (p->pass = 0; p->pass < p->n_passes; p->pass++) {
         print_once(p);
         if (find_steps(p) || reduces(p))
@@ -429,7 +435,9 @@ static void print_function(struct printer *p)
 {
     line(p, "{");
     p->depth++;
-    if (p->form == CLIKE_ELEMENTS)
+    if (p->form == CLIKE_ELEMENTS && p->kernel->grid)
+        print_threads(p);
+    else if (p->form == CLIKE_ELEMENTS)
         print_elements(p);
     else if (p->form == CLIKE_ROWS)
         print_rows(p);
@@ -451,15 +459,24 @@ static void find_elements(struct printer *p)
     }
 }
 
+/* Of a kernel. */
+static void begin(struct printer *p, const struct gir_kernel *kernel)
+{
+    p->kernel = kernel;
+    p->form = clike_form(kernel);
+    p->n_passes = gir_find_passes(kernel, p->when);
+    p->pass = 0;
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        p->when[i].kept_in = 0;
+    if (p->form == CLIKE_ELEMENTS && !kernel->grid)
+        find_elements(p);
+}
+
 bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, const char *name,
                  struct text *text)
 {
-    struct printer p = {.kernel = kernel, .text = text, .form = clike_form(kernel)};
-    p.n_passes = gir_find_passes(kernel, p.when);
-    for (uint32_t i = 0; i < kernel->n_codes; i++)
-        p.when[i].kept_in = 0;
-    if (p.form == CLIKE_ELEMENTS && !kernel->grid)
-        find_elements(&p);
+    struct printer p = {.text = text};
+    begin(&p, kernel);
     text_printf(text, "KERNEL %s(\n    ", name);
     print_params(&p, false, print_param);
     text_puts(text, ")\n");
@@ -467,6 +484,111 @@ bool clike_print(const struct gir_kernel *kernel, enum clike_dialect dialect, co
     if (dialect == CLIKE_SHIM) {
         text_printf(text, "LAUNCHER(%s", name);
         print_params(&p, true, print_given);
+        text_puts(text, ")\n");
+    }
+    return !text->failed;
+}
+
+/* ---- Launches -------------------------------------------------------------------------------- */
+
+/* The parameter as the launch has it, with its part's number; its type is that of the part's. */
+static void print_param_of_part(const struct printer *p, const struct clike_param *param)
+{
+    static const char *const suffix[] = {
+        [CLIKE_MEMORY] = "", [CLIKE_COUNT] = "_count", [CLIKE_NUMBER] = ""};
+    const uint32_t k = p->part;
+    if (param->kind == CLIKE_N_ROWS || param->kind == CLIKE_LENGTH)
+        text_printf(p->text, "p%" PRIu32 "_%s", k, param->kind == CLIKE_LENGTH ? "n" : "rows");
+    else if (param->kind == CLIKE_STATUS)
+        text_printf(p->text, "p%" PRIu32 "_status", k);
+    else
+        text_printf(p->text, "p%" PRIu32 "_%c%" PRIu32 "%s", k,
+                    param->kind == CLIKE_NUMBER ? 'n' : 'a', param->arg, suffix[param->kind]);
+}
+
+static void declare_param_of_part(const struct printer *p, const struct clike_param *param)
+{
+    if (param->kind == CLIKE_MEMORY)
+        text_puts(p->text, gir_args(p->kernel)[param->arg].is_result ? "RESULT " : "OPERAND ");
+    else
+        text_puts(p->text, param->kind == CLIKE_STATUS ? "RESULT " : "int64_t ");
+    print_param_of_part(p, param);
+}
+
+/* Where NAME_run has it. */
+static void print_given_to_part(const struct printer *p, const struct clike_param *param)
+{
+    const uint32_t n_args = p->kernel->n_args, last = n_args + p->kernel->n_numbers;
+    if (param->kind == CLIKE_MEMORY || param->kind == CLIKE_STATUS) {
+        const uint32_t k = param->kind == CLIKE_STATUS ? n_args : param->arg;
+        text_printf(p->text, "args[%" PRIu32 "]", p->args + k);
+        return;
+    }
+    const uint32_t at = param->kind == CLIKE_COUNT    ? param->arg
+                        : param->kind == CLIKE_NUMBER ? n_args + param->arg
+                        : param->kind == CLIKE_N_ROWS ? last
+                                                      : last + 1;
+    text_printf(p->text, "steps[%" PRIu32 "]", p->steps + at);
+}
+
+/* The function of a part. */
+static void print_part(struct printer *p, const char *name)
+{
+    text_printf(p->text, "PART %s_%" PRIu32 "(\n    ", name, p->part);
+    print_params(p, false, print_param);
+    text_puts(p->text, ",\n    int64_t block, int64_t blocks)\n");
+    print_function(p);
+}
+
+static void print_call_of_part(struct printer *p, const char *name)
+{
+    clike_indent(p);
+    if (p->part)
+        text_printf(p->text, "DO_PART(end%" PRIu32 ", ", p->part - 1);
+    else
+        text_puts(p->text, "DO_PART(0, ");
+    text_printf(p->text, "end%" PRIu32 ", %s_%" PRIu32, p->part, name, p->part);
+    print_params(p, true, print_param_of_part);
+    text_puts(p->text, ");\n");
+}
+
+typedef void (*print_param_fn)(const struct printer *, const struct clike_param *);
+
+/* Of all parts, each followed by what comes of `end`, of its number. */
+static void print_params_of_parts(struct printer *p, const struct gir_kernel *const *kernels,
+                                  uint32_t n, bool first, print_param_fn print, const char *end)
+{
+    p->args = p->steps = 0;
+    for (p->part = 0; p->part < n; p->part++) {
+        p->kernel = kernels[p->part];
+        print_params(p, first || p->part, print);
+        p->args += p->kernel->n_args + 1;
+        p->steps += p->kernel->n_args + p->kernel->n_numbers + 2;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        text_printf(p->text, end, i);
+}
+
+bool clike_print_launch(const struct gir_kernel *const *kernels, uint32_t n,
+                        enum clike_dialect dialect, const char *name, struct text *text)
+{
+    struct printer p = {.text = text};
+    for (p.part = 0; p.part < n; p.part++) {
+        begin(&p, kernels[p.part]);
+        print_part(&p, name);
+    }
+    text_printf(text, "KERNEL %s(\n    ", name);
+    print_params_of_parts(&p, kernels, n, false, declare_param_of_part, ", int64_t end%" PRIu32);
+    text_puts(text, ")\n{\n");
+    p.depth = 1;
+    for (p.part = 0; p.part < n; p.part++) {
+        p.kernel = kernels[p.part];
+        print_call_of_part(&p, name);
+    }
+    text_puts(text, "}\n");
+    if (dialect == CLIKE_SHIM) {
+        text_printf(text, "LAUNCHER(%s", name);
+        print_params_of_parts(&p, kernels, n, true, print_given_to_part, ", 1 + %" PRIu32);
         text_puts(text, ")\n");
     }
     return !text->failed;

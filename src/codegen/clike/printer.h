@@ -7,6 +7,8 @@
 
 struct printer {
     const struct gir_kernel *kernel;
+    uint32_t part;        /* of a launch */
+    uint32_t args, steps; /* where it begins in what NAME_run is given */
     struct text *text;
     enum clike_form form;
     int depth; /* of blocks */

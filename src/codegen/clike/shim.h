@@ -43,6 +43,12 @@ static inline int shim_turn(int turn, int count)
 #define EACH_COLUMN(i, n) for (int64_t i = shim_thread; i < (n); i += SHIM_THREADS)
 #define EACH_WARP(r, rows) for (int64_t r = shim_thread; r < (rows); r += SHIM_THREADS)
 
+/* All threads are in all parts of a launch. */
+#define PART static void
+#define DO_PART(begin, end, part, ...) part(__VA_ARGS__, begin, end)
+#define EACH_THREAD(i, n) EACH_COLUMN(i, n)
+#define EACH_WARP_OF_PART(r, rows) EACH_WARP(r, rows)
+
 #define LANES(type, name) type name[LANE_COUNT]
 #define OF_LANE(name) name[LANE]
 #define EACH_LANE                                                                                  \
