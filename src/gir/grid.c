@@ -76,6 +76,9 @@ static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
             grid_refuse(m, "the shape of what it computes is not known");
             return;
         }
+        for (int a = 0; a < part.rank; a++)
+            if (!grid_is_told(m, part.dims[a]))
+                grid_refuse(m, "nobody tells how much there is of what it reduces");
         uint32_t k = 0;
         while (k < m->grid->n && !same_space(&m->grid->parts[k], &part))
             k++;

@@ -44,7 +44,8 @@ struct gir_grid_part {
 
 struct gir_grid {
     const tssa_allocator *allocator;
-    /* What the numbers are that calls tell, of all parts: dims of the op's graph. */
+    /* What the numbers are that calls tell, of all parts: dims of the op's graph, which follow from
+     * those of operands and results, and from what inference knows of operands' elements. */
     uint32_t n_numbers;
     const struct dim *numbers[GIR_MAX_NUMBERS];
     uint32_t n;

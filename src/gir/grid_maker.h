@@ -75,6 +75,13 @@ uint32_t grid_flatten(struct grid_maker *m, const struct grid_place *place,
 void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struct dim *const *dims,
                     struct grid_place *place);
 
+/* ---- grid_told.c ----------------------------------------------------------------------------- */
+
+/* Can who makes a call tell it? */
+bool grid_is_told(const struct grid_maker *m, const struct dim *dim);
+/* One of which nobody can tell it. */
+uint32_t grid_untold(struct grid_maker *m, const struct dim *dim);
+
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 
 /* Why elements of what an access or assign computes cannot tell where they are; NULL: they can. */

@@ -82,6 +82,12 @@ static uint32_t begin_of(struct grid_maker *m, const struct step *s)
     return begin_of_slice(m, s, grid_dim(m, dim));
 }
 
+static uint32_t count_of(struct grid_maker *m, const struct step *s)
+{
+    return s->rule->kind == RULE_SPAN ? param_of(m, s, 2)
+                                      : grid_dim(m, s->behind.dims[number_of(s, 0)]);
+}
+
 static uint32_t step_of_slice(struct grid_maker *m, const struct step *s)
 {
     return grid_constant(m, s->rule->kind == RULE_SPAN ? 1 : number_of(s, 3));
@@ -204,7 +210,7 @@ static uint32_t slice_into(struct grid_maker *m, const struct step *s, struct gr
     const int64_t axis = number_of(s, 0);
     const uint32_t zero = grid_constant(m, 0), step = step_of_slice(m, s), begin = begin_of(m, s);
     const uint32_t far = grid_sub(m, place->at[axis], begin);
-    const uint32_t at = grid_div(m, far, step), count = grid_dim(m, s->behind.dims[axis]);
+    const uint32_t at = grid_div(m, far, step), count = count_of(m, s);
     uint32_t is_there =
         grid_both(m, grid_test(m, SCALAR_GE, at, zero), grid_test(m, SCALAR_LT, at, count));
     if (s->rule->kind == RULE_SPAN) /* the last one is there, if there is one */

@@ -173,6 +173,7 @@ static void grids_ran(void **state)
                   (unsigned)grid_counts.ran, (unsigned)grid_counts.not_told,
                   (unsigned)grid_failures);
     assert_true(grid_counts.ran > 50);
+    assert_int_equal(grid_counts.not_told, 0);
 }
 
 static int clean_up(void **state)
