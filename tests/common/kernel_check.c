@@ -198,9 +198,9 @@ char *kernel_text(enum kernel_kind kind, uint64_t seed)
     return kinds[kind].text(seed);
 }
 
-bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device)
+bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
+                       struct device_context *device)
 {
-    char *text = kernel_text(kind, seed);
     struct random random = {seed};
     struct kernel_program compiled = {0}, interpreted = {0};
     struct compile_report report = {0};
@@ -239,6 +239,13 @@ bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *d
     }
     kernel_program_close(&compiled);
     kernel_program_close(&interpreted);
-    free(text);
     return report.compiled == 1;
+}
+
+bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device)
+{
+    char *text = kernel_text(kind, seed);
+    const bool compiled = kernel_check_text(kind, text, seed, device);
+    free(text);
+    return compiled;
 }

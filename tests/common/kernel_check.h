@@ -52,5 +52,8 @@ char *kernel_text(enum kernel_kind kind, uint64_t seed);
  * TSSA_SEED asks for one program it is printed.
  */
 bool kernel_check(enum kernel_kind kind, uint64_t seed, struct device_context *device);
+/* The same of a text, with operands of that kind; sizes are named A to H. */
+bool kernel_check_text(enum kernel_kind kind, const char *text, uint64_t seed,
+                       struct device_context *device);
 
 #endif

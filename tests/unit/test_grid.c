@@ -17,6 +17,7 @@
 
 #include "api/handles.h"
 #include "common/committed_models.h"
+#include "common/gir_build.h"
 #include "common/grid_device.h"
 #include "common/imperative_check.h"
 #include "common/kernel_check.h"
@@ -87,6 +88,39 @@ static void check_fused(void)
             kernel_check(kind, first_program() + i, grid_context());
 }
 
+/* Gathers, of which random programs have few, with indices that are negative, or wrong. */
+static const char *const gathers[] = {
+    FUSED_GRAPH("%x: f32[A, 5], %i: i64[B]", "%x, %i",
+                "%p: f32[A, 5], %k: i64[B]) { %g = Gather(%p, %k) {axis = 1} %n = Neg(%g) "
+                "return(%n)",
+                "%y"),
+    FUSED_GRAPH("%x: f32[5, A], %i: i32[B, 2]", "%x, %i",
+                "%p: f32[5, A], %k: i32[B, 2]) { %s = Sqrt(%p) %g = Gather(%s, %k) return(%g)",
+                "%y"),
+    FUSED_GRAPH("%x: f32[A, 6], %i: i64[A, 3]", "%x, %i",
+                "%p: f32[A, 6], %k: i64[A, 3]) { %g = GatherElements(%p, %k) {axis = -1} "
+                "return(%g)",
+                "%y"),
+    FUSED_GRAPH("%x: f32[6, 4, A], %i: i64[B, 2]", "%x, %i",
+                "%p: f32[6, 4, A], %k: i64[B, 2]) { %g = GatherND(%p, %k) return(%g)", "%y"),
+    FUSED_GRAPH("%x: f32[A, 6, C], %i: i64[A, B, 1]", "%x, %i",
+                "%p: f32[A, 6, C], %k: i64[A, B, 1]) { %g = GatherND(%p, %k) {batch_dims = 1} "
+                "return(%g)",
+                "%y"),
+    FUSED_GRAPH("%x: f32[6, A], %i: i64[], %j: i64[1]", "%x, %i, %j",
+                "%p: f32[6, A], %k: i64[], %l: i64[1]) { "
+                "%a = access(%p, %k) {rule = [select(0, $0)]} "
+                "%b = access(%p, %l) {rule = [select(0, $0)]} %s = Add(%a, %b) return(%s)",
+                "%y"),
+};
+
+static void check_gathers(void)
+{
+    for (size_t i = 0; i < sizeof gathers / sizeof *gathers; i++)
+        for (uint64_t seed = 0; seed < 8; seed++)
+            kernel_check_text(KERNEL_FUSE, gathers[i], seed, grid_context());
+}
+
 /* With wrong indices now and then, which is no matter here: the device looks at what comes of it.
  */
 static void run_imperative(uint64_t seed)
@@ -127,6 +161,7 @@ static void find_grids(void **state)
     (void)state;
     n_of_models = shim_count();
     check_fused();
+    check_gathers();
     check_imperative();
     grid_tells = false;
     shim_compile();
@@ -140,6 +175,7 @@ static void random_grids(void **state)
     for (int order = 0; order < 3; order++) {
         shim_order(order);
         check_fused();
+        check_gathers();
         check_imperative();
     }
 }
