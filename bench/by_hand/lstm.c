@@ -6,7 +6,7 @@
  * block of units, with their gates on top while the sums are in registers. Weights are packed in
  * the order in which they are read, before anything is timed.
  *
- * Usage: lstm [RUNS], where data.py has written ./data. Vectors are those of gcc and clang.
+ * Usage: lstm [RUNS], where data.py has written ./data.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,17 +14,11 @@
 #include <string.h>
 #include <time.h>
 
+#include "vectors.h"
+
 enum { LAYERS = 10, STEPS = 50, UNITS = 256, GATES = 4 };
 /* Sums are kept in registers: of 32 or 16, 16 or 8 of a block's gates, 20 or 10 of a product. */
-#ifdef __AVX512F__
-enum { LANES = 16, VECTORS = 4 };
-#else
-enum { LANES = 8, VECTORS = 2 };
-#endif
-enum { BLOCK = VECTORS * LANES, BLOCKS = UNITS / BLOCK, ROWS = 5 };
-
-typedef float vector __attribute__((vector_size(4 * LANES)));
-typedef int integers __attribute__((vector_size(4 * LANES)));
+enum { VECTORS = LANES / 4, BLOCK = VECTORS * LANES, BLOCKS = UNITS / BLOCK, ROWS = 5 };
 
 /* Blocks of units: weights of the input [gate][UNITS], of the state [UNITS][gate], of vectors. */
 struct layer {
@@ -37,40 +31,6 @@ static struct layer layers[LAYERS];
 static vector sums[STEPS][BLOCKS][GATES][VECTORS];
 static _Alignas(64) float sequence[STEPS][UNITS];
 static const float zeros[UNITS];
-
-/* ---- Functions ------------------------------------------------------------------------------- */
-
-static inline vector choose(integers which, vector a, vector b)
-{
-    return (vector)(((integers)a & which) | ((integers)b & ~which));
-}
-
-static inline vector exp_of(vector x)
-{
-    const vector limit = (vector){0} + 87.0F;
-    x = choose(x < limit, x, limit);
-    x = choose(x > -limit, x, -limit);
-    const vector shifted = x * 1.44269504F + 12582912.0F; /* the integer is in the lowest bits */
-    const vector n = shifted - 12582912.0F;
-    const vector r = x - n * 0.693359375F + n * 2.12194440e-4F;
-    vector p = r * 1.9875691500e-4F + 1.3981999507e-3F;
-    p = p * r + 8.3334519073e-3F;
-    p = p * r + 4.1665795894e-2F;
-    p = p * r + 1.6666665459e-1F;
-    p = p * r + 5.0000001201e-1F;
-    p = p * r * r + r + 1.0F;
-    return (vector)((integers)p + ((integers)shifted << 23));
-}
-
-static inline vector sigmoid_of(vector x)
-{
-    return 1.0F / (1.0F + exp_of(-x));
-}
-
-static inline vector tanh_of(vector x)
-{
-    return 2.0F * sigmoid_of(2.0F * x) - 1.0F;
-}
 
 /* ---- The layers ------------------------------------------------------------------------------ */
 
