@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A plugin in the place of tssa-llvm.so, which does what TSSA_FAKE says: it aborts, never ends,
- * says no, or gives nonsense; "slow" and "once" (the first process that is asked aborts, FILE
- * tells) give what the real one gives, which is TSSA_REAL.
+ * says no, or gives nonsense; "slow", "once" (the first process that is asked aborts, FILE tells)
+ * and "together" (two processes wait for each other) give what the real one gives, which is
+ * TSSA_REAL.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -34,6 +35,19 @@ static const struct codegen *real(char *message, size_t size)
     return get ? get(message, size) : NULL;
 }
 
+/* Who comes first waits for another process to come, which FILE and another file tell. */
+static bool meet_another(void)
+{
+    char file[512], second[520];
+    snprintf(file, sizeof file, "%s", getenv("TSSA_FAKE_FILE"));
+    snprintf(second, sizeof second, "%s-2", file);
+    if (open(file, O_CREAT | O_EXCL, 0600) < 0)
+        return open(second, O_CREAT, 0600) >= 0;
+    for (int i = 0; i < 2000 && access(second, F_OK); i++)
+        usleep(10000);
+    return !access(second, F_OK);
+}
+
 static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
                     struct codegen_object *object, char *message, size_t size)
 {
@@ -48,7 +62,7 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
         *object = (struct codegen_object){"no object file", 14, NULL};
         return true;
     }
-    if (is("no")) {
+    if (is("no") || (is("together") && !meet_another())) {
         snprintf(message, size, "no code today");
         return false;
     }

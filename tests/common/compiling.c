@@ -18,10 +18,15 @@
 #define N 1000
 #define M 500
 
-static const char program[] = "graph (%x: f32[N], %w: f64[M]) -> (%y, %z) {\n"
+static const char program[] = "graph (%x: f32[N, 50], %w: f64[M, 50]) -> (%y, %z) {\n"
                               "  %e = Exp(%x) %f = Mul(%e, %x) %y = Add(%f, %x)\n"
                               "  %c = Mul(%w, %w) %d = Add(%c, %w) %z = Neg(%d)\n"
                               "  return(%y, %z) }\n";
+
+static const char program_of_rows[] = "graph (%x: f32[N, 50], %w: f64[M, 50]) -> (%y, %z) {\n"
+                                      "  %a = Mul(%x, %x) %y = Softmax(%a) {axis = -1}\n"
+                                      "  %b = Mul(%w, %w) %z = Softmax(%b) {axis = -1}\n"
+                                      "  return(%y, %z) }\n";
 
 static void add_line(void *user, tssa_log_level level, const char *message)
 {
@@ -52,14 +57,14 @@ void compiling_fake(const char *what)
     setenv("TSSA_FAKE", what ? what : "", 1);
 }
 
-static void load(struct compiling *c)
+static void load(struct compiling *c, const char *text)
 {
     char path[] = "/tmp/tssa_compiling_XXXXXX.tir";
     const tssa_optimize_options options = {
         .struct_size = sizeof options, .level = 2, .target = TSSA_TARGET_SESSION};
     const int descriptor = mkstemps(path, 4);
     assert_true(descriptor >= 0);
-    assert_int_equal(write(descriptor, program, strlen(program)), strlen(program));
+    assert_int_equal(write(descriptor, text, strlen(text)), strlen(text));
     close(descriptor);
     tssa_status *status = tssa_model_load_file(c->context, path, NULL, &c->model);
     unlink(path);
@@ -74,23 +79,36 @@ void compiling_again(struct compiling *c, tssa_compile compile)
     no_error(tssa_session_create(c->model, &options, &c->session));
 }
 
-void compiling_open(struct compiling *c, tssa_compile compile, const char *cache)
+static void open_context(struct compiling *c, const char *text, const char *cache, int threads)
 {
     const tssa_context_options options = {.struct_size = sizeof options,
-                                          .threads = 1,
+                                          .threads = threads,
                                           .log = add_line,
                                           .log_user = c,
                                           .kernel_cache = cache};
     *c = (struct compiling){0};
     no_error(tssa_context_create(&options, &c->context));
-    load(c);
-    no_error(tssa_tensor_create(c->context, TSSA_FLOAT, 1, (const int64_t[]){N}, &c->inputs[0]));
-    no_error(tssa_tensor_create(c->context, TSSA_DOUBLE, 1, (const int64_t[]){M}, &c->inputs[1]));
+    load(c, text);
+    no_error(tssa_tensor_create(c->context, TSSA_FLOAT, 2, (const int64_t[]){N / 50, 50},
+                                &c->inputs[0]));
+    no_error(tssa_tensor_create(c->context, TSSA_DOUBLE, 2, (const int64_t[]){M / 50, 50},
+                                &c->inputs[1]));
     for (int i = 0; i < N; i++)
         ((float *)tssa_tensor_data(c->inputs[0]))[i] = (float)(i - N / 2) / 16;
     for (int i = 0; i < M; i++)
         ((double *)tssa_tensor_data(c->inputs[1]))[i] = i / 3.0;
+}
+
+void compiling_open(struct compiling *c, tssa_compile compile, const char *cache)
+{
+    open_context(c, program, cache, 1);
     compiling_again(c, compile);
+}
+
+void compiling_open_two(struct compiling *c)
+{
+    open_context(c, program_of_rows, NULL, 2);
+    compiling_again(c, TSSA_COMPILE_WAIT);
 }
 
 static void run(tssa_session *session, tssa_value *const *inputs, tssa_value **outputs)

@@ -25,6 +25,8 @@ void compiling_fake(const char *what);
 
 /* One thread. `cache`: as tssa_context_options.kernel_cache. */
 void compiling_open(struct compiling *c, tssa_compile compile, const char *cache);
+/* Two threads, and kernels of whole rows, which take long to compile; waits. */
+void compiling_open_two(struct compiling *c);
 /* Another session of the model; the first one is freed. */
 void compiling_again(struct compiling *c, tssa_compile compile);
 /* Runs it, and compares with the bits of the interpreter. Any thread. */

@@ -95,6 +95,21 @@ static void compiles_once(void **state)
     compiling_close(&c);
 }
 
+/* Two threads, two processes at once. */
+static void compiles_at_once(void **state)
+{
+    NEEDS_A_GENERATOR;
+    struct compiling c;
+    char *folder = temporary_folder(), file[256];
+    snprintf(file, sizeof file, "%s/came", folder);
+    setenv("TSSA_FAKE_FILE", file, 1);
+    compiling_fake("together");
+    compiling_open_two(&c);
+    assert_int_equal(compiling_finish(&c).kernels, 2);
+    compiling_close(&c);
+    remove_folder(folder);
+}
+
 struct runner {
     struct compiling *c;
     _Atomic bool *end;
@@ -399,6 +414,7 @@ int main(int argc, char **argv)
 #endif
         cmocka_unit_test(changes_between_runs),
         cmocka_unit_test(compiles_once),
+        cmocka_unit_test(compiles_at_once),
         cmocka_unit_test(changes_under_concurrent_runs),
         cmocka_unit_test(ends_at_once),
         cmocka_unit_test(one_of_two_ends),

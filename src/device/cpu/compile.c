@@ -150,17 +150,28 @@ static tssa_status *take(const struct batch *b)
     return good ? NULL : status_out_of_memory();
 }
 
-static tssa_status *compile(struct batch *b)
+/* A process opens LLVM, which takes as long as some kernels: each has work for several times that
+ * (measured: 20 ms to open it, 5 to 10 for a plain kernel, 70 to 80 for one of whole rows). */
+static int processes_for(const struct batch *b)
 {
     const struct team *team = b->context->team;
-    const int threads = team ? team->threads : 1,
-              processes = (uint32_t)threads < b->n_jobs ? threads : (int)b->n_jobs;
+    uint32_t work = 0;
+    for (uint32_t i = 0; i < b->n_jobs; i++)
+        work += b->jobs[i].kernel->whole_rows ? 7 : 1;
+    const uint32_t threads = team ? (uint32_t)team->threads : 1, worth = work / 6;
+    uint32_t processes = threads < b->n_jobs ? threads : b->n_jobs;
+    processes = processes < worth ? processes : worth;
+    return processes ? (int)processes : 1;
+}
+
+static tssa_status *compile(struct batch *b)
+{
     for (uint32_t i = 0; i < b->asked->n; i++)
         TRY(look_up(b, b->asked->kernels[i].kernel));
     if (b->n_jobs)
         b->asked->stopped =
             !codegen_compile(&compiled_of(b->context)->client, b->context->allocator, b->jobs,
-                             b->n_jobs, level(), processes, b->asked->stop);
+                             b->n_jobs, level(), processes_for(b), b->asked->stop);
     return take(b);
 }
 
