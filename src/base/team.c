@@ -10,6 +10,8 @@ void team_open(struct team *team, int threads)
 {
     team->threads = threads > 1 ? threads : 1;
     team->parallel_for = NULL;
+    if (sched_getaffinity(0, sizeof team->processors, &team->processors))
+        CPU_ZERO(&team->processors);
     void *symbol = team->threads > 1 ? plugin_symbol(TEAM_PLUGIN, TEAM_PLUGIN_SYMBOL) : NULL;
     /* ISO C has no cast from object to function pointers; POSIX promises that the bytes fit. */
     if (symbol)

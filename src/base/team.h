@@ -16,6 +16,7 @@
 #ifndef TSSA_BASE_TEAM_H
 #define TSSA_BASE_TEAM_H
 
+#include <sched.h>
 #include <stdint.h>
 
 /* Where the OpenMP team lives: the symbol is a function like `parallel_for` below. */
@@ -27,6 +28,9 @@ typedef void (*team_body)(void *context, int64_t begin, int64_t end);
 
 struct team {
     int threads;
+    /* Those of the thread that made the team, before OpenMP bound it to one of them: what processes
+     * that it starts may run on. None: not known. */
+    cpu_set_t processors;
     /* Runs body over [0, count) in `threads` contiguous parts; NULL: serial only. */
     void (*parallel_for)(int threads, int64_t count, team_body body, void *context);
 };

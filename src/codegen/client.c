@@ -26,6 +26,7 @@ struct batch {
     struct codegen_job *jobs;
     uint32_t n, next; /* next: the first that nobody was asked for */
     enum codegen_level level;
+    const cpu_set_t *processors;
     int n_lanes;
     struct lane lanes[MOST_LANES];
 };
@@ -49,8 +50,9 @@ static void ask(const struct batch *b, struct lane *lane)
 {
     struct codegen_job *job = lane->job;
     while (lane->job) {
-        if (!lane->process && !(lane->process = codegen_process_start(b->allocator, job->message,
-                                                                      sizeof job->message))) {
+        if (!lane->process &&
+            !(lane->process = codegen_process_start(b->allocator, b->processors, job->message,
+                                                    sizeof job->message))) {
             lane->job = NULL;
             return;
         }
@@ -140,12 +142,18 @@ static void give_idle(struct codegen_client *client, struct codegen_process *pro
 }
 
 bool codegen_compile(struct codegen_client *client, const tssa_allocator *allocator,
-                     struct codegen_job *jobs, uint32_t n, enum codegen_level level, int processes,
-                     int stop)
+                     struct codegen_job *jobs, uint32_t n, enum codegen_level level,
+                     struct codegen_share share, int stop)
 {
-    struct batch b = {.allocator = allocator, .jobs = jobs, .n = n, .level = level};
+    struct batch b = {.allocator = allocator,
+                      .jobs = jobs,
+                      .n = n,
+                      .level = level,
+                      .processors = share.processors};
     bool go_on = true;
-    b.n_lanes = processes < 1 ? 1 : processes > MOST_LANES ? MOST_LANES : processes;
+    b.n_lanes = share.processes < 1            ? 1
+                : share.processes > MOST_LANES ? MOST_LANES
+                                               : share.processes;
     b.lanes[0].process = take_idle(client);
     while (go_on && occupy(&b))
         go_on = step(&b, stop);

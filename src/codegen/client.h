@@ -9,6 +9,7 @@
 #ifndef TSSA_CODEGEN_CLIENT_H
 #define TSSA_CODEGEN_CLIENT_H
 
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -32,14 +33,19 @@ struct codegen_client {
     _Atomic(struct codegen_process *) idle;
 };
 
+/* What it may take. */
+struct codegen_share {
+    int processes;               /* at most */
+    const cpu_set_t *processors; /* NULL: those of who asks */
+};
+
 /*
- * Compiles all of them, in `processes` processes at most. `stop`: a descriptor that can be read as
- * soon as that shall end; -1: none. False: it was stopped, and some have neither an object nor a
- * message.
+ * Compiles all of them. `stop`: a descriptor that can be read as soon as that shall end; -1: none.
+ * False: it was stopped, and some have neither an object nor a message.
  */
 bool codegen_compile(struct codegen_client *client, const tssa_allocator *allocator,
-                     struct codegen_job *jobs, uint32_t n, enum codegen_level level, int processes,
-                     int stop);
+                     struct codegen_job *jobs, uint32_t n, enum codegen_level level,
+                     struct codegen_share share, int stop);
 
 /* Ends what is idle. When nobody compiles. */
 void codegen_client_close(struct codegen_client *client);

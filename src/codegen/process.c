@@ -102,7 +102,8 @@ static bool start(struct codegen_process *process, const char *path, char *messa
     return true;
 }
 
-struct codegen_process *codegen_process_start(const tssa_allocator *allocator, char *message,
+struct codegen_process *codegen_process_start(const tssa_allocator *allocator,
+                                              const cpu_set_t *processors, char *message,
                                               size_t size)
 {
     char path[PATH_MAX];
@@ -114,8 +115,11 @@ struct codegen_process *codegen_process_start(const tssa_allocator *allocator, c
     struct codegen_process *process = allocator_alloc(allocator, sizeof *process);
     if (process) {
         process->allocator = allocator;
-        if (start(process, path, message, size))
+        if (start(process, path, message, size)) {
+            if (processors)
+                sched_setaffinity(process->pid, sizeof *processors, processors);
             return process;
+        }
         allocator_free(allocator, process);
     } else {
         snprintf(message, size, "memory ran out");

@@ -5,8 +5,9 @@
 
 #include "codegen/client.h"
 
-/* NULL: it cannot be started, and why is in `message`. */
-struct codegen_process *codegen_process_start(const tssa_allocator *allocator, char *message,
+/* `processors` as in struct codegen_share. NULL: it cannot be started, and why is in `message`. */
+struct codegen_process *codegen_process_start(const tssa_allocator *allocator,
+                                              const cpu_set_t *processors, char *message,
                                               size_t size);
 /* Ends it, whatever it is doing, and says how it ended where it had done so by itself. NULL is
  * accepted; so is what a process has that was forked since: the other one goes on. */

@@ -2,11 +2,12 @@
 /*
  * A plugin in the place of tssa-llvm.so, which does what TSSA_FAKE says: it aborts, never ends,
  * says no, or gives nonsense; "slow", "once" (the first process that is asked aborts, FILE tells)
- * and "together" (two processes wait for each other) give what the real one gives, which is
- * TSSA_REAL.
+ * "together" (two processes wait for each other) and "unbound" (it says no on one processor alone)
+ * give what the real one gives, which is TSSA_REAL.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,12 @@ static bool meet_another(void)
     return !access(second, F_OK);
 }
 
+static bool is_bound(void)
+{
+    cpu_set_t processors;
+    return sched_getaffinity(0, sizeof processors, &processors) || CPU_COUNT(&processors) < 2;
+}
+
 static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
                     struct codegen_object *object, char *message, size_t size)
 {
@@ -62,7 +69,7 @@ static bool compile(const struct gir_kernel *kernel, enum codegen_level level,
         *object = (struct codegen_object){"no object file", 14, NULL};
         return true;
     }
-    if (is("no") || (is("together") && !meet_another())) {
+    if (is("no") || (is("together") && !meet_another()) || (is("unbound") && is_bound())) {
         snprintf(message, size, "no code today");
         return false;
     }

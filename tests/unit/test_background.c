@@ -7,6 +7,7 @@
 /* ctest-labels: tsan */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -108,6 +109,26 @@ static void compiles_at_once(void **state)
     assert_int_equal(compiling_finish(&c).kernels, 2);
     compiling_close(&c);
     remove_folder(folder);
+}
+
+/* OpenMP binds the thread that calls it to a processor: what compiles may use the others. */
+static void compiles_elsewhere(void **state)
+{
+    NEEDS_A_GENERATOR;
+    struct compiling c;
+    cpu_set_t all, one;
+    assert_int_equal(sched_getaffinity(0, sizeof all, &all), 0);
+    if (CPU_COUNT(&all) < 2)
+        skip();
+    compiling_fake("unbound");
+    compiling_open(&c, TSSA_COMPILE_OFF, NULL);
+    CPU_ZERO(&one);
+    CPU_SET(sched_getcpu(), &one);
+    assert_int_equal(sched_setaffinity(0, sizeof one, &one), 0);
+    compiling_again(&c, TSSA_COMPILE_WAIT);
+    assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
+    assert_int_equal(compiling_finish(&c).kernels, 2);
+    compiling_close(&c);
 }
 
 struct runner {
@@ -415,6 +436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(changes_between_runs),
         cmocka_unit_test(compiles_once),
         cmocka_unit_test(compiles_at_once),
+        cmocka_unit_test(compiles_elsewhere),
         cmocka_unit_test(changes_under_concurrent_runs),
         cmocka_unit_test(ends_at_once),
         cmocka_unit_test(one_of_two_ends),

@@ -152,7 +152,7 @@ static tssa_status *take(const struct batch *b)
 
 /* A process opens LLVM, which takes as long as some kernels: each has work for several times that
  * (measured: 20 ms to open it, 5 to 10 for a plain kernel, 70 to 80 for one of whole rows). */
-static int processes_for(const struct batch *b)
+static struct codegen_share share_for(const struct batch *b)
 {
     const struct team *team = b->context->team;
     uint32_t work = 0;
@@ -161,7 +161,8 @@ static int processes_for(const struct batch *b)
     const uint32_t threads = team ? (uint32_t)team->threads : 1, worth = work / 6;
     uint32_t processes = threads < b->n_jobs ? threads : b->n_jobs;
     processes = processes < worth ? processes : worth;
-    return processes ? (int)processes : 1;
+    return (struct codegen_share){.processes = processes ? (int)processes : 1,
+                                  .processors = team ? &team->processors : NULL};
 }
 
 static tssa_status *compile(struct batch *b)
@@ -171,7 +172,7 @@ static tssa_status *compile(struct batch *b)
     if (b->n_jobs)
         b->asked->stopped =
             !codegen_compile(&compiled_of(b->context)->client, b->context->allocator, b->jobs,
-                             b->n_jobs, level(), processes_for(b), b->asked->stop);
+                             b->n_jobs, level(), share_for(b), b->asked->stop);
     return take(b);
 }
 
