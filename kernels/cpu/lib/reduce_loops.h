@@ -28,13 +28,31 @@
                     combine_##row(from[i * (width) + k], from[i * (width) + (width) / 2 + k]);     \
     }
 
+#define HALVES(row)                                                                                \
+    HALVE(row, 32)                                                                                 \
+    HALVE(row, 16)                                                                                 \
+    HALVE(row, 8)                                                                                  \
+    HALVE(row, 4)                                                                                  \
+    HALVE(row, 2)                                                                                  \
+    /* a: `lines` times LANES, at most GROUP; overwritten. */                                      \
+    INLINE void halve_group_##row(T *restrict a, T *restrict out, int64_t lines)                   \
+    {                                                                                              \
+        T b[GROUP * LANES / 2];                                                                    \
+        halve_32_##row(a, b, lines);                                                               \
+        halve_16_##row(b, a, lines);                                                               \
+        halve_8_##row(a, b, lines);                                                                \
+        halve_4_##row(b, a, lines);                                                                \
+        halve_2_##row(a, out, lines);                                                              \
+    }
+
 /*
  * steps_: full steps, four at a time, so that a lane is loaded and stored once for four.
  * tail_:  a step of less than LANES elements. All lanes are stored, the others combined with the
  *         identity: AMD's processors store with a mask in a dozen cycles, and a lane stored so is
  *         slow to load again.
- * first_: the first step, of up to LANES elements. Lanes are not filled with the identity before:
- *         compilers make "rep stos" of that, or a call.
+ * one_:   a line's first step, of up to LANES elements. Lanes are not filled with the identity
+ *         before: compilers make "rep stos" of that, or a call.
+ * two_:   a line of more, up to twice LANES: lanes are stored once.
  */
 #define GROUP_LOOPS(row)                                                                           \
     INLINE void steps_##row(T *restrict lanes, const T *restrict x, int64_t steps, T s)            \
@@ -58,9 +76,15 @@
         for (int k = 0; k < LANES; k++)                                                            \
             lanes[k] = combine_##row(lanes[k], rest[k]);                                           \
     }                                                                                              \
-    INLINE void first_##row(T *restrict lanes, const T *restrict x, int64_t n, T s)                \
+    INLINE void fold_to_##row(T *lanes, const T *x, int64_t n, T s)                                \
     {                                                                                              \
-        const int count = n < LANES ? (int)n : LANES;                                              \
+        steps_##row(lanes, x, n / LANES, s);                                                       \
+        if (n % LANES)                                                                             \
+            tail_##row(lanes, x + n / LANES * LANES, n % LANES, s);                                \
+    }                                                                                              \
+    INLINE void one_##row(T *restrict lanes, const T *restrict x, int64_t n, T s)                  \
+    {                                                                                              \
+        const int count = (int)n;                                                                  \
         if (count == LANES) {                                                                      \
             for (int k = 0; k < LANES; k++)                                                        \
                 lanes[k] = combine_##row(identity_##row(), before_##row(x[k], s));                 \
@@ -71,144 +95,134 @@
         for (int k = 0; k < LANES; k++)                                                            \
             lanes[k] = combine_##row(identity_##row(), lanes[k]);                                  \
     }                                                                                              \
-    HALVE(row, 32)                                                                                 \
-    HALVE(row, 16)                                                                                 \
-    HALVE(row, 8)                                                                                  \
-    HALVE(row, 4)                                                                                  \
-    HALVE(row, 2)                                                                                  \
-    /* a: `lines` times LANES, at most GROUP; overwritten. */                                      \
-    INLINE void halve_group_##row(T *restrict a, T *restrict out, int64_t lines)                   \
+    INLINE void two_##row(T *restrict lanes, const T *restrict x, int64_t n, T s)                  \
     {                                                                                              \
-        T b[GROUP * LANES / 2];                                                                    \
-        halve_32_##row(a, b, lines);                                                               \
-        halve_16_##row(b, a, lines);                                                               \
-        halve_8_##row(a, b, lines);                                                                \
-        halve_4_##row(b, a, lines);                                                                \
-        halve_2_##row(a, out, lines);                                                              \
-    }                                                                                              \
-    INLINE void fold_to_##row(T *lanes, const T *x, int64_t n, T s)                                \
-    {                                                                                              \
-        steps_##row(lanes, x, n / LANES, s);                                                       \
-        if (n % LANES)                                                                             \
-            tail_##row(lanes, x + n / LANES * LANES, n % LANES, s);                                \
+        const int count = (int)n - LANES;                                                          \
+        for (int k = 0; k < LANES; k++) {                                                          \
+            T a = combine_##row(identity_##row(), before_##row(x[k], s));                          \
+            T b = k < count ? before_##row(x[k + LANES], s) : identity_##row();                    \
+            lanes[k] = combine_##row(a, b);                                                        \
+        }                                                                                          \
     }                                                                                              \
     INLINE void group_to_##row(T *restrict out, const T *restrict x, int64_t stride,               \
                                int64_t lines, int64_t n, const T *restrict shifts)                 \
     {                                                                                              \
         T lanes[GROUP * LANES];                                                                    \
-        for (int64_t i = 0; i < lines; i++, x += stride) {                                         \
-            const T s = shifts ? shifts[i] : 0;                                                    \
-            first_##row(lanes + i * LANES, x, n, s);                                               \
-            if (n > LANES)                                                                         \
+        if (n <= LANES)                                                                            \
+            for (int64_t i = 0; i < lines; i++)                                                    \
+                one_##row(lanes + i * LANES, x + i * stride, n, shifts ? shifts[i] : 0);           \
+        else if (n <= 2 * LANES)                                                                   \
+            for (int64_t i = 0; i < lines; i++)                                                    \
+                two_##row(lanes + i * LANES, x + i * stride, n, shifts ? shifts[i] : 0);           \
+        else                                                                                       \
+            for (int64_t i = 0; i < lines; i++, x += stride) {                                     \
+                const T s = shifts ? shifts[i] : 0;                                                \
+                one_##row(lanes + i * LANES, x, LANES, s);                                         \
                 fold_to_##row(lanes + i * LANES, x + LANES, n - LANES, s);                         \
-        }                                                                                          \
+            }                                                                                      \
         halve_group_##row(lanes, out, lines);                                                      \
     }
 
 /*
  * The largest and the smallest of floats take half of the comparisons, and give the same bits,
- * where no element is a NaN. Short lines are looked at first; of long ones a sum is made on the
- * way, which is a NaN where an element is, or, of no consequence but for time, where infinities of
- * both signs are.
+ * where no element is a NaN. A sum is made on the way, which is a NaN where an element is, or, of
+ * no consequence but for time, where infinities of both signs are (a lane without an element adds
+ * the identity, which is one). Lanes and sums of a line of many steps are arrays of its own, begun
+ * with two elements: so compilers keep them in registers, and load each element once, be it from
+ * two lines of the cache.
  */
 #define PLAIN_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define PLAIN_MIN(a, b) ((a) > (b) ? (b) : (a))
 #if defined(T_IS_FLOAT)
-#define LONG_LINE ((int64_t)4 * LANES)
-/* One comparison looks at two elements. */
-INLINE bool has_nan_among(const T *x, int64_t n)
-{
-    const T *y = x + n / 2;
-    int any = n > 0 && x[n - 1] != x[n - 1];
-    for (int64_t i = 0; i < n / 2; i++)
-        any |= isunordered(x[i], y[i]) ? 1 : 0;
-    return any != 0;
-}
-INLINE bool has_nan(const T *x, int64_t stride, int64_t lines, int64_t n)
-{
-    if (stride == n)
-        return has_nan_among(x, n * lines);
-    bool any = false;
-    for (int64_t line = 0; line < lines; line++)
-        any |= has_nan_among(x + line * stride, n);
-    return any;
-}
 INLINE bool is_any_nan(const T *sums)
 {
-    bool any = false;
+    int any = 0;
     for (int k = 0; k < LANES; k++)
-        any |= sums[k] != sums[k];
-    return any;
+        any |= isunordered(sums[k], sums[k]) ? 1 : 0;
+    return any != 0;
 }
 #define PLAIN_LOOPS_OF_EXTREME(row, combine)                                                       \
-    INLINE T identity_plain_##row(void)                                                            \
-    {                                                                                              \
-        return identity_##row();                                                                   \
-    }                                                                                              \
-    INLINE T before_plain_##row(T X, T S)                                                          \
-    {                                                                                              \
-        return before_##row(X, S);                                                                 \
-    }                                                                                              \
     INLINE T combine_plain_##row(T a, T b)                                                         \
     {                                                                                              \
         return combine(a, b);                                                                      \
     }                                                                                              \
-    INLINE T four_plain_##row(T a, T b, T c, T d, T e)                                             \
+    HALVES(plain_##row)                                                                            \
+    /* A line of up to LANES elements, of up to twice as many, and of as many or more. */          \
+    INLINE void one_step_##row(T *restrict lanes, T *restrict sums, const T *restrict x,           \
+                               int64_t n)                                                          \
     {                                                                                              \
-        return combine(combine(combine(combine(a, b), c), d), e);                                  \
-    }                                                                                              \
-    GROUP_LOOPS(plain_##row)                                                                       \
-    INLINE void fold_summing_##row(T *restrict lanes, T *restrict sums, const T *restrict x,       \
-                                   int64_t n)                                                      \
-    {                                                                                              \
-        for (; n >= 4 * LANES; n -= 4 * LANES, x += (ptrdiff_t)4 * LANES)                          \
-            for (int k = 0; k < LANES; k++) {                                                      \
-                T a = x[k], b = x[k + LANES], c = x[k + 2 * LANES], d = x[k + 3 * LANES];          \
-                lanes[k] = four_plain_##row(lanes[k], a, b, c, d);                                 \
-                sums[k] += (a + b) + (c + d);                                                      \
-            }                                                                                      \
-        for (; n >= LANES; n -= LANES, x += LANES)                                                 \
-            for (int k = 0; k < LANES; k++) {                                                      \
-                lanes[k] = combine(lanes[k], x[k]);                                                \
-                sums[k] += x[k];                                                                   \
-            }                                                                                      \
-        if (n == 0)                                                                                \
-            return;                                                                                \
-        tail_plain_##row(lanes, x, n, 0);                                                          \
         const int count = (int)n;                                                                  \
+        for (int k = 0; k < LANES; k++) {                                                          \
+            T a = k < count ? x[k] : identity_##row();                                             \
+            lanes[k] = a;                                                                          \
+            sums[k] += a;                                                                          \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void two_steps_##row(T *restrict lanes, T *restrict sums, const T *restrict x,          \
+                                int64_t n)                                                         \
+    {                                                                                              \
+        const int count = (int)n - LANES;                                                          \
+        for (int k = 0; k < LANES; k++) {                                                          \
+            T a = x[k], b = k < count ? x[k + LANES] : identity_##row();                           \
+            lanes[k] = combine(a, b);                                                              \
+            sums[k] += a + b;                                                                      \
+        }                                                                                          \
+    }                                                                                              \
+    INLINE void many_steps_##row(T *restrict lanes, T *restrict sums, const T *restrict x,         \
+                                 int64_t n)                                                        \
+    {                                                                                              \
+        T most[LANES], sum[LANES];                                                                 \
+        for (int k = 0; k < LANES; k++) {                                                          \
+            T a = x[k], b = x[k + LANES];                                                          \
+            most[k] = combine(a, b);                                                               \
+            sum[k] = a + b;                                                                        \
+        }                                                                                          \
+        for (n -= 2 * LANES, x += (ptrdiff_t)2 * LANES; n >= LANES; n -= LANES, x += LANES)        \
+            for (int k = 0; k < LANES; k++) {                                                      \
+                T a = x[k];                                                                        \
+                most[k] = combine(most[k], a);                                                     \
+                sum[k] += a;                                                                       \
+            }                                                                                      \
+        if (n > 0) {                                                                               \
+            T rest[LANES];                                                                         \
+            const int count = (int)n;                                                              \
+            for (int k = 0; k < LANES; k++)                                                        \
+                rest[k] = k < count ? x[k] : identity_##row();                                     \
+            for (int k = 0; k < LANES; k++) {                                                      \
+                most[k] = combine(most[k], rest[k]);                                               \
+                sum[k] += rest[k];                                                                 \
+            }                                                                                      \
+        }                                                                                          \
         for (int k = 0; k < LANES; k++)                                                            \
-            sums[k] += k < count ? x[k] : 0;                                                       \
+            lanes[k] = most[k];                                                                    \
+        for (int k = 0; k < LANES; k++)                                                            \
+            sums[k] += sum[k];                                                                     \
     }                                                                                              \
     INLINE void fold_extreme_##row(T *lanes, const T *x, int64_t n, T s)                           \
     {                                                                                              \
-        T before[LANES], sums[LANES] = {0};                                                        \
-        for (int k = 0; k < LANES; k++)                                                            \
-            before[k] = lanes[k];                                                                  \
-        fold_summing_##row(lanes, sums, x, n);                                                     \
-        if (!is_any_nan(sums))                                                                     \
-            return;                                                                                \
-        for (int k = 0; k < LANES; k++)                                                            \
-            lanes[k] = before[k];                                                                  \
-        fold_to_##row(lanes, x, n, s);                                                             \
+        T own[LANES], sums[LANES] = {0};                                                           \
+        const bool many = n >= 2 * LANES;                                                          \
+        if (many)                                                                                  \
+            many_steps_##row(own, sums, x, n);                                                     \
+        if (many && !is_any_nan(sums))                                                             \
+            for (int k = 0; k < LANES; k++)                                                        \
+                lanes[k] = combine(lanes[k], own[k]);                                              \
+        else                                                                                       \
+            fold_to_##row(lanes, x, n, s);                                                         \
     }                                                                                              \
     INLINE void group_extreme_##row(T *restrict out, const T *restrict x, int64_t stride,          \
                                     int64_t lines, int64_t n, const T *restrict shifts)            \
     {                                                                                              \
         T lanes[GROUP * LANES], sums[LANES] = {0};                                                 \
-        if (n < LONG_LINE) {                                                                       \
-            if (has_nan(x, stride, lines, n))                                                      \
-                group_to_##row(out, x, stride, lines, n, shifts);                                  \
-            else                                                                                   \
-                group_to_plain_##row(out, x, stride, lines, n, shifts);                            \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t i = 0; i < lines; i++) {                                                      \
-            const T *line = x + i * stride;                                                        \
-            first_plain_##row(lanes + i * LANES, line, LANES, 0);                                  \
-            for (int k = 0; k < LANES; k++)                                                        \
-                sums[k] += line[k];                                                                \
-            fold_summing_##row(lanes + i * LANES, sums, line + LANES, n - LANES);                  \
-        }                                                                                          \
+        if (n <= LANES)                                                                            \
+            for (int64_t i = 0; i < lines; i++)                                                    \
+                one_step_##row(lanes + i * LANES, sums, x + i * stride, n);                        \
+        else if (n <= 2 * LANES)                                                                   \
+            for (int64_t i = 0; i < lines; i++)                                                    \
+                two_steps_##row(lanes + i * LANES, sums, x + i * stride, n);                       \
+        else                                                                                       \
+            for (int64_t i = 0; i < lines; i++)                                                    \
+                many_steps_##row(lanes + i * LANES, sums, x + i * stride, n);                      \
         if (is_any_nan(sums))                                                                      \
             group_to_##row(out, x, stride, lines, n, shifts);                                      \
         else                                                                                       \
@@ -333,6 +347,7 @@ INLINE bool is_any_nan(const T *sums)
         (void)S, (void)COUNT;                                                                      \
         return after;                                                                              \
     }                                                                                              \
+    HALVES(row)                                                                                    \
     GROUP_LOOPS(row)                                                                               \
     PLAIN_LOOPS_##combine(row) LINE_LOOPS(row, combine) ROW_LOOPS(row) END_LOOPS(row)
 
