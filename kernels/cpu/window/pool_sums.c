@@ -72,12 +72,13 @@ static void run_planes(void *context, void *scratch, int64_t begin, int64_t end)
         if (w->p != 0)
             loops->raise(x, in_count, w->p);
         if (w->has_taps)
-            pool_taps_sum(&w->taps, (const float *)(void *)x, (float *)(void *)y, scratch);
+            pool_taps_sum(&w->taps, (const float *)(void *)x, w->divisors, (float *)(void *)y,
+                          scratch);
         else
             loops->sums(window, x, y, scratch);
         if (w->p != 0)
             loops->root(y, out_count, w->p);
-        else
+        else if (!w->has_taps)
             loops->divide(y, w->divisors, out_count);
         if (w->copies)
             store_elements(w->job.out, p * out_count, 1, out_count, loops->dtype, y);

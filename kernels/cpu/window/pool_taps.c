@@ -52,7 +52,8 @@ bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
         if (i < last && !i64_mul(taps->rows, taps->plane[i], &taps->rows))
             return false;
     }
-    taps->pitch = (taps->plane[last] + w->stride[last] - 1) / w->stride[last];
+    const int64_t columns = (taps->plane[last] + w->stride[last] - 1) / w->stride[last];
+    taps->pitch = (columns + BLOCK - 1) / BLOCK * BLOCK; /* so that rows begin as lines do */
     taps->row_length = taps->pitch * w->stride[last];
     taps->blocks = (w->out[last] + BLOCK - 1) / BLOCK;
     int64_t folded;
@@ -60,10 +61,11 @@ bool pool_taps_plan(const struct window *w, struct pool_taps *taps)
         taps->row_length > 4 * w->in_count + 65536)
         return false;
     /*
-     * The rows of a strip, what vectors reach behind them, all rows folded, and a row of results.
+     * The rows of a strip, what vectors reach behind them, all rows folded, and a row of results
+     * and one of divisors.
      */
-    taps->scratch =
-        (size_t)(STRIP * taps->row_length + BLOCK + folded + taps->blocks * BLOCK) * sizeof(float);
+    taps->scratch = (size_t)(STRIP * taps->row_length + BLOCK + folded + 2 * taps->blocks * BLOCK) *
+                    sizeof(float);
     make_taps(taps);
     return true;
 }
@@ -202,19 +204,27 @@ struct rows {
     int64_t n_offsets;
     const int64_t *offsets;
     float neutral;
+    const float *by; /* what sums are divided by, in rows as the results are; NULL: they are not */
 };
 
+/* Quotients take as long as all else does: they are made while other rows are folded. */
+#define SUM_OVER(sum) (by ? (sum) / by[i] : (sum))
+#define LARGEST(x) (x)
+
 /* Three at a time, of which the first are the odd ones. */
-#define FOLD_ROWS(name, fold)                                                                      \
+#define FOLD_ROWS(name, fold, result)                                                              \
     VECTOR_PROCEDURE(name, (const struct rows *rows, const float *restrict x, float *restrict y),  \
                      (rows, x, y))                                                                 \
     {                                                                                              \
         const int64_t n = rows->n / BLOCK * BLOCK, odd = (rows->n_offsets + 2) % 3 + 1;            \
-        const float neutral = rows->neutral;                                                       \
+        const float neutral = rows->neutral, *restrict by = rows->by;                              \
         for (int64_t r = 0; r < rows->count; r++, x += rows->pitch, y += rows->to_pitch) {         \
             const int64_t *at = rows->offsets;                                                     \
             const float *a = x + at[0], *b = x + at[odd > 1], *c = x + at[odd - 1];                \
-            if (odd == 3)                                                                          \
+            if (rows->n_offsets == 3)                                                              \
+                for (int64_t i = 0; i < n; i++)                                                    \
+                    y[i] = result(fold(fold(fold(neutral, a[i]), b[i]), c[i]));                    \
+            else if (odd == 3)                                                                     \
                 for (int64_t i = 0; i < n; i++)                                                    \
                     y[i] = fold(fold(fold(neutral, a[i]), b[i]), c[i]);                            \
             else if (odd == 2)                                                                     \
@@ -230,12 +240,17 @@ struct rows {
                 for (int64_t i = 0; i < n; i++)                                                    \
                     y[i] = fold(fold(fold(y[i], a[i]), b[i]), c[i]);                               \
             }                                                                                      \
+            if (!by)                                                                               \
+                continue;                                                                          \
+            for (int64_t i = 0; rows->n_offsets != 3 && i < n; i++)                                \
+                y[i] = result(y[i]);                                                               \
+            by += rows->to_pitch;                                                                  \
         }                                                                                          \
     }
 
-FOLD_ROWS(max_rows, max_of) /* one instruction, but loses what is no number */
-FOLD_ROWS(max_or_nan_rows, max_or_nan)
-FOLD_ROWS(sum_rows, sum_of)
+FOLD_ROWS(max_rows, max_of, LARGEST) /* one instruction, but loses what is no number */
+FOLD_ROWS(max_or_nan_rows, max_or_nan, LARGEST)
+FOLD_ROWS(sum_rows, sum_of, SUM_OVER)
 
 typedef void (*fold_fn)(const struct rows *rows, const float *x, float *y);
 
@@ -245,22 +260,29 @@ static void fold_results(struct rows *rows, fold_fn fold, const float *x, float 
                          float *spare)
 {
     const int64_t count = rows->count, n = rows->to_pitch;
+    const float *by = rows->by;
     int64_t fit = room < rows->n ? 0 : (room - rows->n) / n + 1;
     fit = fit < count ? fit : count;
     rows->count = fit;
     fold(rows, x, y);
     rows->count = 1;
     for (int64_t r = fit; r < count; r++) {
+        if (by) {
+            memcpy(spare + rows->n, by + r * n, (size_t)n * sizeof *by);
+            rows->by = spare + rows->n;
+        }
         fold(rows, x + r * rows->pitch, spare);
         memcpy(y + r * n, spare, (size_t)n * sizeof *y);
     }
     rows->count = count;
+    rows->by = by;
 }
 
 /* The two folds: of what has no NaN, and of everything; they may be the same. */
 struct folds {
     fold_fn numbers, all;
     float neutral;
+    const float *by; /* as rows' */
 };
 
 /* strip: rows that are neutral, but for what an earlier plane has left. */
@@ -273,7 +295,7 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
     float *folded = strip + STRIP * taps->row_length + BLOCK, *spare = folded + taps->rows * n;
     bool any = false;
     struct rows columns = {
-        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral};
+        n, 0, taps->row_length, n, taps->n_columns, taps->columns, folds->neutral, NULL};
     for (int64_t r = 0; r < taps->rows; r += STRIP) {
         columns.count = taps->rows - r < STRIP ? taps->rows - r : STRIP;
         bool nan = copy_rows(taps, in, r, columns.count, folds->neutral, strip);
@@ -287,11 +309,13 @@ static void fold_plane(const struct pool_taps *taps, const struct folds *folds, 
                         w->out[last],
                         taps->n_rows,
                         taps->window_rows,
-                        folds->neutral};
+                        folds->neutral,
+                        NULL};
     for (int64_t done = 0; done < w->out_count; done += count * w->out[last]) {
         int64_t first = 0;
         for (int i = 0; i < last; i++)
             first = first * taps->plane[i] + at[i] * w->stride[i];
+        rows.by = folds->by ? folds->by + done : NULL;
         fold_results(&rows, any ? folds->all : folds->numbers, folded + first * n, y + done,
                      w->out_count - done, spare);
         for (int i = last - 2; i >= 0 && ++at[i] == w->out[i]; i--)
@@ -311,15 +335,16 @@ void pool_taps_begin(const struct pool_taps *taps, float neutral, void *scratch)
 void pool_taps_max(const struct pool_taps *taps, const float *in, float *out, int64_t planes,
                    void *scratch)
 {
-    const struct folds folds = {max_rows, max_or_nan_rows, -INFINITY};
+    const struct folds folds = {max_rows, max_or_nan_rows, -INFINITY, NULL};
     const struct window *w = taps->window;
     pool_taps_begin(taps, -INFINITY, scratch);
     for (; planes > 0; planes--, in += w->in_count, out += w->out_count)
         fold_plane(taps, &folds, in, scratch, out);
 }
 
-void pool_taps_sum(const struct pool_taps *taps, const float *in, float *out, void *scratch)
+void pool_taps_sum(const struct pool_taps *taps, const float *in, const float *by, float *out,
+                   void *scratch)
 {
-    const struct folds folds = {sum_rows, sum_rows, 0};
+    const struct folds folds = {sum_rows, sum_rows, 0, by};
     fold_plane(taps, &folds, in, scratch, out);
 }
