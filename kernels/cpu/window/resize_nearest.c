@@ -22,6 +22,7 @@ struct nearest {
     /* So many elements of the source come so often each; behind them the row follows `along`. */
     int64_t whole, repeats;
     bool leaves; /* some element of a row lies outside */
+    bool twice;  /* rows are of what write_twice takes */
 };
 
 #define INLINE static inline __attribute__((always_inline))
@@ -99,6 +100,27 @@ INLINE void make_row(const struct nearest *w, const void *from, void *to)
             memcpy((char *)to + (size_t)i * w->size, w->fill, w->size);
 }
 
+#define TWICE 8
+typedef uint32_t twice_lanes __attribute__((vector_size(TWICE * sizeof(uint32_t))));
+
+/* n >= TWICE elements of 4 bytes, each twice, into two rows: what was just stored would have to be
+ * loaded for the second one. What does not fill a vector is written together with what comes before
+ * it. */
+INLINE void write_twice(const char *x, int64_t n, char *y, char *z)
+{
+    for (int64_t i = 0; i < n; i += TWICE) {
+        const int64_t at = i + TWICE < n ? i : n - TWICE;
+        twice_lanes a, low, high;
+        memcpy(&a, x + at * 4, sizeof a);
+        low = __builtin_shufflevector(a, a, 0, 0, 1, 1, 2, 2, 3, 3);
+        high = __builtin_shufflevector(a, a, 4, 4, 5, 5, 6, 6, 7, 7);
+        memcpy(y + at * 8, &low, sizeof low);
+        memcpy(y + at * 8 + sizeof low, &high, sizeof high);
+        memcpy(z + at * 8, &low, sizeof low);
+        memcpy(z + at * 8 + sizeof low, &high, sizeof high);
+    }
+}
+
 #define BLOCK 64 /* bytes */
 
 /* Told to the compiler, which copies a block by 16 bytes. */
@@ -139,6 +161,12 @@ static int64_t source_of(const struct nearest *w, int n, const int64_t *at)
     return offset;
 }
 
+/* Has the row the same source as the one before, of the result's rows along this axis? */
+INLINE bool repeats(const struct resample_table *table, int64_t row)
+{
+    return table->index && table->index[row] == table->index[row - 1] && !table->outside[row];
+}
+
 /* Of the last of the axes that number the rows: rows [begin, end), from `offset` on; -1: they are
  * outside. */
 VECTOR_PROCEDURE(make_rows,
@@ -158,6 +186,10 @@ VECTOR_PROCEDURE(make_rows,
             source = -1;
         } else if (source == before) {
             copy_row(to - bytes, bytes, to);
+        } else if (w->twice && row + 1 < end && repeats(table, row + 1)) {
+            write_twice(element_at(w->in, offset + source * stride), w->whole, to, to + bytes);
+            to += bytes;
+            row++;
         } else if (w->along) {
             make_row(w, element_at(w->in, offset + source * stride), to);
         } else {
@@ -222,6 +254,9 @@ tssa_status *resize_nearest(struct kernel_args *args, const struct tensor *in,
         work.whole = work.repeats ? work.length / work.repeats : 0;
         for (int64_t i = 0; i < work.length; i++)
             work.leaves |= work.along->outside[i];
+        /* Compilers make lanes of it, one by one, where vectors are shorter. */
+        work.twice = isa_level() != ISA_BASE && work.size == 4 && work.repeats == 2 &&
+                     work.whole >= TWICE && work.whole * 2 == work.length && !work.leaves;
     }
     return parts_for(args, dims_product(out->dims, 0, work.axes), work.length * 2, 0, nearest_rows,
                      &work);
