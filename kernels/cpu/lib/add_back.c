@@ -36,8 +36,42 @@ static struct rows_back rows_back(const struct window *w, int64_t kernel_row)
     return rows;
 }
 
+/* to[i] += from[i], for n elements. */
+#define ADD_ALL(T, to, from, n)                                                                    \
+    do {                                                                                           \
+        for (int64_t i = 0; i < (n); i++)                                                          \
+            (to)[i] += (from)[i];                                                                  \
+    } while (0)
+
+/*
+ * Of short rows of which some elements fill no vector: with AVX-512 compilers add these one by one.
+ * They are added together with some of those before them, all loaded before these are stored.
+ */
+#define ADD_BYTES 32
+#define ADD_SHORT 192
+#define ADD_OVERLAPPING(T, to, from, n)                                                            \
+    do {                                                                                           \
+        typedef T lanes __attribute__((vector_size(ADD_BYTES)));                                   \
+        const int64_t most = ADD_BYTES / (int64_t)sizeof(T), rest = (n)-most;                      \
+        lanes sum, term, last, last_term;                                                          \
+        if (rest < 0) {                                                                            \
+            ADD_ALL(T, to, from, n);                                                               \
+            break;                                                                                 \
+        }                                                                                          \
+        memcpy(&last, (to) + rest, sizeof last);                                                   \
+        memcpy(&last_term, (from) + rest, sizeof last_term);                                       \
+        last += last_term;                                                                         \
+        for (int64_t i = 0; i < rest; i += most) {                                                 \
+            memcpy(&sum, (to) + i, sizeof sum);                                                    \
+            memcpy(&term, (from) + i, sizeof term);                                                \
+            sum += term;                                                                           \
+            memcpy((to) + i, &sum, sizeof sum);                                                    \
+        }                                                                                          \
+        memcpy((to) + rest, &last, sizeof last);                                                   \
+    } while (0)
+
 /* Adds what each element of `out` gives to the one that it read at this position. */
-#define ADD_POSITION(name, T)                                                                      \
+#define ADD_POSITION(name, T, neighbours)                                                          \
     VECTOR_PROCEDURE(name, (const struct window *w, int64_t position, const T *out, T *in),        \
                      (w, position, out, in))                                                       \
     {                                                                                              \
@@ -57,24 +91,33 @@ static struct rows_back rows_back(const struct window *w, int64_t kernel_row)
             T *restrict to = in + row * w->in[last] + offset + begin * stride;                     \
             const T *restrict from = out + r * length + begin;                                     \
             if (stride == 1)                                                                       \
-                for (int64_t i = 0; i < end - begin; i++)                                          \
-                    to[i] += from[i];                                                              \
+                neighbours(T, to, from, end - begin);                                              \
             else                                                                                   \
                 for (int64_t i = 0; i < end - begin; i++)                                          \
                     to[i * stride] += from[i];                                                     \
         }                                                                                          \
     }
-ADD_POSITION(add_floats, float)
-ADD_POSITION(add_doubles, double)
+ADD_POSITION(add_floats, float, ADD_ALL)
+ADD_POSITION(add_doubles, double, ADD_ALL)
+ADD_POSITION(add_short_floats, float, ADD_OVERLAPPING)
+
+static bool is_short(const struct window *w)
+{
+    const int64_t bytes = w->out[w->rank - 1] * (int64_t)sizeof(float);
+    return isa_level() == ISA_V4 && bytes > ADD_BYTES && bytes <= ADD_SHORT && bytes % ADD_BYTES;
+}
 
 static void *add_positions(const struct window *w, tssa_dtype dtype, const char *planes,
                            void *memory)
 {
     const size_t width = tssa_dtype_size(dtype), plane = (size_t)w->out_count * width;
+    const bool overlaps = is_short(w);
     struct reduce_levels levels;
     reduce_levels_begin(&levels, reduce_loops_of(REDUCTION_Sum, dtype), width, w->in_count, memory);
     for (int64_t k = 0; k < w->kernel_count; k++, planes += plane) {
-        if (dtype == TSSA_FLOAT)
+        if (dtype == TSSA_FLOAT && overlaps)
+            add_short_floats(w, k, (const float *)(const void *)planes, memory);
+        else if (dtype == TSSA_FLOAT)
             add_floats(w, k, (const float *)(const void *)planes, memory);
         else
             add_doubles(w, k, (const double *)(const void *)planes, memory);
