@@ -176,6 +176,9 @@ static const char *const rows[] = {
                    "%z = Mul(%sm, %s2)\n %l = LayerNormalization(%z, %g, %h)\n"),
     ROWS("%v, %c", "%a = Abs(%x)\n %all = ReduceSum(%a, %two)\n %v = Div(%a, %all)\n "
                    "%t = Tanh(%m)\n %c = CumSum(%t, %last)\n"),
+    /* One row of all elements, since they are few. */
+    ROWS("%r, %u", "%e = Exp(%g)\n %p = Mul(%e, %h)\n %r = ReduceSum(%p) {keepdims = 0}\n "
+                   "%u = Sub(%p, %r)\n"),
 };
 
 static void rows_have_the_same_bits(void **state)
@@ -192,6 +195,7 @@ static void rows_have_the_same_bits(void **state)
     assert_int_equal(rewrite_count(rows[0], "fuse", "= fuse("), 1);
     assert_int_equal(rewrite_count(rows[1], "fuse", "= fuse("), 1);
     assert_int_equal(rewrite_count(rows[2], "fuse", "= fuse("), 1);
+    assert_int_equal(rewrite_count(rows[4], "fuse", "= fuse("), 1);
 }
 
 /* ---- What is lent ---------------------------------------------------------------------------- */

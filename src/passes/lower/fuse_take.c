@@ -225,7 +225,18 @@ static bool is_of_known_shape(const struct ir_value *value)
            type->dtype != TSSA_UNDEFINED;
 }
 
-/* Of an op that has rows. One row would be all there is: nothing could be computed at once. */
+#define FEW_ELEMENTS 65536 /* of which a second thread would be worth nothing */
+
+static bool has_few_elements(const struct ir_type *type)
+{
+    int64_t count = 1, dim;
+    for (int i = 0; i < type->rank; i++)
+        if (!dim_is_const(type->dims[i], &dim) || !i64_mul(count, dim, &count))
+            return false;
+    return count <= FEW_ELEMENTS;
+}
+
+/* Of an op that has rows. Where one row is all there is no threads could share it. */
 static const char *row_refusal(const struct ir_op *op)
 {
     const struct ir_type *type = ir_operand(op, 0)->type, *result = op->results[0].type;
@@ -237,7 +248,7 @@ static const char *row_refusal(const struct ir_op *op)
         return NULL;
     if (n == 0)
         return "its rows are not the last axes";
-    if (n == type->rank)
+    if (n == type->rank && !(ir_row_folds(op) && has_few_elements(type)))
         return "it makes one row of all elements";
     /* By its type nobody could tell then whether a value is one of each row, or one of each element
      * of a row. */
