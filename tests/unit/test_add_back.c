@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ConvTranspose, Col2Im and MaxUnpool against their sums written out; Det. */
+/* ctest-isa: v3 base */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

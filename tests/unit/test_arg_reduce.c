@@ -4,6 +4,7 @@
  * threads. Elements are few different ones, NaN and zeros of both signs among them, so that there
  * are ties.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

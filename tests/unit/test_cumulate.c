@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* CumSum and CumProd against running totals, bit for bit, for any number of threads. */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

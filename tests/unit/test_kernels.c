@@ -7,6 +7,7 @@
  */
 /* ctest-labels: random */
 /* ctest-timeout: 600 */
+/* ctest-isa: v3 */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Elements that a mask selects, by the places of its true elements: the same comes out, be there
  * none, some or all. */
+/* ctest-isa: v3 base */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

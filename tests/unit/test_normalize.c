@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Normalizations and Dropout against naive formulas; Dropout's random numbers against numpy's. */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

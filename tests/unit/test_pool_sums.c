@@ -4,6 +4,7 @@
  * left to right, then its rows; of windows that are the whole input, those of reductions. For
  * random windows, and any number of threads.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,6 +4,7 @@
  * each, summed as an axis that is not the innermost one, or for some products of a matrix and a
  * vector as the innermost one. For any float type and number of threads.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

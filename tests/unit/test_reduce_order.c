@@ -4,6 +4,7 @@
  * here from the definition, one element at a time: over any axes of random shapes, for any number
  * of threads.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

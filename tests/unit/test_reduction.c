@@ -4,6 +4,7 @@
  * that combines give the bits of the CPU kernels' loops, in each of the types that these have. They
  * are run here by an interpreter of a few lines.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
  * Operators that sum give the bits of the reductions that they are made of: those of other
  * operators where there are such, or those of the order of ir/reduction.def, written out here.
  */
+/* ctest-isa: v3 base */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
