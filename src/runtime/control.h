@@ -36,11 +36,11 @@ tssa_status *control_scalar(struct run *run, tssa_dtype dtype, int64_t value, st
 tssa_status *control_read_bool(const struct value *value, const char *what, bool *result);
 tssa_status *control_read_int(const struct value *value, const char *what, int64_t *result);
 /*
- * dtype and dims of a scan output's element when no iteration ran: of `source`, the value that
- * would have been one, as inferred, and where that is not known as declared. Dims that neither
- * determines are 0, as is an unknown rank.
+ * dtype and dims of a scan output's element when no iteration ran: of the value that would have
+ * been returned as one, where that is captured as it is, else as inferred, and where that is not
+ * known as declared. Dims that neither determines are 0, as is an unknown rank.
  */
-void control_empty_element(const struct run *run, const struct ir_value *source,
+void control_empty_element(const struct run *run, const struct ir_op *returned, uint32_t index,
                            struct tensor *element);
 
 tssa_status *control_run_if(struct run *run, const struct step *step);

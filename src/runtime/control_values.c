@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values that control flow reads and makes; see control.h. */
+#include <string.h>
+
 #include "runtime/control.h"
 #include "runtime/executor.h"
 
@@ -63,10 +65,28 @@ static int64_t known_dim(const struct run *run, const struct ir_type *type, int 
                : -1;
 }
 
-void control_empty_element(const struct run *run, const struct ir_value *source,
+/* The value, where the body returns what it captures: that is there, though the body was not run.
+ */
+static const struct tensor *captured(const struct run *run, const struct ir_value *source,
+                                     const struct ir_block *body)
+{
+    const struct ir_block *block = source->op ? source->op->parent : source->block;
+    const struct value *value = &run->slots[plan_value(run->plan, source)->id];
+    const bool there = block != body && value->kind == TSSA_KIND_TENSOR;
+    return there && value->tensor.rank < TSSA_MAX_RANK ? &value->tensor : NULL;
+}
+
+void control_empty_element(const struct run *run, const struct ir_op *returned, uint32_t index,
                            struct tensor *element)
 {
+    const struct ir_value *source = ir_operand(returned, index);
     const struct ir_type *type = type_of(source), *declared = source->declared;
+    const struct tensor *there = captured(run, source, returned->parent);
+    if (there) {
+        *element = (struct tensor){.dtype = there->dtype, .rank = there->rank};
+        memcpy(element->dims, there->dims, (size_t)there->rank * sizeof *there->dims);
+        return;
+    }
     bool known = type->kind == TYPE_TENSOR && type->rank >= 0 && type->rank < TSSA_MAX_RANK;
     *element = (struct tensor){.dtype = TSSA_FLOAT, .rank = known ? type->rank : 0};
     if (type->kind == TYPE_TENSOR && type->dtype != TSSA_UNDEFINED)

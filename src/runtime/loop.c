@@ -165,7 +165,7 @@ static tssa_status *set_results(struct loop *loop)
     for (uint32_t i = 0; i < loop->n_stacked; i++) {
         struct value value;
         struct tensor empty;
-        control_empty_element(loop->run, ir_operand(returned, loop->n_carried + 1 + i), &empty);
+        control_empty_element(loop->run, returned, loop->n_carried + 1 + i, &empty);
         TRY(stack_finish(&loop->stacks[i], &empty, 0, false, &value));
         control_set_result(loop->run, loop->step, loop->n_carried + i, &value);
     }

@@ -174,7 +174,7 @@ static tssa_status *finish_stacks(struct scan *scan, struct value *results)
         int64_t axis = batched ? 0 : scan->attrs->output_axes[i];
         bool reverse = !batched && scan->attrs->output_directions[i] == 1;
         struct tensor empty;
-        control_empty_element(scan->run, ir_operand(returned, scan->n_states + i), &empty);
+        control_empty_element(scan->run, returned, scan->n_states + i, &empty);
         TRY(stack_finish(&scan->stacks[i], &empty, axis, reverse, &results[i]));
     }
     return NULL;
@@ -276,7 +276,7 @@ static tssa_status *run_items(struct scan *scan, struct value *results, struct s
     for (uint32_t i = 0; i < scan->n_states + scan->n_stacked; i++) {
         struct value value;
         struct tensor empty;
-        control_empty_element(run, ir_operand(ir_block_return(scan->body->block), i), &empty);
+        control_empty_element(run, ir_block_return(scan->body->block), i, &empty);
         TRY(stack_finish(&batches[i], &empty, 0, false, &value));
         control_set_result(run, scan->step, i, &value);
     }

@@ -325,10 +325,34 @@ static void last_iteration_is_enough(void **state)
         }
 }
 
+/* What a body returns as it was captured tells the shape of a stack without iterations, though
+ * nobody knows it before (the element of a sequence). */
+static void captured_shapes(void **state)
+{
+    static const char text[] =
+        "graph @g opset(\"\": 18) ir_version(8) (%n: i64[], %x: f32[N]) -> (%y, %z) {\n"
+        "  %zero = Constant() {value = i64[] 0}\n  %axis = Constant() {value = i64[1] [0]}\n"
+        "  %yes = Constant() {value = bool[] true}\n  %s = SequenceConstruct(%x)\n"
+        "  %e = SequenceAt(%s, %zero)\n  %u = Unsqueeze(%x, %axis)\n"
+        "  %l = Loop(%n, %yes) {\n"
+        "    body(%i: i64[], %c: bool[]) {\n      return(%c, %e)\n    }\n  }\n"
+        "  %y = Concat(%u, %l) {axis = 0}\n"
+        "  %none = Slice(%u, %axis, %axis, %axis)\n"
+        "  %m = Scan(%none) {num_scan_inputs = 1} {\n"
+        "    body(%r: f32[N]) {\n      return(%e)\n    }\n  }\n"
+        "  %z = Concat(%u, %m) {axis = 0}\n"
+        "  return(%y, %z)\n}\n";
+    (void)state;
+    for (int64_t trips = 0; trips < 3; trips++)
+        assert_true(
+            rewrite_check(&(const struct rewrite_check){.text = text, .size = 4, .scalar = trips}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_compute_the_same),
+        cmocka_unit_test(captured_shapes),
         cmocka_unit_test(appended_rows_are_stacked),
         cmocka_unit_test(grown_sequences_are_stacked),
         cmocka_unit_test(one_value_is_written_at_once),
