@@ -93,12 +93,16 @@ static bool crosses_lines(const struct ir_op *op)
            type->dims[type->rank - 1]->low >= LONG_LINE;
 }
 
+static bool is_arg(const struct ir_op *op)
+{
+    return ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
+}
+
 static const char *refuses(void *user, const struct ir_op *op)
 {
-    const bool is_arg = ir_op_is(op, IR_OP_ArgMax) || ir_op_is(op, IR_OP_ArgMin);
     const char *why = gir_refuses(op);
     (void)user;
-    if (!why && is_arg && !is_worth_walking(op))
+    if (!why && is_arg(op) && !is_worth_walking(op))
         return "its rows do not fill the vectors that functions are computed in";
     if (!why && crosses_lines(op))
         return "what it permutes is moved faster by itself";
@@ -122,11 +126,36 @@ static const char *refuses_planes(void *user, const struct ir_op *op)
                : "the rows side by side do not fill vectors of them";
 }
 
-/* Short rows are vectors in kernels, and exponentials are not stored in between. */
+/* How many elements a row has, in every run; 0: that is not known, or there are no rows. */
+static int64_t row_length(const struct ir_op *op)
+{
+    const struct ir_type *type = ir_operand(op, 0)->type;
+    const int n = ir_row_axes(op);
+    int64_t length = n > 0, dim;
+    for (int i = n; i > 0; i--)
+        if (!dim_is_const(type->dims[type->rank - i], &dim) || !i64_mul(length, dim, &length))
+            return 0;
+    return length;
+}
+
+/* Where these are reached or left, with AVX2 as with AVX-512: bench/results/2026-11-25-alone.md. */
+#define SOME_ROW 64
+#define WIDE_ROW 128
+#define LONG_ROW 512
+
+/* Short rows are lanes, and exponentials are not stored in between; the positions of longer ones
+ * are found in vectors, and what long ones are divided by takes fewer walks. */
 static bool takes_alone(void *user, const struct ir_op *op)
 {
+    const int64_t n = row_length(op);
     (void)user;
-    return ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax);
+    if (ir_op_is(op, IR_OP_Softmax) || ir_op_is(op, IR_OP_LogSoftmax))
+        return true;
+    if (op->info->cls == IR_CLASS_NORMALIZATION)
+        return n >= LONG_ROW;
+    if (op->info->cls != IR_CLASS_REDUCTION || n < 2)
+        return false;
+    return n <= SHORT_ROW || (n >= SOME_ROW && (n <= WIDE_ROW || is_arg(op)));
 }
 
 static bool makes(void *user, const struct ir_op *fuse)
