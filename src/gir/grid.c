@@ -76,9 +76,6 @@ static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
             grid_refuse(m, "the shape of what it computes is not known");
             return;
         }
-        for (int a = 0; a < part.rank; a++)
-            if (!grid_is_told(m, part.dims[a]))
-                grid_refuse(m, "nobody tells how much there is of what it reduces");
         uint32_t k = 0;
         while (k < m->grid->n && !same_space(&m->grid->parts[k], &part))
             k++;
@@ -221,6 +218,18 @@ static tssa_status *make_part(struct grid_maker *m, uint32_t number, const uint3
     return copy_out(m);
 }
 
+/* Of parts that are made: which dims are the same is known by their names in the graph. */
+static void tell_spaces(struct grid_maker *m)
+{
+    for (uint32_t i = 0; i < m->grid->n; i++)
+        for (int a = 0; a < m->grid->parts[i].rank && !m->maker.why; a++) {
+            const struct dim *told = grid_told(m, m->grid->parts[i].dims[a]);
+            if (!told)
+                grid_refuse(m, "nobody tells how much there is of what it reduces");
+            m->grid->parts[i].dims[a] = told;
+        }
+}
+
 static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *marked,
                              struct stored *stored)
 {
@@ -228,6 +237,8 @@ static tssa_status *make_all(struct grid_maker *m, uint32_t *part_of, bool *mark
     find_parts(m, part_of, marked);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         status = make_part(m, i, part_of, stored);
+    if (!status)
+        tell_spaces(m);
     for (uint32_t i = 0; !status && !m->maker.why && i < m->grid->n; i++)
         m->grid->parts[i].kernel->n_numbers = m->grid->n_numbers;
     return status ? status : m->status;

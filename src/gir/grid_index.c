@@ -35,8 +35,9 @@ uint32_t grid_dim(struct grid_maker *m, const struct dim *dim)
     int64_t value;
     if (dim_is_const(dim, &value))
         return grid_constant(m, value);
-    if (!grid_is_told(m, dim))
-        return grid_untold(m, dim);
+    dim = grid_told(m, dim);
+    if (!dim)
+        return grid_refuse(m, "nobody tells how much there is of what it computes");
     uint32_t i = 0;
     while (i < m->grid->n_numbers && m->grid->numbers[i] != dim)
         i++;

@@ -77,10 +77,8 @@ void grid_unflatten(struct grid_maker *m, uint32_t number, int rank, const struc
 
 /* ---- grid_told.c ----------------------------------------------------------------------------- */
 
-/* Can who makes a call tell it? */
-bool grid_is_told(const struct grid_maker *m, const struct dim *dim);
-/* One of which nobody can tell it. */
-uint32_t grid_untold(struct grid_maker *m, const struct dim *dim);
+/* The size as who makes a call can tell it; NULL: nobody can, or memory ran out. */
+const struct dim *grid_told(struct grid_maker *m, const struct dim *dim);
 
 /* ---- grid_rule.c ----------------------------------------------------------------------------- */
 

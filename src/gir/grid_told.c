@@ -2,7 +2,7 @@
 /*
  * Sizes that a call of a grid can be told: what follows from the shapes of the op's operands and
  * results, and from the elements of operands that inference has names for. Who makes the call knows
- * these. Other sizes are computed in the kernel, of what broadcasting makes of told ones.
+ * these. Other sizes are those that broadcasting makes of told ones.
  */
 #include "gir/grid_maker.h"
 #include "ir/fuse.h"
@@ -46,7 +46,7 @@ static bool has_told_symbols(const struct ir_op *fuse, const struct dim *dim)
     return all;
 }
 
-bool grid_is_told(const struct grid_maker *m, const struct dim *dim)
+static bool is_told(const struct grid_maker *m, const struct dim *dim)
 {
     return is_of_op(m->fuse, dim) || has_told_symbols(m->fuse, dim);
 }
@@ -63,20 +63,32 @@ static const struct ir_op *find_source(const struct grid_maker *m, const struct 
     return NULL;
 }
 
-uint32_t grid_untold(struct grid_maker *m, const struct dim *dim)
+/* What two sizes are broadcast to: the other one of 1, and 0 where one is 0. */
+static const struct dim *broadcast(struct dim_table *table, const struct dim *a,
+                                   const struct dim *b)
 {
+    const struct dim *one = dim_const(table, 1);
+    const struct dim *any = dim_mul(table, dim_min(table, a, one), dim_min(table, b, one));
+    return dim_mul(table, dim_max(table, a, b), any);
+}
+
+const struct dim *grid_told(struct grid_maker *m, const struct dim *dim)
+{
+    struct dim_table *table = &m->body->graph->dims;
+    const struct dim *size = NULL;
     int axis;
+    if (is_told(m, dim))
+        return dim;
     const struct ir_op *op = find_source(m, dim, &axis);
-    if (!op || !op->info->ew)
-        return grid_refuse(m, "nobody tells how much there is of what it computes");
-    uint32_t size = grid_constant(m, 1);
-    for (uint32_t i = 0; i < op->n_operands && !m->maker.why; i++) {
+    for (uint32_t i = 0; op && op->info->ew && i < op->n_operands; i++) {
         const struct ir_value *operand = ir_operand(op, i);
         const int at = operand ? axis - (op->results[0].type->rank - operand->type->rank) : -1;
         if (at < 0 || operand->type->dims[at] == dim)
             continue;
-        const uint32_t other = grid_dim(m, operand->type->dims[at]);
-        size = grid_choose(m, grid_test(m, SCALAR_EQ, size, grid_constant(m, 1)), other, size);
+        const struct dim *other = grid_told(m, operand->type->dims[at]);
+        if (!other)
+            return NULL;
+        size = size ? broadcast(table, size, other) : other;
     }
-    return size;
+    return size && has_told_symbols(m->fuse, size) ? size : NULL;
 }
