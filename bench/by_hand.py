@@ -97,6 +97,8 @@ class Program(NamedTuple):
 
 def build(source: Path, models: Path, work: Path) -> list[Program]:
     """The programs of a folder, with their data."""
+    if not (source / "data.py").is_file():
+        raise SystemExit(f"{source}: there is no data.py, so it is no folder of programs")
     folder = Path(tempfile.mkdtemp(dir=work))
     command = [sys.executable, source.resolve() / "data.py", models.resolve()]
     subprocess.run(command, cwd=folder, check=True)
@@ -238,7 +240,10 @@ def main() -> int:
             for folder in args.programs
             for program in build(folder, args.models, Path(work))
         ]
-        lines = table(measure(Library(args.library), programs, args))
+        measured = measure(Library(args.library), programs, args)
+        if not measured.by_hand:
+            raise SystemExit("no program is of such a model: " + " ".join(args.words))
+        lines = table(measured)
     lines += ["", f"A call from Python that does nothing takes {call_time():.2f} us."]
     print("\n".join(lines))
     if args.record:

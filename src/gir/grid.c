@@ -63,7 +63,7 @@ static bool same_space(const struct gir_grid_part *a, const struct gir_grid_part
 }
 
 /* The part of each result that is computed here: those that go over the same are one.
- * parts_of[i]: GIR_NONE where nobody wants it. */
+ * part_of[i]: GIR_NONE where nobody wants it. */
 static void find_parts(struct grid_maker *m, uint32_t *part_of, bool *marked)
 {
     for (uint32_t i = 0; i < m->fuse->n_results; i++) {

@@ -39,8 +39,7 @@ static bool folded(struct grid_maker *m, int rank, struct grid_place *place)
     return place->rank == rank;
 }
 
-/* ---- Where what rows come to is ---------------------------------------------------------------
- */
+/* ---- Where what rows come to is -------------------------------------------------------------- */
 
 static bool is_whole_space(const struct grid_maker *m, const struct ir_type *type)
 {
@@ -96,8 +95,7 @@ bool grid_find_place(struct grid_maker *m, const struct ir_value *value, struct 
                                                     : false;
 }
 
-/* ---- What they come to ------------------------------------------------------------------------
- */
+/* ---- What they come to ----------------------------------------------------------------------- */
 
 /* Does the op reduce what the space has, and is the place that of the element of the space, or of
  * what its row or column comes to? */

@@ -3,13 +3,13 @@
 #ifndef TSSA_TESTS_COMMON_SHIM_CUDA_H
 #define TSSA_TESTS_COMMON_SHIM_CUDA_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 /*
- * Compiles every `step`th of some for four architectures at the same time; `of_models`: the test
- * fails where one of them keeps values in memory for want of registers. False: NVRTC is not there.
+ * Compiles the first so many, which are models', and some of the others (it takes a while) for four
+ * architectures at the same time. The test fails where a model's keeps values in memory for want of
+ * registers, and is skipped where NVRTC is not there.
  */
-bool shim_compile_as_cuda(uint32_t begin, uint32_t end, uint32_t step, bool of_models);
+void shim_compile_as_cuda(uint32_t n_of_models);
 
 #endif

@@ -30,7 +30,6 @@
 #include "runtime/compile.h"
 
 #define MAX_PROGRAMS 1000 /* of a kind */
-#define CUDA_KERNELS 8    /* of random fuse ops are compiled as CUDA C */
 
 /* ---- Texts ----------------------------------------------------------------------------------- */
 
@@ -266,19 +265,10 @@ static void kernels_ran(void **state)
 
 /* ---- CUDA C ---------------------------------------------------------------------------------- */
 
-/* All kernels of models, and some of all kinds: it takes a while. */
 static void compiles_as_cuda(void **state)
 {
     (void)state;
-#ifdef __SANITIZE_ADDRESS__ /* what NVRTC keeps is not given back */
-    skip();
-#endif
-    const uint32_t rest = shim_count() - n_of_models;
-    if (!shim_compile_as_cuda(0, n_of_models, 1, true) ||
-        !shim_compile_as_cuda(n_of_models, shim_count(), 1 + rest / CUDA_KERNELS, false)) {
-        print_message("nothing is compiled as CUDA C: NVRTC does not open\n");
-        skip();
-    }
+    shim_compile_as_cuda(n_of_models);
 }
 
 static int prepare(void **state)
