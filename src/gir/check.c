@@ -83,8 +83,11 @@ struct checker {
     uint32_t at;
     bool has_stored;
     uint8_t stored[GIR_MAX_ARGS]; /* fields of results, by bit */
-    uint32_t n_reductions;
-    bool is_one[GIR_MAX_CODES]; /* per step before: is it one value for a row, or for a column? */
+    uint32_t n_reductions, n_states, n_nexts;
+    bool iterates;                /* gir_iterates */
+    bool is_one[GIR_MAX_CODES];   /* per step before: is it one value for a row, or for a column? */
+    bool is_last[GIR_MAX_CODES];  /* per step before: is it of what is there behind the last row? */
+    bool has_next[GIR_MAX_CODES]; /* per state before */
 };
 
 static tssa_status *wrong(const struct checker *c, const char *what)
@@ -101,7 +104,8 @@ static tssa_status *check_arg(const struct gir_kernel *kernel, uint32_t i)
                 (arg->fields == 1 || arg->moves == GIR_SIDE_BY_SIDE ||
                  (arg->moves == GIR_STAYS && !arg->is_result)) &&
                 arg->per_column <= kernel->columns &&
-                (!kernel->columns || !arg->is_result || (arg->per_column && !arg->may_lie_on)) &&
+                (!kernel->columns || !arg->is_result ||
+                 ((arg->per_column || gir_iterates(kernel)) && !arg->may_lie_on)) &&
                 memcmp(arg->zero, zero, sizeof zero) == 0 && arg->is_looked_up <= 1 &&
                 (!arg->is_looked_up || (!arg->is_result && arg->fields == 1 && !kernel->columns)) &&
                 (!arg->is_result || arg->moves || kernel->whole_rows) &&
@@ -231,12 +235,37 @@ static tssa_status *check_reduce(struct checker *c, const struct gir_code *code)
     return check_constant(c, code);
 }
 
+/* Of a loop's iterations. */
+static tssa_status *check_state(struct checker *c, const struct gir_code *code)
+{
+    const uint32_t first = code->operands[0];
+    if (code->type != c->codes[first].type)
+        return wrong(c, "a state has another type");
+    if (code->op != GIR_STATE && c->codes[first].op != GIR_STATE)
+        return wrong(c, "it is of no state");
+    if (code->op == GIR_LAST)
+        return NULL;
+    if (code->op == GIR_STATE) {
+        if (!c->kernel->columns || !dtype_in(TYPES_MEMORY & ~T_BOOL, code->type) ||
+            !c->is_one[first] || c->is_last[first] || code->bits != c->n_states)
+            return wrong(c, "it is no state");
+        c->n_states++;
+        return NULL;
+    }
+    if (c->has_next[first] || c->codes[code->operands[1]].type != code->type)
+        return wrong(c, "it is no next value of a state");
+    c->has_next[first] = true;
+    c->n_nexts++;
+    return NULL;
+}
+
 /* What a step may name beside its operands. */
 static bool is_well_formed(const struct gir_code *code)
 {
     const bool has_bits = code->op == GIR_LOAD || code->op == GIR_STORE || code->op == GIR_LOOKUP ||
                           code->op == GIR_CONSTANT || code->op == GIR_REDUCE ||
-                          code->op == GIR_NUMBER || code->op == GIR_STORE_AT;
+                          code->op == GIR_NUMBER || code->op == GIR_STORE_AT ||
+                          code->op == GIR_STATE;
     if (code->op >= GIR_OP_COUNT || code->zero || (!has_bits && code->bits))
         return false;
     switch (code->op) {
@@ -283,6 +312,10 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
     case GIR_STORE:
     case GIR_LOOKUP:
         return check_memory(c, code);
+    case GIR_STATE:
+    case GIR_NEXT:
+    case GIR_LAST:
+        return check_state(c, code);
     default:
         return check_grid_code(c, code);
     }
@@ -292,12 +325,36 @@ static tssa_status *check_code(struct checker *c, const struct gir_code *code)
 static bool is_one(const struct checker *c)
 {
     const struct gir_code *code = &c->codes[c->at];
-    bool all = code->op != (c->kernel->columns ? GIR_ROW : GIR_POSITION) &&
+    bool all = code->op != (c->kernel->columns ? GIR_ROW : GIR_POSITION) && code->op != GIR_STATE &&
+               code->op != GIR_NEXT &&
                (c->kernel->grid || (code->op != GIR_LOAD && code->op != GIR_LOOKUP) ||
                 !gir_varies(c->kernel, &c->args[gir_arg_of(code)]));
     for (uint32_t k = 0; k < gir_n_operands(code); k++)
         all &= c->is_one[code->operands[k]];
-    return all || code->op == GIR_REDUCE;
+    return all || code->op == GIR_REDUCE || code->op == GIR_LAST;
+}
+
+/* Is the step at hand of what is there behind the last row? */
+static bool is_last(const struct checker *c)
+{
+    const struct gir_code *code = &c->codes[c->at];
+    bool any = code->op == GIR_LAST;
+    for (uint32_t k = 0; k < gir_n_operands(code); k++)
+        any |= c->is_last[code->operands[k]];
+    return any;
+}
+
+/* Nothing is walked twice where rows are iterations. */
+static tssa_status *check_iterations(const struct checker *c)
+{
+    if (!c->iterates)
+        return NULL;
+    if (c->codes[c->at].op == GIR_REDUCE || c->codes[c->at].op == GIR_LENGTH)
+        return wrong(c, "there are iterations, and reductions");
+    const struct gir_code *code = &c->codes[c->at];
+    const bool each = !c->is_one[c->at] ||
+                      (code->op == GIR_STORE && gir_varies(c->kernel, &c->args[gir_arg_of(code)]));
+    return c->is_last[c->at] && each ? wrong(c, "an iteration knows the last one") : NULL;
 }
 
 tssa_status *gir_check(const void *bytes, size_t size)
@@ -312,13 +369,20 @@ tssa_status *gir_check(const void *bytes, size_t size)
                     kernel->n_codes * sizeof(struct gir_code))
         return ERROR(TSSA_MALFORMED, "kernel: %" PRIu32 " arguments and %" PRIu32 " steps",
                      kernel->n_args, kernel->n_codes);
-    struct checker c = {.kernel = kernel, .args = gir_args(kernel), .codes = gir_codes(kernel)};
+    struct checker c = {.kernel = kernel,
+                        .args = gir_args(kernel),
+                        .codes = gir_codes(kernel),
+                        .iterates = gir_iterates(kernel)};
     for (uint32_t i = 0; i < kernel->n_args; i++)
         TRY(kernel->grid ? check_whole(kernel, i) : check_arg(kernel, i));
     for (; c.at < kernel->n_codes; c.at++) {
         TRY(check_code(&c, &c.codes[c.at]));
         c.is_one[c.at] = is_one(&c);
+        c.is_last[c.at] = is_last(&c);
+        TRY(check_iterations(&c));
     }
+    if (c.n_states != c.n_nexts)
+        return ERROR(TSSA_MALFORMED, "kernel: a state is the same in all iterations");
     const bool whole = kernel->whole_rows && !kernel->grid;
     for (uint32_t i = 0; i < kernel->n_args; i++) {
         if (c.args[i].is_result && c.stored[i] != (1u << c.args[i].fields) - 1)

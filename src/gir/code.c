@@ -25,15 +25,31 @@ uint32_t gir_n_operands(const struct gir_code *code)
     };
     if (code->op == GIR_SCALAR)
         return operands[code->scalar];
-    if (code->op == GIR_STORE_AT)
+    if (code->op == GIR_STORE_AT || code->op == GIR_NEXT)
         return 2;
-    return code->op == GIR_CONVERT || code->op == GIR_STORE || code->op == GIR_REDUCE ||
-           code->op == GIR_LOOKUP || code->op == GIR_CHECK;
+    return code->op == GIR_STATE || code->op == GIR_LAST || code->op == GIR_CONVERT ||
+           code->op == GIR_STORE || code->op == GIR_REDUCE || code->op == GIR_LOOKUP ||
+           code->op == GIR_CHECK;
 }
 
 bool gir_has_effect(const struct gir_code *code)
 {
-    return code->op == GIR_STORE || code->op == GIR_STORE_AT || code->op == GIR_CHECK;
+    return code->op == GIR_STORE || code->op == GIR_STORE_AT || code->op == GIR_CHECK ||
+           code->op == GIR_NEXT;
+}
+
+bool gir_iterates(const struct gir_kernel *kernel)
+{
+    for (uint32_t i = 0; i < kernel->n_codes; i++)
+        if (gir_codes(kernel)[i].op == GIR_STATE)
+            return true;
+    return false;
+}
+
+/* Is it there at the end of a pass? */
+static bool is_end(const struct gir_code *code)
+{
+    return code->op == GIR_REDUCE || code->op == GIR_LAST;
 }
 
 /* The first pass in which a step's operands are all there. */
@@ -43,8 +59,8 @@ static struct gir_when operands_of(const struct gir_kernel *kernel, const struct
     struct gir_when all = {0};
     for (uint32_t k = 0; k < gir_n_operands(code); k++) {
         const struct gir_when *operand = &when[code->operands[k]];
-        const bool is_end = gir_codes(kernel)[code->operands[k]].op == GIR_REDUCE;
-        const uint16_t pass = (uint16_t)(operand->pass + is_end);
+        const bool ends = is_end(&gir_codes(kernel)[code->operands[k]]);
+        const uint16_t pass = (uint16_t)(operand->pass + ends);
         all.varies |= operand->varies;
         all.pass = pass > all.pass ? pass : all.pass;
     }
@@ -125,9 +141,10 @@ uint32_t gir_find_passes(const struct gir_kernel *kernel, struct gir_when *when)
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(kernel)[i];
         when[i] = operands_of(kernel, when, code);
-        if (code->op == GIR_REDUCE)
+        if (is_end(code))
             when[i].varies = false;
-        else if (code->op == (kernel->columns ? GIR_ROW : GIR_POSITION))
+        else if (code->op == GIR_STATE || code->op == GIR_NEXT ||
+                 code->op == (kernel->columns ? GIR_ROW : GIR_POSITION))
             when[i].varies = true;
         else if (!kernel->grid &&
                  (code->op == GIR_LOAD || code->op == GIR_LOOKUP || code->op == GIR_STORE))

@@ -56,6 +56,15 @@
  *     %3 = reduce MAX from -inf %2 : f32
  *     store 2 %3
  *
+ * Or its rows are the iterations of a loop, one after the other: in place of reductions there are
+ * states, each of which begins as a value of the column and is what the row before has made it. The
+ * last one is a value of the column again. Results may then move from row to row as well. Of
+ * `for x in xs: h = h * a + x`, which keeps every h:
+ *
+ *     columns, args 0: f32 moves per column, 1: f32 moves per column, 2: f32 moves, 3: f32 result
+ * per column, 4: f32 result %0 = load 0 : f32 %1 = state %0 : f32 %2 = load 1 : f32 %3 = MUL %1 %2
+ * : f32 %4 = load 2 : f32 %5 = ADD %3 %4 : f32 next %1 %5 %7 = last %1 : f32 store 3 %7 store 4 %5
+ *
  * Of records of 4, column 1 is read, and a result is strided:
  *
  *     args                                   0: f32 moves by 4, 1: f32 strided result
@@ -109,7 +118,7 @@
 #include "base/dtype.h"
 #include "ir/scalar.h"
 
-#define GIR_MAGIC 0x35726967 /* "gir5": the number of this layout */
+#define GIR_MAGIC 0x36726967 /* "gir6": the number of this layout */
 #define GIR_MAX_ARGS 64
 #define GIR_MAX_CODES 2048
 #define GIR_MAX_REDUCTIONS 32
@@ -131,6 +140,11 @@ enum gir_op {
     /* which element of a whole row it is: 0, 1, ...; type: i32, where its numbers are enough, or
      * i64 */
     GIR_POSITION,
+    /* ---- Of columns whose rows are a loop's iterations: each of them has one of both ---- */
+    /* in the first row operand 0, one value for the column; bits: a number of its own */
+    GIR_STATE,
+    GIR_NEXT, /* what state operand 0 is in the row behind: operand 1 */
+    GIR_LAST, /* what state operand 0 is behind the last row: one value for the column */
     /* ---- Of grids ---- */
     GIR_NUMBER,   /* bits: which of those that the call tells; type: i64 */
     GIR_ROW,      /* the number of the row; type: i64 (a position: that of the column) */
@@ -174,7 +188,7 @@ struct gir_kernel {
     uint32_t n_args, n_codes;
     /* 1: rows are whole in each call; so they are where there are reductions or results per row */
     uint32_t whole_rows;
-    uint32_t columns;   /* 1: reductions are of columns, not of rows */
+    uint32_t columns;   /* 1: reductions are of columns, not of rows, or rows are iterations */
     uint32_t grid;      /* 1: arguments are wholes, and steps tell which elements of them */
     uint32_t n_numbers; /* that a call tells, of a grid */
     /* struct gir_arg args[n_args]; struct gir_code codes[n_codes]; */
@@ -212,6 +226,9 @@ static inline bool gir_varies(const struct gir_kernel *kernel, const struct gir_
     return kernel->columns ? !arg->per_column : arg->moves != GIR_STAYS;
 }
 
+/* Are the rows of a call a loop's iterations? */
+bool gir_iterates(const struct gir_kernel *kernel);
+
 /* Is it done for what it does, and has no value? */
 bool gir_has_effect(const struct gir_code *code);
 
@@ -224,7 +241,8 @@ struct gir_when {
      * the column */
     bool varies;
     /* The walk along the row in which it is, numbered from 0; of what is once for the row, the one
-     * before which it is, of a reduction the one at whose end it is there. */
+     * before which it is, of a reduction, or the last of a state, the one at whose end it is there.
+     */
     uint16_t pass;
     /* 1 + the pass that keeps it for those behind, since it takes long; 0: it is computed again
      * where it is needed. */

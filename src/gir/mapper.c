@@ -193,7 +193,7 @@ static uint32_t look_up(struct mapper *m, const struct ir_value *param, struct g
                                                  .bits = gir_bits(arg, 0)});
 }
 
-static uint32_t load(struct mapper *m, const struct ir_value *param, const struct gir_view *view)
+uint32_t mapper_load(struct mapper *m, const struct ir_value *param, const struct gir_view *view)
 {
     struct gir_view whole = *view;
     struct gir_lookup lookup;
@@ -218,7 +218,7 @@ static uint32_t load(struct mapper *m, const struct ir_value *param, const struc
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-static uint32_t number(struct mapper *m, const struct ir_value *value)
+uint32_t mapper_number(struct mapper *m, const struct ir_value *value)
 {
     const struct tensor *tensor = ir_value_constant(value);
     if (!tensor || tensor_count(tensor) != 1 || !dtype_in(T_FLOAT | T_INT | T_BOOL, tensor->dtype))
@@ -260,6 +260,8 @@ static uint32_t access(struct mapper *m, const struct ir_op *op, struct gir_view
     if (type->kind != TYPE_TENSOR || type->rank < 0 || result->kind != TYPE_TENSOR ||
         result->rank < 0 || gir_view_refuses(op))
         return mapper_refuse(m, "what it moves does not lie in steps");
+    if (m->loop)
+        return mapper_iteration_access(m, op, &view);
     tssa_status *status = gir_view_through(op, m->part->space.rank, &view, &good);
     return mapper_check(m, status, good) ? mapper_evaluate(m, ir_operand(op, 0), view) : 0;
 }
@@ -273,7 +275,7 @@ static uint32_t source(struct mapper *m, const struct ir_op *op, int n_dims,
     const struct ir_value *value = ir_operand(op, 1);
     bool good = true;
     if (ir_value_constant(value))
-        return number(m, value);
+        return mapper_number(m, value);
     tssa_status *status = gir_view_of_operand(m->body->graph, n_dims, dims, value->type,
                                               m->part->space.rank, &view, &good);
     return mapper_check(m, status, good) ? mapper_evaluate(m, value, view) : 0;
@@ -413,11 +415,13 @@ static uint32_t assigned(struct mapper *m, const struct ir_op *op, const struct 
 static uint32_t compute(struct mapper *m, const struct ir_value *value, struct gir_view view)
 {
     if (!value->op)
-        return load(m, value, &view);
+        return m->loop ? mapper_iteration_param(m, value, &view) : mapper_load(m, value, &view);
     if (ir_op_is(value->op, IR_OP_Constant))
-        return number(m, value);
+        return mapper_number(m, value);
     if (ir_op_is(value->op, IR_OP_access))
         return access(m, value->op, view);
+    if (m->loop && value->op->info->cls != IR_CLASS_ELEMENTWISE)
+        return mapper_refuse(m, "an iteration does not only compute elements");
     if (ir_op_is(value->op, IR_OP_Concat))
         return mapper_concat(m, value->op, view);
     if (ir_op_is(value->op, IR_OP_Trilu))
@@ -449,10 +453,9 @@ uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct 
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
-void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
-                  uint32_t fields, uint32_t step)
+void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index,
+                  const struct rule *rule, uint32_t field, uint32_t fields, uint32_t step)
 {
-    const struct ir_value *value = ir_operand(ir_block_return(m->body), index);
     const struct gir_view view = {.rule = rule};
     const uint32_t arg = find_arg(m, value, index, true, fields, &view, -1, 0);
     const tssa_dtype type = loaded_as(value->type->dtype);

@@ -22,7 +22,9 @@ struct mapper_region {
 
 struct mapper {
     const struct ir_op *fuse;
-    const struct ir_block *body;
+    const struct ir_block *body;   /* whose values are evaluated: of a loop, an iteration's */
+    const struct ir_op *loop;      /* that the fuse op is; NULL: it is none */
+    uint32_t states[GIR_MAX_ARGS]; /* of what the loop carries, the steps */
     const struct tssa_allocator *allocator;
     const struct ir_type *like; /* of results */
     struct gir_parts *parts;
@@ -62,6 +64,9 @@ bool mapper_check(struct mapper *m, tssa_status *status, bool good);
 
 /* The step that is the value's elements where the view sees them; maker.why: there is none. */
 uint32_t mapper_evaluate(struct mapper *m, const struct ir_value *value, struct gir_view view);
+/* The same of a parameter of the fuse op's block, and of a constant of one element. */
+uint32_t mapper_load(struct mapper *m, const struct ir_value *param, const struct gir_view *view);
+uint32_t mapper_number(struct mapper *m, const struct ir_value *value);
 
 /* ---- positions.c ----------------------------------------------------------------------------- */
 
@@ -84,9 +89,34 @@ void mapper_finish_columns(struct mapper *m);
 /* What the columns of an operand come to, where results are. */
 uint32_t mapper_reduce(struct mapper *m, const struct ir_op *op, const struct gir_view *view);
 
-/* Stores a step as a field of those of a result, or of the part of it that the rule leaves. */
-void mapper_store(struct mapper *m, uint32_t index, const struct rule *rule, uint32_t field,
-                  uint32_t fields, uint32_t step);
+/* Stores a step as a field of those of a result, a value, or of the part of it that the rule
+ * leaves. */
+void mapper_store(struct mapper *m, const struct ir_value *value, uint32_t index,
+                  const struct rule *rule, uint32_t field, uint32_t fields, uint32_t step);
+
+/* ---- maps.c ---------------------------------------------------------------------------------- */
+
+/* Nothing is known of the next part yet, but for sizes of results like m->like that are the same in
+ * every run. */
+void mapper_begin_part(struct mapper *m, int rank);
+/* What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
+ */
+void mapper_finish_args(struct mapper *m);
+/* The part's kernel, once its steps are made. */
+tssa_status *mapper_finish_part(struct mapper *m);
+
+/* ---- loops.c --------------------------------------------------------------------------------- */
+
+/* All that the loop carries has these dims. NULL: it has not, or carries nothing. */
+const struct ir_type *mapper_carried(const struct ir_op *loop);
+/* One part, of a fuse op that is a loop. */
+tssa_status *mapper_make_loop(struct mapper *m);
+/* What a parameter of an iteration's block is where the view sees it. */
+uint32_t mapper_iteration_param(struct mapper *m, const struct ir_value *param,
+                                const struct gir_view *view);
+/* What an access in an iteration computes, where the view sees it. */
+uint32_t mapper_iteration_access(struct mapper *m, const struct ir_op *op,
+                                 const struct gir_view *view);
 
 /* ---- concat.c: Concats ----------------------------------------------------------------------- */
 

@@ -21,10 +21,11 @@ static uint32_t all_axes(const struct mapper *m)
     return all;
 }
 
-/* The innermost one. */
+/* The innermost one, of elements. */
 static uint32_t innermost(const struct mapper *m)
 {
-    const uint32_t all = all_axes(m);
+    const int column = m->part->space.column;
+    const uint32_t all = all_axes(m) & ~(column < 0 ? 0 : 1u << column);
     uint32_t axis = 0;
     for (uint32_t bit = 1; bit <= all; bit <<= 1)
         if (all & bit)
@@ -52,13 +53,10 @@ static bool has_short_rows(const struct mapper *m, int64_t columns)
     return false;
 }
 
-/*
- * What moves, and how. Sizes are told by types, by operands, or, behind the first part, by results.
- */
-static void finish_args(struct mapper *m)
+void mapper_finish_args(struct mapper *m)
 {
     const uint32_t inner = innermost(m);
-    uint32_t told = 0;
+    uint32_t told = m->part->space.trips ? 1u << m->part->space.column : 0;
     for (int i = 0; i < m->part->space.rank; i++)
         told |= m->part->space.dims[i] >= 0 ? 1u << i : 0;
     for (uint32_t i = 0; i < m->n_args; i++) {
@@ -77,7 +75,7 @@ static void finish_args(struct mapper *m)
             mapper_refuse(m, "how shapes are broadcast is not known");
 }
 
-static tssa_status *copy_out(struct mapper *m)
+tssa_status *mapper_finish_part(struct mapper *m)
 {
     const size_t args = m->n_args * sizeof(struct gir_arg);
     gir_drop_dead(&m->maker, m->numbers);
@@ -96,8 +94,7 @@ static tssa_status *copy_out(struct mapper *m)
     return NULL;
 }
 
-/* Nothing is known of the next part yet, but for sizes that are the same in every run. */
-static void begin_part(struct mapper *m, int rank)
+void mapper_begin_part(struct mapper *m, int rank)
 {
     m->part = &m->parts->parts[m->parts->n];
     *m->part =
@@ -115,7 +112,7 @@ static void begin_part(struct mapper *m, int rank)
 /* The same of the region of results. */
 static void begin_region(struct mapper *m, int rank)
 {
-    begin_part(m, rank);
+    mapper_begin_part(m, rank);
     for (int i = 0; i < rank; i++)
         m->part->space.dims[i] = m->region.cut >> i & 1 ? m->region.end[i] - m->region.begin[i]
                                                         : m->part->space.result_dims[i];
@@ -151,12 +148,13 @@ static void evaluate_results(struct mapper *m, uint32_t *steps)
 /* Steps of the part, of what the root sees. */
 static void fill_part(struct mapper *m)
 {
+    const struct ir_op *ret = ir_block_return(m->body);
     uint32_t steps[GIR_MAX_ARGS];
     evaluate_results(m, steps);
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         if (steps[i] != GIR_NONE && !m->maker.why)
-            mapper_store(m, i, m->root.rule, 0, 1, steps[i]);
-    finish_args(m);
+            mapper_store(m, ir_operand(ret, i), i, m->root.rule, 0, 1, steps[i]);
+    mapper_finish_args(m);
 }
 
 /* A part over what others have made, of the region of an assign. */
@@ -173,9 +171,9 @@ static tssa_status *make_assigned(struct mapper *m, const struct ir_op *assign)
         mapper_refuse(m, "which elements an assign writes is not known in advance");
         return NULL;
     }
-    begin_part(m, gir_view_layout(m->like, m->root.rule).rank);
+    mapper_begin_part(m, gir_view_layout(m->like, m->root.rule).rank);
     fill_part(m);
-    return m->maker.why ? NULL : copy_out(m);
+    return m->maker.why ? NULL : mapper_finish_part(m);
 }
 
 /* A part without unrolling, but not yet its kernel. */
@@ -224,9 +222,10 @@ static tssa_status *make_unrolled(struct mapper *m, int64_t columns)
     for (uint32_t i = 0; i < m->fuse->n_results; i++)
         for (int64_t c = 0; c < columns && !m->maker.why; c++)
             if (steps[c][i] != GIR_NONE)
-                mapper_store(m, i, all ? records : rules[c], all ? (uint32_t)c : 0,
+                mapper_store(m, ir_operand(ir_block_return(m->body), i), i,
+                             all ? records : rules[c], all ? (uint32_t)c : 0,
                              all ? (uint32_t)columns : 1, steps[c][i]);
-    finish_args(m);
+    mapper_finish_args(m);
     return NULL;
 }
 
@@ -235,11 +234,11 @@ static tssa_status *make_columns(struct mapper *m, const struct ir_op *reduction
 {
     m->active = NULL;
     m->unrolls = false;
-    begin_part(m, ir_operand(reduction, 0)->type->rank);
+    mapper_begin_part(m, ir_operand(reduction, 0)->type->rank);
     TRY(mapper_begin_columns(m, reduction));
     fill_part(m);
     mapper_finish_columns(m);
-    return m->maker.why ? NULL : copy_out(m);
+    return m->maker.why ? NULL : mapper_finish_part(m);
 }
 
 /* Is it there after the run as it was before? */
@@ -318,7 +317,7 @@ static tssa_status *make_region(struct mapper *m, struct mapper_region region)
     }
     TRY(make_better(m));
     if (!m->maker.why)
-        return copy_out(m);
+        return mapper_finish_part(m);
     if (!m->is_cut || m->status)
         return NULL;
     forget_why(m);
@@ -393,6 +392,8 @@ static void drop_parts(struct gir_parts *parts)
  * these of sources of their own. */
 static tssa_status *choose_parts(struct mapper *m)
 {
+    if (m->loop)
+        return mapper_make_loop(m);
     const int64_t columns = few_columns(m);
     bool any;
     const struct ir_op *reduction = mapper_find_reduction(m, &any);
@@ -405,7 +406,7 @@ static tssa_status *choose_parts(struct mapper *m)
     if (columns && (has_assigns(m) || has_op(m, IR_OP_Concat))) {
         TRY(make_unrolled(m, columns));
         if (!m->maker.why)
-            return copy_out(m);
+            return mapper_finish_part(m);
         if (m->status)
             return NULL;
         forget_why(m);
@@ -455,6 +456,8 @@ static tssa_status *build_all(struct mapper *m)
 
 bool gir_has_maps(const struct ir_op *fuse)
 {
+    if (ir_fuse_loop(fuse))
+        return true;
     for (const struct ir_op *op = ir_fuse_body(fuse)->first; op; op = op->next)
         if (ir_op_is(op, IR_OP_access) || ir_op_is(op, IR_OP_assign) ||
             ir_op_is(op, IR_OP_Concat) || ir_op_is(op, IR_OP_Trilu) || ir_column_axis(op) >= 0)
@@ -467,8 +470,9 @@ tssa_status *gir_build_maps(const struct ir_op *fuse, const tssa_allocator *allo
 {
     struct mapper *m = allocator_calloc(allocator, 1, sizeof *m);
     TRY_ALLOC(m);
-    *m = (struct mapper){
-        .fuse = fuse, .body = ir_fuse_body(fuse), .like = find_like(fuse), .allocator = allocator};
+    *m = (struct mapper){.fuse = fuse, .loop = ir_fuse_loop(fuse), .allocator = allocator};
+    m->body = ir_fuse_body(m->loop ? ir_fuse_iteration(m->loop) : fuse);
+    m->like = m->loop ? mapper_carried(m->loop) : find_like(fuse);
     m->parts = allocator_calloc(allocator, 1, sizeof *m->parts);
     tssa_status *status = m->parts ? NULL : status_out_of_memory();
     if (m->parts) {

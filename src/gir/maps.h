@@ -21,6 +21,11 @@
  * columns (gir.h): the space has that axis as well, and what is computed along it is evaluated as a
  * whole.
  *
+ * A loop of which an iteration is one kernel (ir_fuse_loop) is a kernel of columns, too, whose rows
+ * are its iterations: what it carries is of the same dims, and each element of it depends on no
+ * other one. The space has an axis before these dims, along which are what an iteration reads by
+ * its number, and what is stacked.
+ *
  * What cannot be told in advance (an access of what an assign may or may not have written) makes it
  * no kernel.
  */
@@ -52,6 +57,9 @@ struct gir_part_space {
     int64_t dims[TSSA_MAX_RANK]; /* -1: told in the call, by whom has the axis */
     int column; /* of a kernel of columns: the axis that is reduced; -1: of others */
     bool keeps; /* results have an axis of one element in its place */
+    /* of a loop's iterations: 1 + the operand that says how many there are; 0: who has the axis
+     * does */
+    uint32_t trips;
     int result_rank;
     int64_t result_dims[TSSA_MAX_RANK]; /* -1: told by the axis; the same in all parts */
 };

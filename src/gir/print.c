@@ -85,12 +85,13 @@ static void print_reduction(const struct gir_code *code, struct text *text)
 static void print_effect(const struct gir_kernel *kernel, const struct gir_code *code,
                          struct text *text)
 {
-    text_puts(text, code->op == GIR_CHECK ? "check" : "store ");
-    if (code->op != GIR_CHECK)
+    const bool stores = code->op == GIR_STORE || code->op == GIR_STORE_AT;
+    text_puts(text, stores ? "store " : code->op == GIR_NEXT ? "next" : "check");
+    if (stores)
         print_place(kernel, code, text);
     text_printf(text, " %%%" PRIu32, code->operands[0]);
-    if (code->op == GIR_STORE_AT)
-        text_printf(text, " at %%%" PRIu32, code->operands[1]);
+    if (code->op == GIR_STORE_AT || code->op == GIR_NEXT)
+        text_printf(text, "%s %%%" PRIu32, stores ? " at" : "", code->operands[1]);
     text_putc(text, '\n');
 }
 
@@ -115,6 +116,12 @@ static void print_what(const struct gir_kernel *kernel, const struct gir_code *c
         break;
     case GIR_POSITION:
         text_puts(text, "position");
+        break;
+    case GIR_STATE:
+        text_puts(text, "state");
+        break;
+    case GIR_LAST:
+        text_puts(text, "last");
         break;
     case GIR_NUMBER:
         text_printf(text, "number %" PRIu64, code->bits);

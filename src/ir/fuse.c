@@ -59,6 +59,38 @@ struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result)
     return value;
 }
 
+struct ir_op *ir_fuse_loop(const struct ir_op *op)
+{
+    const struct ir_block *body = ir_fuse_body(op);
+    struct ir_op *first = body ? body->first : NULL;
+    const bool loops = first && (ir_op_is(first, IR_OP_Loop) || ir_op_is(first, IR_OP_Scan));
+    return loops ? first : NULL;
+}
+
+struct ir_op *ir_fuse_iteration(const struct ir_op *loop)
+{
+    struct ir_op *found = NULL;
+    if (loop->n_blocks != 1)
+        return NULL;
+    for (struct ir_op *op = loop->blocks[0]->first; op; op = op->next) {
+        if (ir_op_is(op, IR_OP_Constant) || ir_op_is(op, IR_OP_return))
+            continue;
+        if (found || !ir_fuse_body(op) || ir_fuse_loop(op))
+            return NULL;
+        found = op;
+    }
+    return found;
+}
+
+bool ir_fuse_holds(const struct ir_op *op)
+{
+    const struct ir_op *owner = op->parent->owner;
+    for (; owner; owner = owner->parent->owner)
+        if (ir_op_is(owner, IR_OP_fuse))
+            return true;
+    return false;
+}
+
 /* ---- Inlining -------------------------------------------------------------------------------- */
 
 void ir_fuse_inline(struct ir_op *op)

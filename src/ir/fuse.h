@@ -11,9 +11,23 @@
  *     }
  *
  * Its one block, `body`, is run once: parameter i is operand i, result i is what it returns as i.
- * The block captures nothing, and holds pure ops without blocks of their own; it may hold
- * constants. What a kernel is made of is therefore all there, in the op. Who has no kernel for it
- * runs the block as if its ops stood in the op's place.
+ * The block captures nothing, and holds pure ops without blocks of their own, constants among them.
+ * Or it holds one Loop or Scan, whose body is one fuse op and constants (ir_fuse_loop):
+ *
+ *     %h = fuse(%n, %x, %a): f32[N] {
+ *       body(%p: i64[], %q: f32[N], %r: f32[N]) {
+ *         %s = Loop@16(%p, _, %q): f32[N] {
+ *           body(%i: i64[], %go: bool[], %t: f32[N]) {
+ *             %u = fuse(%t, %r): f32[N] { ... }
+ *             return(%go, %u)
+ *           }
+ *         }
+ *         return(%s)
+ *       }
+ *     }
+ *
+ * What a kernel is made of is therefore all there, in the op. Who has no kernel for it runs the
+ * block as if its ops stood in the op's place.
  *
  * It is a session's: a file has none (ir_fuse_unfused).
  */
@@ -33,8 +47,8 @@ struct cost_machine;
  * same; Concat, of what is outside (unless it moves inside), of which each element is one of an
  * operand that its place tells; gathers (accesses whose rule has one, and others, as GatherND), of
  * which each element is one that indices tell; reductions of another axis than the innermost one
- * (ir_column_axis), where all of a kernel are of the same one; and what depends on where an element
- * is (Trilu).
+ * (ir_column_axis), where all of a kernel are of the same one; what depends on where an element is
+ * (Trilu); and loops of which an iteration is one kernel, for all of their iterations.
  */
 enum ir_fuses {
     IR_FUSES_ELEMENTWISE = 1,
@@ -44,7 +58,8 @@ enum ir_fuses {
     IR_FUSES_GATHERS = 16,
     IR_FUSES_COLUMNS = 32,
     IR_FUSES_POSITIONS = 64,
-    IR_FUSES_ALL = 127
+    IR_FUSES_LOOPS = 128,
+    IR_FUSES_ALL = 255
 };
 
 /* What kernels are made of, as who makes them lends it to the pass `fuse`. */
@@ -74,8 +89,9 @@ struct ir_fusion {
      * function is NULL: none may be.
      */
     const char *(*refuses_planes)(void *user, const struct ir_op *op);
-    /* Is there a kernel of the fuse op, as it is? NULL: nobody can tell. */
-    bool (*makes)(void *user, const struct ir_op *fuse);
+    /* Why there is no kernel of the fuse op, as it is; NULL: there is one. The function is NULL:
+     * nobody can tell. */
+    const char *(*refuses_whole)(void *user, const struct ir_op *fuse);
     /* May the op, if it is not refused, be a kernel without others? NULL: none. */
     bool (*takes_alone)(void *user, const struct ir_op *op);
     void *user;
@@ -105,6 +121,13 @@ struct ir_value *ir_fuse_operand(const struct ir_value *value);
  * constant. NULL: the result is another name of something, or nobody wants it.
  */
 struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
+
+/* The Loop or Scan that the op is made of; NULL: it is no fuse op, or one of other ops. */
+struct ir_op *ir_fuse_loop(const struct ir_op *op);
+/* The fuse op that an iteration of a Loop or Scan is, beside constants; NULL: it is more. */
+struct ir_op *ir_fuse_iteration(const struct ir_op *loop);
+/* Is the op in a fuse op, at any depth? */
+bool ir_fuse_holds(const struct ir_op *op);
 
 /* Puts the ops of the block in the place of the op. */
 void ir_fuse_inline(struct ir_op *op);

@@ -327,15 +327,42 @@ static bool captures(const struct ir_op *op, const struct ir_block *block)
     return false;
 }
 
-static tssa_status *check_fused(const struct ir_op *op, const struct ir_block *block)
+/* Do ops of the op's blocks read what is neither there nor in `block`? */
+static bool captures_inside(const struct ir_op *op, const struct ir_block *block)
 {
+    for (uint32_t i = 0; i < op->n_blocks; i++)
+        for (const struct ir_op *inner = op->blocks[i]->first; inner; inner = inner->next) {
+            for (uint32_t k = 0; k < inner->n_operands; k++) {
+                const struct ir_value *value = inner->operands[k].value;
+                const struct ir_block *from = value && value->op ? value->op->parent
+                                              : value            ? value->block
+                                                                 : block;
+                while (from && from != block)
+                    from = from->owner ? from->owner->parent : NULL;
+                if (!from)
+                    return true;
+            }
+            if (captures_inside(inner, block))
+                return true;
+        }
+    return false;
+}
+
+static tssa_status *check_fused(const struct ir_op *op, const struct ir_op *fuse)
+{
+    const struct ir_block *block = op->parent;
+    const bool loops = op == ir_fuse_loop(fuse);
+    if (captures(op, block) || (loops && captures_inside(op, block)))
+        return FAIL(op, "the block of a fuse op captures a value");
     if (ir_op_is(op, IR_OP_return))
-        return captures(op, block) ? FAIL(op, "the block of a fuse op captures a value") : NULL;
+        return NULL;
     if (op->opaque || !(op->info->flags & IR_PURE))
         return FAIL(op, "an op with effects is in the block of a fuse op");
-    if (op->n_blocks)
-        return FAIL(op, "an op with blocks is in the block of a fuse op");
-    return captures(op, block) ? FAIL(op, "the block of a fuse op captures a value") : NULL;
+    if (!loops)
+        return op->n_blocks ? FAIL(op, "an op with blocks is in the block of a fuse op") : NULL;
+    if (!ir_fuse_iteration(op) || !ir_op_is(op->next, IR_OP_return))
+        return FAIL(op, "a fuse op of a loop holds more than one of one kernel");
+    return NULL;
 }
 
 static tssa_status *check_fuse(const struct ir_op *op)
@@ -351,7 +378,7 @@ static tssa_status *check_fuse(const struct ir_op *op)
     TRY(check_block(op, IR_FUSE_BODY, op->n_operands, op->n_results));
     const struct ir_block *block = ir_fuse_body(op);
     for (const struct ir_op *inner = block->first; inner; inner = inner->next)
-        TRY(check_fused(inner, block));
+        TRY(check_fused(inner, op));
     const struct ir_op *ret = ir_block_return(block);
     for (uint32_t i = 0; i < op->n_results; i++)
         if (op->results[i].wanted &&

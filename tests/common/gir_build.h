@@ -13,6 +13,12 @@
     "graph @g opset(\"\": 21) ir_version(10) (" params ") -> (" results ") {\n  " results          \
     " = fuse(" operands ") { body(" body " } }\n  return(" results ")\n}\n"
 
+/* The same of a loop: its block's head and all but the end of that, and what it makes. */
+#define LOOPED_GRAPH(params, operands, block, loop, inner, returned, results)                      \
+    "graph @g opset(\"\": 21) ir_version(10) (" params ") -> (" results ") {\n" results            \
+    " = fuse(" operands ") { body(" block ") {\n" loop " {\n" inner " } }\nreturn(" returned       \
+    ") } }\nreturn(" results ")\n}\n"
+
 /* Inferred and verified. */
 struct ir_graph *gir_parse_graph(const char *text);
 /* Checked; NULL: *why says so. Planes of the space go with the graph. */

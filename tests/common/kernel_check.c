@@ -16,6 +16,7 @@
 #include "common/op_run.h"
 #include "common/random_columns.h"
 #include "common/random_fuse.h"
+#include "common/random_loops.h"
 #include "common/random_programs.h"
 #include "common/random_rows.h"
 #include "common/test_device.h"
@@ -126,6 +127,16 @@ static void make_column_sizes(struct random *random, int64_t *sizes)
     sizes['H' - 'A'] = n;
 }
 
+/* Columns of which there are groups, and iterations, H. */
+static void make_loop_sizes(struct random *random, int64_t *sizes)
+{
+    static const int64_t lengths[] = {0, 1, 3, 16, 31, 32, 33, 64, 65, 100, 256, 257, 300, 520};
+    for (int i = 0; i < 3; i++)
+        sizes[i] = random_int(random, 0, 3) ? random_int(random, 1, 4) : 1;
+    sizes[random_int(random, 0, 2)] = lengths[random_int(random, 0, 13)];
+    sizes['H' - 'A'] = random_int(random, 0, 20);
+}
+
 /* ---- Running --------------------------------------------------------------------------------- */
 
 void kernel_program_open(struct kernel_program *p, struct ir_graph *graph,
@@ -191,6 +202,7 @@ static const struct {
     [KERNEL_ROWS] = {random_rows, make_row_sizes},
     [KERNEL_COLUMNS] = {random_columns, make_column_sizes},
     [KERNEL_PLANES] = {random_planes, make_row_sizes},
+    [KERNEL_LOOPS] = {random_loops, make_loop_sizes},
 };
 
 char *kernel_text(enum kernel_kind kind, uint64_t seed)

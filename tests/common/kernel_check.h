@@ -41,6 +41,7 @@ enum kernel_kind {
     KERNEL_ROWS,
     KERNEL_COLUMNS,
     KERNEL_PLANES,
+    KERNEL_LOOPS,
     KERNEL_KINDS
 };
 

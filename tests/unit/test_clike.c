@@ -129,6 +129,14 @@ static void texts(void **state)
                             "%m = ReduceMean(%u, %k0) return(%m)",
                             "%y"),
                 "columns");
+    expect_part(LOOPED_GRAPH("%n: i64[], %h: f32[N], %x: f32[T, N]", "%n, %h, %x",
+                             "%m: i64[], %p: f32[N], %q: f32[T, N]",
+                             "%l, %s = Loop(%m, _, %p) { body(%i: i64[], %go: bool[], %c: f32[N])",
+                             "%u = fuse(%c, %q, %i) { body(%v: f32[N], %w: f32[T, N], %k: i64[]) {"
+                             "%e = access(%w, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) "
+                             "return(%f) } } return(%go, %u, %u)",
+                             "%l, %s", "%y, %z"),
+                "loop");
     /* Numbers that a call tells, a place that data tells, and pieces. */
     expect_grid(FUSED_GRAPH("%x: f32[R, 2], %i: i64[N], %z: f32[M]", "%x, %i, %z",
                             "%p: f32[R, 2], %k: i64[N], %q: f32[M]) { "
@@ -167,7 +175,7 @@ static void refuses(void **state)
 
 static unsigned long n_programs(enum kernel_kind kind)
 {
-    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30};
+    static const unsigned long usual[KERNEL_KINDS] = {60, 60, 50, 40, 30, 40};
     uint64_t seed;
     const unsigned long n = programs_seed(&seed) ? 1 : programs_count(usual[kind]);
     return n < MAX_PROGRAMS ? n : MAX_PROGRAMS;

@@ -16,6 +16,7 @@
 #include "common/op_run.h"
 #include "common/random_columns.h"
 #include "common/random_fuse.h"
+#include "common/random_loops.h"
 #include "common/random_rows.h"
 #include "ir/fuse.h"
 
@@ -415,11 +416,13 @@ static void any_bytes(void **state)
         struct gir_space space;
         const char *why;
         char *text = seed % 2 ? random_fuse(seed) : random_rows(seed),
-             *map_text = seed % 3 ? random_maps(seed) : random_columns(seed);
+             *map_text = seed % 3 == 2   ? random_maps(seed)
+                         : seed % 3 == 1 ? random_loops(seed)
+                                         : random_columns(seed);
         struct gir_kernel *kernel = build(text, &space, &why);
         struct ir_graph *graph = gir_parse_graph(map_text);
         struct gir_parts *parts =
-            gir_has_maps(graph->body->first) ? gir_build_parts(graph, &why) : NULL;
+            gir_has_maps(ir_block_return(graph->body)->prev) ? gir_build_parts(graph, &why) : NULL;
         struct gir_grid *grid = gir_build_whole_grid(graph, &why);
         accepted += kernel ? change_bytes(kernel, &random) : 0;
         for (uint32_t i = 0; parts && i < parts->n; i++)

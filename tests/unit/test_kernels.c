@@ -171,6 +171,12 @@ static void fuse_ops_with_planes(void **state)
     check_many(KERNEL_PLANES, 200);
 }
 
+static void fuse_ops_of_loops(void **state)
+{
+    (void)state;
+    check_many(KERNEL_LOOPS, 200);
+}
+
 /* ---- Functions ------------------------------------------------------------------------------- */
 
 /* Of floats all over the line, the emitted functions are the interpreter's. */
@@ -295,6 +301,7 @@ int main(void)
                                        cmocka_unit_test(fuse_ops_with_rows),
                                        cmocka_unit_test(fuse_ops_with_columns),
                                        cmocka_unit_test(fuse_ops_with_planes),
+                                       cmocka_unit_test(fuse_ops_of_loops),
                                        cmocka_unit_test(functions),
                                        cmocka_unit_test(every_allocation_fails_once)},
                             last[] = {cmocka_unit_test(kernels_ran)};

@@ -12,7 +12,8 @@
  *                                       steps, once
  *
  * What is computed in an earlier pass is computed again in those behind: on what this is for,
- * memory costs more.
+ * memory costs more. Where rows of columns are iterations there is one pass, and states are
+ * variables around it.
  */
 #include <inttypes.h>
 
@@ -46,6 +47,9 @@ const char *clike_refuses(const struct gir_kernel *kernel)
         case GIR_LENGTH:
         case GIR_LOOKUP:
         case GIR_POSITION:
+        case GIR_STATE:
+        case GIR_NEXT:
+        case GIR_LAST:
         case GIR_NUMBER:
         case GIR_ROW:
         case GIR_STORE_AT:
@@ -203,7 +207,7 @@ static void print_once(const struct printer *p)
     for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
         const struct gir_code *code = &gir_codes(p->kernel)[i];
         if (!p->when[i].varies && p->when[i].pass == p->pass && code->op != GIR_REDUCE &&
-            !gir_has_effect(code))
+            code->op != GIR_LAST && !gir_has_effect(code))
             clike_print_step(p, i);
     }
 }
@@ -418,6 +422,42 @@ static void print_column_pass(struct printer *p)
     close_block(p);
 }
 
+/* States are variables, and constants in an iteration. */
+static void declare_states(const struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++) {
+        const struct gir_code *code = &gir_codes(p->kernel)[i];
+        if (code->op != GIR_STATE)
+            continue;
+        clike_indent(p);
+        text_printf(p->text, "%s s%" PRIu32 " = v%" PRIu32 ";\n", clike_type_of(code->type), i,
+                    code->operands[0]);
+    }
+}
+
+static void print_last(const struct printer *p)
+{
+    for (uint32_t i = 0; i < p->kernel->n_codes; i++)
+        if (gir_codes(p->kernel)[i].op == GIR_LAST)
+            clike_print_step(p, i);
+}
+
+static void print_iterations(struct printer *p)
+{
+    open_block(p, "EACH_COLUMN(i, n)");
+    print_once(p);
+    find_steps(p);
+    declare_states(p);
+    open_block(p, "for (int64_t r = 0; r < rows; r++)");
+    print_steps(p);
+    close_block(p);
+    print_last(p);
+    p->pass = 1;
+    print_once(p);
+    print_stores(p);
+    close_block(p);
+}
+
 static void print_columns(struct printer *p)
 {
     open_block(p, p->kernel->grid ? "EACH_THREAD(i, n)" : "EACH_COLUMN(i, n)");
@@ -441,6 +481,8 @@ static void print_function(struct printer *p)
         print_elements(p);
     else if (p->form == CLIKE_ROWS)
         print_rows(p);
+    else if (gir_iterates(p->kernel))
+        print_iterations(p);
     else
         print_columns(p);
     close_block(p);

@@ -127,6 +127,9 @@ static void print_effect(const struct printer *p, const struct gir_code *code)
         print_store(p, code);
     else if (code->op == GIR_CHECK)
         text_printf(p->text, "CHECK(v%" PRIu32 ");\n", code->operands[0]);
+    else if (code->op == GIR_NEXT)
+        text_printf(p->text, "s%" PRIu32 " = v%" PRIu32 ";\n", code->operands[0],
+                    code->operands[1]);
     else
         text_printf(p->text,
                     "STORE_AT(%s, a%" PRIu32 ", v%" PRIu32 ", a%" PRIu32 "_count, v%" PRIu32 ");\n",
@@ -229,6 +232,12 @@ void clike_print_step(const struct printer *p, uint32_t i)
         break;
     case GIR_POSITION:
         text_printf(p->text, "(%s)i", clike_type_of(code->type));
+        break;
+    case GIR_STATE:
+        text_printf(p->text, "s%" PRIu32, i);
+        break;
+    case GIR_LAST:
+        text_printf(p->text, "s%" PRIu32, code->operands[0]);
         break;
     case GIR_NUMBER:
         text_printf(p->text, "n%" PRIu64, code->bits);

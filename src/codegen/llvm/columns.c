@@ -10,16 +10,12 @@
  *
  * A step of the order in ir/reduction.def is one row, and each column a lane of its own. What does
  * not move from row to row is loaded, and computed with, once.
+ * Where rows are iterations it is as in iterations.c.
  */
 #include <math.h>
 
+#include "codegen/llvm/columns.h"
 #include "codegen/llvm/reduce.h"
-
-/* Where the arguments are in row 0, and how far from row to row. */
-struct columns {
-    struct rows *r;
-    LLVMValue bases[GIR_MAX_ARGS], steps[GIR_MAX_ARGS];
-};
 
 static LLVMValue entry_of(const struct function *f, unsigned param, LLVMType type, uint64_t number)
 {
@@ -29,7 +25,7 @@ static LLVMValue entry_of(const struct function *f, unsigned param, LLVMType typ
     return e->llvm->LLVMBuildLoad2(e->builder, type, at, "");
 }
 
-static void find_places(struct columns *c)
+void columns_find_places(struct columns *c)
 {
     const struct function *f = c->r->f;
     struct emitter *e = f->e;
@@ -43,18 +39,17 @@ static void find_places(struct columns *c)
     }
 }
 
-/* What was loaded of records is that of another row, or of none. */
-static void forget_records(struct emitter *e)
+void columns_forget_records(struct emitter *e)
 {
     for (uint32_t i = 0; i < e->kernel->n_args; i++)
         e->records[i].index = NULL;
 }
 
-static void emit_row(struct rows *r, LLVMValue row)
+void columns_go_to(const struct rows *r, LLVMValue row)
 {
     const struct columns *c = r->columns;
     struct emitter *e = r->e;
-    forget_records(e);
+    columns_forget_records(e);
     for (uint32_t i = 0; i < e->kernel->n_args; i++) {
         if (gir_args(e->kernel)[i].per_column)
             continue;
@@ -62,6 +57,11 @@ static void emit_row(struct rows *r, LLVMValue row)
         e->args[i] = e->llvm->LLVMBuildGEP2(e->builder, function_integer(r->f, 8), c->bases[i],
                                             &offset, 1, "");
     }
+}
+
+static void emit_row(struct rows *r, LLVMValue row)
+{
+    columns_go_to(r, row);
     rows_emit_steps(r, row);
     reduce_combine(r);
 }
@@ -87,7 +87,7 @@ static void emit_vector(struct rows *r)
         rows_emit_once(r);
         rows_find_needed(r);
         reduce_all(&pass);
-        forget_records(e);
+        columns_forget_records(e);
         for (uint32_t i = 0; i < r->n; i++)
             e->values[r->reductions[i].step] = value_of(r, &r->reductions[i]);
     }
@@ -95,15 +95,13 @@ static void emit_vector(struct rows *r)
     rows_emit_stores(r);
 }
 
-void rows_emit_columns(struct rows *r, LLVMBlock end)
+/* From where the function is to block `end`. */
+static void emit_reductions(struct rows *r, LLVMBlock end)
 {
     const struct function *f = r->f;
     struct emitter *e = f->e;
-    struct columns columns = {.r = r};
     LLVMBlock body = function_block(f, "columns"), rest = function_block(f, "rest"),
               tail = function_block(f, "tail");
-    r->columns = &columns;
-    find_places(&columns);
     LLVMBlock from = function_here(f);
     function_branch(f, function_compare(f, LLVM_SGT, f->whole, function_number(f, 0)), body, rest);
     function_begin(f, body);
@@ -119,6 +117,17 @@ void rows_emit_columns(struct rows *r, LLVMBlock end)
     e->mask = function_mask(f);
     emit_vector(r);
     e->llvm->LLVMBuildBr(e->builder, end);
+}
+
+void rows_emit_columns(struct rows *r, LLVMBlock end)
+{
+    struct columns columns = {.r = r};
+    r->columns = &columns;
+    columns_find_places(&columns);
+    if (gir_iterates(r->e->kernel))
+        iterations_emit(r, end);
+    else
+        emit_reductions(r, end);
     r->columns = NULL;
 }
 
@@ -126,6 +135,8 @@ void rows_emit_column_memory(struct rows *r)
 {
     const struct gir_kernel *kernel = r->e->kernel;
     uint32_t n = 0;
+    if (gir_iterates(kernel))
+        iterations_emit_memory(r);
     for (uint32_t i = 0; i < kernel->n_codes; i++) {
         if (rows_code(r, i)->op != GIR_REDUCE)
             continue;

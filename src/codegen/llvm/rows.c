@@ -24,7 +24,7 @@ void rows_emit_once(const struct rows *r)
     for (uint32_t i = 0; i < r->e->kernel->n_codes; i++) {
         const struct gir_code *code = rows_code(r, i);
         if (!r->when[i].varies && r->when[i].pass == r->pass && code->op != GIR_REDUCE &&
-            code->op != GIR_STORE)
+            code->op != GIR_LAST && code->op != GIR_STORE)
             emit_step(r->e, i);
     }
 }
@@ -60,8 +60,8 @@ void rows_emit_steps(const struct rows *r, LLVMValue index)
     for (uint32_t i = 0; i < e->kernel->n_codes; i++) {
         const tssa_dtype dtype = rows_code(r, i)->type;
         LLVMValue at = NULL;
-        if (!r->needed[i])
-            continue;
+        if (!r->needed[i] || rows_code(r, i)->op == GIR_STATE || rows_code(r, i)->op == GIR_NEXT)
+            continue; /* who walks the rows has a state, and makes it the next one */
         if (r->when[i].kept_in)
             at = llvm->LLVMBuildGEP2(e->builder, emit_element(e, dtype), r->kept[i], &index, 1, "");
         if (rows_has(r, i)) {

@@ -158,30 +158,31 @@ static bool takes_alone(void *user, const struct ir_op *op)
     return n <= SHORT_ROW || (n >= SOME_ROW && (n <= WIDE_ROW || is_arg(op)));
 }
 
-static bool makes(void *user, const struct ir_op *fuse)
+static const char *refuses_whole(void *user, const struct ir_op *fuse)
 {
     struct gir_fused built;
     const char *why = NULL;
     (void)user;
     tssa_status *status = gir_build_fuse(fuse, fuse->parent->graph->allocator, &built, &why);
-    const bool made = !status && !why;
-    tssa_status_free(status);
     gir_fused_free(&built);
-    return made;
+    if (status)
+        why = "memory ran out";
+    tssa_status_free(status);
+    return why;
 }
 
 static const struct ir_fusion *lend_fusion(struct device_context *context)
 {
     static const struct ir_fusion fusion = {
         .classes = IR_FUSES_ELEMENTWISE | IR_FUSES_RULES | IR_FUSES_ROWS | IR_FUSES_CONCATS |
-                   IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_GATHERS,
+                   IR_FUSES_COLUMNS | IR_FUSES_POSITIONS | IR_FUSES_GATHERS | IR_FUSES_LOOPS,
         .machine = &cost_cpu,
         .most_operands = 32,
         .moves_inside = true,
         .borrows = true,
         .refuses = refuses,
         .refuses_planes = refuses_planes,
-        .makes = makes,
+        .refuses_whole = refuses_whole,
         .takes_alone = takes_alone};
     (void)context;
     return &fusion;

@@ -5,7 +5,7 @@
  * applied to the arguments' shapes once a call; then each argument is a place in memory and a step
  * along each axis of the space. Axes along which all arguments walk on are merged; of what is left
  * the innermost is a row, the next one the rows of a call. Of kernels of columns the rows of a call
- * are the axis that is reduced, all of it.
+ * are the axis that is reduced, all of it, or all iterations of a loop.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -54,6 +54,17 @@ static tssa_status *find_region(struct setup *s, const struct gir_map *map,
     return blame(status, map);
 }
 
+/* An operand that a loop reads an element of by the number of each iteration: the first one that is
+ * not there. */
+static tssa_status *check_iterations(const struct setup *s, const struct gir_map *map, int64_t size)
+{
+    const int64_t trips = s->dims[s->part->space.column];
+    if (size >= trips)
+        return NULL;
+    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64, size, size),
+                 map);
+}
+
 static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *tensor)
 {
     const struct gir_map *map = &s->part->maps[k];
@@ -77,10 +88,13 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
         }
         if (has && *dim < 0)
             *dim = region.dims[i];
-        if (has ? region.dims[i] != *dim : region.dims[i] > 1)
+        const bool is_column = first + i == s->part->space.column;
+        if (has && is_column && s->part->space.trips && !arg->is_result)
+            TRY(check_iterations(s, map, region.dims[i]));
+        else if (has ? region.dims[i] != *dim : region.dims[i] > 1)
             return walk_does_not_fit(map->index, tensor);
-        s->is_empty |= region.dims[i] == 0 && first + i != s->part->space.column;
-        s->writes_none |= region.dims[i] == 0 && arg->is_result;
+        s->is_empty |= region.dims[i] == 0 && !is_column;
+        s->writes_none |= region.dims[i] == 0 && arg->is_result && !is_column;
         s->steps[k][first + i] = has ? region.strides[i] * size : 0;
     }
     s->data[k] = (char *)tensor->data + region.offset * size;
@@ -189,8 +203,16 @@ static void release_positions(struct setup *s)
 
 /* ---- Results --------------------------------------------------------------------------------- */
 
+/* Of what a loop stacks, all axes. */
+static int find_stacked_dims(const struct setup *s, int64_t *dims)
+{
+    for (int i = 0; i < s->part->space.rank; i++)
+        dims[i] = s->dims[i] < 0 ? 1 : s->dims[i];
+    return s->part->space.rank;
+}
+
 /* A dim that nobody has told is that of an axis which no argument has. */
-static void find_result_dims(const struct setup *s, int64_t *dims)
+static int find_result_dims(const struct setup *s, int64_t *dims)
 {
     const int gone = s->part->space.column < 0 || s->part->space.keeps ? s->part->space.rank
                                                                        : s->part->space.column;
@@ -200,6 +222,7 @@ static void find_result_dims(const struct setup *s, int64_t *dims)
         if (dims[i] < 0)
             dims[i] = axis < s->part->space.rank && s->dims[axis] >= 0 ? s->dims[axis] : 1;
     }
+    return s->part->space.result_rank;
 }
 
 /* The first part makes them, for all. */
@@ -216,9 +239,9 @@ static tssa_status *add_results(struct setup *s, bool made)
             tensor = &s->args->outputs[index]->tensor;
         } else {
             int64_t dims[TSSA_MAX_RANK];
-            find_result_dims(s, dims);
-            TRY(kernel_output(s->args, index, arg->dtype, s->part->space.result_rank, dims,
-                              &tensor));
+            const bool stacked = s->part->space.column >= 0 && !arg->per_column;
+            const int rank = stacked ? find_stacked_dims(s, dims) : find_result_dims(s, dims);
+            TRY(kernel_output(s->args, index, arg->dtype, rank, dims, &tensor));
         }
         if (!tensor)
             return ERROR(TSSA_INTERNAL, "a kernel's result is not wanted");
@@ -307,6 +330,20 @@ static tssa_status *find_axes(const struct setup *s, struct walk *walk)
 
 /* ---- Running --------------------------------------------------------------------------------- */
 
+/* How many iterations there are. */
+static tssa_status *read_trips(struct setup *s)
+{
+    const struct tensor *tensor;
+    if (!s->part->space.trips)
+        return NULL;
+    TRY(kernel_tensor(s->args, s->part->space.trips - 1, &tensor));
+    if (tensor->dtype != TSSA_INT64 || tensor_count(tensor) != 1)
+        return ERROR(TSSA_RUNTIME, "the number of iterations is no number");
+    const int64_t trips = *(const int64_t *)tensor->data;
+    s->dims[s->part->space.column] = trips < 0 ? 0 : trips;
+    return NULL;
+}
+
 /* Finds the part's walk; *count: the elements of its results. */
 static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int64_t *count)
 {
@@ -315,6 +352,7 @@ static tssa_status *find_walk(struct setup *s, bool made, struct walk *walk, int
     memset(s->row_steps, 0, bytes);
     memset(s->n_rows, 0, bytes);
     s->is_empty = s->writes_none = false;
+    TRY(read_trips(s));
     if (made)
         TRY(add_results(s, made));
     TRY(add_operands(s));
@@ -458,6 +496,8 @@ static bool asks_known(const struct rule *rule, const bool *known)
 /* Not what looks at numbers first, or needs positions. */
 static bool is_plain(const struct device_part *part, const bool *known)
 {
+    if (part->space.trips && !known[part->space.trips - 1])
+        return false;
     for (uint32_t k = 0; k < part->kernel->n_args; k++)
         if (gir_args(part->kernel)[k].is_looked_up || part->maps[k].index == GIR_POSITIONS ||
             !asks_known(part->maps[k].rule, known))

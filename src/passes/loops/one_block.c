@@ -10,8 +10,8 @@
  *
  *     y = fuse(x, n) { assign(x, access(x, 0, n) + 1, 0, n) }
  *
- *   needs   a table of what kernels take that says what is one (ir_fusion.makes), else nothing is
- *           done
+ *   needs   a table of what kernels take that says what is one (ir_fusion.refuses_whole), else
+ *           nothing is done
  *   keeps   results' bits; loops in which something could fail without an iteration
  *   breaks  numbers of blocks that nobody needs (dead_code)
  */
@@ -227,7 +227,7 @@ static bool is_kernel(const struct state *s, const struct ir_op *fuse)
     for (uint32_t k = 0; k < s->loop.n_carried; k++)
         if (fuse->results[k].type != s->loop.op->results[k].type)
             return false;
-    return fusion->makes(fusion->user, fuse);
+    return !fusion->refuses_whole(fusion->user, fuse);
 }
 
 static tssa_status *rewrite(struct state *s)
@@ -267,7 +267,7 @@ static tssa_status *visit(void *context, struct ir_op *op)
 tssa_status *pass_one_block(struct pass_context *pass)
 {
     struct state s = {.pass = pass, .operands = VEC_INIT(pass->graph->allocator)};
-    if (!pass->fusion || !pass->fusion->makes)
+    if (!pass->fusion || !pass->fusion->refuses_whole)
         return NULL;
     ir_cloner_init(&s.outside, pass->graph);
     ir_cloner_init(&s.inside, pass->graph);

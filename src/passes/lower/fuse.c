@@ -10,11 +10,12 @@
  * alone write, is computed where that is, again if others need it, too; and what has nothing to do
  * with each other is one launch. An access that several kernels could make for themselves is copied
  * for each first (fuse_copy.c), and what an access reshapes that another one has permuted is one
- * access, which rows are read by from where it lies (fuse_planes.c). Where the ops go is in fuse.h:
- * nothing is put together around which something else is computed, so there are no cycles, and
- * nothing moves across an op with effects. What a kernel may hold and what its machine takes is
- * lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved and
- * launches that are not made, and what is computed again for every row it is broadcast to.
+ * access, which rows are read by from where it lies (fuse_planes.c). Last, a loop of which an
+ * iteration has become one kernel is one kernel of all of them (fuse_loops.c). Where the ops go is
+ * in fuse.h: nothing is put together around which something else is computed, so there are no
+ * cycles, and nothing moves across an op with effects. What a kernel may hold and what its machine
+ * takes is lent (ir_fusion); what is won and lost is told by ir/cost.h: bytes that are not moved
+ * and launches that are not made, and what is computed again for every row it is broadcast to.
  *
  *   needs   types, known elements; a table of what kernels take, else nothing is done
  *   keeps   types, known elements; the order of ops with effects
@@ -104,6 +105,8 @@ tssa_status *pass_fuse(struct pass_context *pass)
     tssa_status *status = fuse_plan_init(plan, pass);
     if (!status)
         status = fuse_block(plan, pass->graph->body);
+    if (!status)
+        status = fuse_loops(pass, pass->graph->body);
     fuse_plan_free(plan);
     allocator_free(pass->graph->allocator, plan);
     return status;

@@ -126,6 +126,12 @@ uint32_t fuse_part_of(struct fuse_plan *plan, const struct ir_op *op);
 /* Makes fuse ops of the block's parts, and puts the others around them. */
 tssa_status *fuse_make(struct fuse_plan *plan, struct ir_block *block);
 
+/* Makes fuse ops of loops of which an iteration is one, where there is a kernel of that; in the
+ * blocks of the block's ops, too. */
+tssa_status *fuse_loops(struct pass_context *pass, struct ir_block *block);
+/* Whoever uses the value outside of its block uses the result of the op around it. */
+void fuse_hand_out(struct ir_value *inner, struct ir_value *result);
+
 /* Is the op of a class that kernels are made of? */
 bool fuse_is_candidate(const struct fuse_plan *plan, const struct ir_op *op);
 /* Why the op, a candidate, is in no part; NULL: it may be in one. */

@@ -235,7 +235,7 @@ static bool is_used_outside(const struct ir_value *value)
     return false;
 }
 
-static void hand_out(struct ir_value *inner, struct ir_value *result)
+void fuse_hand_out(struct ir_value *inner, struct ir_value *result)
 {
     struct ir_use *next;
     for (struct ir_use *use = inner->uses; use; use = next) {
@@ -269,7 +269,7 @@ static tssa_status *close_block(struct making *making, struct ir_op **made)
         if (making->params.data[i]->block)
             ir_op_set_operand(op, (uint32_t)k++, making->operands.data[i]);
     for (uint32_t i = 0; i < n_results; i++) {
-        hand_out(making->results.data[i], &op->results[i]);
+        fuse_hand_out(making->results.data[i], &op->results[i]);
         ir_op_set_operand(ret, i, making->results.data[i]);
     }
     ir_op_append(making->body, ret);
