@@ -125,6 +125,20 @@ static const char *refuses(void *user, const struct ir_op *op)
     return gir_grid_refuses(op);
 }
 
+static const char *refuses_whole(void *user, const struct ir_op *fuse)
+{
+    struct gir_grid *grid;
+    const char *why = NULL;
+    (void)user;
+    tssa_status *status =
+        gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
+    gir_grid_free(grid);
+    if (status)
+        why = "memory ran out";
+    tssa_status_free(status);
+    return why;
+}
+
 static const struct ir_fusion *lend(struct device_context *context)
 {
     static const struct ir_fusion fusion = {.classes = IR_FUSES_ALL,
@@ -133,7 +147,8 @@ static const struct ir_fusion *lend(struct device_context *context)
                                             .moves_inside = true,
                                             .row_parts = true,
                                             .side_by_side = true,
-                                            .refuses = refuses};
+                                            .refuses = refuses,
+                                            .refuses_whole = refuses_whole};
     (void)context;
     return &fusion;
 }
