@@ -130,8 +130,7 @@ static const char *refuses_whole(void *user, const struct ir_op *fuse)
     struct gir_grid *grid;
     const char *why = NULL;
     (void)user;
-    tssa_status *status =
-        gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
+    tssa_status *status = gir_build_grid(fuse, fuse->parent->graph->allocator, &grid, &why);
     gir_grid_free(grid);
     if (status)
         why = "memory ran out";

@@ -6,7 +6,10 @@
  *   - a comparison of the iteration's number that comes out differently in this iteration alone
  *     (i == 0, i > 0, i == n - 1), where an If or a Where asks for it;
  *   - a carried number or flag that is one constant at first and another one ever after;
- *   - a carried tensor that has another size at first (an empty buffer, say).
+ *   - a carried tensor that has another size at first (an empty buffer, say);
+ *   - where launches are what counts (ir_fusion.side_by_side): a carried tensor that is computed
+ * for the loop alone, which each iteration writes into: the first one computes and writes it at
+ *     once then.
  *
  *     Loop(n, c, x) { (i, c, v): If(i == 0) { f } else { g(v) } }
  *     f,  Loop(n - 1, c, f) { (i, c, v): g(v) }
@@ -24,6 +27,7 @@
  *   breaks  types: the iterations may be inferred more precisely (infer)
  */
 #include "base/vec.h"
+#include "ir/fuse.h"
 #include "ir/infer.h"
 #include "ir/total.h"
 #include "passes/analysis/iteration.h"
@@ -53,6 +57,7 @@ struct peel {
     uint32_t made;
     struct loop loop;
     const struct dim *at[2], *others[2]; /* the iteration's number at an end, and everywhere else */
+    const char *told;                    /* of the value for which an iteration is written out */
 };
 
 /* ---- What an iteration decides --------------------------------------------------------------- */
@@ -173,6 +178,28 @@ static const struct ir_value *find_carried(const struct loop *loop)
     return NULL;
 }
 
+/* Is it computed element by element for the loop alone, and an iteration only writes into it? */
+static bool is_written(const struct loop *loop, uint32_t k)
+{
+    const struct ir_value *initial = loop_initial(loop, k), *param = loop_param(loop, k);
+    const struct ir_use *use = param->uses;
+    return initial->op && initial->op->info->ew && initial->op->parent == loop->op->parent &&
+           loop_is_only_use(initial, loop->op, k + 2) && use && !use->next &&
+           ir_op_is(use->user, IR_OP_assign) && use == use->user->operands &&
+           use->user->parent == loop->body;
+}
+
+/* The carried value that the first iteration would compute where it writes into it; NULL: there is
+ * none, or nobody counts launches. */
+static const struct ir_value *find_written(const struct peel *peel)
+{
+    const struct ir_fusion *fusion = peel->pass->fusion;
+    for (uint32_t k = 0; k < peel->loop.n_carried && fusion && fusion->side_by_side; k++)
+        if (is_written(&peel->loop, k))
+            return loop_param(&peel->loop, k);
+    return NULL;
+}
+
 /* ---- Is it legal, and worth it? -------------------------------------------------------------- */
 
 /* Rows that are stacked are copied once more; a stack of none has a size that runtimes disagree
@@ -230,6 +257,9 @@ static tssa_status *find_reason(struct peel *peel, enum end *end, const struct i
 {
     TRY(set_numbers(peel));
     *why = find_carried(&peel->loop);
+    peel->told = "is known in all others";
+    if (!*why && ir_loop_runs(peel->loop.op) && (*why = find_written(peel)))
+        peel->told = "is computed where it is written into";
     *end = FIRST;
     peel->decisions.count = 0;
     TRY(note_comparisons(peel, FIRST, peel->loop.body));
@@ -468,8 +498,8 @@ static tssa_status *visit_loop(struct peel *peel, struct ir_op *op)
         return NULL;
     peel->made += size;
     TRY(pass_remark(peel->pass, TSSA_REMARK_APPLIED, op,
-                    "its %s iteration is written out%s: %%%s is known in all others", which,
-                    runs ? "" : ", where there is one", name));
+                    "its %s iteration is written out%s: %%%s %s", which,
+                    runs ? "" : ", where there is one", name, peel->told));
     peel->pass->changed = true;
     if (!runs)
         TRY(guard_loop(&peel->loop));
