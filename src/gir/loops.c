@@ -62,23 +62,28 @@ const struct ir_type *mapper_carried(const struct ir_op *loop)
     return like;
 }
 
-static bool has_attr(const struct ir_op *op, const char *const *names, size_t n)
+/* Number `index` of a list that a Scan may have, of zeros if it has not. */
+static int64_t number_of(const struct ir_op *loop, const char *name, uint32_t index)
 {
-    for (size_t i = 0; i < n; i++)
-        if (ir_attr(op, names[i]))
-            return true;
-    return false;
+    size_t count = 0;
+    const int64_t *numbers = ir_attr_ints(loop, name, &count);
+    return index < count ? numbers[index] : 0;
 }
 
-/* Why its iterations are not told before, or are not all of what it scans; NULL: they are. */
+/* Does a Scan go along first axes? */
+static bool scans_first_axes(const struct ir_op *loop)
+{
+    for (uint32_t i = 0; i < loop->n_operands + loop->n_results; i++)
+        if (number_of(loop, "scan_input_axes", i) || number_of(loop, "scan_output_axes", i))
+            return false;
+    return loop->version >= 9;
+}
+
+/* Why its iterations are not told before, or are not of first axes; NULL: they are. */
 static const char *find_problem(const struct ir_op *loop)
 {
-    static const char *const otherwise[] = {"scan_input_axes", "scan_output_axes",
-                                            "scan_input_directions", "scan_output_directions"};
     if (!ir_op_is(loop, IR_OP_Loop))
-        return loop->version < 9 || has_attr(loop, otherwise, sizeof otherwise / sizeof *otherwise)
-                   ? "it does not scan first axes from the first to the last"
-                   : NULL;
+        return scans_first_axes(loop) ? NULL : "it does not scan first axes";
     const struct ir_block *body = loop->blocks[0];
     const struct ir_value *entry = ir_operand(loop, 1),
                           *next = ir_operand(ir_block_return(body), 0);
@@ -90,13 +95,19 @@ static const char *find_problem(const struct ir_op *loop)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
+/* From the last to the first, along axis 0. */
+static const struct rule_param backward[] = {
+    {.value = 0}, {.value = -1}, {.value = INT64_MIN}, {.value = -1}};
+static const struct rule_step reverse = {RULE_SLICE, 4, backward};
+
 /* The rule of a view of an iteration's element as one of all iterations' elements: axis 0 is theirs
  * then. NULL: there is none. */
-static const struct rule *over_rows(struct ir_graph *graph, const struct rule *rule, int missing)
+static const struct rule *over_rows(struct ir_graph *graph, const struct rule *rule, int missing,
+                                    bool reversed)
 {
-    struct rule_step steps[RULE_MAX_STEPS + 1];
+    struct rule_step steps[RULE_MAX_STEPS + 2];
     struct rule_param params[RULE_MAX_STEPS + 1][TSSA_MAX_RANK + 1];
-    const uint32_t n = rule ? rule->n_steps : 0;
+    uint32_t n = rule ? rule->n_steps : 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct rule_step *step = &rule->steps[i];
         const bool permutes = step->kind == RULE_PERMUTE;
@@ -115,12 +126,15 @@ static const struct rule *over_rows(struct ir_graph *graph, const struct rule *r
         params[n][i] = rule_constant(1 + i);
     if (missing)
         steps[n] = (struct rule_step){RULE_UNSQUEEZE, (uint32_t)missing, params[n]};
-    return rule_create(graph, n + (missing > 0), steps);
+    n += missing > 0;
+    if (reversed)
+        steps[n++] = reverse;
+    return n > RULE_MAX_STEPS ? NULL : rule_create(graph, n, steps);
 }
 
 /* Of an operand, what the view sees of each iteration's element. `op`: who reads it. */
 static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
-                          const struct gir_view *view, const struct ir_op *op)
+                          const struct gir_view *view, const struct ir_op *op, bool reversed)
 {
     const struct ir_type *type = param->type;
     struct gir_view rows = {.ones = view->ones, .chosen = op, .n_choices = 1};
@@ -133,8 +147,8 @@ static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
     const int missing = m->part->space.rank - 1 - gir_view_layout(element, view->rule).rank;
     if (missing < 0 || missing > TSSA_MAX_RANK)
         return mapper_refuse(m, "how shapes are broadcast is not known");
-    if (view->rule || missing) {
-        rows.rule = over_rows(m->body->graph, view->rule, missing);
+    if (view->rule || missing || reversed) {
+        rows.rule = over_rows(m->body->graph, view->rule, missing, reversed);
         if (!rows.rule)
             return mapper_refuse(m, "what it moves does not lie in steps");
     }
@@ -161,7 +175,8 @@ static uint32_t outer(struct mapper *m, const struct ir_value *value, const stru
     if (value->index < first)
         return mapper_refuse(m, "a condition ends the loop");
     if (value->index >= first + n)
-        return load_rows(m, ir_operand(loop, value->index), view, loop);
+        return load_rows(m, ir_operand(loop, value->index), view, loop,
+                         number_of(loop, "scan_input_directions", value->index - n) != 0);
     if (view->rule || view->ones)
         return mapper_refuse(m, "it reads other elements of what it carries");
     return m->states[value->index - first];
@@ -229,7 +244,7 @@ uint32_t mapper_iteration_access(struct mapper *m, const struct ir_op *op,
         type_tensor(&m->body->graph->types, type->dtype, type->rank - 1, type->dims + 1);
     if (!element)
         return mapper_check(m, status_out_of_memory(), true);
-    return see_through(m, op, element, 1, &own) ? load_rows(m, operand, &own, op) : 0;
+    return see_through(m, op, element, 1, &own) ? load_rows(m, operand, &own, op, false) : 0;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -270,10 +285,11 @@ static void store_results(struct mapper *m, const uint32_t *steps)
 {
     const struct rule_param axis = rule_constant(0);
     const struct rule_step unsqueeze = {RULE_UNSQUEEZE, 1, &axis};
-    const struct rule *column = rule_create(m->body->graph, 1, &unsqueeze);
+    const struct rule *column = rule_create(m->body->graph, 1, &unsqueeze),
+                      *back = rule_create(m->body->graph, 1, &reverse);
     const struct ir_op *ret = ir_block_return(ir_fuse_body(m->fuse));
     const uint32_t n = count_carried(m->loop);
-    if (!column)
+    if (!column || !back)
         mapper_check(m, status_out_of_memory(), true);
     for (uint32_t i = 0; i < m->fuse->n_results && !m->maker.why; i++) {
         const struct ir_value *value = ir_operand(ret, i);
@@ -287,7 +303,9 @@ static void store_results(struct mapper *m, const uint32_t *steps)
             step = gir_make(&m->maker, (struct gir_code){.op = GIR_LAST,
                                                          .type = (uint8_t)loaded_as(value),
                                                          .operands = {m->states[result]}});
-        mapper_store(m, value, i, result < n ? column : NULL, 0, 1, step);
+        const bool reversed =
+            result >= n && number_of(m->loop, "scan_output_directions", result - n);
+        mapper_store(m, value, i, result < n ? column : reversed ? back : NULL, 0, 1, step);
     }
 }
 

@@ -258,6 +258,26 @@ static void write_results(struct writer *w, int n_stacked, struct text *returned
     write_names(returned, 'u', n);
 }
 
+/* ", NAME = [1, 0]", now and then. */
+static void write_directions(struct writer *w, const char *name, int n, struct text *all)
+{
+    if (n == 0 || random_chance(&w->random, 60))
+        return;
+    text_printf(all, ", %s = [", name);
+    for (int i = 0; i < n; i++)
+        text_printf(all, "%s%d", i ? ", " : "", (int)random_int(&w->random, 0, 1));
+    text_puts(all, "]");
+}
+
+static void write_scan(struct writer *w, int n_stacked, const char *begin, const char *carried,
+                       struct text *all)
+{
+    text_printf(all, " = Scan(%s, %s) {num_scan_inputs = %d", begin, w->scanned, w->n_scanned);
+    write_directions(w, "scan_input_directions", w->n_scanned, all);
+    write_directions(w, "scan_output_directions", n_stacked, all);
+    text_printf(all, "} {\nbody(%s, %s) {\n", carried, w->elements);
+}
+
 static void write_loop(struct writer *w, struct text *all)
 {
     struct text begin, carried, returned, next;
@@ -270,9 +290,7 @@ static void write_loop(struct writer *w, struct text *all)
     write_results(w, n_stacked, &returned, &next);
     write_names(all, 'l', n);
     if (w->scans)
-        text_printf(all, " = Scan(%s, %s) {num_scan_inputs = %d} {\nbody(%s, %s) {\n",
-                    text_string(&begin), w->scanned, w->n_scanned, text_string(&carried),
-                    w->elements);
+        write_scan(w, n_stacked, text_string(&begin), text_string(&carried), all);
     else
         text_printf(all, " = Loop(%%n, _, %s) {\nbody(%%i: i64[], %%go: bool[], %s) {\n",
                     text_string(&begin), text_string(&carried));

@@ -110,12 +110,12 @@ static void refusals(void **state)
                   "%e = access(%v, %k) {rule = [select(0, $0)]} %f = Add(%v, %e) return(%f) } }\n"
                   "return(%go, %u)"),
          "it reads by number what the loop makes"},
-        /* The other way round. */
-        {ONE_LOOP("%l = Scan(%p, %q) {num_scan_inputs = 1, scan_input_directions = [1]} { "
-                  "body(%c: f32[N], %d: f32[N])",
-                  "%u = fuse(%c, %d) { body(%v: f32[N], %w: f32[N]) { %e = Add(%v, %w) return(%e) "
+        /* Of another axis. */
+        {ONE_LOOP("%l = Scan(%p, %q) {num_scan_inputs = 1, scan_input_axes = [1]} { "
+                  "body(%c: f32[N], %d: f32[T])",
+                  "%u = fuse(%c, %d) { body(%v: f32[N], %w: f32[T]) { %e = Exp(%v) return(%e) "
                   "} }\nreturn(%u)"),
-         "it does not scan first axes from the first to the last"},
+         "it does not scan first axes"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof loops / sizeof *loops; i++) {
@@ -346,14 +346,16 @@ static void reads_too_far(void **state)
     close_pair(&p);
 }
 
-/* A Scan, of planes of [2, N], in which what is carried changes places. */
+/* A Scan from the last to the first, of planes of [2, N], in which what is carried changes places.
+ */
 static void scans(void **state)
 {
     (void)state;
     struct pair p;
     open_pair(&p,
               MODEL("%x: f32[T, 2, N], %h: f32[2, N], %g: f32[2, N], %s: f32[2, 1]", "%a, %b, %all",
-                    "%a, %b, %all = Scan(%h, %g, %x) {num_scan_inputs = 1} {\n"
+                    "%a, %b, %all = Scan(%h, %g, %x) {num_scan_inputs = 1, "
+                    "scan_input_directions = [1], scan_output_directions = [1]} {\n"
                     "body(%c: f32[2, N], %d: f32[2, N], %e: f32[2, N]) {\n"
                     "%p = Mul(%d, %s) %q = Sub(%e, %p) %r = Add(%q, %c) return(%r, %c, %q) } }\n"),
               1);
