@@ -95,18 +95,35 @@ static const char *find_problem(const struct ir_op *loop)
 
 /* ---- Values ---------------------------------------------------------------------------------- */
 
-/* From the last to the first, along axis 0. */
-static const struct rule_param backward[] = {
-    {.value = 0}, {.value = -1}, {.value = INT64_MIN}, {.value = -1}};
-static const struct rule_step reverse = {RULE_SLICE, 4, backward};
+/* Which row of axis 0 an iteration has: so many behind its number, or before the last one. */
+struct place {
+    bool reversed;
+    int64_t offset;
+};
+
+/* The rows, in the order of iterations. */
+static void make_rows(const struct place *place, struct rule_param *params, struct rule_step *step)
+{
+    params[0] = rule_constant(0);
+    params[1] = rule_constant(place->reversed ? -1 - place->offset : place->offset);
+    params[2] = rule_constant(place->reversed ? INT64_MIN : INT64_MAX);
+    params[3] = rule_constant(place->reversed ? -1 : 1);
+    *step = (struct rule_step){RULE_SLICE, 4, params};
+}
+
+static bool is_moved(const struct place *place)
+{
+    return place->reversed || place->offset;
+}
 
 /* The rule of a view of an iteration's element as one of all iterations' elements: axis 0 is theirs
  * then. NULL: there is none. */
 static const struct rule *over_rows(struct ir_graph *graph, const struct rule *rule, int missing,
-                                    bool reversed)
+                                    const struct place *place)
 {
     struct rule_step steps[RULE_MAX_STEPS + 2];
     struct rule_param params[RULE_MAX_STEPS + 1][TSSA_MAX_RANK + 1];
+    struct rule_param rows[4];
     uint32_t n = rule ? rule->n_steps : 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct rule_step *step = &rule->steps[i];
@@ -127,14 +144,15 @@ static const struct rule *over_rows(struct ir_graph *graph, const struct rule *r
     if (missing)
         steps[n] = (struct rule_step){RULE_UNSQUEEZE, (uint32_t)missing, params[n]};
     n += missing > 0;
-    if (reversed)
-        steps[n++] = reverse;
+    if (is_moved(place))
+        make_rows(place, rows, &steps[n++]);
     return n > RULE_MAX_STEPS ? NULL : rule_create(graph, n, steps);
 }
 
 /* Of an operand, what the view sees of each iteration's element. `op`: who reads it. */
 static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
-                          const struct gir_view *view, const struct ir_op *op, bool reversed)
+                          const struct gir_view *view, const struct ir_op *op,
+                          const struct place *place)
 {
     const struct ir_type *type = param->type;
     struct gir_view rows = {.ones = view->ones, .chosen = op, .n_choices = 1};
@@ -147,12 +165,35 @@ static uint32_t load_rows(struct mapper *m, const struct ir_value *param,
     const int missing = m->part->space.rank - 1 - gir_view_layout(element, view->rule).rank;
     if (missing < 0 || missing > TSSA_MAX_RANK)
         return mapper_refuse(m, "how shapes are broadcast is not known");
-    if (view->rule || missing || reversed) {
-        rows.rule = over_rows(m->body->graph, view->rule, missing, reversed);
+    if (view->rule || missing || is_moved(place)) {
+        rows.rule = over_rows(m->body->graph, view->rule, missing, place);
         if (!rows.rule)
             return mapper_refuse(m, "what it moves does not lie in steps");
     }
     return mapper_load(m, param, &rows);
+}
+
+/* Of a Scan, operand `index`, which each iteration is handed a row of. */
+static uint32_t load_scanned(struct mapper *m, uint32_t index, const struct gir_view *view)
+{
+    const uint32_t number = index - count_carried(m->loop);
+    const struct place place = {.reversed = number_of(m->loop, "scan_input_directions", number)};
+    return load_rows(m, ir_operand(m->loop, index), view, m->loop, &place);
+}
+
+static uint32_t outer(struct mapper *m, const struct ir_value *value, const struct gir_view *view);
+
+/* A number that is computed beside the iteration's kernel. */
+static uint32_t compute_number(struct mapper *m, const struct ir_op *op)
+{
+    const struct gir_view view = {0};
+    uint32_t operands[8];
+    if (!op->info->ew || op->n_operands > sizeof operands / sizeof *operands)
+        return mapper_refuse(m, "an iteration is more than one kernel");
+    for (uint32_t i = 0; i < op->n_operands; i++)
+        operands[i] = ir_operand(op, i) && ir_fuse_reads(op, i) ? outer(m, ir_operand(op, i), &view)
+                                                                : GIR_NONE;
+    return m->maker.why ? 0 : gir_make_op(&m->maker, op, operands);
 }
 
 /* A value of the loop's block, or around it. */
@@ -167,7 +208,7 @@ static uint32_t outer(struct mapper *m, const struct ir_value *value, const stru
         return mapper_evaluate(
             m, ir_operand(ir_block_return(m->body), (uint32_t)(value - value->op->results)), *view);
     if (value->op)
-        return mapper_refuse(m, "an iteration is more than one kernel");
+        return compute_number(m, value->op);
     if (value->block != body)
         return mapper_load(m, value, view);
     if (first && value->index == 0)
@@ -175,8 +216,7 @@ static uint32_t outer(struct mapper *m, const struct ir_value *value, const stru
     if (value->index < first)
         return mapper_refuse(m, "a condition ends the loop");
     if (value->index >= first + n)
-        return load_rows(m, ir_operand(loop, value->index), view, loop,
-                         number_of(loop, "scan_input_directions", value->index - n) != 0);
+        return load_scanned(m, value->index, view);
     if (view->rule || view->ones)
         return mapper_refuse(m, "it reads other elements of what it carries");
     return m->states[value->index - first];
@@ -188,15 +228,60 @@ uint32_t mapper_iteration_param(struct mapper *m, const struct ir_value *param,
     return outer(m, ir_fuse_operand(param), view);
 }
 
-/* Is the step a choice along the first axis by the number of the iteration? */
-static bool chooses_own(const struct mapper *m, const struct ir_op *op,
-                        const struct rule_step *step)
+static const struct dim *known_number(const struct ir_value *value)
+{
+    const struct ir_known *known = value ? value->known : NULL;
+    return known && known->count == 1 ? known->elements[0] : NULL;
+}
+
+static bool is_known(const struct dim *dim, int64_t *number)
+{
+    return dim && dim_is_const(dim, number);
+}
+
+/* Is it the number of an iteration, and a constant? Behind the last row there is none. */
+static bool is_forward(struct mapper *m, const struct dim *row, const struct dim *iteration,
+                       struct place *place)
+{
+    const struct dim *offset = dim_sub(&m->body->graph->dims, row, iteration);
+    *place = (struct place){0};
+    return is_known(offset, &place->offset) && place->offset >= 0;
+}
+
+/* Is it the last one of so many rows, less a constant and the number of the iteration? Before the
+ * first row would be the last one again: it is not where there are as many. */
+static bool is_backward(struct mapper *m, const struct dim *row, const struct dim *iteration,
+                        const struct dim *rows, struct place *place)
+{
+    struct dim_table *dims = &m->body->graph->dims;
+    const struct dim *sum = dim_add(dims, row, iteration),
+                     *trips = known_number(ir_operand(m->loop, 0)),
+                     *rest = sum ? dim_sub(dims, rows, sum) : NULL,
+                     *left = trips ? dim_sub(dims, rows, trips) : NULL;
+    *place = (struct place){.reversed = true};
+    if (!is_known(rest, &place->offset) || !left)
+        return false;
+    place->offset--;
+    return place->offset >= 0 && left->low >= place->offset;
+}
+
+/* Is the step a choice along the first axis, of `rows`, by what tells iterations apart? */
+static bool chooses_own(struct mapper *m, const struct ir_op *op, const struct rule_step *step,
+                        const struct dim *rows, struct place *place)
 {
     if (step->kind != RULE_SELECT || step->params[0].is_operand || step->params[0].value != 0 ||
         !step->params[1].is_operand || !ir_op_is(m->loop, IR_OP_Loop))
         return false;
-    const struct ir_value *number = rule_param_value(op, &step->params[1]);
-    return number->block && ir_fuse_operand(number) == m->loop->blocks[0]->params[0];
+    const struct ir_value *number = rule_param_value(op, &step->params[1]),
+                          *own = m->loop->blocks[0]->params[0];
+    *place = (struct place){0};
+    if (!number->block)
+        return false;
+    if (ir_fuse_operand(number) == own)
+        return true;
+    const struct dim *row = known_number(number), *iteration = known_number(own);
+    return row && iteration &&
+           (is_forward(m, row, iteration, place) || is_backward(m, row, iteration, rows, place));
 }
 
 /* The rule's steps from `from` on, then the view. Numbers of theirs that only a run tells are not
@@ -235,16 +320,18 @@ uint32_t mapper_iteration_access(struct mapper *m, const struct ir_op *op,
     const struct ir_value *base = ir_operand(op, 0);
     const struct ir_type *type = base->type;
     struct gir_view own = *view;
-    if (!rule->n_steps || !chooses_own(m, op, &rule->steps[0]))
+    struct place place;
+    if (!rule->n_steps || type->kind != TYPE_TENSOR || type->rank < 1 ||
+        !chooses_own(m, op, &rule->steps[0], type->dims[0], &place))
         return see_through(m, op, type, 0, &own) ? mapper_evaluate(m, base, own) : 0;
     const struct ir_value *operand = base->block ? ir_fuse_operand(base) : NULL;
-    if (!operand || operand->op || operand->block == m->loop->blocks[0] || type->rank < 1)
+    if (!operand || operand->op || operand->block == m->loop->blocks[0])
         return mapper_refuse(m, "it reads by number what the loop makes");
     const struct ir_type *element =
         type_tensor(&m->body->graph->types, type->dtype, type->rank - 1, type->dims + 1);
     if (!element)
         return mapper_check(m, status_out_of_memory(), true);
-    return see_through(m, op, element, 1, &own) ? load_rows(m, operand, &own, op, false) : 0;
+    return see_through(m, op, element, 1, &own) ? load_rows(m, operand, &own, op, &place) : 0;
 }
 
 /* ---- Steps ----------------------------------------------------------------------------------- */
@@ -285,6 +372,10 @@ static void store_results(struct mapper *m, const uint32_t *steps)
 {
     const struct rule_param axis = rule_constant(0);
     const struct rule_step unsqueeze = {RULE_UNSQUEEZE, 1, &axis};
+    const struct place last = {.reversed = true};
+    struct rule_param params[4];
+    struct rule_step reverse;
+    make_rows(&last, params, &reverse);
     const struct rule *column = rule_create(m->body->graph, 1, &unsqueeze),
                       *back = rule_create(m->body->graph, 1, &reverse);
     const struct ir_op *ret = ir_block_return(ir_fuse_body(m->fuse));

@@ -67,13 +67,21 @@ struct ir_op *ir_fuse_loop(const struct ir_op *op)
     return loops ? first : NULL;
 }
 
+/* Does it compute a number, as of a place? */
+static bool is_number(const struct ir_op *op)
+{
+    const struct ir_type *type = op->n_results == 1 ? op->results[0].type : NULL;
+    return type && op->info->ew && !op->opaque && (op->info->flags & IR_PURE) &&
+           type->kind == TYPE_TENSOR && type->rank == 0 && dtype_is_integer(type->dtype);
+}
+
 struct ir_op *ir_fuse_iteration(const struct ir_op *loop)
 {
     struct ir_op *found = NULL;
     if (loop->n_blocks != 1)
         return NULL;
     for (struct ir_op *op = loop->blocks[0]->first; op; op = op->next) {
-        if (ir_op_is(op, IR_OP_Constant) || ir_op_is(op, IR_OP_return))
+        if (ir_op_is(op, IR_OP_Constant) || ir_op_is(op, IR_OP_return) || is_number(op))
             continue;
         if (found || !ir_fuse_body(op) || ir_fuse_loop(op))
             return NULL;

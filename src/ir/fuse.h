@@ -12,7 +12,7 @@
  *
  * Its one block, `body`, is run once: parameter i is operand i, result i is what it returns as i.
  * The block captures nothing, and holds pure ops without blocks of their own, constants among them.
- * Or it holds one Loop or Scan, whose body is one fuse op and constants (ir_fuse_loop):
+ * Or it holds one Loop or Scan, whose body is one fuse op, constants and numbers (ir_fuse_loop):
  *
  *     %h = fuse(%n, %x, %a): f32[N] {
  *       body(%p: i64[], %q: f32[N], %r: f32[N]) {
@@ -124,7 +124,8 @@ struct ir_value *ir_fuse_returned(const struct ir_op *op, uint32_t result);
 
 /* The Loop or Scan that the op is made of; NULL: it is no fuse op, or one of other ops. */
 struct ir_op *ir_fuse_loop(const struct ir_op *op);
-/* The fuse op that an iteration of a Loop or Scan is, beside constants; NULL: it is more. */
+/* The fuse op that an iteration of a Loop or Scan is, beside constants and what computes integers of
+ * one element; NULL: it is more. */
 struct ir_op *ir_fuse_iteration(const struct ir_op *loop);
 /* Is the op in a fuse op, at any depth? */
 bool ir_fuse_holds(const struct ir_op *op);

@@ -35,6 +35,7 @@ struct writer {
     int needed; /* what needs all that is read by number; -1: nothing is */
     int rank, last, n_carried;
     bool scans;
+    int ahead; /* of its own number an iteration of a Loop reads so far; -1: from the last one */
     char scanned[256], elements[512]; /* of a Scan: its operands, and its block's parameters */
     int n_scanned;
     tssa_dtype carried[MAX_CARRIED];
@@ -100,7 +101,7 @@ static void add_invariant(struct writer *w, enum lie lie, tssa_dtype dtype)
     take(w, outer, 'v', add_value(w, dtype, lie), dtype, dims);
 }
 
-/* An operand of a Loop is read by the number of the iteration, %k0. */
+/* An operand of a Loop is read by a number that the iteration tells, %k0. */
 static void add_rows(struct writer *w, enum lie lie, tssa_dtype dtype)
 {
     char dims[64], outer[16];
@@ -111,9 +112,9 @@ static void add_rows(struct writer *w, enum lie lie, tssa_dtype dtype)
         size_t n = strlen(w->scanned);
         snprintf(w->scanned + n, sizeof w->scanned - n, "%s%%p%d", comma, input);
         n = strlen(w->elements);
-        snprintf(w->elements + n, sizeof w->elements - n, "%s%%e%d: %s[%s]", comma, input,
+        snprintf(w->elements + n, sizeof w->elements - n, "%s%%d%d: %s[%s]", comma, input,
                  name_of(dtype), own);
-        snprintf(outer, sizeof outer, "%%e%d", input);
+        snprintf(outer, sizeof outer, "%%d%d", input);
         take(w, outer, 'v', value, dtype, own);
         return;
     }
@@ -196,7 +197,7 @@ static void write_iteration(struct writer *w)
 {
     const tssa_dtype dtype = w->carried[0];
     if (!w->scans)
-        take(w, "%i", 'k', 0, TSSA_INT64, "");
+        take(w, w->ahead ? "%j" : "%i", 'k', 0, TSSA_INT64, "");
     for (int64_t i = random_int(&w->random, 0, 2); i > 0; i--)
         add_invariant(w, random_chance(&w->random, 40) ? FULL : BROADCAST, dtype);
     const int first = w->n_values;
@@ -294,6 +295,10 @@ static void write_loop(struct writer *w, struct text *all)
     else
         text_printf(all, " = Loop(%%n, _, %s) {\nbody(%%i: i64[], %%go: bool[], %s) {\n",
                     text_string(&begin), text_string(&carried));
+    if (w->ahead > 0)
+        text_printf(all, "%%a = Constant() {value = i64[] %d}\n%%j = Add(%%i, %%a)\n", w->ahead);
+    if (w->ahead < 0)
+        text_puts(all, "%j = Sub(%e, %i)\n");
     text_printf(all, "%s = fuse(%s) {\nbody(%s) {\n%s} }\nreturn(%s%s)\n} }\nreturn(",
                 text_string(&returned), text_string(&w->read), text_string(&w->taken),
                 text_string(&w->ops), w->scans ? "" : "%go, ", text_string(&next));
@@ -306,13 +311,15 @@ static void write_loop(struct writer *w, struct text *all)
     w->n_values = n; /* results of the graph */
 }
 
-/* As many iterations as the first input has rows, or a few. */
+/* As many iterations as the first input has rows, or a few; the last of the rows. */
 static void write_trips(struct writer *w, struct text *graph)
 {
-    const int rows = add_input(w, TSSA_UINT8, "H");
+    const int rows = add_input(w, TSSA_UINT8, "H"), less = w->ahead > 0 ? w->ahead : 0;
+    text_printf(graph, "%%s = Shape(%%x%d) {end = 1, start = 0}\n%%rows = Squeeze(%%s)\n", rows);
+    text_puts(graph, "%one = Constant() {value = i64[] 1}\n%last = Sub(%rows, %one)\n");
     if (random_chance(&w->random, 70))
-        text_printf(graph, "%%s = Shape(%%x%d) {end = 1, start = 0}\n%%trips = Squeeze(%%s)\n",
-                    rows);
+        text_printf(
+            graph, "%%less = Constant() {value = i64[] %d}\n%%trips = Sub(%%rows, %%less)\n", less);
     else
         text_printf(graph, "%%trips = Constant() {value = i64[] %d}\n",
                     (int)random_int(&w->random, -1, 12));
@@ -325,6 +332,8 @@ static void write_graph(struct writer *w, struct text *graph, struct text *loop,
     w->rank = (int)random_int(&w->random, 0, MAX_RANK);
     w->last = lasts[random_int(&w->random, 0, 6)];
     w->n_carried = (int)random_int(&w->random, 1, MAX_CARRIED);
+    if (!w->scans && random_chance(&w->random, 40))
+        w->ahead = (int)random_int(&w->random, -1, 2);
     if (!w->scans)
         write_trips(w, graph);
     write_loop(w, loop);
@@ -334,8 +343,8 @@ static void write_graph(struct writer *w, struct text *graph, struct text *loop,
     text_printf(all, ") {\n%s", text_string(graph));
     write_names(all, 'y', w->n_values);
     text_printf(all, " = fuse(%s%s) {\nbody(%s%s) {\n%s", text_string(&w->operands),
-                w->scans ? "" : ", %trips", text_string(&w->params), w->scans ? "" : ", %n: i64[]",
-                text_string(loop));
+                w->scans ? "" : ", %trips, %last", text_string(&w->params),
+                w->scans ? "" : ", %n: i64[], %e: i64[]", text_string(loop));
 }
 
 char *random_loops(uint64_t seed)

@@ -218,8 +218,8 @@ static void open_pair(struct pair *p, const char *text, int threads)
     const tssa_context_options context = {.struct_size = sizeof context, .threads = threads};
     const tssa_optimize_options optimize = {
         .struct_size = sizeof optimize, .level = 2, .target = TSSA_TARGET_SESSION};
-    const tssa_session_options compile = {.struct_size = sizeof compile,
-                                          .compile = TSSA_COMPILE_WAIT};
+    const tssa_session_options compile = {
+        .struct_size = sizeof compile, .profile = 1, .compile = TSSA_COMPILE_WAIT};
     const int file = mkstemps(path, 4);
     assert_true(file >= 0);
     assert_int_equal(write(file, text, strlen(text)), strlen(text));
@@ -234,8 +234,17 @@ static void open_pair(struct pair *p, const char *text, int threads)
     no_error(tssa_session_compiled(p->kernels, &p->info));
 }
 
+static void count_loops(void *user, const tssa_step_profile *step)
+{
+    *(int *)user += strcmp(step->op, "Loop") == 0 || strcmp(step->op, "Scan") == 0;
+}
+
+/* Once it has run: there is no loop around the kernel. */
 static void close_pair(struct pair *p)
 {
+    int n = 0;
+    no_error(tssa_session_profile_steps(p->kernels, count_loops, &n));
+    assert_true(n == 0 || p->info.kernels == 0);
     tssa_session_free(p->kernels);
     tssa_session_free(p->plain);
     tssa_model_free(p->model);
@@ -374,11 +383,41 @@ static void scans(void **state)
     close_pair(&p);
 }
 
+/* Rows by other numbers than the iteration's own: so many behind it, and from the last one back. */
+static void rows_by_numbers(void **state)
+{
+    static const char text[] =
+        MODEL("%x: f32[T, N], %h: f32[N]", "%a, %b",
+              "%one = Constant() {value = i64[] 1} %s = Shape(%x) {end = 1} %t = Squeeze(%s)\n"
+              "%n = Sub(%t, %one)\n"
+              "%a, %b = Loop(%n, _, %h) { body(%i: i64[], %go: bool[], %c: f32[N]) {\n"
+              "%j = Add(%i, %one) %k = Sub(%n, %i) %p = Gather(%x, %j) %q = Gather(%x, %k)\n"
+              "%r = Mul(%c, %p) %u = Add(%r, %q) %v = Tanh(%u) return(%go, %v, %u) } }\n");
+    (void)state;
+    struct pair p;
+    open_pair(&p, text, 1);
+    if (!p.info.kernels) {
+        close_pair(&p);
+        skip();
+    }
+    assert_int_equal(p.info.kernels, 1);
+    for (int64_t n = 1; n < 200; n = n * 3 + 1) {
+        const int64_t rows[] = {n % 7 + 1, n};
+        tssa_value *inputs[] = {make_floats(&p, 2, rows), make_floats(&p, 1, &n)};
+        assert_null(run_pair(&p, 2, inputs, 2));
+        for (int v = 0; v < 2; v++)
+            tssa_value_free(inputs[v]);
+    }
+    close_pair(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(texts), cmocka_unit_test(refusals),      cmocka_unit_test(wrong_bytes),
-        cmocka_unit_test(loops), cmocka_unit_test(reads_too_far), cmocka_unit_test(scans),
+        cmocka_unit_test(texts),           cmocka_unit_test(refusals),
+        cmocka_unit_test(wrong_bytes),     cmocka_unit_test(loops),
+        cmocka_unit_test(reads_too_far),   cmocka_unit_test(scans),
+        cmocka_unit_test(rows_by_numbers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,14 +54,15 @@ static tssa_status *find_region(struct setup *s, const struct gir_map *map,
     return blame(status, map);
 }
 
-/* An operand that a loop reads an element of by the number of each iteration: the first one that is
- * not there. */
-static tssa_status *check_iterations(const struct setup *s, const struct gir_map *map, int64_t size)
+/* An operand of which a loop reads one of so many rows in each iteration, the last one before the
+ * end: the first one that is not there. */
+static tssa_status *check_iterations(const struct setup *s, const struct gir_map *map,
+                                     const struct tensor *tensor, int64_t rows)
 {
-    const int64_t trips = s->dims[s->part->space.column];
-    if (size >= trips)
+    const int64_t all = tensor->dims[0];
+    if (rows >= s->dims[s->part->space.column])
         return NULL;
-    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64, size, size),
+    return blame(ERROR(TSSA_RUNTIME, "index %" PRId64 " is outside a dim of %" PRId64, all, all),
                  map);
 }
 
@@ -90,7 +91,7 @@ static tssa_status *add_arg(struct setup *s, uint32_t k, const struct tensor *te
             *dim = region.dims[i];
         const bool is_column = first + i == s->part->space.column;
         if (has && is_column && s->part->space.trips && !arg->is_result)
-            TRY(check_iterations(s, map, region.dims[i]));
+            TRY(check_iterations(s, map, tensor, region.dims[i]));
         else if (has ? region.dims[i] != *dim : region.dims[i] > 1)
             return walk_does_not_fit(map->index, tensor);
         s->is_empty |= region.dims[i] == 0 && !is_column;
