@@ -21,6 +21,14 @@
  * Not target_clones: clang 14 knows none for x86-64-v3, and what those need of the loader
  * sanitizers cannot have.
  */
+/*
+ * Bodies that say how wide their vectors are:
+ *
+ *     VECTOR_BY_WIDTH(sum, (float *x), (x))
+ *
+ * defines a static function `sum` of inline functions sum_of_32, of 32 bytes, and sum_of_64, which
+ * is taken where there is AVX-512.
+ */
 #if defined(__x86_64__)
 #define VECTOR_V3 __attribute__((target("arch=x86-64-v3")))
 #if defined(__clang__)
@@ -63,9 +71,28 @@
             name##_base args;                                                                      \
     }                                                                                              \
     static inline __attribute__((always_inline)) void name##_body params
+#define VECTOR_BY_WIDTH(name, params, args)                                                        \
+    VECTOR_VARIANT(, void, name, base, params, name##_of_32 args)                                  \
+    VECTOR_VARIANT(VECTOR_V3, void, name, v3, params, name##_of_32 args)                           \
+    VECTOR_VARIANT(VECTOR_V4, void, name, v4, params, name##_of_64 args)                           \
+    static inline void name params                                                                 \
+    {                                                                                              \
+        enum isa level = isa_level();                                                              \
+        if (level == ISA_V4)                                                                       \
+            name##_v4 args;                                                                        \
+        else if (level == ISA_V3)                                                                  \
+            name##_v3 args;                                                                        \
+        else                                                                                       \
+            name##_base args;                                                                      \
+    }
 #else
 #define VECTOR_FUNCTION(type, name, params, args) static type name params
 #define VECTOR_PROCEDURE(name, params, args) static void name params
+#define VECTOR_BY_WIDTH(name, params, args)                                                        \
+    static inline void name params                                                                 \
+    {                                                                                              \
+        name##_of_32 args;                                                                         \
+    }
 #endif
 
 #endif
