@@ -14,6 +14,7 @@
 #include "kernels/cpu/attention/attention.h"
 #include "kernels/cpu/lib/lines.h"
 #include "kernels/cpu/lib/reduce_levels.h"
+#include "kernels/cpu/lib/strided.h"
 #include "kernels/cpu/normalization/softmax.h"
 
 enum { QUERY, KEY, VALUE, MASK, PAST_KEY, PAST_VALUE, LENGTHS, OPERANDS };
@@ -93,9 +94,7 @@ struct attention {
     int64_t past, total; /* positions */
     double scale;
     const struct attention_loops *loops;
-    /* Of their type: [batch][kv heads][size][total], and [total][size]. */
-    const char *keys, *values;
-    bool finite; /* the values are: one of weight 0 adds nothing */
+    const char *keys, *values; /* of their type: [batch][kv heads][total][size] */
     struct tensor *out[RESULTS];
 };
 
@@ -251,6 +250,7 @@ struct rows {
 struct scratch {
     char *queries, *scores, *values; /* [n][size], [n][columns], [n][size] */
     char *other;                     /* as many as scores: biases, then exponentials */
+    char *keys;                      /* a head's: [size][total] */
     char *sums;                      /* of values, at all levels */
 };
 
@@ -268,15 +268,17 @@ static struct scratch scratch_of(const struct attention *a, char *memory)
     s.other = s.scores + (size_t)a->total * row;
     s.values = s.other + (size_t)a->total * row;
     s.sums = s.values + (size_t)a->v.size * row;
+    s.keys = s.sums + (size_t)(a->v.size * REDUCE_LEVELS) * a->loops->width;
     return s;
 }
 
 static bool scratch_bytes(const struct attention *a, size_t *bytes)
 {
-    int64_t all, sums;
+    int64_t all, sums, keys;
     return i64_mul(a->total, 2, &all) && i64_add(all, a->q.size, &all) &&
            i64_add(all, a->v.size, &all) && i64_mul(all, rows_together(a) + LEFT_OVER, &all) &&
            i64_mul(a->v.size, REDUCE_LEVELS, &sums) && i64_add(all, sums, &all) &&
+           i64_mul(a->total, a->k.size, &keys) && i64_add(all, keys, &all) &&
            size_mul((size_t)all, a->loops->width, bytes);
 }
 
@@ -354,15 +356,14 @@ static void softmax_rows(const struct attention *a, const struct rows *rows,
             loops->fill(s->scores + (size_t)(i * n) * loops->width, n, 0);
 }
 
-static void score(const struct attention *a, const struct rows *rows, const struct scratch *s,
-                  const char *keys)
+static void score(const struct attention *a, const struct rows *rows, const struct scratch *s)
 {
     const struct attention_loops *loops = a->loops;
     const int64_t n = rows->n * rows->columns;
     struct gemm gemm = {.m = rows->n, .n = rows->columns, .k = a->q.size};
     gemm.a = s->queries;
     gemm.a_row = a->q.size;
-    gemm.b = keys;
+    gemm.b = s->keys;
     gemm.b_row = a->total;
     gemm.c = s->scores;
     gemm.a_column = gemm.b_column = 1;
@@ -379,7 +380,8 @@ static void score(const struct attention *a, const struct rows *rows, const stru
     store_scores(a, rows, SCORES_SOFTMAX, s);
 }
 
-/* What has weight 0 is left out, whatever it is. */
+/* What has weight 0 is left out, whatever it is: all other products add to what is finite as well.
+ */
 static void weigh_values(const struct attention *a, const struct rows *rows,
                          const struct scratch *s, const char *values)
 {
@@ -391,14 +393,18 @@ static void weigh_values(const struct attention *a, const struct rows *rows,
     gemm.b_row = a->v.size;
     gemm.c = s->values;
     gemm.a_column = gemm.b_column = 1;
-    if (a->finite)
-        a->loops->multiply(&gemm, 0, rows->n);
-    for (int64_t i = 0; !a->finite && i < rows->n; i++)
-        memcpy(s->values + (size_t)i * size,
-               attention_weighed_sum(a->loops, values,
-                                     s->scores + (size_t)(i * rows->columns) * width, rows->columns,
-                                     a->v.size, true, s->sums),
-               size);
+    a->loops->multiply(&gemm, 0, rows->n);
+    if (a->loops->all_finite(s->values, rows->n * a->v.size))
+        return;
+    for (int64_t i = 0; i < rows->n; i++) {
+        char *sums = s->values + (size_t)i * size;
+        const char *weights = s->scores + (size_t)(i * rows->columns) * width;
+        if (!a->loops->all_finite(sums, a->v.size))
+            memcpy(sums,
+                   attention_weighed_sum(a->loops, values, weights, rows->columns, a->v.size, true,
+                                         s->sums),
+                   size);
+    }
 }
 
 /* From query i of all on: of one head, and before `end`. */
@@ -417,34 +423,66 @@ static struct rows rows_from(const struct attention *a, int64_t i, int64_t end)
     return rows;
 }
 
+/* Those of a head, [total][size], to [size][total]. */
+static void transpose_keys(const struct attention *a, int64_t group, char *keys)
+{
+    const int64_t total = a->total, size = a->k.size;
+    struct strided_box box = {0};
+    strided_push(&box, size, total, 1);
+    strided_push(&box, total, 1, size);
+    strided_copy(NULL, a->loops->width, &box, keys,
+                 a->keys + (size_t)(group * total * size) * a->loops->width);
+}
+
+static void load_queries(const struct attention *a, const struct rows *rows,
+                         const struct scratch *s)
+{
+    const struct heads *q = &a->q;
+    const bool side_by_side = q->length_step == q->size;
+    const int64_t together = side_by_side ? rows->n : 1;
+    const int64_t from =
+        rows->batch * q->batch_step + rows->head * q->head_step + rows->query * q->length_step;
+    for (int64_t k = 0; k < rows->n; k += together)
+        load_elements(q->tensor, from + k * q->length_step, 1, together * q->size, a->loops->dtype,
+                      s->queries + (size_t)(k * q->size) * a->loops->width);
+}
+
+static void store_values(const struct attention *a, const struct rows *rows,
+                         const struct scratch *s)
+{
+    const struct heads *q = &a->q;
+    const int64_t size = a->v.size;
+    const bool side_by_side = a->out[Y]->rank == 4;
+    const int64_t together = side_by_side ? rows->n : 1;
+    for (int64_t k = 0; k < rows->n; k += together) {
+        const int64_t query = rows->query + k, head = rows->batch * q->heads + rows->head;
+        const int64_t to = side_by_side ? head * q->length + query
+                                        : (rows->batch * q->length + query) * q->heads + rows->head;
+        store_elements(a->out[Y], to * size, 1, together * size, a->loops->dtype,
+                       s->values + (size_t)(k * size) * a->loops->width);
+    }
+}
+
 /* Indices are (batch, head, query) triples. */
 static void attend(void *context, void *memory, int64_t begin, int64_t end)
 {
     const struct attention *a = context;
-    const struct heads *q = &a->q;
     const struct scratch s = scratch_of(a, memory);
-    const struct attention_loops *loops = a->loops;
+    const size_t width = a->loops->width;
     struct rows rows;
+    int64_t transposed = -1;
     for (int64_t i = begin; i < end; i += rows.n) {
         rows = rows_from(a, i, end);
-        const int64_t from =
-            rows.batch * q->batch_step + rows.head * q->head_step + rows.query * q->length_step;
-        const int64_t group = rows.batch * a->k.heads + rows.head / (q->heads / a->k.heads);
-        for (int64_t k = 0; k < rows.n; k++)
-            load_elements(q->tensor, from + k * q->length_step, 1, q->size, loops->dtype,
-                          s.queries + (size_t)(k * q->size) * loops->width);
-        score(a, &rows, &s, a->keys + (size_t)(group * a->total * a->k.size) * loops->width);
+        const int64_t group = rows.batch * a->k.heads + rows.head / (a->q.heads / a->k.heads);
+        if (group != transposed)
+            transpose_keys(a, group, s.keys);
+        transposed = group;
+        load_queries(a, &rows, &s);
+        score(a, &rows, &s);
         if (!a->out[Y])
             continue;
-        weigh_values(a, &rows, &s,
-                     a->values + (size_t)(group * a->total * a->v.size) * loops->width);
-        for (int64_t k = 0; k < rows.n; k++) {
-            int64_t to = a->out[Y]->rank == 4
-                             ? i + k
-                             : (rows.batch * q->length + rows.query + k) * q->heads + rows.head;
-            store_elements(a->out[Y], to * a->v.size, 1, a->v.size, loops->dtype,
-                           s.values + (size_t)(k * a->v.size) * loops->width);
-        }
+        weigh_values(a, &rows, &s, a->values + (size_t)(group * a->total * a->v.size) * width);
+        store_values(a, &rows, &s);
     }
 }
 
@@ -461,40 +499,18 @@ static tssa_status *attend_all(struct kernel_args *args, struct attention *a)
     return parts_for(args, rows, cost, bytes, attend, a);
 }
 
-/* [batch][kv heads][total][size] to [size][total]. */
-static tssa_status *transpose_keys(struct kernel_args *args, struct attention *a,
-                                   struct buffer **buffer)
-{
-    const struct attention_loops *loops = a->loops;
-    const size_t heads = (size_t)(a->k.batch * a->k.heads);
-    size_t each = (size_t)(a->total * a->k.size) * loops->width, bytes;
-    if (!size_mul(heads, each, &bytes))
-        return status_out_of_memory();
-    TRY(kernel_scratch(args, bytes, buffer));
-    char *turned = (*buffer)->data;
-    for (size_t i = 0; each && i < heads; i++)
-        loops->transpose(a->keys + i * each, a->total, a->k.size, turned + i * each);
-    a->keys = turned;
-    return NULL;
-}
-
 static tssa_status *run_Attention(struct kernel_args *args)
 {
     struct attention a = {.attrs = args->state};
-    struct buffer *joined = NULL, *keys = NULL, *values = NULL;
+    struct buffer *keys = NULL, *values = NULL;
     tssa_status *status;
     TRY(open_operands(args, &a));
     TRY(open_results(args, &a));
-    TRY_GOTO(status, join(args, &a, &a.k, a.past_key, a.out[PRESENT_KEY], &a.keys, &joined), done);
-    TRY_GOTO(status, transpose_keys(args, &a, &keys), done);
-    buffer_release(joined);
-    joined = NULL;
+    TRY_GOTO(status, join(args, &a, &a.k, a.past_key, a.out[PRESENT_KEY], &a.keys, &keys), done);
     TRY_GOTO(status, join(args, &a, &a.v, a.past_value, a.out[PRESENT_VALUE], &a.values, &values),
              done);
-    a.finite = a.loops->all_finite(a.values, a.v.batch * a.v.heads * a.total * a.v.size);
     status = attend_all(args, &a);
 done:
-    buffer_release(joined);
     buffer_release(keys);
     buffer_release(values);
     return status;

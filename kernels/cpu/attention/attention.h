@@ -10,8 +10,6 @@
 struct attention_loops {
     tssa_dtype dtype;
     size_t width;
-    /* [rows][n] to [n][rows] */
-    void (*transpose)(const void *from, int64_t rows, int64_t n, void *to);
     /* In place: scores * factor. */
     void (*scale)(void *scores, int64_t n, double factor);
     /* In place: softcap * tanh(scores / softcap). */

@@ -12,24 +12,6 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Few rows at a time, so that what is written lies together. */
-#define TOGETHER 16
-
-VECTOR_PROCEDURE(transpose, (const void *from, int64_t rows, int64_t n, void *to),
-                 (from, rows, n, to))
-{
-    const T *restrict x = from;
-    T *restrict y = to;
-    int64_t whole = rows / TOGETHER * TOGETHER;
-    for (int64_t i = 0; i < whole; i += TOGETHER)
-        for (int64_t k = 0; k < n; k++)
-            for (int64_t j = 0; j < TOGETHER; j++)
-                y[k * rows + i + j] = x[(i + j) * n + k];
-    for (int64_t i = whole; i < rows; i++)
-        for (int64_t k = 0; k < n; k++)
-            y[k * rows + i] = x[i * n + k];
-}
-
 VECTOR_PROCEDURE(scale, (void *scores, int64_t n, double factor), (scores, n, factor))
 {
     T *x = scores;
@@ -112,5 +94,5 @@ VECTOR_PROCEDURE(weigh,
     weigh_rows(values, weights, rows, n, skips, sums);
 }
 
-const struct attention_loops T_LOOPS = {T_DTYPE, sizeof(T),  transpose,  scale,  cap,  add_bias,
+const struct attention_loops T_LOOPS = {T_DTYPE, sizeof(T),  scale,      cap,    add_bias,
                                         fill,    all_masked, all_finite, T_ROWS, weigh};
